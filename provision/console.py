@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from provision.screens.layout import Line
 
 _MOST_LINES = 10
-"""The maximum number of lines of a why or fix; the JSON and Terraform's log have all."""
+"""The maximum number of lines of a why; the JSON and Terraform's log have all."""
 
 
 _LOOK: Final = 0.5
@@ -370,7 +370,8 @@ class Console:
                 self._err.print(line)
             for part, value in (("why", one.why), ("fix", one.fix)):
                 lines = self._lines(value).splitlines()
-                if len(lines) > _MOST_LINES:
+                # A fix is whole: it is what somebody types, or sends to others.
+                if part == "why" and len(lines) > _MOST_LINES:
                     more = f"... and {len(lines) - _MOST_LINES} more lines, in the JSON and the log"
                     lines = [*lines[:_MOST_LINES], more]
                 lead = f"      {part}: "

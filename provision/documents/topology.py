@@ -24,7 +24,9 @@ class Network:
         subnets: The subnetworks in each that machines have an interface in.
         nic_type: The type of the interfaces, such as "GVNIC"; None if Google's default.
         mtu: The MTU in bytes; None if it is not known, as that of a network that was there.
-        is_made: Whether it is made for this cluster; otherwise it is the project's "default".
+        is_made: Whether it is made for this cluster.
+        name: The name of one that NETWORK names, with its project if that is another one; None for
+            one that is made, and for the project's "default".
         has_nat: Whether it gets a Cloud NAT for outgoing connections.
         pools: The groups or pools whose machines have an interface in it, by name.
     """
@@ -35,6 +37,7 @@ class Network:
     nic_type: str | None = None
     mtu: int | None = None
     is_made: bool = True
+    name: str | None = None
     has_nat: bool = False
     pools: tuple[str, ...] = ()
 

@@ -9,6 +9,7 @@ from typing import Final
 from provision.kinds.gke.preflight import VERSION
 from provision.kinds.vms.boot_image import IMAGE
 from provision.preflight.secrets import SECRETS
+from provision.preflight.subnetwork import SUBNETWORK
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 
@@ -20,7 +21,7 @@ def markdown() -> str:
     rows = "\n".join(
         f"| `{check.name}` | {', '.join(f'`{call}`' for call in check.calls)} | {check.says} |"
         for check in sorted(
-            (*CHECKS, IMAGE, SECRETS, VERSION), key=lambda it: _ORDER.index(it.name)
+            (*CHECKS, IMAGE, SECRETS, SUBNETWORK, VERSION), key=lambda it: _ORDER.index(it.name)
         )
     )
     return _PAGE.replace("ROWS", rows)

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 from provision.catalogue import filestores
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provision.catalogue.gpu_networks import Network
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
+    from provision.spec.networks import ExistingNetwork
     from provision.state.location import StateLocation
 
 
@@ -40,7 +44,21 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
             }
             for share in spec.shares
         ],
+        "existing": spec.existing and _existing(spec.existing, spec.gpu_networks),
         "secrets": [secret.model_dump() for secret in spec.secrets],
+    }
+
+
+def _existing(it: ExistingNetwork, networks: Sequence[Network]) -> dict[str, Any]:
+    """The network of the first interface, and the others with the types that they have."""
+    types = [network.nic_type for network in networks for _ in range(network.subnets)]
+    return {
+        "network": it.path,
+        "subnetwork": it.subnetwork.path,
+        "interfaces": [
+            {"nic_type": nic_type, "subnetwork": one.path}
+            for nic_type, one in zip(types, it.gpus, strict=True)
+        ],
     }
 
 

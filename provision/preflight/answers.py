@@ -6,7 +6,7 @@ import concurrent.futures
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.google.api import Service
+from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Sequence
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NOT_FOUND: Final = 404
 _MOST_SERVICES: Final = "200"
 """The page size; most projects have fewer APIs enabled."""
 
@@ -141,6 +142,46 @@ class Answers:
             return frozenset(answer.get("permissions", ()))
 
         return self._once(("account", email), ask)
+
+    def held_on(self, path: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions that the caller has on a resource of Compute Engine."""
+        body = {"permissions": list(permissions)}
+
+        def ask() -> Collection[str]:
+            answer = self._api.call("POST", Service.COMPUTE, f"{path}/testIamPermissions", {}, body)
+            return frozenset(answer.get("permissions", ()))
+
+        return self._once(("held", path, *permissions), ask)
+
+    def subnetwork(self, path: str) -> dict[str, Any] | None:
+        """A subnetwork, with how many of its addresses are free; None if it does not exist."""
+
+        def ask() -> dict[str, Any] | None:
+            try:
+                return self._api.call("GET", Service.COMPUTE, path, {"views": "WITH_UTILIZATION"})
+            except GoogleApiError as error:
+                if error.code == _NOT_FOUND:
+                    return None
+                raise
+
+        return self._once(("subnetwork", path), ask)
+
+    def policy_of_subnetwork(self, path: str) -> dict[str, Any]:
+        """Who may do what on a subnetwork."""
+        return self.get(Service.COMPUTE, f"{path}/getIamPolicy")
+
+    def policy_of_project(self, project: str) -> dict[str, Any]:
+        """Who may do what in a project."""
+        path = f"projects/{project}:getIamPolicy"
+
+        def ask() -> dict[str, Any]:
+            return self._api.call("POST", Service.RESOURCE_MANAGER, path, {}, {})
+
+        return self._once(("policy", project), ask)
+
+    def project_number(self, project: str) -> str:
+        """The number of a project, by which Google's own accounts of it are called."""
+        return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
 
     def shares(self, project: str) -> list[dict[str, Any]]:
         """The Filestore instances of a project, in all places."""

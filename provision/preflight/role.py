@@ -35,6 +35,8 @@ _OF_METHOD: Final[Mapping[str, str]] = {
     "cloudbilling.projects.getBillingInfo": "resourcemanager.projects.get",
     "cloudquotas.projects.locations.services.quotaInfos.get": "cloudquotas.quotas.get",
     "cloudresourcemanager.projects.get": "resourcemanager.projects.get",
+    "cloudresourcemanager.projects.getIamPolicy": "resourcemanager.projects.getIamPolicy",
+    "compute.projects.getXpnHost": "compute.projects.get",
     "container.projects.locations.clusters.get": "container.clusters.get",
     "container.projects.locations.getServerConfig": "container.clusters.list",
     "file.projects.locations.instances.list": "file.instances.list",

@@ -134,6 +134,7 @@ CHECKS: Final = (
         says="the default network does not exist, or somebody else's subnetwork in the deployment's"
         " own network has IP ranges that it needs",
         find=networks.network,
+        applies=lambda ctx: ctx.spec.existing is None,
     ),
     Check(
         name=OnlineCheck.BUCKETS,

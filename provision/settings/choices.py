@@ -56,8 +56,14 @@ class NetworkConfig(enum.StrEnum):
     """Which VPC networks the VMs of a group use."""
 
     DEFAULT = "default_network"
+    EXISTING = "existing"
     NEW = "new_network"
     MULTI_NIC = "multi_nic_network"
+
+    @property
+    def makes(self) -> bool:
+        """Whether it makes networks."""
+        return self in {NetworkConfig.NEW, NetworkConfig.MULTI_NIC}
 
 
 class DiskType(enum.StrEnum):
@@ -140,6 +146,7 @@ class OnlineCheck(enum.StrEnum):
     DISK = "disk"
     QUOTA = "quota"
     NETWORK = "network"
+    SUBNETWORK = "subnetwork"
     BUCKETS = "buckets"
     SECRETS = "secrets"
     NAMES = "names"

@@ -139,7 +139,7 @@ STOP_NOTICE: Final = Derived(
     _stop_notice,
 )
 EXTERNAL_IP: Final = Derived(
-    "`yes` with `default_network`, `no` with new networks and gke",
+    "`yes` with `default_network`, else `no`",
     ("network_config", "orchestrator_type"),
     lambda network, orchestrator: (
         network is NetworkConfig.DEFAULT and orchestrator is not Orchestrator.GKE

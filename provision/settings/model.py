@@ -54,6 +54,7 @@ from provision.settings.values import (
     JobName,
     MostNodes,
     NamePrefix,
+    NetworkName,
     Networks,
     NetworkWord,
     Nodes,
@@ -64,6 +65,7 @@ from provision.settings.values import (
     PriceWord,
     PriorityWord,
     ProjectId,
+    RangeName,
     RayVersion,
     Region,
     ReservationName,
@@ -72,6 +74,8 @@ from provision.settings.values import (
     Seconds,
     ServiceAccount,
     ShellLine,
+    SubnetworkName,
+    Subnetworks,
     Switch,
     Zone,
     Zones,
@@ -346,12 +350,41 @@ class Settings(BaseSettings):
 
     # --- Network and identity
     network_config: NetworkWord = _setting(
-        "`default_network` uses the project's default network, `new_network` creates one, and"
-        " `multi_nic_network` creates those that the GPUs of `VM_TYPE` need, or 5; not for GKE"
-        " clusters, which always get the networks that they need.",
+        "`default_network` uses the project's default network, `new_network` creates one,"
+        " `multi_nic_network` creates those that the GPUs of `VM_TYPE` need, or 5, and `existing`"
+        " uses `NETWORK` and `SUBNETWORK` and makes nothing in them; a GKE cluster takes `existing`"
+        " alone, and else gets the networks that it needs.",
         "new_network",
         NetworkConfig.DEFAULT,
+    )
+    network: NetworkName | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the network of the machines: its name, or for a Shared VPC"
+        " its path with the host project.",
+        "projects/my-host/global/networks/my-vpc",
+    )
+    subnetwork: SubnetworkName | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the subnetwork of the machines: its name, which is looked"
+        " for in the project of `NETWORK` and the region of `ZONE`, or its path.",
+        "projects/my-host/regions/us-central1/subnetworks/gpu-vms",
+    )
+    gpu_subnetworks: Subnetworks | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the subnetworks of the second interface and those after"
+        " it, which the GPUs of `VM_TYPE` use, in order; names are of the project and region of"
+        " `SUBNETWORK`, and `gpu-{0..7}` stands for eight.",
+        "gpu-{0..7}",
         only_with=_VMS,
+    )
+    gke_pods_range: RangeName | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the name of the secondary range of `SUBNETWORK` for pods;"
+        " each node takes 256 addresses of it.",
+        "pods",
+        only_with=_GKE,
+    )
+    gke_services_range: RangeName | None = _setting(
+        "With `NETWORK_CONFIG=existing`, the name of the secondary range of `SUBNETWORK` for"
+        " Kubernetes Services.",
+        "services",
+        only_with=_GKE,
     )
     enable_external_ip: Switch = _setting(
         "Give the machines external IP addresses; without them, they use Cloud NAT for outgoing"

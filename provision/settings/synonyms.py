@@ -157,7 +157,7 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "LOCATION": Synonym("ZONE", "gcloud", common=True),
         "SERVICE_ACCOUNT_EMAIL": Synonym("SERVICE_ACCOUNT", _TOOLKIT, common=True),
         "ORCHESTRATOR": Synonym("ORCHESTRATOR_TYPE", common=True),
-        "NETWORK": Synonym("NETWORK_CONFIG", "gcloud", common=True),
+        "SUBNET": Synonym("SUBNETWORK", "gcloud", common=True),
         "ENABLE_PUBLIC_IPS": Synonym("ENABLE_EXTERNAL_IP", _TOOLKIT),
         "DISABLE_PUBLIC_IPS": Synonym("ENABLE_EXTERNAL_IP", _TOOLKIT, opposite=True),
         "NO_ADDRESS": Synonym("ENABLE_EXTERNAL_IP", "gcloud", opposite=True),

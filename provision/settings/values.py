@@ -23,6 +23,7 @@ from provision.settings.choices import (
     ReleaseChannel,
     Restart,
 )
+from provision.settings.networks import NetworkPath, SubnetworkPath, expanded
 from provision.settings.parsing import InvalidValueError, shorten
 from provision.settings.reservations import ReservationPath
 
@@ -241,6 +242,29 @@ def _service_account(text: str) -> str:
     return text
 
 
+def _network(text: str) -> str:
+    if NetworkPath.parse(text) is None:
+        raise InvalidValueError(
+            "is not a network",
+            "its name; for another project's, projects/<project>/global/networks/<name>",
+        )
+    return text
+
+
+def _subnetwork(text: str) -> str:
+    if SubnetworkPath.parse(text) is None:
+        raise InvalidValueError(
+            "is not a subnetwork",
+            "its name; for another project's,"
+            " projects/<project>/regions/<region>/subnetworks/<name>",
+        )
+    return text
+
+
+def _subnetworks(items: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_subnetwork(name) for item in items for name in expanded(item))
+
+
 _IMAGE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
 
 ProjectId = Annotated[str, AfterValidator(_project_id)]
@@ -265,6 +289,12 @@ BucketName = Annotated[str, AfterValidator(_bucket)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 ShellLine = Annotated[str, AfterValidator(_one_line)]
 ReservationName = Annotated[str, AfterValidator(_reservation)]
+RangeName = Annotated[
+    str,
+    _matching(_IMAGE, "is not the name of a range", "lower-case letters, digits and hyphens"),
+]
+NetworkName = Annotated[str, AfterValidator(_network)]
+SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
 ServiceAccount = Annotated[str, AfterValidator(_service_account)]
 PoolName = Annotated[
     str,
@@ -321,5 +351,8 @@ RunSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_r
 
 Networks = Annotated[
     tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_networks)
+]
+Subnetworks = Annotated[
+    tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_subnetworks)
 ]
 Checks = Annotated[tuple[OnlineCheck, ...], BeforeValidator(_checks)]

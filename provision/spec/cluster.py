@@ -17,6 +17,7 @@ from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools
+from provision.spec.networks import ExistingNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -68,6 +69,8 @@ class ClusterSpec(abc.ABC):
         bucket_cache_gib: The size of the file cache of each mounted bucket; None for no cache.
         shares: The Filestore shares to create, and to mount on every machine.
         secrets: The secrets in the environment of the command, or of jobs.
+        existing: The network that its machines join and that was there before; None if one is made
+            for it, or for the project's default network.
         capacity_timeout: The longest wait for machines, in seconds of cloud time.
         skipped_checks: The online checks to skip.
     """
@@ -85,6 +88,7 @@ class ClusterSpec(abc.ABC):
     bucket_cache_gib: int | None = None
     shares: tuple[Share, ...] = ()
     secrets: tuple[Secret, ...] = ()
+    existing: ExistingNetwork | None = None
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
 
@@ -126,8 +130,9 @@ class ClusterSpec(abc.ABC):
             zone: The zone.
             places: As the attribute.
         """
-        moved = self.with_each(lambda pool: replace(pool, zone=zone))
-        return replace(self, zone=zone, region=zones.region_of(zone), places=places, **moved)
+        moved, region = self.with_each(lambda pool: replace(pool, zone=zone)), zones.region_of(zone)
+        there = self.existing and self.existing.in_region(region)
+        return replace(self, zone=zone, region=region, places=places, existing=there, **moved)
 
     @abc.abstractmethod
     def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
@@ -236,12 +241,13 @@ class VmSpec(ClusterSpec):
     @property
     def makes_network(self) -> bool:
         """Whether it gets a network of its own."""
-        return self.network is not NetworkConfig.DEFAULT
+        return self.network.makes
 
     @property
     def closes_ray(self) -> bool:
         """Whether firewall rules leave Ray's ports to the VMs' account, which is theirs alone."""
-        return self.ray_version is not None and self.service_account != "default"
+        is_ours = self.existing is None and self.service_account != "default"
+        return self.ray_version is not None and is_ours
 
     @property
     def boot_image(self) -> Image:
@@ -256,14 +262,15 @@ class VmSpec(ClusterSpec):
     @property
     def gpu_networks(self) -> tuple[Network, ...]:
         """The networks of the additional interfaces, in order."""
-        if self.network is not NetworkConfig.MULTI_NIC:
-            return ()
-        return gpu_networks.beside_the_first(self.group.machine)
+        is_several = (
+            self.existing.gpus if self.existing else self.network is NetworkConfig.MULTI_NIC
+        )
+        return gpu_networks.beside_the_first(self.group.machine) if is_several else ()
 
     @property
     def fabric(self) -> Fabric | None:
         """What NCCL uses between these VMs; None where they have one interface and so no choice."""
-        if self.network is not NetworkConfig.MULTI_NIC:
+        if not self.gpu_networks:
             return None
         return fabrics.on_vms(self.group.machine) or Fabric.TCP
 
@@ -334,8 +341,8 @@ class GkeSpec(ClusterSpec):
 
     @property
     def makes_network(self) -> bool:
-        """It always gets a network of its own."""
-        return True
+        """Whether it gets a network of its own."""
+        return self.existing is None
 
     @property
     def network_kinds(self) -> Mapping[str, tuple[Network, ...]]:
@@ -441,6 +448,7 @@ def _common(settings: Settings) -> dict[str, Any]:
         "bucket_cache_gib": settings.gcs_cache_gb,
         "shares": settings.nfs_fileshare_list or (),
         "secrets": settings.secrets or (),
+        "existing": ExistingNetwork.of(settings),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),
     }

@@ -16,7 +16,6 @@ from provision.documents.topology import (
     StoreKind,
     Topology,
 )
-from provision.settings.choices import NetworkConfig
 from provision.spec.cluster import GkeSpec, VmSpec
 
 if TYPE_CHECKING:
@@ -71,9 +70,18 @@ def _first(spec: ClusterSpec) -> Network:
         role=NetworkRole.FIRST,
         mtu=_OWN_MTU if spec.makes_network else None,
         is_made=spec.makes_network,
+        name=_named(spec),
         has_nat=spec.makes_network,
         pools=tuple(pool.name for pool in spec.pools),
     )
+
+
+def _named(spec: ClusterSpec) -> str | None:
+    """The network that the settings name, as in a sentence; None if they name none."""
+    it = spec.existing
+    if it is None:
+        return None
+    return it.network if it.project == spec.project_id else f"{it.network} of {it.project}"
 
 
 def _additional(spec: ClusterSpec) -> Iterator[Network]:
@@ -90,6 +98,7 @@ def _additional(spec: ClusterSpec) -> Iterator[Network]:
                 subnets=network.subnets,
                 nic_type=network.nic_type,
                 mtu=network.mtu,
+                is_made=spec.makes_network,
                 pools=pools,
             )
 
@@ -159,26 +168,28 @@ def _doors_of_gke(spec: GkeSpec) -> Iterator[Door]:
             reach=Reach.RANGES,
             words=f"from {', '.join(spec.authorized_cidrs)} alone",
         )
-    yield Door(name=_NAT, reach=Reach.OUTGOING, words=_NO_WAY_IN)
+    words = _NO_WAY_IN
+    if spec.existing:
+        words = f"one that the network {spec.existing.network} has to have"
+    yield Door(name=_NAT, reach=Reach.OUTGOING, words=words)
 
 
 def _doors_of_vms(spec: VmSpec) -> Iterator[Door]:
     """See modules/network: a new network lets in ssh from IAP, and what is inside it."""
-    is_default = spec.network is NetworkConfig.DEFAULT
+    is_there = not spec.makes_network
+    whose = f"the network {spec.existing.network}" if spec.existing else "the default network"
     if spec.group.external_ip:
-        rules = "the default network's firewall rules" if is_default else "firewall rules"
-        let_in = "decide what comes in" if is_default else "let in ssh from IAP alone"
+        rules = f"{whose}'s firewall rules" if is_there else "firewall rules"
+        let_in = "decide what comes in" if is_there else "let in ssh from IAP alone"
         yield Door(name=_ADDRESSES, reach=Reach.INTERNET, words=f"on each VM; {rules} {let_in}")
-    if not is_default or not spec.group.external_ip:
-        rule = "if the default network lets it in" if is_default else "port 22, as IAM allows"
+    if not is_there or not spec.group.external_ip:
+        rule = f"if {whose} lets it in" if is_there else "port 22, as IAM allows"
         yield Door(name=_IAP, reach=Reach.IDENTITY, words=rule)
     if spec.notebook and spec.shows_urls:
         yield Door(
             name="notebook URL", reach=Reach.IDENTITY, words="Google's proxy, for who may use it"
         )
-    if not is_default:
+    if not is_there:
         yield Door(name=_NAT, reach=Reach.OUTGOING, words=_NO_WAY_IN)
     elif not spec.group.external_ip:
-        yield Door(
-            name=_NAT, reach=Reach.OUTGOING, words="one that the default network has to have"
-        )
+        yield Door(name=_NAT, reach=Reach.OUTGOING, words=f"one that {whose} has to have")

@@ -172,7 +172,7 @@ def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     moved = {
         _path(change["before"]["self_link"])
         for change in (one["change"] for one in _of_type(changes, resources.TEMPLATE.type))
-        if change.get("after") and _first(change["before"]) != _first(change["after"])
+        if change.get("after") and _is_elsewhere_now(change["before"], change["after"])
     }
     for one in _of_type(changes, resources.GROUP.type):
         if "delete" in one["change"]["actions"]:
@@ -184,10 +184,16 @@ def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield one["address"]
 
 
-def _first(template: Mapping[str, Any]) -> str:
-    """The subnetwork of a template's first interface; "" for one that is yet to be made."""
-    interface: dict[str, Any] = next(iter(template.get("network_interface") or []), {})
-    return _last(interface.get("subnetwork") or "")
+def _is_elsewhere_now(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether an interface that two templates both have is in two subnetworks."""
+    both = zip(_subnetworks(before), _subnetworks(after), strict=False)
+    return any(old != new for old, new in both)
+
+
+def _subnetworks(template: Mapping[str, Any]) -> list[str]:
+    """The subnetworks of a template's interfaces; "" for one that is yet to be made."""
+    interfaces = template.get("network_interface") or [{}]
+    return [_path(interface.get("subnetwork") or "") for interface in interfaces]
 
 
 def _clusters(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Everything that an env.list names and the program does not make.
 
-No setting names a network (`default_network` is in each project from the start) or a key.
+No setting names a key.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rehearsal.cloud.facts import machines, offers, places
-from rehearsal.presumption import reservations, texts
+from rehearsal.presumption import networks, reservations, texts
 from rehearsal.presumption.things import MARK, Ask, Grant, Thing
 
 if TYPE_CHECKING:
@@ -24,16 +24,21 @@ SETTINGS: Final = frozenset(
         "GKE_MAX_NODE_COUNT",
         "GKE_NODE_POOLS",
         "GKE_NODE_POOL_COUNT",
+        "GKE_PODS_RANGE",
+        "GKE_SERVICES_RANGE",
         "GPU_COUNT",
+        "GPU_SUBNETWORKS",
         "IMAGE_FAMILY_NAME",
         "IMAGE_NAME",
         "IMAGE_PROJECT",
         "INSTANCE_COUNT",
+        "NETWORK",
         "PROJECT_ID",
         "REGION",
         "RESERVATION_NAME",
         "SECRETS",
         "SERVICE_ACCOUNT",
+        "SUBNETWORK",
         "TERRAFORM_GCS_PATH",
         "VM_TYPE",
         "ZONE",
@@ -59,7 +64,7 @@ def of(settings: Mapping[str, str]) -> list[Thing]:
     if not {"PROJECT_ID", "ZONE"} <= settings.keys():
         return []
     settings = {**settings, "ZONE": _zone(settings)}
-    makers = (_buckets, reservations.of, _accounts, _images, _secrets)
+    makers = (_buckets, networks.of, reservations.of, _accounts, _images, _secrets)
     things = [thing for maker in makers for thing in maker(settings)]
     found: dict[str, Thing] = {}
     for thing in things:

@@ -18,9 +18,9 @@ module "gke_cluster" {
   name_prefix               = var.name_prefix
   network                   = module.network.network
   node_account_email        = module.service_account.email
-  pods_range                = "pods"
+  pods_range                = var.range_names.pods
   project_id                = var.project_id
-  services_range            = "services"
+  services_range            = var.range_names.services
   shared_kubernetes_account = var.shared_kubernetes_account
   subnetwork                = module.network.subnetwork
   system_pool               = var.system_pool

@@ -5,8 +5,8 @@ locals {
   # Beside the block of the nodes. Each node takes 256 addresses for its pods: there is
   # room for 4,096 of them.
   _secondary_ranges = {
-    pods     = "10.16.0.0/12"
-    services = "10.32.0.0/20"
+    (var.range_names.pods)     = "10.16.0.0/12"
+    (var.range_names.services) = "10.32.0.0/20"
   }
 
   # The kind of var.gpu_networks: the one that pools ask for and that has no other place.
@@ -49,13 +49,14 @@ locals {
 module "network" {
   source = "../modules/network"
 
+  existing         = var.existing
   marker           = var.marker
   ip_range         = cidrsubnet(local._ip_block, 4, 0)
   name_prefix      = var.name_prefix
-  network_config   = "new_network"
+  network_config   = var.existing == null ? "new_network" : "existing"
   project_id       = var.project_id
   region           = var.region
-  secondary_ranges = local._secondary_ranges
+  secondary_ranges = var.existing == null ? local._secondary_ranges : {}
 }
 
 module "gpu_networks" {

@@ -31,6 +31,21 @@ variable "cluster_id" {
   }
 }
 
+variable "existing" {
+  description = "The network that nodes join and that stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, with no interfaces after the first; null to make one."
+  type = object({
+    network    = string
+    subnetwork = string
+    interfaces = optional(list(object({ nic_type = string, subnetwork = string })), [])
+  })
+  nullable = true
+
+  validation {
+    condition     = var.existing == null ? true : length(var.gpu_networks) + length(var.more_gpu_networks) + length(var.existing.interfaces) == 0
+    error_message = "Nothing is made beside a network that exists; received ${jsonencode(var.existing)} with networks for GPUs. existing = null would pass, or pools without them."
+  }
+}
+
 variable "filestores" {
   description = "Filestore shares to make for pods to mount: path, tier, size in GiB, and location, a region for the tiers ENTERPRISE and REGIONAL, else a zone. Another size grows a share in place; another path, tier or location is another share, and the old one is deleted with all that is on it."
   type        = list(object({ path = string, tier = string, size_gb = number, location = string }))
@@ -173,6 +188,12 @@ variable "project_id" {
     condition     = can(regex("^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project_id))
     error_message = "A project id is 6 to 30 of a-z, 0-9 and -, a letter first and no - last, after its domain and a colon if it has one; received \"${var.project_id}\". \"my-project\" would pass."
   }
+}
+
+variable "range_names" {
+  description = "Names of the subnetwork's ranges for pods and Services: those of an existing one, or what they are called where one is made. A change replaces the cluster."
+  type        = object({ pods = string, services = string })
+  nullable    = false
 }
 
 variable "region" {

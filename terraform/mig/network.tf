@@ -4,6 +4,7 @@ locals {
 
   _interfaces = concat(
     [{ nic_type = "GVNIC", subnetwork = module.network.subnetwork }],
+    var.existing == null ? [] : var.existing.interfaces,
     module.gpu_networks.interfaces,
   )
 }
@@ -11,19 +12,21 @@ locals {
 module "network" {
   source = "../modules/network"
 
+  existing       = var.existing
   marker         = var.marker
   ip_range       = cidrsubnet(local._ip_block, 4, 0)
   name_prefix    = var.name_prefix
-  network_config = var.network_config == "default_network" ? "default_network" : "new_network"
+  network_config = contains(["default_network", "existing"], var.network_config) ? var.network_config : "new_network"
   project_id     = var.project_id
   region         = var.region
 }
 
 # The ports of Ray are open to this cluster's own account alone. Whoever runs VMs as the
-# project's default account has many others that act as it: there the token is all.
+# project's default account has many others that act as it: there the token is all. In a
+# network of others no rule is made.
 module "ray_firewall" {
   source = "../modules/ray-firewall"
-  count  = var.startup.ray != null && (var.service_account.create || var.service_account.email != null) ? 1 : 0
+  count  = var.startup.ray != null && var.existing == null && (var.service_account.create || var.service_account.email != null) ? 1 : 0
 
   marker                = var.marker
   name_prefix           = var.name_prefix

@@ -43,6 +43,16 @@ variable "cluster_id" {
   }
 }
 
+variable "existing" {
+  description = "With the network_config existing, what the VMs join and what stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, and the interfaces after the first, in order; else null."
+  type = object({
+    network    = string
+    subnetwork = string
+    interfaces = optional(list(object({ nic_type = string, subnetwork = string })), [])
+  })
+  nullable = true
+}
+
 variable "files" {
   description = "The archive of files that every VM gets: its file, from the root folder, and its SHA-256; both null for none. Other content replaces the template; running VMs keep what they have."
   type        = object({ archive = optional(string), sha256 = optional(string) })
@@ -184,7 +194,7 @@ variable "name_prefix" {
 }
 
 variable "network_config" {
-  description = "default_network: the VMs join the project's network \"default\", which stays as it is. new_network: a network of their own, open inside, with ssh by Identity-Aware Proxy and Cloud NAT. multi_nic_network: the same for the first interface, and gpu_networks for the others."
+  description = "default_network: the VMs join the project's network \"default\", which stays as it is. new_network: a network of their own, open inside, with ssh by Identity-Aware Proxy and Cloud NAT. multi_nic_network: the same for the first interface, and gpu_networks for the others. existing: the network that the variable existing names, of whatever project, in which nothing is made."
   type        = string
   nullable    = false
 
@@ -193,8 +203,12 @@ variable "network_config" {
     error_message = "multi_nic_network comes with gpu_networks, the others without; received \"${var.network_config}\" with ${length(var.gpu_networks)} of them. \"${length(var.gpu_networks) > 0 ? "multi_nic_network" : "new_network"}\" would pass."
   }
   validation {
-    condition     = contains(["default_network", "multi_nic_network", "new_network"], var.network_config)
-    error_message = "A network configuration is default_network, new_network or multi_nic_network; received \"${var.network_config}\". \"new_network\" would pass."
+    condition     = (var.network_config == "existing") == (var.existing != null)
+    error_message = "existing comes with the variable of that name, the others without; received \"${var.network_config}\" with ${jsonencode(var.existing)}. \"${var.existing != null ? "existing" : "new_network"}\" would pass."
+  }
+  validation {
+    condition     = contains(["default_network", "existing", "multi_nic_network", "new_network"], var.network_config)
+    error_message = "A network configuration is default_network, existing, new_network or multi_nic_network; received \"${var.network_config}\". \"new_network\" would pass."
   }
 }
 

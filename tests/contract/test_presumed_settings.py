@@ -63,7 +63,7 @@ NAMES_NOTHING = {
     "TEST_NODES",
     "TEST_POOL",
     "VM_LOCALFILE_DEST_PATH",
-    # Each project has the network "default" from the start.
+    # What it names is in each project from the start, or has settings of its own.
     "NETWORK_CONFIG",
 }
 

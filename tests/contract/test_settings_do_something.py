@@ -32,12 +32,25 @@ OF_THE_RUN: Final = {
     "test_pool",
 }
 """Settings that are for the program, whatever the cluster is."""
+_EXISTING: Final = {
+    "NETWORK_CONFIG": "existing",
+    "NETWORK": "vpc",
+    "SUBNETWORK": "vms",
+    "GKE_PODS_RANGE": "pods",
+    "GKE_SERVICES_RANGE": "services",
+}
 OTHERS: Final = {
     "accelerator_type": ("nvidia-tesla-t4", {"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1"}),
     "action": ("Destroy", {}),
     "capacity_timeout": ("2h", {}),
     "disk_type": ("pd-balanced", {}),
     "enable_queued_provisioning": ("yes", {"GKE_MAX_NODE_COUNT": "2"}),
+    "gke_pods_range": ("more-pods", _EXISTING),
+    "gke_services_range": ("more-services", _EXISTING),
+    "gpu_subnetworks": (
+        "gpu-{1..8}",
+        _EXISTING | {"VM_TYPE": "a3-megagpu-8g"},
+    ),
     "gpu_count": ("4", {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4"}),
     "enable_kueue": ("no", {}),
     "gke_min_node_count": ("1", {"GKE_MAX_NODE_COUNT": "4"}),
@@ -48,6 +61,7 @@ OTHERS: Final = {
     "kueue_queues": ("team-a:1", {}),
     "max_run_duration": ("12h", {"ENABLE_FLEX_START": "yes"}),
     "name_prefix": ("other", {}),
+    "network": ("my-vpc", _EXISTING),
     "orchestrator_type": ("", {}),
     "ray_version": ("2.59.0", {}),
     "project_id": ("other-project", {}),
@@ -55,6 +69,7 @@ OTHERS: Final = {
     "reservation_name": ("r", {}),
     "secrets": ("A=projects/my-project/secrets/a", {"STARTUP_COMMAND": "true"}),
     "service_account": ("default", {}),
+    "subnetwork": ("gpu-vms", _EXISTING),
     "startup_restart": ("always", {"STARTUP_COMMAND": "true"}),
     "system_node_pool_max": ("4", {}),
     "system_node_pool_disk_size_gb": ("200", {}),

@@ -24,6 +24,13 @@ CASES = [
     {},
     {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4", "GPU_COUNT": "2"},
     {"NETWORK_CONFIG": "new_network", "SERVICE_ACCOUNT": "default", "IMAGE_NAME": "mine"},
+    {
+        "NETWORK_CONFIG": "existing",
+        "NETWORK": "my-vpc",
+        "SUBNETWORK": "gpu-vms",
+        "VM_TYPE": "a3-megagpu-8g",
+        "GPU_SUBNETWORKS": "gpu-{1..8}",
+    },
     {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-ultragpu-8g"},
     {"ENABLE_SPOT": "yes", "GCS_MOUNT_LIST": "data:/mnt/data", "STARTUP_COMMAND": "true"},
     {"STARTUP_COMMAND": "true", "SECRETS": "A=projects/my-project/secrets/a:3"},

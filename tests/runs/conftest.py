@@ -41,7 +41,7 @@ _ELSEWHERE = ["unshare", "--user", "--map-root-user", "--uts", "--mount", "sh", 
 _ELSEWHERE += ['hostname elsewhere && exec "$@"', "sh"]
 # A traceback of the program's own, in rich's box or bare; VMs tell of theirs further to the right.
 _CRASH = re.compile(r"^(?:╭─+ )?Traceback", re.MULTILINE)
-_READS = (":getIamPolicy", ":testIamPermissions", "/listManagedInstances")
+_READS = (":getIamPolicy", "testIamPermissions", "/listManagedInstances")
 """Ends of paths that are read by POST."""
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 

@@ -41,6 +41,7 @@ _VERBS: Final = {
     "patch": "update",
     "aggregatedList": "list",
     "getEffectivePolicy": "get",
+    "getXpnHost": "get",
     "rewrite": "create",
     "compose": "create",
 }

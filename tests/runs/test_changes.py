@@ -69,6 +69,8 @@ _T4: Final = {
     "GPU_COUNT": "1",
     "ACCELERATOR_TYPE": "nvidia-tesla-t4",
 }
+_THERE: Final = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpu-vms"}
+_RANGES: Final = {"GKE_PODS_RANGE": "pods", "GKE_SERVICES_RANGE": "services"}
 _DATA: Final = {"GCS_MOUNT_LIST": "my-data:/mnt/data,my-models:/mnt/models"}
 _OF_THE_RUN: Final = {
     "ASK_ABOVE": "50",
@@ -178,6 +180,10 @@ _OF_VMS: Final[Mapping[str, Row]] = {
         {"IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2404-nvidia-580"}, NEW, {"multi-nic": REFUSED}
     ),
     "NETWORK_CONFIG": Row({"NETWORK_CONFIG": "new_network"}, ENDS),
+    "NETWORK_CONFIG+NETWORK+SUBNETWORK": Row(_THERE, ENDS),
+    "GPU_SUBNETWORKS": Row(
+        {**_THERE, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED, {"multi-nic": ENDS}
+    ),
     "ENABLE_EXTERNAL_IP": Row({"ENABLE_EXTERNAL_IP": "no"}, NEW),
     "METADATA": Row({"METADATA": '{ key1 = "val" }'}, REACHES, {"flex": NEW}),
     "STARTUP_COMMAND": Row({"STARTUP_COMMAND": "true"}, NEW),
@@ -224,6 +230,7 @@ _TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
 _OF_NODES: Final[Mapping[str, Row]] = {
     **_BOTH,
     "ORCHESTRATOR_TYPE": Row({"ORCHESTRATOR_TYPE": "none"}, REFUSED),
+    "NETWORK_CONFIG+NETWORK+SUBNETWORK+...": Row({**_THERE, **_RANGES}, ENDS),
     "ENABLE_COMPACT_PLACEMENT": Row({"ENABLE_COMPACT_PLACEMENT": "yes"}, ENDS),
     "SECRETS": Row({"SECRETS": "TOKEN=projects/my-project/secrets/token"}, BESIDE),
     "ENABLE_QUEUED_PROVISIONING": Row(
@@ -361,6 +368,8 @@ def _prepare(rehearsal: Rehearsal, world: str) -> None:
     rehearsal.settings |= {
         **WORLDS[world],
         **_DATA,
+        **_THERE,
+        **_RANGES,
         "SERVICE_ACCOUNT": _TEAM,
         "SECRETS": "TOKEN=projects/my-project/secrets/token",
         "IMAGE_NAME": "my-image",

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STORIES = sorted(path for path in EXAMPLES.glob("*.list") if "gke" not in path.name)
-QUICK = {"env", "a3-mega", "flex-start-h100", "ray-gcs-filestore"}
-"""The least that can be asked for, networks of GPUs, a queue, and mounts with Ray."""
+QUICK = {"env", "a3-mega", "flex-start-h100", "ray-gcs-filestore", "shared-vpc"}
+"""The least that can be asked for, networks of GPUs, a queue, mounts with Ray, a host project."""
 SLOW = pytest.mark.slow(sibling="tests/runs/test_examples.py::test_a_story_comes_stays_and_goes")
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 

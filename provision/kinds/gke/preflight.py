@@ -13,6 +13,7 @@ from provision.google.api import Service
 from provision.kinds.gke import leftovers
 from provision.preflight import secrets
 from provision.preflight.check import Check, CheckNote, OfKind, Settled
+from provision.preflight.subnetwork import SUBNETWORK, in_the_network
 from provision.settings.choices import OnlineCheck, ReleaseChannel
 from provision.spec import gke_floors
 
@@ -32,7 +33,7 @@ def of(spec: GkeSpec) -> OfKind:
     """What the online checks need to know about a GKE cluster."""
     return OfKind(
         grants_in_state_folder=True,
-        checks=(VERSION, secrets.SECRETS),
+        checks=(VERSION, secrets.SECRETS, *((SUBNETWORK,) if spec.existing else ())),
         apis=(
             *("container", "logging", "monitoring"),
             *(("secretmanager",) if spec.secrets else ()),
@@ -54,6 +55,7 @@ def of(spec: GkeSpec) -> OfKind:
         beside_the_role=(
             "and grant roles/container.admin too: objects in the cluster, such as cluster roles,",
             "take permissions of Kubernetes that no short list can name.",
+            *in_the_network(spec),
         ),
         # The other pools place their nodes by themselves; see `terraform/modules/gke-nodepool`.
         policies=tuple(

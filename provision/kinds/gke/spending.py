@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision.kinds import spending
+from provision.settings.choices import NetworkConfig
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 
@@ -46,7 +47,7 @@ def existing(
         shares=spending.shares(record),
         machines=tuple(pool for pool in pools if pool.name in known),
         system=tuple(pool for pool in pools if pool.name not in known),
-        network_is_made=True,
+        network_is_made=record.settings.get("NETWORK_CONFIG") != NetworkConfig.EXISTING,
         has_control_plane=True,
         ages={
             one.pool: [spending.hours(created, clock) or 0.0 for created in one.created]

@@ -30,7 +30,7 @@ def variables(
     spec: GkeSpec, owner: Owner, location: StateLocation, inputs: RunInputs
 ) -> dict[str, Any]:
     """Make the variables of `terraform/gke`; see `Kind.variables` for the arguments."""
-    system = spec.system_pool
+    system, existing = spec.system_pool, spec.existing
     return {
         **parts.common(spec, owner, location),
         "cluster": {
@@ -53,6 +53,10 @@ def variables(
             pool.name: _pool(pool, spec.driver, inputs.node_runs)
             | {"version": inputs.pool_versions.get(pool.name)}
             for pool in spec.gpu_pools
+        },
+        "range_names": {
+            "pods": (existing and existing.pods) or "pods",
+            "services": (existing and existing.services) or "services",
         },
         "shared_kubernetes_account": inputs.shared_account,
         "gpu_networks": _networks(spec.gpu_networks),

@@ -10,6 +10,7 @@ from provision.google import resources
 from provision.kinds.vms import boot_image
 from provision.preflight import secrets
 from provision.preflight.check import OfKind
+from provision.preflight.subnetwork import SUBNETWORK, in_the_network
 
 if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
@@ -21,7 +22,7 @@ def of(spec: VmSpec) -> OfKind:
     flex_start = spec.group.mode.means.flex_start
     placing = names.WORKLOAD_POLICY if flex_start else names.PLACEMENT_POLICY
     return OfKind(
-        checks=(boot_image.IMAGE, secrets.SECRETS),
+        checks=(boot_image.IMAGE, secrets.SECRETS, *((SUBNETWORK,) if spec.existing else ())),
         apis=(
             *(("logging", "monitoring") if spec.ops_agent else ()),
             *(("secretmanager",) if spec.secrets else ()),
@@ -39,6 +40,7 @@ def of(spec: VmSpec) -> OfKind:
         used={"compute.instances": "getGuestAttributes" + " start" * bool(spec.idle_seconds)},
         policies=(placing.of(spec.name_prefix),) if spec.group.compact else (),
         rules=(names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY) if spec.closes_ray else (),
+        beside_the_role=in_the_network(spec),
         # There they agree on their ranks, and hear of tasks.
         grants_in_state_folder=True,
     )

@@ -70,7 +70,8 @@ def existing(case: Case, record: Record, seen: Seen) -> Existing | None:
         zone=record.zone,
         shares=spending.shares(record),
         machines=tuple(pools.values()),
-        network_is_made=asked.get("NETWORK_CONFIG") != NetworkConfig.DEFAULT,
+        network_is_made=asked.get("NETWORK_CONFIG")
+        not in {NetworkConfig.DEFAULT, NetworkConfig.EXISTING},
         ages={pool.name: by_type[machine_type] for machine_type, pool in pools.items()},
         age=spending.hours((seen.group or {}).get("creationTimestamp"), case.clock),
     )

@@ -35,7 +35,9 @@ def variables(
         ],
         "gcs_options": list(gcsfuse.on_vms(spec.bucket_options, spec.bucket_cache_gib)),
         "network_config": str(spec.network),
-        "gpu_networks": [dataclasses.asdict(network) for network in networks],
+        "gpu_networks": []
+        if spec.existing
+        else [dataclasses.asdict(network) for network in networks],
         "group": {
             "instance_count": group.size.first,
             "machine_type": group.machine_type,

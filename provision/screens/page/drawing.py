@@ -119,8 +119,10 @@ def _network(network: Network) -> Block:
     lines = [f"MTU {network.mtu:,}"] if network.mtu else []
     match network.role:
         case NetworkRole.FIRST:
-            title = "Its own network" if network.is_made else "The default network"
-            lines.append("Cloud NAT, private addresses" if network.has_nat else "of the project")
+            there = f"Network {network.name}" if network.name else "The default network"
+            title = "Its own network" if network.is_made else there
+            of = "was there before" if network.name else "of the project"
+            lines.append("Cloud NAT, private addresses" if network.has_nat else of)
         case NetworkRole.GPUS:
             title = "GPU network" if network.count == 1 else f"{network.count} GPU networks"
         case NetworkRole.MORE:

@@ -85,7 +85,8 @@ def _networks(it: Topology) -> Iterator[Sequence[str]]:
     names = {"first": "first interface", "gpus": "between GPUs", "more": "one more interface"}
     for network in it.networks:
         mtu = f"{network.mtu:,}" if network.mtu else "the project's"
-        made = "made for it" if network.is_made else "the project's default network"
+        there = f"network {network.name}" if network.name else "the project's default network"
+        made = "made for it" if network.is_made else there
         kind = f" ({network.nic_type})" if network.nic_type else ""
         yield (
             f"{names[network.role]}, {made}",

@@ -163,7 +163,8 @@ def _interfaces(case: Case) -> Iterator[Finding]:
     if machine is None or case.settings.orchestrator_type is Orchestrator.GKE:
         return
     if case.settings.network_config is not NetworkConfig.MULTI_NIC:
-        yield from _gpus_without_network(machine)
+        if not case.settings.gpu_subnetworks:
+            yield from _gpus_without_network(case, machine)
     elif machine.gpu_network is None and machine.max_nics < gpu_networks.USUAL_INTERFACES:
         yield Finding(
             field="network_config",
@@ -182,7 +183,7 @@ def _with_interfaces(machine: MachineType) -> str:
     return min(fit, key=lambda other: other.vcpus).name
 
 
-def _gpus_without_network(machine: MachineType) -> Iterator[Finding]:
+def _gpus_without_network(case: Case, machine: MachineType) -> Iterator[Finding]:
     if machine.gpu_network is not None:
         label = machine.gpu_network.label.upper()
         yield Finding(
@@ -191,7 +192,9 @@ def _gpus_without_network(machine: MachineType) -> Iterator[Finding]:
             what=f"leaves each {machine.name} with one network interface instead of {machine.nics}",
             why=f"the GPUs of different VMs then communicate only over the first interface, without"
             f" GPUDirect-{label}",
-            fix="NETWORK_CONFIG=multi_nic_network",
+            fix=f"GPU_SUBNETWORKS=<{machine.nics - 1} subnetworks of the network's team>"
+            if case.settings.network_config is NetworkConfig.EXISTING
+            else "NETWORK_CONFIG=multi_nic_network",
             note=True,
         )
 

@@ -31,6 +31,7 @@ from rehearsal.cloud.compute import (
     resource_policies,
     routers,
     run_limits,
+    shared_vpc,
     subnetworks,
     templates,
 )
@@ -61,6 +62,7 @@ _METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **resize_requests.METHODS,
     **resource_policies.METHODS,
     **routers.METHODS,
+    **shared_vpc.METHODS,
     **subnetworks.METHODS,
     **templates.METHODS,
 }
@@ -103,6 +105,7 @@ def service(request: Request, store: Store) -> Reply:
         body=body,
     )
     _check_policies(call)
+    shared_vpc.check_sight(call)
     if not images.is_public(owner.id):
         networks.ensure_default(call)
     return Reply(body=_once(call, handler))

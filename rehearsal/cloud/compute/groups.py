@@ -16,6 +16,7 @@ from rehearsal.cloud.compute import (
     resize_requests,
     resource_policies,
     resources,
+    shared_vpc,
     templates,
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, SUBNETWORK, TEMPLATE, Call, Resource
@@ -127,6 +128,7 @@ def _versions(call: Call, group: Resource) -> list[Resource]:
         field = f"versions[{index}].instanceTemplate"
         template = templates.resolve(call, version.get("instanceTemplate", ""), field)
         _check_placeable(call, template)
+        shared_vpc.check_agent(call, template)
         result.append({**version, "instanceTemplate": template["selfLink"]})
     return result
 

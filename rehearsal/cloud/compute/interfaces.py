@@ -6,7 +6,7 @@ import ipaddress
 import itertools
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, resources
+from rehearsal.cloud.compute import links, resources, shared_vpc
 from rehearsal.cloud.compute.resources import NETWORK, SUBNETWORK, Call, Resource
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
@@ -53,6 +53,7 @@ def _interface(call: Call, index: int, given: Resource) -> Resource:
             raise links.invalid(
                 field, given["subnetwork"], "The referenced subnetwork resource cannot be found."
             )
+        shared_vpc.check_use(call, name, field, given)
         result["subnetwork"] = links.ROOT + name
     if given.get("network") or not given.get("subnetwork"):
         reference = given.get("network") or "global/networks/default"

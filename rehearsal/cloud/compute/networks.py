@@ -253,7 +253,9 @@ def _delete(call: Call) -> Resource:
     name = call.name(NETWORK)
     network = resources.require_ready(call, NETWORK, name)
     for kind in (INSTANCE, SUBNETWORK, FIREWALL, ROUTER, FORWARDING_RULE, ENDPOINT_GROUP):
-        for user, resource in resources.each(call, kind, f"projects/{call.project}/"):
+        # VMs join networks of a host project from others, too.
+        where = "projects/" if kind is INSTANCE else f"projects/{call.project}/"
+        for user, resource in resources.each(call, kind, where):
             if network["selfLink"] in _networks(kind, resource) and not _is_automatic(
                 network, kind, resource
             ):

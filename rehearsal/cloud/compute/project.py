@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import projects
-from rehearsal.cloud.compute import links, lists, operations, quotas, resources
+from rehearsal.cloud.compute import links, lists, operations, quotas, resources, shared_vpc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ def _get(call: Call) -> Resource:
         "quotas": quotas.of_project(call),
         "selfLink": f"{links.ROOT}projects/{project.id}",
         "defaultServiceAccount": project.compute_account,
-        "xpnProjectStatus": "UNSPECIFIED_XPN_PROJECT_STATUS",
+        "xpnProjectStatus": shared_vpc.status(call),
         "defaultNetworkTier": "PREMIUM",
         "vmDnsSetting": "ZONAL_ONLY",
         "cloudArmorTier": "CA_STANDARD",

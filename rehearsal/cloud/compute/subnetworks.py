@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 _LONGEST_PREFIX = 29
+_GOOGLES = 4
 # What Google does not let a subnetwork have: it is nobody's, everybody's, or Google's own.
 _RESERVED = tuple(
     ipaddress.IPv4Network(cidr)
@@ -163,7 +164,8 @@ def _delete(call: Call) -> Resource:
     name = call.name(SUBNETWORK)
     subnetwork = resources.require_ready(call, SUBNETWORK, name)
     link = subnetwork["selfLink"]
-    for user, instance in resources.each(call, INSTANCE, f"projects/{call.project}/"):
+    # Those of the projects too that a host project shares it with.
+    for user, instance in resources.each(call, INSTANCE, "projects/"):
         if any(interface["subnetwork"] == link for interface in instance["networkInterfaces"]):
             raise resources.in_use(SUBNETWORK, name, user)
     for user, rule in resources.each(call, FORWARDING_RULE, f"projects/{call.project}/"):
@@ -181,9 +183,31 @@ def _delete(call: Call) -> Resource:
     return resources.remove(call, SUBNETWORK, name)
 
 
+def utilized(call: Call, subnetwork: Resource) -> tuple[int, int]:
+    """The addresses of the first range that are taken, and those that are free.
+
+    Four of each range are Google's: network, gateway, the last but one, and broadcast.
+    """
+    link = subnetwork["selfLink"]
+    instances = (it for _, it in resources.each(call, INSTANCE, "projects/"))
+    interfaces = (nic for it in instances for nic in it["networkInterfaces"])
+    taken = _GOOGLES + sum(it.get("subnetwork") == link for it in interfaces)
+    return taken, ipaddress.IPv4Network(subnetwork["ipCidrRange"]).num_addresses - taken
+
+
+def _get(call: Call) -> Resource:
+    subnetwork = resources.require(call, SUBNETWORK, call.name(SUBNETWORK))
+    shown = resources.show(subnetwork)
+    if call.parameters.get("views") != "WITH_UTILIZATION":
+        return shown
+    taken, free = utilized(call, subnetwork)
+    first = {"totalAllocatedIp": str(taken), "totalFreeIp": str(free)}
+    return {**shown, "utilizationDetails": {"ipv4Utilizations": [first]}}
+
+
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "subnetworks.insert": _insert,
-    "subnetworks.get": resources.get(SUBNETWORK),
+    "subnetworks.get": _get,
     "subnetworks.list": lists.of_place(SUBNETWORK),
     "subnetworks.aggregatedList": lists.of_project(SUBNETWORK),
     "subnetworks.patch": _patch,

@@ -148,7 +148,8 @@ class Pools:
         self._free: dict[str, Iterator[str]] = {}
         self._taken = {
             (interface["subnetwork"], interface["networkIP"])
-            for _, instance in resources.each(call, INSTANCE, f"projects/{call.project}/")
+            # A subnetwork of a host project has VMs of several.
+            for _, instance in resources.each(call, INSTANCE, "projects/")
             for interface in instance["networkInterfaces"]
         }
 

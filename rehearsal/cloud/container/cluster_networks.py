@@ -6,6 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import projects
+from rehearsal.cloud.compute import shared_vpc
 from rehearsal.cloud.container import cluster_defaults, records
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.wire import GoogleError
@@ -31,6 +32,7 @@ def attached(request: Request, store: Store, where: str, cluster: Record) -> Rec
     subnetwork = _existing(
         request, store, "subnetworks", cluster.get("subnetwork", ""), where, f"regions/{region}"
     )
+    shared_vpc.check_gke(store, where.split("/")[1], subnetwork)
     pods, services = _ranges(store, subnetwork, cluster.get("ipAllocationPolicy") or {})
     allocation = records.completed(
         cluster.get("ipAllocationPolicy") or {}, cluster_defaults.IP_ALLOCATION

@@ -16,6 +16,7 @@ variables {
   }
   cluster_id        = "3f9c2a71"
   marker            = "aiinfra-cluster=3f9c2a71"
+  existing          = null
   filestores        = []
   secrets           = []
   gcs_mounts        = []
@@ -25,6 +26,7 @@ variables {
   name_prefix       = "train"
   node_pools        = {}
   project_id        = "my-project"
+  range_names       = { pods = "pods", services = "services" }
   region            = "us-central1"
   service_account   = { create = true }
   state_folder      = { bucket = "my-state", folder = "train-deployment" }
@@ -200,5 +202,22 @@ run "a_cluster_of_three_kinds_has_networks_of_each" {
       vpc4      = "train-gpu-net-4 train-gpu-subnet-4"
     }
     error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+}
+
+run "a_cluster_in_a_network_of_a_host_project_makes_nothing_there" {
+  variables {
+    existing = {
+      network    = "projects/my-host/global/networks/my-vpc"
+      subnetwork = "projects/my-host/regions/us-central1/subnetworks/nodes"
+    }
+    gpu_networks = []
+    range_names  = { pods = "team-pods", services = "team-services" }
+    node_pools   = { train-a = { machine_type = "a2-highgpu-1g", zone = "us-central1-a", gpu = { type = "nvidia-tesla-a100", count = 1, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "pd-balanced" }, local_ssds = 0, compact = false, gpu_networks = null } }
+  }
+
+  assert {
+    condition     = output.network == { network = var.existing.network, subnetwork = var.existing.subnetwork }
+    error_message = "The network is ${jsonencode(output.network)}."
   }
 }

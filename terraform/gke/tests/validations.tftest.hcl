@@ -7,6 +7,7 @@ variables {
   cluster           = { location = "us-central1", version = null, release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
   cluster_id        = "3f9c2a71"
   marker            = "aiinfra-cluster=3f9c2a71"
+  existing          = null
   filestores        = []
   secrets           = []
   gcs_mounts        = []
@@ -16,6 +17,7 @@ variables {
   name_prefix       = "train"
   node_pools        = {}
   project_id        = "my-project"
+  range_names       = { pods = "pods", services = "services" }
   region            = "us-central1"
   service_account   = { create = true }
   state_folder      = { bucket = "my-state", folder = "train-deployment" }
@@ -258,4 +260,19 @@ run "a_marker_of_another_cluster" {
   }
 
   expect_failures = [var.marker]
+}
+
+run "refuses_networks_for_gpus_beside_a_network_that_exists" {
+  command = plan
+
+  variables {
+    existing = {
+      network    = "projects/my-host/global/networks/my-vpc"
+      subnetwork = "projects/my-host/regions/us-central1/subnetworks/nodes"
+    }
+    gpu_networks = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }, { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" }]
+    node_pools   = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = "rdma" } }
+  }
+
+  expect_failures = [var.existing]
 }

@@ -24,6 +24,7 @@ variables {
   capacity        = { model = "standard", compact = false }
   cluster_id      = "3f9c2a71"
   marker          = "aiinfra-cluster=3f9c2a71"
+  existing        = null
   files           = {}
   filestores      = []
   gcs_mounts      = []
@@ -116,6 +117,31 @@ run "a_cluster_in_the_default_network_uses_what_is_there" {
   assert {
     condition     = output.service_account_email == "123-compute@developer.gserviceaccount.com"
     error_message = "The account is ${output.service_account_email}."
+  }
+}
+
+run "a_cluster_in_a_network_of_a_host_project_makes_and_looks_up_nothing_there" {
+  variables {
+    existing = {
+      network    = "projects/my-host/global/networks/my-vpc"
+      subnetwork = "projects/my-host/regions/us-central1/subnetworks/gpu-vms"
+      interfaces = [{ nic_type = "MRDMA", subnetwork = "projects/my-host/regions/us-central1/subnetworks/rdma-0" }]
+    }
+    network_config = "existing"
+    startup        = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true, ray = { version = "2.54.0" } }
+  }
+
+  assert {
+    condition     = [output.network.network, output.network.subnetwork] == [var.existing.network, var.existing.subnetwork]
+    error_message = "The network is ${jsonencode(output.network)}."
+  }
+  assert {
+    condition     = jsonencode(output.interfaces) == jsonencode(concat([{ nic_type = "GVNIC", subnetwork = var.existing.subnetwork }], var.existing.interfaces))
+    error_message = "The interfaces are ${jsonencode(output.interfaces)}."
+  }
+  assert {
+    condition     = length(module.ray_firewall) == 0
+    error_message = "Rules are made in somebody else's network."
   }
 }
 

@@ -8,6 +8,7 @@ variables {
   capacity        = { model = "standard", compact = false }
   cluster_id      = "3f9c2a71"
   marker          = "aiinfra-cluster=3f9c2a71"
+  existing        = null
   files           = {}
   filestores      = []
   gcs_mounts      = []
@@ -285,6 +286,16 @@ run "refuses_gpu_networks_where_there_are_none" {
 
   variables {
     gpu_networks = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }]
+  }
+
+  expect_failures = [var.network_config]
+}
+
+run "refuses_an_existing_network_without_saying_which" {
+  command = plan
+
+  variables {
+    network_config = "existing"
   }
 
   expect_failures = [var.network_config]

@@ -9,6 +9,7 @@ locals {
   _in_network   = one([for network in google_compute_network.new : substr(sha256(network.name), 0, 8)])
   _in_region    = one([for network in google_compute_network.new : substr(sha256("${network.name} ${var.region} ${var.ip_range}"), 0, 8)])
 
+  # What exists is not looked up: who may use it need not have the right to read it.
   # Names, not ids or self links: a plan knows them before anything is made, and
   # they refer to the resource all the same, so that what uses them waits for it.
   _network    = one(concat(google_compute_network.new[*].name, data.google_compute_network.default[*].name))
@@ -16,14 +17,14 @@ locals {
 }
 
 data "google_compute_network" "default" {
-  count = local._is_new ? 0 : 1
+  count = var.network_config == "default_network" ? 1 : 0
 
   name    = "default"
   project = var.project_id
 }
 
 data "google_compute_subnetwork" "default" {
-  count = local._is_new ? 0 : 1
+  count = var.network_config == "default_network" ? 1 : 0
 
   name    = "default"
   project = var.project_id

@@ -1,3 +1,14 @@
+variable "existing" {
+  description = "With the network_config existing, what is there and stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S."
+  type        = object({ network = string, subnetwork = string })
+  default     = null
+
+  validation {
+    condition     = (var.network_config == "existing") == (var.existing != null)
+    error_message = "What exists is named with the network configuration existing and with no other; received ${jsonencode(var.existing)} with \"${var.network_config}\". null would pass with \"new_network\"."
+  }
+}
+
 variable "ip_range" {
   description = "Range of the subnetwork of a new network, and the only source that its internal firewall rule trusts. At least one address per VM; a /16 has room for 65,532."
   type        = string
@@ -23,14 +34,14 @@ variable "name_prefix" {
 }
 
 variable "network_config" {
-  description = "default_network: look up the network \"default\" and make nothing. new_network: make a network."
+  description = "default_network: look up the network \"default\" and make nothing. existing: hand on what is named and make nothing. new_network: make a network."
   type        = string
   nullable    = false
 
   # Without this rule any other word would look up the default network.
   validation {
-    condition     = contains(["default_network", "new_network"], var.network_config)
-    error_message = "A network configuration is default_network or new_network; received \"${var.network_config}\". \"new_network\" would pass."
+    condition     = contains(["default_network", "existing", "new_network"], var.network_config)
+    error_message = "A network configuration is default_network, existing or new_network; received \"${var.network_config}\". \"new_network\" would pass."
   }
 }
 

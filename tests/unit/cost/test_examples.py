@@ -126,6 +126,7 @@ BILLS = {
         WEEK * (N1_STANDARD_2_T4 + A2_HIGHGPU_1G_FLEX + 2 * 20 * SSD / MONTH),
     ),
     "n1-t4": always(vm(N1_STANDARD_8_T4, 200 * BALANCED)),
+    "shared-vpc": always(2 * (MONTH * G2_STANDARD_24 + 2000 * SSD)),
     "new-network": always(
         node(G2_STANDARD_24_IN_EUROPE_WEST4, 2000 * SSD_IN_EUROPE_WEST4) + MONTH * NAT_ADDRESS
     ),
@@ -147,7 +148,7 @@ FILES = sorted(EXAMPLES.glob("*.list"))
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {path.name.partition(".")[0] for path in FILES} == set(BILLS)
-    assert len(FILES) == 20
+    assert len(FILES) == 21
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])

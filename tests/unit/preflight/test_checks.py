@@ -14,7 +14,7 @@ from provision.documents.checks import CheckState
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
 from provision.kinds.vms import boot_image
-from provision.preflight import secrets
+from provision.preflight import secrets, subnetwork
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
@@ -413,6 +413,7 @@ BEGINNINGS = {
     OnlineCheck.DISK: f"{ZONE}/diskTypes",
     OnlineCheck.QUOTA: REGION,
     OnlineCheck.NETWORK: f"{PROJECT}/global/networks",
+    OnlineCheck.SUBNETWORK: f"{REGION}/subnetworks/gpus",
     OnlineCheck.BUCKETS: "b/",
     OnlineCheck.SECRETS: "projects/my-project/secrets/token",
     OnlineCheck.NAMES: f"{ZONE}/instanceGroupManagers",
@@ -431,6 +432,7 @@ SHARING = {
 }
 
 
+EXISTING = {"network_config": "existing", "network": "my-vpc", "subnetwork": "gpus"}
 SECRETS = {"startup_command": "true", "secrets": "A=projects/my-project/secrets/token"}
 
 
@@ -453,6 +455,7 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     settings = {"gcs_mount_list": "my-data:/mnt/data"}
     settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
     settings |= SECRETS if name is OnlineCheck.SECRETS else {}
+    settings |= EXISTING if name is OnlineCheck.SUBNETWORK else {}
     settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
     google.refusals[BEGINNINGS[name]] = 403
 
@@ -490,5 +493,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: 
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    own = (boot_image.IMAGE, secrets.SECRETS, preflight_of_gke.VERSION)
+    own = (boot_image.IMAGE, secrets.SECRETS, subnetwork.SUBNETWORK, preflight_of_gke.VERSION)
     assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)

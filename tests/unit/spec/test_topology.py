@@ -90,6 +90,14 @@ def test_vms_of_the_default_network_without_addresses_need_the_projects_own_nat(
     assert not found.networks[0].has_nat
 
 
+def test_vms_of_a_host_project_are_in_its_network_which_lets_in_and_out() -> None:
+    found = of_example("shared-vpc")
+    (network,) = found.networks
+    assert (network.name, network.is_made, network.has_nat) == ("my-vpc of my-host", False, False)
+    assert [door.reach for door in found.doors] == [Reach.IDENTITY, Reach.OUTGOING]
+    assert all("the network my-vpc" in door.words for door in found.doors)
+
+
 def test_address_ranges_that_may_reach_the_control_plane_are_a_door() -> None:
     found = of_example("gke-plain", AUTHORIZED_CIDR="203.0.113.0/24")
     ranges = [door.words for door in found.doors if door.reach is Reach.RANGES]

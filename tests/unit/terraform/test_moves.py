@@ -143,12 +143,32 @@ def test_a_group_is_replaced_whose_new_template_is_in_another_network() -> None:
     for after, replaced in (
         ([{"subnetwork": "projects/p/regions/us-central1/subnetworks/default"}], []),
         ([{"subnetwork": f"{REGION}/subnetworks/np-primary"}], [group]),
+        # A company calls the subnetworks of all its host projects alike.
+        ([{"subnetwork": "projects/other/regions/us-central1/subnetworks/default"}], [group]),
+        # More interfaces are for new VMs; another subnetwork of one that there is, is a move.
+        ([{"subnetwork": f"{REGION}/subnetworks/{it}"} for it in ("default", "gpu-1")], []),
         # One that is yet to be made has no name.
         ([{"nic_type": "GVNIC"}], [group]),
     ):
         template = _template("old", "default")
         template["change"]["before"]["network_interface"] = there
         template["change"]["after"] = {"network_interface": after}
+        assert _replaced_too(template, _group("update")) == replaced
+
+
+def test_a_group_is_replaced_where_another_of_its_interfaces_moves() -> None:
+    group = "google_compute_instance_group_manager.g"
+    for gpus, replaced in (("gpu-1", []), ("gpu-2", [group])):
+        template = _template("old", "default")
+        template["change"]["before"]["network_interface"] += [
+            {"subnetwork": f"{REGION}/subnetworks/gpu-1"}
+        ]
+        template["change"]["after"] = {
+            "network_interface": [
+                {"subnetwork": f"projects/p/regions/us-central1/subnetworks/{it}"}
+                for it in ("default", gpus)
+            ]
+        }
         assert _replaced_too(template, _group("update")) == replaced
 
 

@@ -40,6 +40,36 @@ run "the_default_network_is_looked_up_and_nothing_is_made" {
   }
 }
 
+run "a_network_that_exists_is_handed_on_and_not_even_looked_up" {
+  command = plan
+
+  variables {
+    existing = {
+      network    = "projects/my-host/global/networks/my-vpc"
+      subnetwork = "projects/my-host/regions/us-central1/subnetworks/gpu-vms"
+    }
+    network_config = "existing"
+  }
+
+  assert {
+    condition = 0 == length(concat(
+      data.google_compute_network.default,
+      data.google_compute_subnetwork.default,
+      google_compute_firewall.iap_ssh,
+      google_compute_firewall.internal,
+      google_compute_network.new,
+      google_compute_router.new,
+      google_compute_router_nat.new,
+      google_compute_subnetwork.new,
+    ))
+    error_message = "Something is made or looked up."
+  }
+  assert {
+    condition     = [output.network, output.subnetwork] == [var.existing.network, var.existing.subnetwork]
+    error_message = "The network is ${output.network}, the subnetwork ${output.subnetwork}."
+  }
+}
+
 run "a_new_network_has_its_names_and_its_marker_and_is_known_before_it_is_made" {
   command = plan
 

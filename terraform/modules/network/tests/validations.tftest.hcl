@@ -76,3 +76,13 @@ run "accepts_secondary_ranges_in_a_new_network" {
     secondary_ranges = { pods = "10.16.0.0/12", services = "10.32.0.0/20" }
   }
 }
+
+run "refuses_an_existing_network_without_saying_which" {
+  command = plan
+
+  variables {
+    network_config = "existing"
+  }
+
+  expect_failures = [var.existing]
+}

@@ -151,6 +151,29 @@ def test_a_vm_checks_for_the_gpus_and_interfaces_that_it_was_made_with() -> None
     assert made["startup"]["interfaces"] == 10
 
 
+def test_interfaces_in_subnetworks_that_exist_have_their_types_and_nothing_is_made() -> None:
+    made = _variables(
+        NETWORK_CONFIG="existing",
+        NETWORK="my-vpc",
+        SUBNETWORK="vms",
+        GPU_SUBNETWORKS="gvnic,rdma-{0..7}",
+        VM_TYPE="a3-ultragpu-8g",
+    )
+
+    there = "projects/my-project/regions/us-central1/subnetworks"
+    assert made["existing"] == {
+        "network": "projects/my-project/global/networks/my-vpc",
+        "subnetwork": f"{there}/vms",
+        "interfaces": [
+            {"nic_type": "GVNIC", "subnetwork": f"{there}/gvnic"},
+            *({"nic_type": "MRDMA", "subnetwork": f"{there}/rdma-{number}"} for number in range(8)),
+        ],
+    }
+    assert made["gpu_networks"] == []
+    assert made["startup"]["interfaces"] == 10
+    assert made["startup"]["fabric"]["kind"] == "gib"
+
+
 @pytest.mark.parametrize(
     ("machine", "network", "kind", "interfaces"),
     [

@@ -1,0 +1,190 @@
+"""What a network of others has for machines: addresses, a way out, and rules that let in."""
+
+from __future__ import annotations
+
+import functools
+import ipaddress
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.codes import Code
+from provision.errors import Problem
+from provision.google.owner import MARKER
+from provision.preflight.check import CheckNote
+from provision.preflight.existing import seen, unseen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from provision.preflight.check import CheckContext, Finding
+    from provision.preflight.existing import Case
+    from provision.spec.cluster import ClusterSpec
+    from provision.spec.firewall_rules import FirewallRule
+    from provision.spec.networks import ExistingNetwork
+
+_PODS_OF_NODE: Final = 256
+"""A /24 for up to 110 pods, the default (GKE, "Flexible Pod CIDR")."""
+_OF_GOOGLE: Final = 4
+"""The addresses of each range that Google keeps (docs: VPC, "Subnets", reserved addresses)."""
+
+
+def room(case: Case, found: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check that the subnetwork has an address for each machine, and for a control plane."""
+    spec = case.ctx.spec
+    wanted = sum(pool.size.most for pool in spec.pools) + spec.has_control_plane
+    free, own = _free(found, found["ipCidrRange"]), _own(case)
+    if wanted > free + own:
+        mine = f", and {own} of this deployment's machines have one" if own else ""
+        fewer = "fewer nodes" if spec.has_control_plane else f"INSTANCE_COUNT={max(free + own, 1)}"
+        yield Problem(
+            code=Code.NO_FREE_ADDRESSES,
+            setting=case.setting if spec.has_control_plane else "INSTANCE_COUNT",
+            what=f"the subnetwork {case.it.name} has too few addresses for {wanted} "
+            + ("nodes and control plane" if spec.has_control_plane else "VMs"),
+            why=f"of its range {found['ipCidrRange']}, {max(free, 0)} are free{mine}",
+            fix=f"{fewer}, or another {case.setting}, or ask an"
+            f" administrator of {case.it.project} to run:\ngcloud compute networks subnets"
+            f" expand-ip-range {case.where} --prefix-length <SHORTER>",
+        )
+
+
+def ranges(case: Case, existing: ExistingNetwork, found: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check that the subnetwork has the ranges for pods and Services, with room for the nodes."""
+    offered = {it["rangeName"]: it["ipCidrRange"] for it in found.get("secondaryIpRanges", [])}
+    for setting, name in (
+        ("GKE_PODS_RANGE", existing.pods),
+        ("GKE_SERVICES_RANGE", existing.services),
+    ):
+        if name not in offered:
+            has = f"it has {', '.join(sorted(offered))}" if offered else "it has none"
+            yield Problem(
+                code=Code.RESOURCE_NOT_FOUND,
+                setting=setting,
+                what=f"the subnetwork {case.it.name} has no secondary range {name}",
+                why=has,
+                fix=f"ask an administrator of {case.it.project} to run:\ngcloud compute networks"
+                f" subnets update {case.where} --add-secondary-ranges {name}=<RANGE>",
+            )
+    if existing.pods is None or existing.pods not in offered:
+        return
+    nodes = sum(pool.size.most for pool in case.ctx.spec.pools)
+    room = (_free(found, offered[existing.pods], existing.pods)) // _PODS_OF_NODE + _own(case)
+    if nodes > room:
+        yield Problem(
+            code=Code.NO_FREE_ADDRESSES,
+            setting="GKE_PODS_RANGE",
+            what=f"the range {existing.pods} has room for {room} nodes, {nodes} may be wanted",
+            why=f"of {offered[existing.pods]}, each node takes {_PODS_OF_NODE} addresses for pods",
+            fix=f"fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX), or ask an administrator"
+            f" of {case.it.project} for a larger range",
+        )
+
+
+def _free(found: Mapping[str, Any], cidr: str, name: str = "") -> int:
+    """The free addresses of a range; all of it where Google does not tell how many are used.
+
+    Args:
+        found: What Google says of the subnetwork.
+        cidr: The range.
+        name: The name of a secondary range.
+    """
+    utilizations = found.get("utilizationDetails", {}).get("ipv4Utilizations", [])
+    told = [it for it in utilizations if it.get("rangeName", "") == name]
+    size = ipaddress.IPv4Network(cidr).num_addresses - (0 if name else _OF_GOOGLE)
+    return int(told[0].get("totalFreeIp", 0)) if told else size
+
+
+def _own(case: Case) -> int:
+    """The addresses that this deployment's VMs have in it already."""
+    if case.ctx.record is None:
+        return 0
+    vms = case.ctx.answers.machines_with(case.ctx.project, MARKER, case.ctx.record.cluster_id)
+    interfaces = (nic for vm in vms for nic in vm.get("networkInterfaces", []))
+    end = f"/{case.it.path}"
+    return sum(str(nic.get("subnetwork", "")).endswith(end) for nic in interfaces)
+
+
+def way_out(case: Case, found: Mapping[str, Any], network: str) -> Iterator[Finding]:
+    """Check that VMs without addresses reach Google's APIs, and the internet.
+
+    Args:
+        case: The subnetwork of their first interface.
+        found: What Google says of it.
+        network: The path of its network.
+    """
+    if any(pool.external_ip for pool in case.ctx.spec.pools):
+        return
+    it, name = case.it, network.rpartition("/")[2]
+    routers, refused = seen(
+        lambda: case.ctx.answers.listed(f"projects/{it.project}/regions/{it.region}/routers")
+    )
+    has_nat = any(
+        one.get("nats") and str(one["network"]).endswith(f"/{network}") for one in routers or ()
+    )
+    if has_nat:
+        return
+    if refused is not None:
+        yield unseen(case, f"the Cloud NAT of {name}, the way out of VMs", refused)
+    elif not found.get("privateIpGoogleAccess"):
+        yield Problem(
+            code=Code.CONFLICTING_SETTINGS,
+            setting="SUBNETWORK",
+            what=f"VMs in {it.name} have no way out: their start-up would fail",
+            why="they have no addresses, it has no Private Google Access, and"
+            f" {name} has no Cloud NAT in {it.region}",
+            fix=f"ask an administrator of {it.project} to make a Cloud NAT for {name} in"
+            f" {it.region}, and to run:\ngcloud compute networks subnets update {case.where}"
+            " --enable-private-ip-google-access\nor ENABLE_EXTERNAL_IP=yes; SKIP_CHECKS=subnetwork"
+            " if there is another way out",
+        )
+    else:
+        yield CheckNote(
+            Problem(
+                code=Code.NOTE,
+                setting="SUBNETWORK",
+                what=f"{name} has no Cloud NAT in {it.region}",
+                why="VMs reach Google's APIs by Private Google Access, but not the internet, where"
+                " packages, containers and models come from",
+                fix=f"if there is no other way out, ask an administrator of {it.project} for one",
+            )
+        )
+
+
+def rules(ctx: CheckContext[ClusterSpec], needed: Iterable[FirewallRule]) -> Iterator[Finding]:
+    """The firewall rules that the network's team has to have, as far as they are not seen."""
+    lacking, hidden = _unmet(ctx, needed)
+    if lacking:
+        count, several = len(lacking), len(lacking) > 1
+        owner = " and ".join(dict.fromkeys(one.project for one in lacking))
+        yield CheckNote(
+            Problem(
+                code=Code.NOT_CHECKED if hidden else Code.NOTE,
+                setting="NETWORK",
+                what=f"the network has to let in what {count} firewall"
+                f" {'rules' if several else 'rule'} would"
+                + (", which could not be looked for" if hidden else ""),
+                why="\n".join(f"{one.name}: {one.purpose}" for one in lacking),
+                fix=f"unless policies let it in, ask an administrator of {owner} to run:\n"
+                + "\n".join(one.gcloud for one in lacking)
+                + "\nor in Terraform:\n"
+                + "\n".join(one.terraform for one in lacking),
+            )
+        )
+
+
+def _unmet(
+    ctx: CheckContext[ClusterSpec], needed: Iterable[FirewallRule]
+) -> tuple[list[FirewallRule], bool]:
+    """The firewall rules that are not there; and whether some could not be looked for.
+
+    Args:
+        ctx: What every check gets.
+        needed: The rules that machines need.
+    """
+    lacking, hidden = [], False
+    for one in needed:
+        at = f"projects/{one.project}/global/firewalls"
+        there, refused = seen(functools.partial(ctx.answers.listed, at))
+        hidden = hidden or refused is not None
+        if not one.is_met_by(there or ()):
+            lacking.append(one)
+    return lacking, hidden

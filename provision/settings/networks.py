@@ -1,0 +1,71 @@
+"""How a network and subnetworks that exist are named: alone, or with the project they are in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_PROJECT: Final = r"projects/(?P<project>[^/\s]{1,100})"
+# A console or `gcloud --uri` shows the whole URL.
+_URL: Final = r"(?:https://[a-z.]+/compute/v1/)?"
+_NETWORK: Final = re.compile(rf"(?:{_URL}{_PROJECT}/global/networks/)?(?P<name>{_NAME})")
+_SUBNETWORK: Final = re.compile(
+    rf"(?:{_URL}{_PROJECT}/regions/(?P<region>[a-z0-9-]{{1,63}})/subnetworks/)?(?P<name>{_NAME})"
+)
+
+_SEVERAL: Final = re.compile(r"([^{}]*)\{(\d{1,2})\.\.(\d{1,2})\}([^{}]*)")
+
+
+def expanded(item: str) -> Iterator[str]:
+    """The names that one item means: `gpu-{0..2}` is gpu-0, gpu-1 and gpu-2, as in a shell."""
+    found = _SEVERAL.fullmatch(item)
+    if found is None:
+        yield item
+        return
+    before, first, last, after = found.groups()
+    yield from (f"{before}{number}{after}" for number in range(int(first), int(last) + 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkPath:
+    """The parts of NETWORK.
+
+    Attributes:
+        project: The project that owns the network; None if it is not said.
+        name: Its name.
+    """
+
+    project: str | None
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The parts of a name or path; None if the text is neither."""
+        found = _NETWORK.fullmatch(text)
+        return None if found is None else cls(**found.groupdict())
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubnetworkPath:
+    """The parts of SUBNETWORK.
+
+    Attributes:
+        project: The project that owns the subnetwork; None if it is not said.
+        region: Its region; None if it is not said.
+        name: Its name.
+    """
+
+    project: str | None
+    region: str | None
+    name: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The parts of a name or path; None if the text is neither."""
+        found = _SUBNETWORK.fullmatch(text)
+        return None if found is None else cls(**found.groupdict())

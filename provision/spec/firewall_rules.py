@@ -1,0 +1,187 @@
+"""The firewall rules that machines in a network of others need: pure, for its team to make."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.spec.cluster import GkeSpec, VmSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provision.spec.cluster import ClusterSpec
+
+
+IAP: Final = "35.235.240.0/20"
+"""Where Identity-Aware Proxy's connections come from (d:iap/docs/using-tcp-forwarding)."""
+
+_ALL: Final = {"tcp": (), "udp": (), "icmp": ()}
+_EVERY_PORT: Final = range(65536)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirewallRule:
+    """A rule that lets connections in to the machines.
+
+    Attributes:
+        name: What it may be called.
+        network: The path of the network.
+        purpose: What it is for, as a part of a sentence.
+        source: The range that connections come from; what to put there, if it is not known.
+        allowed: Protocol -> the ports; empty for all.
+    """
+
+    name: str
+    network: str
+    purpose: str
+    source: str
+    allowed: Mapping[str, tuple[int, ...]]
+
+    @property
+    def project(self) -> str:
+        """The project of the network."""
+        return self.network.split("/")[1]
+
+    @property
+    def gcloud(self) -> str:
+        """The command that makes it."""
+        allow = ",".join(
+            f"{protocol}:{port}" if port else protocol
+            for protocol, ports in self.allowed.items()
+            for port in (ports or (0,))
+        )
+        return (
+            f"gcloud compute firewall-rules create {self.name} --project {self.project} --network"
+            f" {self._network} --direction INGRESS --source-ranges {self.source} --allow {allow}"
+        )
+
+    @property
+    def terraform(self) -> str:
+        """The resource that makes it."""
+        lines = [
+            f'resource "google_compute_firewall" "{self.name}" {{',
+            f'  name          = "{self.name}"',
+            f'  project       = "{self.project}"',
+            f'  network       = "{self._network}"',
+            '  direction     = "INGRESS"',
+            f"  source_ranges = {json.dumps([self.source])}",
+        ]
+        for protocol, ports in self.allowed.items():
+            of_ports = [f"    ports    = {json.dumps(list(map(str, ports)))}"] if ports else []
+            lines += ["  allow {", f'    protocol = "{protocol}"', *of_ports, "  }"]
+        return "\n".join([*lines, "}"])
+
+    def is_met_by(self, rules: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether rules that are there let in all that this one does.
+
+        A rule with a target is none: machines carry no tag, and their account differs. What denies
+        it, and what policies say, is not looked at.
+
+        Args:
+            rules: The rules of the network's project, as Compute Engine lists them.
+        """
+        fitting = [it for it in rules if _is_open(it, self.network) and self._comes_from(it)]
+        return all(
+            any(_lets_in(it, protocol, ports) for it in fitting)
+            for protocol, ports in self.allowed.items()
+        )
+
+    @property
+    def _network(self) -> str:
+        return self.network.rpartition("/")[2]
+
+    def _comes_from(self, rule: Mapping[str, Any]) -> bool:
+        try:
+            own = ipaddress.IPv4Network(self.source)
+        except ValueError:
+            return False
+        ranges = (it for it in rule.get("sourceRanges", []) if ":" not in it)
+        return any(own.subnet_of(ipaddress.IPv4Network(it, strict=False)) for it in ranges)
+
+
+def of(spec: ClusterSpec, network: str, cidr: str, pods: str = "") -> Iterator[FirewallRule]:
+    """The rules that machines need; those of GKE are also made by GKE, if its account may.
+
+    Args:
+        spec: The machines.
+        network: The path of the network of their first interface.
+        cidr: The range of their subnetwork; what to put there, if it is not known.
+        pods: The range of pods, likewise.
+    """
+    if isinstance(spec, GkeSpec):
+        for name, purpose, source in (
+            ("nodes", "kubelets, webhooks and NCCL between the nodes", cidr),
+            ("pods", "connections of pods to nodes and to each other", pods),
+        ):
+            yield FirewallRule(
+                name=f"{spec.name_prefix}-{name}",
+                network=network,
+                purpose=purpose,
+                source=source,
+                allowed=_ALL,
+            )
+        return
+    assert isinstance(spec, VmSpec)  # noqa: S101 - there are two
+    if spec.group.size.most > 1 or spec.ray_version is not None:
+        what = "Ray's, NCCL's and other connections" if spec.ray_version else "NCCL's connections"
+        yield FirewallRule(
+            name=f"{spec.name_prefix}-internal",
+            network=network,
+            purpose=f"{what} between the VMs, on ports that differ each time",
+            source=cidr,
+            allowed=_ALL,
+        )
+    yield FirewallRule(
+        name=f"{spec.name_prefix}-iap-ssh",
+        network=network,
+        purpose="ssh through Identity-Aware Proxy, and what is tunnelled in it",
+        source=IAP,
+        allowed={"tcp": (22,)},
+    )
+
+
+def of_gpus(spec: ClusterSpec, number: int, network: str, cidr: str) -> FirewallRule:
+    """The rule of a network of the GPUs' interfaces; for the other arguments, see `of`.
+
+    Args:
+        spec: The VMs.
+        number: The interface's, from 1 on.
+        network: The path of its network.
+        cidr: The range of its subnetwork.
+    """
+    return FirewallRule(
+        name=f"{spec.name_prefix}-gpu-internal-{number}",
+        network=network,
+        purpose=f"NCCL's connections between the GPUs, over interface {number}",
+        source=cidr,
+        allowed=_ALL,
+    )
+
+
+def _is_open(rule: Mapping[str, Any], network: str) -> bool:
+    targets = rule.get("targetTags") or rule.get("targetServiceAccounts")
+    is_here = str(rule.get("network", "")).endswith(f"/{network}")
+    is_on = rule.get("direction") == "INGRESS" and not rule.get("disabled")
+    return is_here and is_on and not targets
+
+
+def _lets_in(rule: Mapping[str, Any], protocol: str, ports: tuple[int, ...]) -> bool:
+    for allowed in rule.get("allowed", []):
+        if allowed["IPProtocol"] == "all":
+            return True
+        if allowed["IPProtocol"] == protocol:
+            told = allowed.get("ports")
+            open_ = [_EVERY_PORT] if not told else list(map(_range, told))
+            # Every port at once may be cut into several ranges by nobody but a joker.
+            wanted = ports or (_EVERY_PORT[0], _EVERY_PORT[-1])
+            if any(all(port in one for port in wanted) for one in open_):
+                return True
+    return False
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)

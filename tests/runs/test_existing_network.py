@@ -1,0 +1,375 @@
+"""Machines in a network of others: nothing is made there, and what is lacking is said before."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dotenv import dotenv_values
+
+from provision.errors import ExitCode
+from rehearsal import session
+from rehearsal.cloud import projects
+from rehearsal.cloud.store import Database
+from tests.runs.test_examples import EXAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.runs.conftest import Rehearsal
+
+HOST = "compute/v1/projects/my-host"
+REGION = f"{HOST}/regions/us-central1"
+SUBNETWORK = f"{REGION}/subnetworks/gpu-vms"
+AGENT = f"{projects.number('my-project')}@cloudservices.gserviceaccount.com"
+ROBOT = f"service-{projects.number('my-project')}@container-engine-robot.iam.gserviceaccount.com"
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_existing_network.py::test_what_lacks_is_said_before_anything_is_made"
+)
+
+
+@pytest.fixture
+def shared(rehearse: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
+    """Make a rehearsal of the example, in a scenario, with all that its settings name."""
+
+    def make(scenario: str = "") -> Rehearsal:
+        rehearsal = rehearse(scenario=scenario)
+        values = dotenv_values(EXAMPLES / "shared-vpc.env.list")
+        rehearsal.settings = {name: value for name, value in values.items() if value}
+        rehearsal.presume()
+        return rehearsal
+
+    return make
+
+
+def _of_host(rehearsal: Rehearsal) -> dict[str, Any]:
+    """All that the cloud has of the host project, but for the operations that made it."""
+    found = {}
+    database = Database(rehearsal.folder / session.DATABASE)
+    with contextlib.closing(database), database.transaction() as store:
+        for collection in store.collections():
+            for name, document in store.list(collection):
+                if name.startswith("projects/my-host") and "operations" not in collection:
+                    found[f"{collection} {name}"] = document
+    return found
+
+
+def test_a_host_project_is_byte_for_byte_as_it_was(shared: Callable[..., Rehearsal]) -> None:
+    rehearsal = shared()
+    before, resources = _of_host(rehearsal), set(rehearsal.resources())
+    assert before
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    assert _of_host(rehearsal) == before
+    made = {line.partition(" ")[0] for line in set(rehearsal.resources()) - resources}
+    networks = {"networks", "subnetworks", "firewalls", "routers"}
+    assert made.isdisjoint({f"compute/{it}" for it in networks}), made
+    (vm, *_) = rehearsal.google("GET", "compute/v1/projects/my-project/aggregated/instances")[
+        "items"
+    ]["zones/us-central1-a"]["instances"]
+    (interface,) = vm["networkInterfaces"]
+    assert interface["subnetwork"].endswith(
+        "projects/my-host/regions/us-central1/subnetworks/gpu-vms"
+    )
+    again = rehearsal.run("Plan", "--detailed-exitcode")
+    assert again.code == 0, again.said
+    assert rehearsal.run("Destroy").code == 0
+    assert _of_host(rehearsal) == before
+
+
+def test_the_rules_that_are_not_there_are_told_ready_to_send(
+    shared: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = shared()
+
+    planned = rehearsal.run("Plan")
+
+    (note,) = [it for it in planned.document["notes"] if it["setting"] == "NETWORK"]
+    assert note["what"] == "the network has to let in what 2 firewall rules would"
+    commands = [line for line in note["fix"].splitlines() if line.startswith("gcloud ")]
+    assert [" --allow tcp,udp,icmp" in line for line in commands] == [True, False]
+    assert "--project my-host --network my-vpc" in commands[0]
+    assert "--source-ranges 35.235.240.0/20 --allow tcp:22" in commands[1]
+    assert note["fix"].count('resource "google_compute_firewall"') == 2
+    assert commands[1] in planned.said
+
+    for name, source, protocols in (
+        ("inside", "10.0.0.0/8", ["tcp", "udp", "icmp"]),
+        ("iap", "35.235.240.0/20", ["tcp"]),
+    ):
+        body = {
+            "name": name,
+            "network": "projects/my-host/global/networks/my-vpc",
+            "direction": "INGRESS",
+            "sourceRanges": [source],
+            "allowed": [{"IPProtocol": it} for it in protocols],
+        }
+        rehearsal.google("POST", f"{HOST}/global/firewalls", body)
+    planned = rehearsal.run("Plan")
+    assert [it for it in planned.document["notes"] if it["setting"] == "NETWORK"] == []
+
+
+def _detach(rehearsal: Rehearsal) -> None:
+    database = Database(rehearsal.folder / session.DATABASE)
+    with contextlib.closing(database), database.transaction() as store:
+        store.delete("compute/attached", "my-project")
+
+
+def _take_right(rehearsal: Rehearsal) -> None:
+    rehearsal.google("POST", f"{SUBNETWORK}/setIamPolicy", {"policy": {}})
+
+
+def _close(rehearsal: Rehearsal) -> None:
+    rehearsal.google("DELETE", f"{REGION}/routers/my-vpc-router")
+    body = {"privateIpGoogleAccess": False}
+    rehearsal.google("POST", f"{SUBNETWORK}/setPrivateIpGoogleAccess", body)
+
+
+def _nothing(_: Rehearsal) -> None:
+    pass
+
+
+LACKS: Mapping[str, tuple[Callable[[Rehearsal], None], dict[str, str], str, str, str]] = {
+    "attachment": (
+        _detach,
+        {},
+        "NETWORK",
+        "my-project is not attached to any host project",
+        "gcloud compute shared-vpc associated-projects add my-project --host-project my-host",
+    ),
+    "subnetwork": (
+        _nothing,
+        {"SUBNETWORK": "gpu-wms"},
+        "SUBNETWORK",
+        "my-host has no subnetwork gpu-wms in us-central1",
+        "gcloud compute networks subnets list --project my-host",
+    ),
+    "network": (
+        _nothing,
+        {"NETWORK": "projects/my-host/global/networks/your-vpc"},
+        "NETWORK",
+        "your-vpc is not the network of the subnetwork gpu-vms",
+        "NETWORK=projects/my-host/global/networks/my-vpc",
+    ),
+    "right of Google's account": (
+        _take_right,
+        {},
+        "SUBNETWORK",
+        f"{AGENT} may not use the subnetwork gpu-vms of my-host",
+        f"--member serviceAccount:{AGENT} --role roles/compute.networkUser",
+    ),
+    "addresses": (
+        _nothing,
+        {"INSTANCE_COUNT": "1200"},
+        "INSTANCE_COUNT",
+        "the subnetwork gpu-vms has too few addresses for 1200 VMs",
+        "INSTANCE_COUNT=1020",
+    ),
+    "way out": (
+        _close,
+        {},
+        "SUBNETWORK",
+        "VMs in gpu-vms have no way out",
+        "--enable-private-ip-google-access",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LACKS)
+def test_what_lacks_is_said_before_anything_is_made(
+    shared: Callable[..., Rehearsal], name: str
+) -> None:
+    take, settings, setting, what, fix = LACKS[name]
+    rehearsal = shared()
+    take(rehearsal)
+    asked = len(rehearsal.requests())
+
+    ended = rehearsal.run("Create", **settings)
+
+    assert ended.code == ExitCode.CHECK, ended.said
+    problems = {it["setting"]: it for it in ended.document["problems"]}
+    assert what in problems[setting]["what"]
+    assert fix in problems[setting]["fix"]
+    assert rehearsal.writes(since=asked) == []
+
+
+def test_a_caller_without_the_right_hears_which_and_who_grants_it(
+    shared: Callable[..., Rehearsal],
+) -> None:
+    ended = shared("network-forbidden").run("Create")
+
+    assert ended.code == ExitCode.CHECK, ended.said
+    assert "these credentials may not use the subnetwork gpu-vms" in ended.problem["what"]
+    assert ended.problem["why"] == "they lack compute.subnetworks.use on it"
+    assert "--member <YOU> --role roles/compute.networkUser" in ended.problem["fix"]
+
+
+def test_what_may_not_be_seen_is_no_obstacle(shared: Callable[..., Rehearsal]) -> None:
+    rehearsal = shared("network-unseen")
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    assert created.document["online_checks"]["subnetwork"] == "partly"
+    unseen = [it for it in created.document["notes"] if it["code"] == "not-checked"]
+    assert ["could not" in it["what"] for it in unseen[:2]] == [True, True]
+    (rules,) = [it for it in unseen if it["setting"] == "NETWORK"]
+    assert "--source-ranges <RANGE OF gpu-vms>" in rules["fix"]
+
+
+GPUS = {
+    "ZONE": "us-central1-b",
+    "VM_TYPE": "a3-ultragpu-8g",
+    "ENABLE_SPOT": "yes",
+    "GPU_SUBNETWORKS": "gvnic-1,rdma-{0..7}",
+}
+
+
+def test_the_networks_of_gpus_are_those_of_the_host_too(shared: Callable[..., Rehearsal]) -> None:
+    rehearsal = shared()
+    rehearsal.settings |= GPUS
+    rehearsal.presume()
+    before = _of_host(rehearsal)
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    (rules,) = [it for it in created.document["notes"] if it["setting"] == "NETWORK"]
+    assert [line.partition(":")[0] for line in rules["why"].splitlines()] == [
+        "shared-vpc-internal",
+        "shared-vpc-iap-ssh",
+        "shared-vpc-gpu-internal-1",
+    ]
+    (vm, *_) = rehearsal.google("GET", "compute/v1/projects/my-project/aggregated/instances")[
+        "items"
+    ]["zones/us-central1-b"]["instances"]
+    names = [it["subnetwork"].rpartition("/")[2] for it in vm["networkInterfaces"]]
+    assert names == ["gpu-vms", "gvnic-1", *(f"rdma-{number}" for number in range(8))]
+    again = rehearsal.run("Plan", "--detailed-exitcode")
+    assert again.code == 0, again.said
+    assert rehearsal.run("Destroy").code == 0
+    assert _of_host(rehearsal) == before
+
+
+def test_a_network_for_rdma_is_of_one_zone(shared: Callable[..., Rehearsal]) -> None:
+    rehearsal = shared()
+    rehearsal.settings |= GPUS
+    rehearsal.presume()
+
+    ended = rehearsal.run("Create", ZONE="us-central1-c", GPU_SUBNETWORKS="rdma-{0..7},gvnic-1")
+
+    assert ended.code == ExitCode.CHECK, ended.said
+    told = {it["what"]: it for it in ended.document["problems"]}
+    head = "the network of {} is not one for interfaces of type {} in us-central1-c"
+    assert "needs none" in told[head.format("rdma-0", "GVNIC")]["why"].replace(
+        "these need", "needs"
+    )
+    last = told[head.format("rdma-7", "MRDMA")]
+    assert "has the profile us-central1-b-vpc-roce" in last["why"]
+    assert "--network-profile us-central1-c-vpc-roce" in last["fix"]
+    assert "has no network profile" in told[head.format("gvnic-1", "MRDMA")]["why"]
+
+
+@SLOW
+def test_moving_to_the_network_of_others_asks_first(shared: Callable[..., Rehearsal]) -> None:
+    rehearsal = shared()
+    there = dict(rehearsal.settings)
+    rehearsal.settings = {it: there[it] for it in there if it not in {"NETWORK", "SUBNETWORK"}}
+    assert rehearsal.run("Create", NETWORK_CONFIG="new_network").code == 0
+
+    refused = rehearsal.run("Create", **there)
+    assert refused.code == ExitCode.USAGE, refused.said
+    assert "2 VMs in us-central1-a end, 2 begin in us-central1-a" in refused.problem["why"]
+    moved = rehearsal.run("Create", "--yes", **there)
+    assert moved.code == 0, moved.said
+    assert not [it for it in rehearsal.resources() if "my-project/global/networks" in it]
+    assert rehearsal.run("Destroy", **there).code == 0
+
+
+GKE = {
+    "ORCHESTRATOR_TYPE": "gke",
+    "GKE_PODS_RANGE": "pods",
+    "GKE_SERVICES_RANGE": "services",
+}
+
+
+@pytest.fixture
+def for_gke(shared: Callable[..., Rehearsal]) -> Rehearsal:
+    """The rehearsal of the example, for a GKE cluster."""
+    rehearsal = shared()
+    rehearsal.settings |= GKE
+    rehearsal.google("DELETE", SUBNETWORK)  # the one without ranges
+    rehearsal.presume()
+    return rehearsal
+
+
+def test_a_gke_cluster_joins_the_network_of_a_host_project(for_gke: Rehearsal) -> None:
+    rehearsal = for_gke
+    before = _of_host(rehearsal)
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    cluster = "container/v1/projects/my-project/locations/us-central1/clusters/shared-vpc-gke"
+    found = rehearsal.google("GET", cluster)
+    assert found["networkConfig"]["subnetwork"] == SUBNETWORK.removeprefix("compute/v1/")
+    assert found["ipAllocationPolicy"]["clusterSecondaryRangeName"] == "pods"
+    assert not [it for it in rehearsal.resources() if "my-project/global/networks" in it]
+    again = rehearsal.run("Plan", "--detailed-exitcode")
+    assert again.code == 0, again.said
+    assert rehearsal.run("Destroy").code == 0
+    assert _of_host(rehearsal) == before
+
+
+def _take_gkes_rights(rehearsal: Rehearsal) -> None:
+    rehearsal.google("POST", "crm/v1/projects/my-host:setIamPolicy", {"policy": {}})
+
+
+GKE_LACKS: Mapping[str, tuple[Callable[[Rehearsal], None], dict[str, str], str, str]] = {
+    "range": (
+        _nothing,
+        {"GKE_PODS_RANGE": "more-pods"},
+        "the subnetwork gpu-vms has no secondary range more-pods",
+        "--add-secondary-ranges more-pods=<RANGE>",
+    ),
+    "room for pods": (
+        _nothing,
+        {"INSTANCE_COUNT": "300"},
+        "the range pods has room for 256 nodes, 303 may be wanted",
+        "a larger range",
+    ),
+    "right to be GKE's": (
+        _take_gkes_rights,
+        {},
+        f"{ROBOT} may not use the subnetwork gpu-vms of my-host",
+        "--role roles/container.hostServiceAgentUser",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GKE_LACKS)
+def test_what_gke_lacks_is_said_before_anything_is_made(for_gke: Rehearsal, name: str) -> None:
+    take, settings, what, fix = GKE_LACKS[name]
+    take(for_gke)
+    asked = len(for_gke.requests())
+
+    ended = for_gke.run("Create", **settings)
+
+    assert ended.code == ExitCode.CHECK, ended.said
+    told = [it for it in ended.document["problems"] if it["what"] == what]
+    assert any(fix in it["fix"] for it in told), ended.said
+    assert for_gke.writes(since=asked) == []
+
+
+@SLOW
+def test_google_refuses_a_cluster_whose_account_has_no_right(for_gke: Rehearsal) -> None:
+    _take_gkes_rights(for_gke)
+
+    ended = for_gke.run("Create", SKIP_CHECKS="subnetwork")
+
+    assert ended.code == ExitCode.TERRAFORM, ended.said
+    assert "container.hostServiceAgent.use" in ended.said
+    assert for_gke.run("Destroy", SKIP_CHECKS="subnetwork").code == 0

@@ -1,0 +1,164 @@
+"""A network that exists is named whole, lies where the machines are, and takes no share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.intake import load
+from provision.spec import cluster
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import Given
+
+HOST = "projects/my-host"
+NETWORK = {"NETWORK": f"{HOST}/global/networks/my-vpc"}
+SUBNETWORK = {"SUBNETWORK": f"{HOST}/regions/us-central1/subnetworks/gpus"}
+EXISTING = {"NETWORK_CONFIG": "existing", **NETWORK, **SUBNETWORK}
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "setting", "what", "fix"),
+    [
+        ({**EXISTING, "NETWORK": ""}, "NETWORK", "is required", "NETWORK=<its name>"),
+        ({**EXISTING, "SUBNETWORK": ""}, "SUBNETWORK", "is required", "NETWORK_CONFIG=new_network"),
+        (NETWORK, "NETWORK", "has no effect with NETWORK_CONFIG=default", "=existing, or remove"),
+        (SUBNETWORK, "SUBNETWORK", "has no effect", "NETWORK_CONFIG=existing, or remove SUBNET"),
+        (
+            {**EXISTING, "NETWORK": "projects/other/global/networks/my-vpc"},
+            "SUBNETWORK",
+            "is in my-host, NETWORK in other",
+            "paths of one project",
+        ),
+        (
+            {**EXISTING, "ZONE": "europe-west4-a"},
+            "SUBNETWORK",
+            "has gpus in us-central1, where the zone europe-west4-a is not",
+            "a subnetwork in europe-west4, or a ZONE in us-central1",
+        ),
+        (
+            {**EXISTING, "GPU_SUBNETWORKS": "gpu-{1..8}", "VM_TYPE": "a2-highgpu-8g"},
+            "GPU_SUBNETWORKS",
+            "means nothing with a2-highgpu-8g",
+            "remove GPU_SUBNETWORKS",
+        ),
+        (
+            {**EXISTING, "GPU_SUBNETWORKS": "gpu-{0..6}", "VM_TYPE": "a3-megagpu-8g"},
+            "GPU_SUBNETWORKS",
+            "names 7, and a3-megagpu-8g has 8 interfaces beside the first",
+            "8 of them, such as gpu-{1..8}",
+        ),
+        (
+            {"GPU_SUBNETWORKS": "gpu-{1..8}", "VM_TYPE": "a3-megagpu-8g"},
+            "GPU_SUBNETWORKS",
+            "has no effect",
+            "NETWORK_CONFIG=existing, or remove GPU_SUBNETWORKS",
+        ),
+        (
+            {**EXISTING, "ORCHESTRATOR_TYPE": "gke", "GKE_SERVICES_RANGE": "services"},
+            "GKE_PODS_RANGE",
+            "is required with NETWORK_CONFIG=existing",
+            "GKE_PODS_RANGE=<its name>",
+        ),
+        (
+            {"ORCHESTRATOR_TYPE": "gke", "GKE_PODS_RANGE": "pods"},
+            "GKE_PODS_RANGE",
+            "has no effect",
+            "NETWORK_CONFIG=existing, or remove GKE_PODS_RANGE",
+        ),
+        (
+            {
+                **EXISTING,
+                "ORCHESTRATOR_TYPE": "gke",
+                "VM_TYPE": "a3-megagpu-8g",
+                "GKE_PODS_RANGE": "pods",
+                "GKE_SERVICES_RANGE": "services",
+            },
+            "NETWORK_CONFIG",
+            "is not for GKE nodes of a3-megagpu-8g",
+            "a VM group",
+        ),
+        (
+            {**EXISTING, "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
+            "NFS_FILESHARE_LIST",
+            "can't be made on a network of my-host",
+            "GCS_MOUNT_LIST",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    given: Given, environ: dict[str, str], setting: str, what: str, fix: str
+) -> None:
+    problem = given(**{name: value for name, value in environ.items() if value}).problem(setting)
+
+    assert what in problem.what
+    assert problem.why
+    assert fix in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("network", "subnetwork", "project"),
+    [
+        ("my-vpc", "gpus", "my-project"),
+        (NETWORK["NETWORK"], "gpus", "my-host"),
+        ("my-vpc", SUBNETWORK["SUBNETWORK"], "my-host"),
+        (
+            f"https://www.googleapis.com/compute/v1/{NETWORK['NETWORK']}",
+            f"https://compute.googleapis.com/compute/v1/{SUBNETWORK['SUBNETWORK']}",
+            "my-host",
+        ),
+    ],
+)
+def test_a_name_alone_is_of_the_project_that_the_other_has(
+    network: str, subnetwork: str, project: str
+) -> None:
+    named = {"NETWORK_CONFIG": "existing", "NETWORK": network, "SUBNETWORK": subnetwork}
+    settings = load(MANDATORY | named).settings
+    assert settings is not None
+    spec = cluster.vms(settings)
+
+    assert spec.existing is not None
+    assert spec.existing.path == f"projects/{project}/global/networks/my-vpc"
+    there = f"projects/{project}/regions/{{}}/subnetworks/gpus"
+    assert spec.existing.subnetwork.path == there.format("us-central1")
+    assert not spec.makes_network
+    assert not spec.group.external_ip
+    moved = spec.in_zone("europe-west4-a").existing
+    assert moved is not None
+    assert moved.subnetwork.path == there.format("europe-west4")
+
+
+def test_a_share_is_made_on_an_existing_network_of_the_same_project(given: Given) -> None:
+    case = given(
+        **EXISTING,
+        PROJECT_ID="my-host",
+        NFS_FILESHARE_LIST="/mnt/nfs:BASIC_SSD",
+    )
+    assert "NFS_FILESHARE_LIST" not in case.refused
+
+
+@pytest.mark.parametrize("name", ["projects/my-host/networks/my-vpc", "My_VPC", "vpc/gpus"])
+def test_what_is_no_name_hears_the_form(given: Given, name: str) -> None:
+    assert "projects/<project>/global/networks/<name>" in given(NETWORK=name).problem("NETWORK").why
+    there = "projects/<project>/regions/<region>/subnetworks/<name>"
+    assert there in given(SUBNETWORK=name).problem("SUBNETWORK").why
+
+
+def test_subnetworks_of_gpus_are_named_one_by_one_or_by_their_numbers() -> None:
+    gpus = f"gvnic,rdma-{{0..6}},{HOST}/regions/us-central1/subnetworks/last"
+    ultra = {"VM_TYPE": "a3-ultragpu-8g", "ZONE": "us-central1-b", "ENABLE_SPOT": "yes"}
+    settings = load(MANDATORY | EXISTING | ultra | {"GPU_SUBNETWORKS": gpus}).settings
+    assert settings is not None
+    spec = cluster.vms(settings)
+
+    assert spec.existing is not None
+    assert [it.name for it in spec.existing.gpus] == [
+        "gvnic",
+        *(f"rdma-{number}" for number in range(7)),
+        "last",
+    ]
+    assert {it.path.rpartition("/")[0] for it in spec.existing.gpus} == {
+        f"{HOST}/regions/us-central1/subnetworks"
+    }
