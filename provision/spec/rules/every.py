@@ -12,7 +12,6 @@ from provision.spec.rules import (
     command,
     gke,
     images,
-    jobs,
     machines,
     offers,
     orchestrator,
@@ -130,6 +129,5 @@ RULES: Final = (
     *orchestrator.RULES,
     *ray.RULES,
     *gke.RULES,
-    *jobs.RULES,
 )
 """All rules between settings, in the order of the settings."""
