@@ -132,7 +132,8 @@ def _default(about: FieldInfo) -> str:
 
 def _meaning(about: FieldInfo) -> str:
     only = _extra(about, "only_with")
-    kind = "VMs" if Orchestrator.NONE in only else ", ".join(only)
+    is_vms = Orchestrator.NONE in only and Orchestrator.GKE not in only
+    kind = "VMs" if is_vms else ", ".join(only)
     return f"({kind}) {about.description}" if kind else str(about.description)
 
 

@@ -84,6 +84,7 @@ from provision.settings.values import (
 _GKE = (Orchestrator.GKE,)
 _NONE = (Orchestrator.NONE,)
 _RAY = (Orchestrator.RAY,)
+_ALL_BUT_RAY = (Orchestrator.NONE, Orchestrator.GKE)
 _VMS = (Orchestrator.NONE, Orchestrator.RAY)
 
 
@@ -655,6 +656,7 @@ class Settings(BaseSettings):
     job_nodes: Count | None = _setting(
         "The number of VMs, those of the first ranks, or nodes that a job runs on; if unset, all.",
         "2",
+        only_with=_ALL_BUT_RAY,
     )
     job_time: Seconds | None = _setting(
         "How long a job may run, restarts included; then it gets SIGTERM, and two minutes to save.",
@@ -674,7 +676,7 @@ class Settings(BaseSettings):
         "The container image in which a job runs; if unset, a public one with PyTorch, or on VMs"
         " no container.",
         "nvcr.io/nvidia/pytorch:25.01-py3",
-        only_with=(Orchestrator.NONE, Orchestrator.GKE),
+        only_with=_ALL_BUT_RAY,
     )
     job_queue: QueueName | None = _setting(
         "The queue in which a job waits, one of KUEUE_QUEUES; if unset, that of all.",

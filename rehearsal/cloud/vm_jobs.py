@@ -145,7 +145,8 @@ class _Group:
             return self._over(course, "cancelled", "it was cancelled")
         spec = self._read(f"jobs/{course['name']}.json")
         group = self._read("vms/group.json").get("instance_count", 0)
-        wanted = spec["nodes"] or group
+        # Through Ray a program runs on the head alone, here the first, and its tasks anywhere.
+        wanted = 1 if startup_told.has_ray(living[0][1]) else spec["nodes"] or group
         if len(living) < wanted:
             return course | {"why": f"{len(living)} of {wanted} VMs are there"}
         nodes = [

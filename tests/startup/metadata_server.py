@@ -156,7 +156,8 @@ class _Connection(BaseHTTPRequestHandler):
     def _answer_secret(self) -> None:
         owner = self.server.owner
         resource = self.path.removeprefix("/v1/").removesuffix(":access")
-        if self.headers.get("Authorization") != "Bearer token-of-the-vm":
+        token = json.loads(owner.values["service-accounts/default/token"])["access_token"]
+        if self.headers.get("Authorization") != f"Bearer {token}":
             self._answer(401, b"")
         elif owner.deny > 0:
             owner.deny -= 1

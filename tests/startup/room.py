@@ -82,12 +82,19 @@ _AS_SERVICE = (
     "setpriv", "--reuid=aiinfra-ray", "--regid=aiinfra-ray", "--clear-groups",
     "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs",
 )  # fmt: skip
-_UNIT = PAYLOAD / "systemd/aiinfra-ray.service"
+_UNIT = "aiinfra-ray"
 
 
-def _of_unit(setting: str) -> list[str]:
-    """The values that the service's unit gives to a setting."""
-    return re.findall(rf"^{setting}=(.*)$", _UNIT.read_text("utf-8"), re.MULTILINE)
+def of_unit(unit: str, setting: str) -> list[str]:
+    """The values that a service's unit gives to a setting."""
+    text = (PAYLOAD / "systemd" / f"{unit}.service").read_text("utf-8")
+    return re.findall(rf"^{setting}=(.*)$", text, re.MULTILINE)
+
+
+def environment_of(unit: str) -> dict[str, str]:
+    """The variables that a service's unit sets."""
+    pairs = (pair for line in of_unit(unit, "Environment") for pair in line.split())
+    return dict(pair.split("=", 1) for pair in pairs)
 
 
 def enter(scenario: str, *arguments: str, seconds: float) -> list[dict[str, Any]]:
@@ -115,24 +122,31 @@ class Machine:
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
 
-    def boot(self, cloud: str, metadata_host: str, *, ray: bool = True) -> None:
-        """Start the VM, which goes on until it is killed, with Ray's service or with nothing."""
+    def boot(
+        self, servers: dict[str, str], *, ray: bool = True, config: dict[str, Any] | None = None
+    ) -> None:
+        """Start the VM, which goes on until it is killed, with Ray's service or with nothing.
+
+        Args:
+            servers: The variables that lead to the servers which are Google's elsewhere.
+            ray: Whether Ray's service is on.
+            config: What differs in its configuration.
+        """
         programs = self._folder / "opt"
         if not programs.exists():
             shutil.copytree(PAYLOAD, programs, ignore=shutil.ignore_patterns("__pycache__"))
             (programs / "ray").mkdir()
             self._install()
-        (programs / "config.json").write_text(json.dumps(configuration()))
+        (programs / "config.json").write_text(json.dumps(configuration(**config or {})))
+        self.variables = servers | self._environment.variables
         given = {
-            **dict(pair.split("=", 1) for line in _of_unit("Environment") for pair in line.split()),
+            **environment_of(_UNIT),
             "HOME": "/var/lib/aiinfra-ray",
             "USER": "aiinfra-ray",
             "LOGNAME": "aiinfra-ray",
-            "GCE_METADATA_HOST": metadata_host,
-            "STORAGE_EMULATOR_HOST": cloud,
-            **self._environment.variables,
+            **self.variables,
         }
-        (start,) = _of_unit("ExecStart")
+        (start,) = of_unit(_UNIT, "ExecStart")
         service = [*_AS_SERVICE, "env", "--ignore-environment"]
         service += [f"{name}={value}" for name, value in given.items()]
         service += [*shlex.split(start), "--renew=1", "--expiry=5"]
@@ -190,7 +204,7 @@ class Machine:
         shutil.copytree(PAYLOAD / "profile.d", etc / "profile.d")
         given = (f"export {name}={value}\n" for name, value in self._environment.variables.items())
         (etc / "profile.d/environment.sh").write_text("".join(given))
-        users = {"aiinfra-ray": 880, "ana": 1500}
+        users = {"aiinfra-ray": 880, "aiinfra-job": 881, "ana": 1500}
         for file in ("passwd", "group"):
             lines = [
                 f"{name}:x:{number}:"
@@ -260,8 +274,22 @@ class Room:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def boot(self, machine: Machine, *, ray: bool = True) -> None:
-        """Boot a VM; a VM that was killed has another instance id, as one that was re-created."""
+    def boot(
+        self,
+        machine: Machine,
+        *,
+        ray: bool = True,
+        values: dict[str, bytes] | None = None,
+        config: dict[str, Any] | None = None,
+    ) -> None:
+        """Boot a VM; a VM that was killed has another instance id, as one that was re-created.
+
+        Args:
+            machine: The VM.
+            ray: Whether Ray's service is on.
+            values: Version -> value, as Secret Manager has them.
+            config: What differs in its configuration.
+        """
         server = MetadataServer(
             {
                 "name": machine.name,
@@ -270,18 +298,36 @@ class Room:
                 "service-accounts/default/token": self._token,
             },
             address=_BRIDGE,
+            secrets=values or {},
         )
         self._stack.enter_context(server)
         (self.folder / machine.name).mkdir(exist_ok=True)
-        machine.boot(self.cloud, server.host, ray=ray)
+        servers = {
+            "GCE_METADATA_HOST": server.host,
+            "STORAGE_EMULATOR_HOST": self.cloud,
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER": f"http://{server.host}/",
+        }
+        machine.boot(servers, ray=ray, config=config)
 
     def object(self, name: str, method: str = "GET") -> bytes:
         """Read or delete an object of the state folder, as its owner may."""
-        state = configuration()["state"]
-        path = quote(f"{state['folder']}/{name}", safe="")
-        url = f"{self._base_url}/storage/v1/b/{state['bucket']}/o/{path}"
         content = "?alt=media" if method == "GET" else ""
-        with urlopen(self._request(url + content, method=method)) as answer:  # noqa: S310 - loopback
+        return self._ask(f"storage/v1/b/{{}}/o/{{}}{content}", name, method=method)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object of the state folder, as its owner may."""
+        self._ask("upload/storage/v1/b/{}/o?uploadType=media&name={}", name, data=content)
+
+    def names(self, prefix: str) -> list[str]:
+        """The names of the objects of the state folder that begin so."""
+        answer = json.loads(self._ask("storage/v1/b/{}/o?prefix={}", prefix))
+        folder = configuration()["state"]["folder"]
+        return [it["name"].removeprefix(f"{folder}/") for it in answer.get("items", [])]
+
+    def _ask(self, path: str, name: str, **how: Any) -> bytes:
+        state = configuration()["state"]
+        url = path.format(state["bucket"], quote(f"{state['folder']}/{name}", safe=""))
+        with urlopen(self._request(f"{self._base_url}/{url}", **how)) as answer:  # noqa: S310 - loopback
             return bytes(answer.read())
 
     def _make_bucket(self) -> None:

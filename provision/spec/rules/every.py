@@ -12,7 +12,6 @@ from provision.spec.rules import (
     command,
     gke,
     images,
-    jobs,
     machines,
     networks,
     offers,
@@ -132,6 +131,5 @@ RULES: Final = (
     *orchestrator.RULES,
     *ray.RULES,
     *gke.RULES,
-    *jobs.RULES,
 )
 """All rules between settings, in the order of the settings."""

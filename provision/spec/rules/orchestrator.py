@@ -27,6 +27,13 @@ _ON_GKE: Final = {
     "disable_ops_agent": "GKE has metrics and logs of its own",
 }
 """VMs' setting -> what a GKE cluster has in its place."""
+_INSTEAD: Final = {
+    Orchestrator.GKE: _ON_GKE,
+    Orchestrator.RAY: {
+        "job_image": "on Ray, a job runs in the VMs' own Ray",
+        "job_nodes": "on Ray, a job's tasks go to all VMs, and each says what it needs (num_gpus)",
+    },
+}
 
 
 def _needs_of(case: Case, name: str) -> list[str]:
@@ -43,7 +50,7 @@ def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
     for name in filter(case.on, Settings.model_fields):
         needs = _needs_of(case, name)
         if needs and orchestrator not in needs:
-            instead = _ON_GKE.get(name, "") if orchestrator is Orchestrator.GKE else ""
+            instead = _INSTEAD.get(orchestrator, {}).get(name, "")
             yield Finding(
                 code=Code.WITHOUT_EFFECT,
                 field=name,

@@ -91,6 +91,7 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     if failing == "command" and config.get("restart", "never") != "never":
         told["again"] = True
     told["fabric"] = (config.get("fabric") or {}).get("kind", "")
+    told["ray"] = bool(config.get("ray"))
     told["idle"] = config.get("idle_seconds")
     told["went-on"] = startup_checks.went_on(call, config, wanted)
     told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]

@@ -121,6 +121,11 @@ def shared_folder(instance: Resource) -> tuple[str, str] | None:
     return None if found is None else (found[0], found[1])
 
 
+def has_ray(instance: Resource) -> bool:
+    """Whether a VM is part of a Ray cluster."""
+    return bool((instance.get("_startup") or {}).get("ray"))
+
+
 def boot_of(instance: Resource) -> str:
     """What the VM's kernel calls this boot."""
     number = (instance.get("_startup") or {}).get("number", 1)

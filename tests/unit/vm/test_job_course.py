@@ -34,11 +34,12 @@ class _Story:
         self.now = 1000.0
         self._spec = spec
 
-    def goes_on(self, known: Roster = ALL, *, cancelled: bool = False) -> State:
+    def goes_on(
+        self, known: Roster = ALL, *, cancelled: bool = False, host: str | None = None
+    ) -> State:
         self.now += 1
-        self.course = job_course.follow(
-            self.course, self._spec, known, self.reports, self.now, cancelled=cancelled
-        )
+        about = (self.course, self._spec, known, self.reports, self.now)
+        self.course = job_course.follow(*about, cancelled=cancelled, host=host)
         return self.course.state
 
     def say(self, rank: int, phase: Phase, **more: Any) -> None:
@@ -73,6 +74,18 @@ def test_fewer_nodes_are_those_of_the_first_ranks_that_are_there() -> None:
     story = _Story(SPEC._replace(nodes=2))
     assert story.goes_on(_roster(True, False, True)) is State.PREPARING
     assert [(node.rank, node.name) for node in story.course.nodes] == [(0, "vm-0"), (1, "vm-2")]
+
+
+def test_where_ray_is_it_runs_on_the_head_alone_whichever_vm_that_is() -> None:
+    story = _Story()
+    for nobody in ("", "110"):  # before there is a head, and when it was a life of before
+        assert story.goes_on(host=nobody) is State.WAITING
+        assert story.course.why == "Ray's head is not there"
+    assert story.goes_on(_roster(True, True, False), host="12") is State.WAITING
+    assert story.goes_on(_roster(False, True, True), host="12") is State.PREPARING
+    assert [(node.rank, node.name) for node in story.course.nodes] == [(0, "vm-2")]
+    story.say(2, Phase.READY)
+    assert story.goes_on() is State.RUNNING
 
 
 def test_more_nodes_than_the_group_has_wait_and_say_so() -> None:

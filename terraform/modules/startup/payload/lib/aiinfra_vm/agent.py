@@ -30,6 +30,7 @@ from aiinfra_vm import (
     tasks,
 )
 from aiinfra_vm.leadership import Leadership
+from aiinfra_vm.lease import Lease
 from aiinfra_vm.task_runner import KEPT, Runner
 
 if TYPE_CHECKING:
@@ -198,7 +199,9 @@ class Agent:
         self._task = storage.Watched(folder, tasks.OBJECT)
         self._begun = True  # whatever task there is has been begun, or is no task
         self._runner = Runner(folder, member.name, member.instance_id, disk / KEPT)
-        self._jobs = job_leader.JobLeader(wanted, folder)
+        state = config.get("ray") and config["state"]
+        head = Lease(storage.Folder(state["bucket"], f"{state['folder']}/ray")) if state else None
+        self._jobs = job_leader.JobLeader(wanted, folder, head)
         self._job = job_node.JobNode(folder, member, unit or job_node.Unit(), disk)
         self._known: roster.Roster | None = None
         self._stopping = threading.Event()

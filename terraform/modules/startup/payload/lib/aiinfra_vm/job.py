@@ -30,6 +30,7 @@ from aiinfra_vm import (
     jobs,
     notices,
     peers,
+    ray_job,
     report,
     secrets,
     storage,
@@ -113,7 +114,13 @@ class Runner:
             values = secrets.of_command() if configuration.value("secrets") else {}
             environment = self._environment(spec, values)
             program = ["/bin/bash", "-c", '"$@"; exit', spec.name]
-            program += self._contained(spec, folder, environment) if spec.image else spec.command
+            if spec.image:
+                program += self._contained(spec, folder, environment)
+            elif configuration.value("ray"):
+                name = f"{spec.name}-{self._course.attempt}"
+                program += ray_job.command(name, spec.command)
+            else:
+                program += spec.command
         except (Refused, containers.Unusable, secrets.Unreadable, OSError, ValueError) as error:
             self._tell(Phase.REFUSED, why=str(error), final=True)
             return
@@ -283,8 +290,13 @@ class Runner:
         if self._user is not None:
             name = self._user.pw_name
             own |= {"HOME": self._user.pw_dir, "USER": name, "LOGNAME": name}
-        own.update(ranks(self._course, self._node, peers.Slots.of(configuration.load())))
-        own.update(spec.env)
+        if configuration.value("ray"):
+            about = {"JOB_NAME": spec.name, "JOB_ATTEMPT": str(self._course.attempt)}
+            own.update(ray_job.environment({**about, **spec.env}, has_secrets=bool(values)))
+            values = {}
+        else:
+            own.update(ranks(self._course, self._node, peers.Slots.of(configuration.load())))
+            own.update(spec.env)
         found = {os.fsencode(name): os.fsencode(text) for name, text in own.items()}
         found.update({name.encode(): value for name, value in values.items()})
         return found

@@ -28,6 +28,7 @@ def follow(  # noqa: PLR0913 - all that is known
     now: float,
     *,
     cancelled: bool,
+    host: str | None = None,
 ) -> Course:
     """The course that follows; the same if nothing is new.
 
@@ -38,11 +39,13 @@ def follow(  # noqa: PLR0913 - all that is known
         reports: What VMs say of this job, by name; may be of earlier attempts.
         now: The time (Unix epoch).
         cancelled: Whether somebody has cancelled it.
+        host: The number of the one VM that a job that waits is to run on, "" if there is none at
+            present; None for all VMs.
     """
     told = _of_attempt(course, reports)
     lost = [node for node in course.nodes if not _is_there(node, known)]
     if course.state is State.WAITING:
-        return _waiting(course, spec, known, now, cancelled=cancelled)
+        return _waiting(course, spec, known, now, host, cancelled=cancelled)
     if course.state is State.PREPARING:
         return _preparing(course, spec, told, lost, now, cancelled=cancelled)
     if course.state is State.RUNNING:
@@ -67,7 +70,15 @@ def _is_there(node: Node, known: Roster) -> bool:
     return seat is not None and seat.present and seat.member.instance_id == node.instance_id
 
 
-def _waiting(course: Course, spec: Spec, known: Roster, now: float, *, cancelled: bool) -> Course:
+def _waiting(  # noqa: PLR0913 - as above
+    course: Course,
+    spec: Spec,
+    known: Roster,
+    now: float,
+    host: str | None,
+    *,
+    cancelled: bool,
+) -> Course:
     if cancelled:
         return _to(course, State.CANCELLED, now, "it was cancelled")
     if course.ends is not None and now >= course.ends:
@@ -77,7 +88,11 @@ def _waiting(course: Course, spec: Spec, known: Roster, now: float, *, cancelled
         why = f"it wants {wanted} VMs, and the group is to have {known.nnodes}"
         return course._replace(why=why)
     there = [seat for seat in known.seats if seat.present][:wanted]
-    if len(there) < wanted:
+    if host is not None:
+        there = [it for it in known.seats if it.present and it.member.instance_id == host]
+        if not there:
+            return course._replace(why="Ray's head is not there")
+    elif len(there) < wanted:
         return course._replace(why=f"{len(there)} of {wanted} VMs are there")
     nodes = tuple(
         Node(rank, seat.member.name, seat.member.instance_id, seat.member.address)

@@ -9,6 +9,7 @@ from aiinfra_vm import job_course, jobs, storage
 from aiinfra_vm.jobs import Course, Report, Spec, State
 
 if TYPE_CHECKING:
+    from aiinfra_vm.lease import Lease
     from aiinfra_vm.roster import Roster
 
 
@@ -18,11 +19,15 @@ class JobLeader:
     Args:
         wanted: The folder `jobs/`, which VMs only read.
         shared: The folder `vms/`.
+        head: Who is Ray's head, on which jobs run then; None where there is no Ray.
     """
 
-    def __init__(self, wanted: storage.Folder, shared: storage.Folder) -> None:
+    def __init__(
+        self, wanted: storage.Folder, shared: storage.Folder, head: Lease | None = None
+    ) -> None:
         self._wanted = wanted
         self._shared = shared
+        self._head = head
         self._index = storage.Watched(wanted, jobs.INDEX)
         self._over: set[str] = set()
         self._spec: Spec | None = None
@@ -85,9 +90,15 @@ class JobLeader:
                 return course._replace(state=State.CANCELLED, why="nobody asked for this job")
             self._spec = jobs.spec(found[0], course.name)
         reports = self._told(course.name) if course.nodes else {}
+        waits = course.state is State.WAITING
+        host = self._host(self._head) if self._head and waits else None
         return job_course.follow(
-            course, self._spec, known, reports, time.time(), cancelled=cancelled
+            course, self._spec, known, reports, time.time(), cancelled=cancelled, host=host
         )
+
+    def _host(self, lease: Lease) -> str:
+        head = lease.read()
+        return head.claim.instance_id if head else ""
 
     def _last_attempt(self, name: str) -> int:
         return max((report.attempt for report in self._told(name).values()), default=0)

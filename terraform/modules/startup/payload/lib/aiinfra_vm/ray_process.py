@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _RAY = str(Path(sys.executable).with_name("ray"))
 _STARTED = "Ray runtime started"
 _STOP_SECONDS = 20
-_SESSIONS = Path("/tmp/ray")  # noqa: S108 - Ray's own, where its clients look for it
+SESSIONS = Path("/tmp/ray")  # noqa: S108 - Ray's own
+"""Where Ray has what its clients on this VM look for."""
 _LOCAL_SSD = Path("/mnt/localssd/ray")
 # Beside lib/, in which this package is; the firewall's rules are made from it, too.
 _PORTS = Path(__file__).parents[2] / "ray-ports.json"
@@ -103,7 +104,7 @@ class Ray:
         """Wait until this node is part of its cluster; False if it ended, or took too long."""
         if not (self._ready.wait(seconds) and self.alive()):
             return False
-        open_to_users(_SESSIONS)
+        open_to_users(SESSIONS)
         return True
 
     def alive(self) -> bool:
