@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from provision import __version__
@@ -261,6 +261,10 @@ def segment(name: object) -> str:
     return str(name).replace("/", "%2F")
 
 
+SLASH: Final = "\x1f"
+"""Stands for a slash in a name of Google's own, such as a quota's. No name that is read has it."""
+
+
 def _quoted(path: str) -> str:
     """A path as it stands in a URL, where no name ends it or leads out of it.
 
@@ -269,7 +273,7 @@ def _quoted(path: str) -> str:
     """
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         raise GoogleApiError(404, "nothing was asked: a part of this path is no name", path)
-    return quote(path, safe="/:@!$&'()*+,;=~")
+    return quote(path, safe="/:@!$&'()*+,;=~").replace(quote(SLASH), "%2F")
 
 
 def _document(answer: Any) -> dict[str, Any]:

@@ -145,10 +145,14 @@ def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
 def test_a_request_that_fails_is_a_refusal_and_the_next_create_asks_anew(
     flex: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:
-    refused = flex(scenario="quota").run("Create", SKIP_CHECKS="quota")
+    scarce = flex(scenario="quota")
+    foreseen = scarce.run("Validate")
+    assert (foreseen.code, foreseen.problem["code"]) == (4, "quota-exceeded"), foreseen.said
+    refused = scarce.run("Create", SKIP_CHECKS="quota")
     assert refused.code == 7
     golden.check(goldens / "flex-quota.txt", normal(refused.said))
     rehearsal = flex()
     created = rehearsal.run("Create")
+    assert "could not check" not in created.said
     assert created.code == 0, created.said
     assert _asked(rehearsal) == ["np-1", "np-2"]

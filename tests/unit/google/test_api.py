@@ -14,6 +14,7 @@ from google.oauth2.credentials import Credentials
 from provision.codes import Code
 from provision.errors import CheckError, CredentialsError
 from provision.google.api import GoogleApi, GoogleApiError, Service
+from provision.google.http import SLASH
 from provision.google.resources import DASHBOARD, FILESTORE, NETWORK
 from provision.time import retries
 from provision.time.clock import Clock
@@ -324,6 +325,14 @@ def test_a_slash_in_a_name_is_part_of_the_name() -> None:
     _api(session).find(Service.COMPUTE, NETWORK.path(project="p", name="n/setLabels"))
 
     assert session.urls[0].endswith("/projects/p/global/networks/n%252FsetLabels")
+
+
+def test_a_slash_in_a_name_of_googles_own_is_sent_as_one() -> None:
+    session = Recorder()
+
+    _api(session).find(Service.QUOTAS, f"projects/p/consumerQuotaMetrics/compute{SLASH}gpus")
+
+    assert session.urls[0].endswith("/consumerQuotaMetrics/compute%2Fgpus")
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "7", '"x"', "[" * 100_000, "{", '{"a": NaN}'])
