@@ -44,13 +44,15 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
             }
             for share in spec.shares
         ],
-        "existing": spec.existing and _existing(spec.existing, spec.gpu_networks),
+        "existing": _existing(spec.existing, spec.gpu_networks),
         "secrets": [secret.model_dump() for secret in spec.secrets],
     }
 
 
-def _existing(it: ExistingNetwork, networks: Sequence[Network]) -> dict[str, Any]:
+def _existing(it: ExistingNetwork | None, networks: Sequence[Network]) -> dict[str, Any]:
     """The network of the first interface, and the others with the types that they have."""
+    if it is None:
+        return {"network": "", "subnetwork": "", "interfaces": []}
     types = [network.nic_type for network in networks for _ in range(network.subnets)]
     return {
         "network": it.path,

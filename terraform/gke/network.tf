@@ -53,10 +53,10 @@ module "network" {
   marker           = var.marker
   ip_range         = cidrsubnet(local._ip_block, 4, 0)
   name_prefix      = var.name_prefix
-  network_config   = var.existing == null ? "new_network" : "existing"
+  network_config   = var.existing.network == "" ? "new_network" : "existing"
   project_id       = var.project_id
   region           = var.region
-  secondary_ranges = var.existing == null ? local._secondary_ranges : {}
+  secondary_ranges = var.existing.network == "" ? local._secondary_ranges : {}
 }
 
 module "gpu_networks" {

@@ -32,17 +32,13 @@ variable "cluster_id" {
 }
 
 variable "existing" {
-  description = "The network that nodes join and that stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, with no interfaces after the first; null to make one."
-  type = object({
-    network    = string
-    subnetwork = string
-    interfaces = optional(list(object({ nic_type = string, subnetwork = string })), [])
-  })
-  nullable = true
+  description = "The network that nodes join and that stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, with no interfaces after the first; \"\" to make one."
+  type        = object({ network = string, subnetwork = string, interfaces = optional(list(object({ nic_type = string, subnetwork = string })), []) })
+  nullable    = false
 
   validation {
-    condition     = var.existing == null ? true : length(var.gpu_networks) + length(var.more_gpu_networks) + length(var.existing.interfaces) == 0
-    error_message = "Nothing is made beside a network that exists; received ${jsonencode(var.existing)} with networks for GPUs. existing = null would pass, or pools without them."
+    condition     = var.existing.network == "" || length(var.gpu_networks) + length(var.more_gpu_networks) + length(var.existing.interfaces) == 0
+    error_message = "Nothing is made beside a network that exists; received ${jsonencode(var.existing)} with networks for GPUs. network = \"\" would pass, or pools without them."
   }
 }
 
@@ -65,13 +61,8 @@ variable "gcs_mounts" {
 
 variable "gpu_networks" {
   description = "The networks of the second interface and those after it, in order, of the nodes whose pool asks for them, and whose kind is not in more_gpu_networks: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
-  type = list(object({
-    mtu      = number
-    nic_type = string
-    subnets  = number
-    profile  = optional(string)
-  }))
-  nullable = false
+  type        = list(object({ mtu = number, nic_type = string, subnets = number, profile = optional(string) }))
+  nullable    = false
 }
 
 variable "labels" {

@@ -4,7 +4,7 @@ locals {
 
   _interfaces = concat(
     [{ nic_type = "GVNIC", subnetwork = module.network.subnetwork }],
-    var.existing == null ? [] : var.existing.interfaces,
+    var.existing.interfaces,
     module.gpu_networks.interfaces,
   )
 }
@@ -26,7 +26,7 @@ module "network" {
 # network of others no rule is made.
 module "ray_firewall" {
   source = "../modules/ray-firewall"
-  count  = var.startup.ray != null && var.existing == null && (var.service_account.create || var.service_account.email != null) ? 1 : 0
+  count  = var.startup.ray != null && var.existing.network == "" && (var.service_account.create || var.service_account.email != null) ? 1 : 0
 
   marker                = var.marker
   name_prefix           = var.name_prefix

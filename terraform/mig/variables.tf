@@ -44,13 +44,9 @@ variable "cluster_id" {
 }
 
 variable "existing" {
-  description = "With the network_config existing, what the VMs join and what stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, and the interfaces after the first, in order; else null."
-  type = object({
-    network    = string
-    subnetwork = string
-    interfaces = optional(list(object({ nic_type = string, subnetwork = string })), [])
-  })
-  nullable = true
+  description = "With the network_config existing, what the VMs join and what stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, and the interfaces after the first, in order; else each is \"\"."
+  type        = object({ network = string, subnetwork = string, interfaces = optional(list(object({ nic_type = string, subnetwork = string })), []) })
+  nullable    = false
 }
 
 variable "files" {
@@ -79,24 +75,14 @@ variable "gcs_options" {
 
 variable "gpu_networks" {
   description = "The networks of each VM's second interface and those after it, in order, as multi_nic_network makes them: MTU in bytes, type of the interfaces, how many subnetworks, each for one interface, and for RDMA the network profile, without the zone that Google's name of it begins with."
-  type = list(object({
-    mtu      = number
-    nic_type = string
-    subnets  = number
-    profile  = optional(string)
-  }))
-  nullable = false
+  type        = list(object({ mtu = number, nic_type = string, subnets = number, profile = optional(string) }))
+  nullable    = false
 }
 
 variable "group" {
   description = "The VMs, all equal: how many, machine type, GPUs where the machine type does not fix them (N1), and whether each gets an external IP."
-  type = object({
-    instance_count = number
-    machine_type   = string
-    gpu            = optional(object({ type = string, count = number }))
-    external_ip    = bool
-  })
-  nullable = false
+  type        = object({ instance_count = number, machine_type = string, gpu = optional(object({ type = string, count = number })), external_ip = bool })
+  nullable    = false
 
   validation {
     condition     = var.group.instance_count >= 1 && floor(var.group.instance_count) == var.group.instance_count
@@ -203,8 +189,8 @@ variable "network_config" {
     error_message = "multi_nic_network comes with gpu_networks, the others without; received \"${var.network_config}\" with ${length(var.gpu_networks)} of them. \"${length(var.gpu_networks) > 0 ? "multi_nic_network" : "new_network"}\" would pass."
   }
   validation {
-    condition     = (var.network_config == "existing") == (var.existing != null)
-    error_message = "existing comes with the variable of that name, the others without; received \"${var.network_config}\" with ${jsonencode(var.existing)}. \"${var.existing != null ? "existing" : "new_network"}\" would pass."
+    condition     = (var.network_config == "existing") == (var.existing.network != "")
+    error_message = "existing comes with the variable of that name, the others without; received \"${var.network_config}\" with ${jsonencode(var.existing)}. \"${var.existing.network != "" ? "existing" : "new_network"}\" would pass."
   }
   validation {
     condition     = contains(["default_network", "existing", "multi_nic_network", "new_network"], var.network_config)

@@ -76,6 +76,7 @@ def test_a_mount_with_a_cache_comes_after_the_local_ssds(vm: VM) -> None:
 
 
 def test_without_local_ssds_a_cache_does_not_go_to_the_boot_disk(vm: VM) -> None:
+    vm.quicker["_LATE = 120"] = "_LATE = 1"
     vm.configure(mounts=[CACHED], local_ssds=1)
 
     vm.boot()

@@ -16,7 +16,7 @@ variables {
   }
   cluster_id        = "3f9c2a71"
   marker            = "aiinfra-cluster=3f9c2a71"
-  existing          = null
+  existing          = { network = "", subnetwork = "" }
   filestores        = []
   secrets           = []
   gcs_mounts        = []

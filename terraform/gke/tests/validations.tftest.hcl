@@ -7,7 +7,7 @@ variables {
   cluster           = { location = "us-central1", version = null, release_channel = "REGULAR", authorized_cidrs = [], ray_operator = false }
   cluster_id        = "3f9c2a71"
   marker            = "aiinfra-cluster=3f9c2a71"
-  existing          = null
+  existing          = { network = "", subnetwork = "" }
   filestores        = []
   secrets           = []
   gcs_mounts        = []

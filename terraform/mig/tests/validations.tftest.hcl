@@ -8,7 +8,7 @@ variables {
   capacity        = { model = "standard", compact = false }
   cluster_id      = "3f9c2a71"
   marker          = "aiinfra-cluster=3f9c2a71"
-  existing        = null
+  existing        = { network = "", subnetwork = "" }
   files           = {}
   filestores      = []
   gcs_mounts      = []

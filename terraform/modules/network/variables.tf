@@ -1,11 +1,12 @@
 variable "existing" {
   description = "With the network_config existing, what is there and stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S."
   type        = object({ network = string, subnetwork = string })
-  default     = null
+  default     = { network = "", subnetwork = "" }
+  nullable    = false
 
   validation {
-    condition     = (var.network_config == "existing") == (var.existing != null)
-    error_message = "What exists is named with the network configuration existing and with no other; received ${jsonencode(var.existing)} with \"${var.network_config}\". null would pass with \"new_network\"."
+    condition     = (var.network_config == "existing") == (var.existing.network != "")
+    error_message = "What exists is named with the network configuration existing and with no other; received ${jsonencode(var.existing)} with \"${var.network_config}\". Names of \"\" would pass with \"new_network\"."
   }
 }
 

@@ -25,6 +25,11 @@ TOLERATED = (
     ("the number of a project", r"\b(projects/)\d{12}\b", r"\1NUMBER"),
     ("what follows a name_prefix", r"\b(a2-)(\d{18}[0-9a-f]{8}|UNIQ)", r"\1UNIQ"),
     ("a dashboard's id", r"\b(dashboards/)[0-9a-f-]{36}\b", r"\1ID"),
+    (
+        "the patch of a version that a channel offers, another on each day",
+        r"\b(1\.\d+\.)\d+-gke\.\d+\b",
+        r"\1PATCH",
+    ),
     ("an upload's id", r'("upload_id": )"[^"]+"', r'\1"UPID"'),
     (
         "a fingerprint or etag, which a cloud makes up",
