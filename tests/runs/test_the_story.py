@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 _TREE = Path(__file__).parents[2]
-_LONGEST = 59
-"""Lines: it is to be read, not scrolled through."""
+_LONGEST = 53
+"""Lines: it is to be read, not scrolled through. News of a wait do not count: a slow machine has
+more of them."""
+_NEWS = "\x1b[2m  "
 
 
 @pytest.mark.slow(
@@ -35,7 +37,8 @@ def test_the_story_is_short_whole_and_true(tmp_path: Path) -> None:
         check=False,
     )
     assert told.returncode == 0, told.stdout
-    assert len(told.stdout.splitlines()) <= _LONGEST, told.stdout
+    lasting = [line for line in told.stdout.splitlines() if not line.startswith(_NEWS)]
+    assert len(lasting) <= _LONGEST, told.stdout
     for words in (
         "16 x a3-highgpu-8g",
         "us-central1-a has none now",
