@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from provision import __version__
@@ -224,7 +224,7 @@ class Rest:
             GoogleApiError: Google refused the request, or all retries failed.
             CredentialsError: Google does not accept the credentials.
         """
-        url = service.url(self._environ) + _quoted(path)
+        url = service.url(self._environ) + _quoted(service, path)
         again = retries.policy(self._progress.clock, self._progress.tell)
         try:
             return again(self._once, method, url, query, body)
@@ -261,11 +261,7 @@ def segment(name: object) -> str:
     return str(name).replace("/", "%2F")
 
 
-SLASH: Final = "\x1f"
-"""Stands for a slash in a name of Google's own, such as a quota's. No name that is read has it."""
-
-
-def _quoted(path: str) -> str:
+def _quoted(service: Service, path: str) -> str:
     """A path as it stands in a URL, where no name ends it or leads out of it.
 
     Raises:
@@ -273,7 +269,9 @@ def _quoted(path: str) -> str:
     """
     if not {"", ".", ".."}.isdisjoint(path.split("/")):
         raise GoogleApiError(404, "nothing was asked: a part of this path is no name", path)
-    return quote(path, safe="/:@!$&'()*+,;=~").replace(quote(SLASH), "%2F")
+    # Quotas have a slash in their names, which come from the catalogue alone: it is quoted there.
+    own = "%" if service is Service.QUOTAS else ""
+    return quote(path, safe=f"/:@!$&'()*+,;=~{own}")
 
 
 def _document(answer: Any) -> dict[str, Any]:

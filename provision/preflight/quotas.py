@@ -12,7 +12,6 @@ from provision.codes import Code
 from provision.documents.plan import Quota
 from provision.errors import Problem
 from provision.google.api import Service
-from provision.google.http import SLASH
 from provision.google.owner import MARKER
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
 from provision.preflight import counted, metrics, shares, zones
@@ -242,7 +241,7 @@ def _shown(ctx: CheckContext[ClusterSpec], *, everywhere: bool) -> dict[str, Quo
 
 def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:
     """The limit from Service Usage, which has all quotas, but not their usage."""
-    encoded = f"compute.googleapis.com{SLASH}{metric.name.lower()}"
+    encoded = f"compute.googleapis.com%2F{metric.name.lower()}"
     services = f"projects/{ctx.project}/services/compute.googleapis.com"
     path = f"{services}/consumerQuotaMetrics/{encoded}"
     document = ctx.answers.find(Service.QUOTAS, path)

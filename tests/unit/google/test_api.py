@@ -14,7 +14,6 @@ from google.oauth2.credentials import Credentials
 from provision.codes import Code
 from provision.errors import CheckError, CredentialsError
 from provision.google.api import GoogleApi, GoogleApiError, Service
-from provision.google.http import SLASH
 from provision.google.resources import DASHBOARD, FILESTORE, NETWORK
 from provision.time import retries
 from provision.time.clock import Clock
@@ -327,12 +326,14 @@ def test_a_slash_in_a_name_is_part_of_the_name() -> None:
     assert session.urls[0].endswith("/projects/p/global/networks/n%252FsetLabels")
 
 
-def test_a_slash_in_a_name_of_googles_own_is_sent_as_one() -> None:
+def test_a_slash_in_the_name_of_a_quota_is_sent_as_one_and_no_other_is() -> None:
     session = Recorder()
 
-    _api(session).find(Service.QUOTAS, f"projects/p/consumerQuotaMetrics/compute{SLASH}gpus")
+    _api(session).find(Service.QUOTAS, "projects/p/consumerQuotaMetrics/compute%2Fgpus")
+    _api(session).find(Service.COMPUTE, "projects/p/regions/us%2Fx\x1f")
 
     assert session.urls[0].endswith("/consumerQuotaMetrics/compute%2Fgpus")
+    assert session.urls[1].endswith("/regions/us%252Fx%1F")
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "7", '"x"', "[" * 100_000, "{", '{"a": NaN}'])

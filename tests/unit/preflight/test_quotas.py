@@ -9,7 +9,6 @@ import pytest
 
 from provision.catalogue import machines as catalogue
 from provision.catalogue import names
-from provision.google.http import SLASH
 from provision.google.owner import MARKER, Owner
 from provision.preflight import metrics
 from provision.settings.model import Settings
@@ -43,7 +42,7 @@ RECORD = Record(
 
 def _metric(google: Google, name: str, *buckets: dict[str, Any]) -> None:
     limits = [{"quotaBuckets": list(buckets)}]
-    google.documents[f"{METRICS}{SLASH}{name}"] = {"consumerQuotaLimits": limits}
+    google.documents[f"{METRICS}%2F{name}"] = {"consumerQuotaLimits": limits}
 
 
 def _requests(google: Google) -> None:
