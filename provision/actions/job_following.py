@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from provision.context import Context
     from provision.deployment.jobs import Jobs
 
+_NEVER_BEGAN: Final = (
+    "correct JOB_IMAGE (--image), or let the machines' account read it, and run it again; this job"
+    " is cancelled, and its machines are free"
+)
 _POLL: Final = 3.0
 """Seconds of cloud time between two looks."""
 
@@ -101,7 +105,7 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
                 # It can't ever begin, and holds machines that are paid for.
                 jobs.cancel(job)
                 context.report.jobs = [job := replace(job, state=JobState.FAILED)]
-                _judge(job)
+                _judge(job, _NEVER_BEGAN)
             if deadline.is_over:
                 raise StillWaiting(
                     f"{name} still waits: {screen.words(job)}",
@@ -149,8 +153,12 @@ def find(context: Context, jobs: Jobs, name: str) -> Job:
     return job
 
 
-def _judge(job: Job) -> None:
+def _judge(job: Job, fix: str = "") -> None:
     """Raise what the end of a job means.
+
+    Args:
+        job: The job, which is over.
+        fix: What to do if it has failed; "" for what is usual.
 
     Raises:
         ClusterError: It failed, or was cancelled.
@@ -163,6 +171,7 @@ def _judge(job: Job) -> None:
         f"{job.name} failed: {screen.words(job)}",
         code=Code.JOB_FAILED,
         why=job.failure.tail if job.failure else "",
-        fix=f"aiinfra Jobs {job.name} tells of each attempt, aiinfra Logs {job.name} what it said;"
+        fix=fix
+        or f"aiinfra Jobs {job.name} tells of each attempt, aiinfra Logs {job.name} what it said;"
         " then run it again",
     )

@@ -139,6 +139,7 @@ def test_a_job_whose_image_is_not_there_fails_at_once_and_holds_no_machines(
     assert ended.problem["code"] == "job-failed"
     assert "its image can't be pulled: " in ended.problem["what"]
     assert f"{image}: not found" in ended.problem["what"]
+    assert "correct JOB_IMAGE (--image)" in ended.problem["fix"]
     left = _job(rehearsal.run("Jobs", behind=("echo-1",)))
     assert left["state"] == "cancelled"
     assert "its image can't be pulled" in left["why"]

@@ -34,10 +34,12 @@ _ON_NODE: Final = frozenset(
 """The reasons of the kubelet's events about a pod that can't start."""
 _USUAL: Final = frozenset({"ContainerCreating", "PodInitializing"})
 
-# A registry that does not answer, or is busy, is asked again (containerd's words).
+# A registry that does not answer, or is busy, is asked again, and so is one that has the image and
+# lost a part of it on the way. The words are containerd's, as transcripts of 2026 show them for a
+# name that is not there; those of a refusal are believed (2026-11-24).
 _NEVER_PULLED: Final = re.compile(
-    r"InvalidImageName|ErrImageNeverPull|(?:ErrImagePull|ImagePullBackOff): .*(?:: not found|"
-    r"40[13] (?:Unauthorized|Forbidden)|access denied|code = (?:NotFound|PermissionDenied))",
+    r"InvalidImageName|ErrImageNeverPull|(?:ErrImagePull|ImagePullBackOff): .*"
+    r"(?:failed to resolve reference .*: not found|40[13] (?:Unauthorized|Forbidden))",
     re.DOTALL,
 )
 

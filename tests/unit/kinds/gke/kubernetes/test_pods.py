@@ -154,16 +154,22 @@ def test_pods_on_a_node_say_what_their_containers_wait_for() -> None:
     assert found.advice.splitlines()[0].startswith("its image can't be pulled")
 
 
+_NO_IMAGE = (
+    'failed to pull and unpack image "i:1": failed to resolve reference "i:1": i:1: not found'
+)
+
+
 @pytest.mark.parametrize(
     ("reason", "message", "ever"),
     [
-        ("ErrImagePull", "rpc error: code = NotFound desc = i:1: not found", False),
-        ("ImagePullBackOff", 'Back-off pulling image "i": ErrImagePull: i: not found', False),
+        ("ErrImagePull", f"rpc error: code = NotFound desc = {_NO_IMAGE}", False),
+        ("ImagePullBackOff", f'Back-off pulling image "i:1": ErrImagePull: {_NO_IMAGE}', False),
         ("ErrImagePull", "failed to fetch oauth token: 403 Forbidden", False),
         ("InvalidImageName", "couldn't parse image name", False),
         ("ImagePullBackOff", 'Back-off pulling image "i"', True),
         ("ErrImagePull", "Head https://a.b/v2: dial tcp 1.2.3.4:443: i/o timeout", True),
         ("ErrImagePull", "unexpected status: 503 Service Unavailable", True),
+        ("ErrImagePull", "code = NotFound desc = content digest sha256:0: not found", True),
         ("CreateContainerConfigError", 'secret "a" not found', True),
     ],
 )
