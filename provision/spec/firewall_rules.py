@@ -19,7 +19,7 @@ IAP: Final = "35.235.240.0/20"
 """Where Identity-Aware Proxy's connections come from (d:iap/docs/using-tcp-forwarding)."""
 
 _ALL: Final = {"tcp": (), "udp": (), "icmp": ()}
-_EVERY_PORT: Final = range(65536)
+_EVERY_PORT: Final = range(1, 65536)  # nothing listens at 0, and rules of GKE's begin at 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +175,7 @@ def _lets_in(rule: Mapping[str, Any], protocol: str, ports: tuple[int, ...]) -> 
         if allowed["IPProtocol"] == protocol:
             told = allowed.get("ports")
             open_ = [_EVERY_PORT] if not told else list(map(_range, told))
-            # Every port at once may be cut into several ranges by nobody but a joker.
+            # The first and the last stand for all: nobody looks for holes between ranges.
             wanted = ports or (_EVERY_PORT[0], _EVERY_PORT[-1])
             if any(all(port in one for port in wanted) for one in open_):
                 return True

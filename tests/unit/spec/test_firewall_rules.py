@@ -39,6 +39,7 @@ def _rule(*allowed: str, **more: Any) -> dict[str, Any]:
     [
         (INSIDE, [_rule("all")], True),
         (INSIDE, [_rule("tcp:0-65535"), _rule("udp")], True),
+        (INSIDE, [_rule("tcp:1-65535"), _rule("udp")], True),
         (INSIDE, [_rule("tcp", "udp:1024-65535")], False),
         (INSIDE, [_rule("tcp")], False),
         (INSIDE, [_rule("all", sourceRanges=["10.1.0.0/25", "2600:2d00:1:7::/64"])], False),
