@@ -207,6 +207,22 @@ def test_a_vm_that_gets_no_configuration_says_that_it_failed(vm: VM) -> None:
     assert vm.told["state"] == "failed"
 
 
+def test_services_read_the_last_configuration_until_the_next_one_is_whole(vm: VM) -> None:
+    vm.configure()
+    assert vm.boot().returncode == 0
+    before = vm.read("opt/aiinfra/config.json")
+    payload = vm.server.values.pop("attributes/aiinfra-payload")
+    vm.server.values["attributes/aiinfra-config"] = '{"local_ssds": 1}'
+
+    assert vm.boot().returncode != 0
+
+    assert vm.read("opt/aiinfra/config.json") == before
+    vm.server.values["attributes/aiinfra-payload"] = payload
+    vm.configure()
+    assert vm.boot().returncode == 0
+    assert not list((vm.disk / "opt/aiinfra").rglob("*.new"))
+
+
 def test_guest_attributes_that_are_off_stop_nothing(vm: VM) -> None:
     vm.configure("echo ran >/out")
     vm.stubs["python3"] = (

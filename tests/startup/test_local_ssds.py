@@ -279,6 +279,22 @@ def test_mdadm_is_installed_where_several_disks_need_it(vm: VM) -> None:
     assert call.endswith("install --no-install-recommends mdadm")
 
 
+def test_the_service_and_the_start_up_script_never_make_them_both(vm: VM) -> None:
+    add_disks(vm, 2)
+    vm.stubs["install"] = (
+        "env PYTHONPATH=/opt/aiinfra/lib python3 -S -m aiinfra_vm.localssd prepare </dev/null"
+        ' >/service 2>&1 &\n/usr/bin/install "$@"'
+    )
+    vm.stubs["mdadm"] = f"/usr/bin/sleep 2\n{MDADM}"
+
+    _boot(vm, 2)
+
+    assert _states(vm) == OURS, vm.detail("local-ssd")
+    assert vm.read("service") == ""
+    (made,) = vm.calls("mdadm")
+    assert "--create" in made
+
+
 def test_what_the_image_has_mounted_there_stays(vm: VM) -> None:
     add_disks(vm, 2)
     vm.stubs["install"] = (

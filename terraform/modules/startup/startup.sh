@@ -265,10 +265,11 @@ supervise() {
   return "$code"
 }
 
-# What all steps need: the configuration and the tool's own files.
+# What all steps need: the configuration and the tool's own files. Each is replaced whole or not at
+# all, as services of an earlier boot read them at the same moment.
 unpack() {
   install --directory "$PROGRAMS" "$KEPT" && install --directory --mode=750 "$LOGS" &&
-    attribute aiinfra-config >"$PROGRAMS/config.json" &&
+    attribute aiinfra-config >"$PROGRAMS/config.json.new" &&
     attribute aiinfra-payload >"$PROGRAMS/payload" &&
     python3 - "$PROGRAMS" <<'PYTHON'
 import base64
@@ -278,11 +279,15 @@ import pathlib
 import sys
 
 programs = pathlib.Path(sys.argv[1])
+drafts = [programs / "config.json.new"]
 packed = base64.b64decode((programs / "payload").read_bytes())
 for name, text in json.loads(gzip.decompress(packed).decode()).items():
-    file = programs / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, "utf-8")
+    draft = programs / f"{name}.new"
+    draft.parent.mkdir(parents=True, exist_ok=True)
+    draft.write_text(text, "utf-8")
+    drafts.append(draft)
+for draft in drafts:
+    draft.replace(draft.with_suffix(""))
 PYTHON
 }
 

@@ -10,6 +10,7 @@ the label by which they are known again.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -34,6 +35,8 @@ _ARRAY = Path("/dev/md/localssd")
 _LABEL = "localssd"
 _FILE_SYSTEM = "ext4"
 _MEMBER = "linux_raid_member"
+# The service of a later boot and the start-up script may come here at the same moment.
+_LOCK = Path("/run/aiinfra-localssd.lock")
 _EVERYBODY = 0o1777
 _SECONDS = 300
 # The links to 32 disks come one after the other at a boot.
@@ -235,7 +238,9 @@ def main() -> int:
     """
     if sys.argv[1] == "prepare":
         try:
-            prepare()
+            with _LOCK.open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                prepare()
         except (UnusableError, OSError, subprocess.SubprocessError) as error:
             sys.stderr.write(f"{error}\n")
             return 1
