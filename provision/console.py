@@ -73,7 +73,7 @@ class Console:
 
     Args:
         output: What stdout is for; results as text are not printed among JSON.
-        in_image: Whether this is the container image, which has few of the commands that mend
+        in_image: Whether this is the container image, which has few of the commands that fix
             something.
     """
 
@@ -237,7 +237,7 @@ class Console:
                 self.show(told(event, self.width))
 
     def refresh(self, stages: Sequence[WaitingEvent]) -> None:
-        """Write the rows of the stages that go on anew, on a terminal."""
+        """Write the rows of the stages that go on again, on a terminal."""
         if self._live is None:
             return
         rows = [

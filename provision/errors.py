@@ -50,11 +50,11 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Alternatives:
-    """What else would do, for a program that acts on a problem by itself.
+    """What else would do, for a program that acts on a problem alone.
 
     Attributes:
         zones: Zones that may do instead, the best first.
-        settings: Setting -> the value that mends it; all of them together.
+        settings: Setting -> the value that fixes it; all of them together.
     """
 
     zones: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ _ASSIGNMENT: Final = re.compile(
     r"(?P<name>[A-Z][A-Z_]*)=(?P<value>[^\s,;<>]+)(?=[\s,;]|$)(?P<joint> and |, )?"
 )
 _RISKY: Final = "SKIP_CHECKS"
-"""No program may choose by itself to look away."""
+"""No program may decide to look away."""
 
 
 def assignments(fix: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The last rows of a terminal, which are written anew as time goes by.
+"""The last rows of a terminal, which are rewritten as time goes by.
 
 The cursor stays where it is and is never hidden, so there is nothing that a killed run leaves to be
 restored.
@@ -21,7 +21,7 @@ _WITHOUT_CODES: Final = frozenset({"", "dumb", "unknown"})
 
 
 def is_possible(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether rows can be written anew: on a terminal that knows how to."""
+    """Whether rows can be rewritten: on a terminal that knows how to."""
     return stream.isatty() and environ.get("TERM", "").lower() not in _WITHOUT_CODES
 
 

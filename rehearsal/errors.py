@@ -1,4 +1,4 @@
-"""Why there can be no rehearsal; what happened, why, and what mends it."""
+"""Why there can be no rehearsal; what happened, why, and what fixes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class RehearsalError(Exception):
     Attributes:
         what: What happened.
         why: The rule or the cause.
-        fix: What mends it; "" when the cause tells.
+        fix: What fixes it; "" when the cause tells.
     """
 
     def __init__(self, what: str, *, why: str, fix: str = "") -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 JOB: Final = "Job"
 """The action of a step that is not the program's: a sample job on the GKE cluster."""
 PREEMPT: Final = "Preempt"
-"""Another: Google takes the place of the Spot VM, as it does by itself."""
+"""Another: Google takes the place of the Spot VM, as it does automatically."""
 
 DEPLOYMENTS: Final = ("held", "compact", "vm", "ray", "gke")
 """In their order: what settles most for least money first."""

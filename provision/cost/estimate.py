@@ -179,7 +179,7 @@ def _in_all(pools: Sequence[Pool], prices: Prices) -> Decimal | None:
 
 
 def _longest_run(pool: Pool) -> int | None:
-    """After how many seconds a machine ends by itself; None for never.
+    """After how many seconds a machine ends automatically; None for never.
 
     The request of a job in a queue says how long its nodes run, whatever the pool says.
     """

@@ -89,14 +89,14 @@ class OutOfDate:
         template: The path of what it was made from.
         differences: What differs, in words.
         in_place: Whether Google can change all of it while the machine runs.
-        anew: What makes it anew.
+        fix: What recreates it.
     """
 
     name: str
     template: str = ""
     differences: tuple[str, ...]
     in_place: bool = False
-    anew: str = "Create --replace-vms"
+    fix: str = "Create --replace-vms"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -228,7 +228,7 @@ class NodeRequest:
         waits_for: What it waits for, or got no nodes for lack of, such as "quota"; "" if it lacks
             nothing, or nobody says what.
         since: Since when it is in that state, in RFC 3339 format; None if not known.
-        until: When that ends by itself, likewise; None for never, or if not known.
+        until: When that ends automatically, likewise; None for never, or if not known.
         then: What happens then; "" for nothing.
     """
 

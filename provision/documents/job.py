@@ -31,7 +31,7 @@ class JobFailure:
     Attributes:
         machine: The machine that failed first.
         rank: Its rank in the job.
-        exit_code: That of the program there, as a shell has it; None if it did not end by itself.
+        exit_code: That of the program there, as a shell has it; None if it was ended from outside.
         cause: What is known of the reason; "" for nothing.
         tail: The last lines that it said.
     """

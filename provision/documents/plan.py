@@ -14,7 +14,7 @@ class Change(enum.StrEnum):
 
     Attributes:
         NEW: Nothing is deployed yet.
-        GOES_ON: An earlier Create made a part of it, and nothing has been asked for anew.
+        GOES_ON: An earlier Create made a part of it, and nothing has been asked for again.
         CHANGE: Something is deployed, and changes.
         NOTHING: What exists is what the settings describe.
     """
@@ -57,7 +57,7 @@ class Contents:
         nccl: What NCCL uses between VMs, with what is lost where that is less than the machines
             could; "" for machines without a GPU network, and for GKE.
         identities: The service accounts.
-        limit: What would end machines by itself that now run for ever, such as
+        limit: What would end machines automatically that now run for ever, such as
             "MAX_RUN_DURATION=12h"; "" for nothing.
     """
 

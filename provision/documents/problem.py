@@ -18,7 +18,7 @@ class Alternatives:
 
     Attributes:
         zones: Zones that may do instead, the best first.
-        settings: Setting -> the value that mends it; all of them together.
+        settings: Setting -> the value that fixes it; all of them together.
     """
 
     zones: tuple[str, ...] = ()

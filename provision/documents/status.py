@@ -54,8 +54,8 @@ class Trouble:
         count: How many have it.
         names: Their names; without --full the first ones.
         why: What Google, Kubernetes or a VM says of it, a line each.
-        fix: What mends it; "" if nothing but waiting does.
-        by_itself: Whether it may mend itself, since Google goes on trying.
+        fix: What fixes it; "" if nothing but waiting does.
+        by_itself: Whether it may go away, since Google goes on trying.
     """
 
     about: About
@@ -79,7 +79,7 @@ class Waiting:
         seconds: For how long; None if not known.
         why: What Google, Kubernetes or a VM says of it, a line each.
         advice: What can be done about it; "" if there is nothing to do but wait.
-        until: When that ends by itself, in RFC 3339 format; None for never, or if not known.
+        until: When that ends automatically, in RFC 3339 format; None for never, or if not known.
         until_seconds: The seconds until then.
         then: What happens then; "" for nothing.
     """
@@ -106,7 +106,7 @@ class PoolNow:
         zone: The zone; "" for several.
         mode: How they are got; None if not known.
         gpus: What GPUs each has, such as "2 x A100 40 GB"; "" for none, or if not known.
-        asked: The number asked for; None where it scales by itself, or is not known.
+        asked: The number asked for; None where it scales automatically, or is not known.
         least: The least number of a pool that scales; None for others.
         most: The greatest number of a pool that scales; None for others.
         there: How many exist.
@@ -143,7 +143,7 @@ class EndedBy(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """When something ends by itself.
+    """When something ends automatically.
 
     Attributes:
         what: What ends, such as "4 VMs" or "the reservation r".
@@ -172,13 +172,13 @@ class Older:
         differences: What differs, in words.
         count: How many.
         names: Their names; without --full the first ones.
-        anew: What replaces them: "Create --replace-vms", or "Destroy, then Create".
+        fix: What replaces them: "Create --replace-vms", or "Destroy, then Create".
     """
 
     differences: tuple[str, ...]
     count: int
     names: tuple[str, ...]
-    anew: str = "Create --replace-vms"
+    fix: str = "Create --replace-vms"
 
 
 _Thing = TypeVar("_Thing")
@@ -250,7 +250,7 @@ class Status:
         trouble: What is broken, the worst first.
         waiting: What is under way or waits; empty if nothing is pending.
         machines: What was asked for, and what is, by group or node pool.
-        ends: When what ends by itself does so.
+        ends: When what ends automatically does so.
         out_of_date: The machines that are older than the settings.
         cost: What it costs now and at most, by list prices; None if that is not known.
         so_far: What has been billed of what exists now; None in the same case.

@@ -27,7 +27,7 @@ _OPERATION_POLL = 2.0
 
 
 class GoogleApi(Rest):
-    """Google's APIs, except for the state's bucket, which `state.folder` reads by itself."""
+    """Google's APIs, except for the state's bucket, which `state.folder` reads alone."""
 
     def project_number(self, project: str) -> str:
         """The project's number.

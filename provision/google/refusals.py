@@ -440,7 +440,7 @@ def remedy(message: str) -> str:
 
 
 def _freeing(used: str, user: str) -> str:
-    """Who holds something, and what lets go."""
+    """Who holds something, and what releases it."""
     holder = user.rpartition("/")[2]
     way = "is deleted or replaced" if "/instances/" in user else "is deleted, or uses it no more"
     of_group = "; VMs of this cluster: Create --replace-vms" if "/instances/" in user else ""

@@ -425,7 +425,7 @@ ORDER: Final[Mapping[str, int]] = {
 WITHOUT_LOSS: Final = (TEMPLATE, RESOURCE_POLICY, ROUTER, FIREWALL, SUBNETWORK, NETWORK)
 """Those of SWEPT that hold neither machines nor data, in the same order.
 
-A move makes some of them anew beside the old ones, so that a killed one leaves both.
+A move makes some of them again beside the old ones, so that a killed one leaves both.
 """
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """What mends a bad machine of a certain kind.
+    """What fixes a bad machine of a certain kind.
 
     Attributes:
         members: What the machines are called: "VMs" or "nodes".
@@ -43,7 +43,7 @@ def problems(
         finding: What the search came to.
         tried: All that was tried, in order.
         bar: What the measurements are judged by.
-        remedies: What mends it.
+        remedies: What fixes it.
     """
     members = remedies.members
     found = [

@@ -28,7 +28,7 @@ _REASONS: Final[Mapping[Refusal, str]] = {
 def problem(
     kind: Refusal, group: Group, found: Sequence[Mapping[str, Any]], standing: str
 ) -> Problem:
-    """What is wrong for good, in Google's words, and what mends it.
+    """What is wrong for good, in Google's words, and what fixes it.
 
     Args:
         kind: One of `refusals.PERMANENT`.

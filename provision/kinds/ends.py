@@ -1,4 +1,4 @@
-"""When machines end by themselves, as Status tells it."""
+"""When machines end automatically, as Status tells it."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ A bandwidth between machines needs two of them, so a failure is never one's alon
 fault when it fails together with machines that have all passed with others. Whoever has failed with
 nobody but such as have not passed either stays a suspect.
 
-Where each round is asked for by itself, halving takes the fewest machines out of what is well
-(`next_round`). Where all rounds have to be known before the first, as in a job that measures by
-itself, pairs do it in two or three (`pairs`).
+Where each round is asked for alone, halving takes the fewest machines out of what is well
+(`next_round`). Where all rounds have to be known before the first, as in a job that measures
+alone, pairs do it in two or three (`pairs`).
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def tell(context: Context, found: Sequence[OutOfDate]) -> None:
 
 
 def note(found: Sequence[OutOfDate]) -> Problem:
-    """What differs, and what mends it.
+    """What differs, and what fixes it.
 
     Args:
         found: The machines, one at least.
@@ -42,6 +42,6 @@ def note(found: Sequence[OutOfDate]) -> Problem:
         code=Code.OUT_OF_DATE,
         what=f"{count} not what the settings describe: made before they changed",
         why="\n".join(lines),
-        fix=f"to replace them, boot disks included: {found[0].anew}; they run, and are billed, as"
+        fix=f"to replace them, boot disks included: {found[0].fix}; they run, and are billed, as"
         " they are until then",
     )

@@ -2,7 +2,7 @@
 
 It reads what the project sees: the regions and zones, which zones have which machine types with
 GPUs, and which have which GPUs to attach; and Google's price list, which is the same for all. The
-catalogue's `offers.json` is written anew, with the day of the answers; in `prices.json`, beside it,
+catalogue's `offers.json` is rewritten, with the day of the answers; in `prices.json`, beside it,
 a price that the price list does not have stays, with the day that it has.
 """
 

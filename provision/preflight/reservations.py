@@ -137,8 +137,8 @@ def _is_bound(ctx: CheckContext[ClusterSpec], pool: Pool, found: Document) -> bo
     """Whether machines must be bound to the reservation.
 
     Cluster Toolkit binds them to dense capacity and to calendar mode, SkyPilot to dense capacity
-    alone. Compute Engine's v1 does not tell calendar mode: that the reservation ends by itself is
-    the sign of it, for machines that have it. A sign does not change what is made already.
+    alone. Compute Engine's v1 does not tell calendar mode: that the reservation expires is the
+    sign of it, for machines that have it. A sign does not change what is made already.
     """
     match machines.binding(pool.machine_type):
         case Binding.ALWAYS:

@@ -52,7 +52,7 @@ Believed, as nobody could look them up: docs/development/gotchas.md, 2026-11-23.
 def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
     """All permissions on the project that the actions of this env.list use, sorted.
 
-    What machines do by themselves is not in it: they act as their own account.
+    What machines do as their account is not in it: they act as their own account.
     """
     collections = [_FOR_EVERY_RUN, of_kind.swept, *_looked_up()]
     if spec.buckets or of_kind.grants_in_state_folder:

@@ -169,7 +169,7 @@ def _identity(it: Identity) -> str:
 
 
 def _ends(plan: Plan) -> str:
-    """When machines end by themselves."""
+    """When machines end automatically."""
     own = [it for it in plan.topology.machines if not it.is_system]
     modes = {Mode(it.mode) for it in own}
     bound = any(mode.means.bound for mode in modes)

@@ -160,7 +160,7 @@ def _older(found: Sequence[Older], width: int, *, full: bool) -> Iterator[Line]:
         yield from items.below([", ".join(shown) + more], width)
         label = ""
     if found:
-        mend = f"{found[0].anew} replaces them, boot disks included; they run until then"
+        mend = f"{found[0].fix} replaces them, boot disks included; they run until then"
         yield from items.hint("fix", mend, width)
 
 

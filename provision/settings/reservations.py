@@ -1,4 +1,4 @@
-"""How a reservation is named: by itself, in another project, or down to one of its sub-blocks."""
+"""How a reservation is named: alone, in another project, or down to one of its sub-blocks."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What Google told of the reservations of a deployment, kept from one run to the next.
 
-Whether machines are bound to their reservation is part of their template. Were it decided anew by
+Whether machines are bound to their reservation is part of their template. Were it decided again by
 a run that may not read the reservation, the template would change for no reason.
 """
 

@@ -37,7 +37,7 @@ def of(change: Mapping[str, Any]) -> Iterator[Loss]:
     type_, actions = change["type"], change["change"]["actions"]
     before, after = change["change"].get("before") or {}, change["change"].get("after") or {}
     if "delete" in actions:
-        words, machines = _gone(change, before, anew="create" in actions)
+        words, machines = _gone(change, before, again="create" in actions)
         yield _loss(change, words, machines, data=type_ == resources.FILESTORE.type)
     elif "update" in actions and type_ in _SMALLER:
         for words, machines in _SMALLER[type_](before, after):
@@ -77,7 +77,7 @@ def _loss(change: Mapping[str, Any], words: str, machines: int, *, data: bool) -
     )
 
 
-def _gone(change: Mapping[str, Any], before: Values, *, anew: bool) -> tuple[str, int]:
+def _gone(change: Mapping[str, Any], before: Values, *, again: bool) -> tuple[str, int]:
     """What is deleted or replaced, in words, and how many machines end."""
     moved = moves.sentence(change)
     count = moves.machines(change)
@@ -92,15 +92,15 @@ def _gone(change: Mapping[str, Any], before: Values, *, anew: bool) -> tuple[str
         case resources.NODE_POOL.type if count:
             words = f"{moves.counted(count, 'node')} {end}, with the {what}"
         case resources.CLUSTER.type:
-            how = "is replaced: all that runs in it ends" if anew else "ends, with all in it"
+            how = "is replaced: all that runs in it ends" if again else "ends, with all in it"
             words = f"{what} {how}"
         case resources.FILESTORE.type:
-            how = "is replaced by an empty one" if anew else "is deleted"
+            how = "is replaced by an empty one" if again else "is deleted"
             words = f"{what} {how}: all files on its {_capacity(before)} GB{_LOST}"
-        case resources.TEMPLATE.type if anew:
+        case resources.TEMPLATE.type if again:
             words = f"{what} is replaced, for VMs that come"
         case _:
-            words = f"{what} is {'replaced' if anew else 'deleted'}"
+            words = f"{what} is {'replaced' if again else 'deleted'}"
     return words, count
 
 

@@ -92,7 +92,7 @@ class Plan:
         held: What people call what stays for machines that hold it, out of Terraform's sight.
         displaces: Whether what an earlier run made takes the place of what the state had, which is
             out of Terraform's sight then.
-        emptied: VMs that end in a group of flex start and that nothing in the plan requests anew.
+        emptied: VMs that end in a group of flex start and that nothing in the plan requests again.
     """
 
     add: int = 0

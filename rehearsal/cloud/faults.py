@@ -28,7 +28,7 @@ class Armed:
         rule: What it is.
         met: Requests so far that it concerns.
         struck: To how many it has happened.
-        ended: Lets go those that it holds.
+        ended: Releases those that it holds.
     """
 
     rule: Rule

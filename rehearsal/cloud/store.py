@@ -152,6 +152,6 @@ class Database:
                 raise
 
     def close(self) -> None:
-        """Let go of the file; the object is of no use afterwards."""
+        """Release the file; the object is of no use afterwards."""
         with self._lock:  # SQLite crashes where a thread still reads
             self._close()

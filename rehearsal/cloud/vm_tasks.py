@@ -89,7 +89,7 @@ def answer(scene: Scene, vm: Resource, kind: str, arguments: Resource) -> Done |
 
 
 def complaints(scene: Scene, vm: str) -> list[str]:
-    """What a VM's agent says of its GPUs by itself."""
+    """What a VM's agent says of its GPUs without a task."""
     bad = scene.strikes("bad-gpu", vm)
     return [f"{_ERRORS} uncorrected memory (ECC) errors since its boot"] if bad else []
 

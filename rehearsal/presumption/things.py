@@ -76,7 +76,7 @@ class Thing:
 
     @property
     def anew(self) -> Sequence[Ask]:
-        """The requests that make it anew."""
+        """The requests that recreate it."""
         return [Ask("DELETE", self.unmake), *self.make]
 
 

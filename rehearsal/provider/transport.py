@@ -42,7 +42,7 @@ class Response:
 def retry_waits() -> Iterator[float]:
     """Seconds of cloud time between the tries of a request that meets a passing error.
 
-    Fibonacci's pace from half a second; after `_TIMEOUT` it begins anew, and no wait goes past
+    Fibonacci's pace from half a second; after `_TIMEOUT` it begins again, and no wait goes past
     `_LIMIT`. A read that always meets 503 is thus tried 32 times in 313 s, as recorded; the real
     provider says so only after 331 s.
     """

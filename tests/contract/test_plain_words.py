@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +34,9 @@ PAGES: Final = sorted(
         ),
     ]
 )
-MODULES: Final = sorted((ROOT / "provision").rglob("*.py"))
+MODULES: Final = sorted(
+    [*(ROOT / "provision").rglob("*.py"), *(ROOT / "terraform/modules/startup").rglob("*.py")]
+)
 
 
 def test_the_glossary_is_read() -> None:
@@ -46,23 +50,23 @@ def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
     assert [text[it.start() - 30 : it.end() + 30] for it in _NOT.finditer(text)] == []
 
 
-def test_messages_use_the_words_of_the_glossary() -> None:
+def test_messages_docstrings_and_comments_use_the_words_of_the_glossary() -> None:
     found = [
         f"{module.relative_to(ROOT)}:{line}: {text}"
         for module in MODULES
-        for line, text in _said(module)
+        for line, text in _said(module.read_text(encoding="utf-8"))
         if _NOT.search(text)
     ]
 
     assert found == []
 
 
-def _said(module: Path) -> Iterator[tuple[int, str]]:
-    """The strings of a module that are no docstrings, each with its line."""
-    tree = ast.parse(module.read_text(encoding="utf-8"))
-    nodes = list(ast.walk(tree))
-    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    for node in nodes:
+def _said(source: str) -> Iterator[tuple[int, str]]:
+    """The strings and comments of a module, each with its line."""
+    for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Constant(value=str(text)) if id(node) not in docstrings:
+            case ast.Constant(value=str(text)):
                 yield node.lineno, " ".join(text.split())
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string

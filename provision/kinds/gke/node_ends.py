@@ -1,4 +1,4 @@
-"""When nodes end by themselves, or are down for the maintenance of their hosts."""
+"""When nodes end automatically, or are down for the maintenance of their hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with nodes and their GPUs, and what mends it.
+"""What is wrong with nodes and their GPUs, and what fixes it.
 
 GKE repairs nodes that are not ready, where a pool has auto-repair, and never a GPU: it only marks
 some of them. What a person can do depends on how the pool gets its nodes ("Manage AI-optimized GKE

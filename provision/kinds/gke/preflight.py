@@ -57,7 +57,7 @@ def of(spec: GkeSpec) -> OfKind:
             "take permissions of Kubernetes that no short list can name.",
             *in_the_network(spec),
         ),
-        # The other pools place their nodes by themselves; see `terraform/modules/gke-nodepool`.
+        # The other pools place their nodes alone; see `terraform/modules/gke-nodepool`.
         policies=tuple(
             f"{pool.name}-compact"
             for pool in spec.gpu_pools

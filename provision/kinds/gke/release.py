@@ -52,7 +52,7 @@ def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
 
 
 def release(context: Context, cloud: Cloud, record: Record) -> None:
-    """Let go in the cluster what would outlive it, if it exists and answers.
+    """Release in the cluster what would outlive it, if it exists and answers.
 
     A failure here does not stop Destroy: requests go with the cluster, and what GKE leaves is
     looked for when the cluster is gone.

@@ -83,7 +83,7 @@ def pool_of(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:
 
 
 def scale(pool: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """The least and the greatest number of nodes; None for a pool that does not scale by itself.
+    """The least and the greatest number of nodes; None for a pool that does not autoscale.
 
     Args:
         pool: The node pool as Google's API returns it.

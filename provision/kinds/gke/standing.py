@@ -34,7 +34,7 @@ _MORE: Final = re.compile(r'module\.more_gpu_networks\["(\w+)"\]\..+')
 
 
 def keep(cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace) -> Deployment[GkeSpec]:
-    """The deployment, with what it keeps of what stands; its variables are written anew.
+    """The deployment, with what it keeps of what stands; its variables are rewritten.
 
     Args:
         cloud: Google, and the state.

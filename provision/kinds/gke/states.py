@@ -72,7 +72,7 @@ def _notes(parts: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Problem]:
             case State.RUNNING | State.STOPPING | State.ERROR:
                 pass
             case State.PROVISIONING | State.RECONCILING:
-                # GKE repairs and upgrades by itself, at any time.
+                # GKE repairs and upgrades without a word, at any time.
                 yield Problem(
                     code=Code.STILL_RUNNING, what=f"{what} is being changed by GKE", why=said(part)
                 )

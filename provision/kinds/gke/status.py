@@ -262,7 +262,7 @@ def _mode(name: str, pool: GpuPool | None) -> PoolMode | None:
 
 
 def _wanted(pool: Mapping[str, Any], mine: GpuPool | None) -> int | None:
-    """The number of nodes asked for; None of a pool that scales by itself."""
+    """The number of nodes asked for; None of a pool that scales automatically."""
     if _scales(pool):
         return None
     return mine.max_nodes if mine else int(pool.get("initialNodeCount", 0))

@@ -149,7 +149,7 @@ def missing(pool: PoolNow) -> int:
     """How many nodes a pool lacks.
 
     Args:
-        pool: The pool; of one that scales by itself its least number counts.
+        pool: The pool; of one that scales automatically its least number counts.
     """
     least = pool.asked if pool.asked is not None else pool.least or 0
     return max(0, least - pool.there)

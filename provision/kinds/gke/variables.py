@@ -93,7 +93,7 @@ def _pool(pool: Pool, driver: str, runs: Mapping[str, int]) -> dict[str, Any]:
     # In a queue each request says how long its nodes run. A pool that says it all the same was
     # made so, and would be replaced if it did not any more.
     run = runs.get(pool.name) if pool.mode.means.queued else pool.max_run_seconds
-    # GKE binds nodes to their reservation by itself: it has one kind of reserved nodes.
+    # GKE binds nodes to their reservation automatically: it has one kind of reserved nodes.
     mode = Mode.RESERVATION if pool.mode.means.reserved else pool.mode
     return {
         "machine_type": pool.machine_type,

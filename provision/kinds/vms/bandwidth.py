@@ -100,7 +100,7 @@ class Outcome:
         rows: The results by size.
         bandwidth: What was reached at the size that counts; None if the measurement failed.
         why: Why that is not good enough; "" if it is.
-        blamed: VMs that have failed by themselves, each with why.
+        blamed: VMs that have failed on their own, each with why.
         networks: The networks that NCCL used.
         nccl: NCCL's version.
         plugin: The NCCL that came with the plugin, and its version.

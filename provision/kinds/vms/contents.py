@@ -21,7 +21,7 @@ _IN_PLACE: Final = frozenset({"LABELS", _METADATA})
 """The settings whose changes VMs get while they run; see `out_of_date.refresh`."""
 
 
-def anew(*, flex_start: bool) -> str:
+def replacing(*, flex_start: bool) -> str:
     """What replaces VMs.
 
     Args:
@@ -66,7 +66,7 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
             machines=running,
             words=f"{stay} until {until}",
             new="get the new template",
-            command=anew(flex_start=flex_start),
+            command=replacing(flex_start=flex_start),
         )
     if changed and _IN_PLACE.issuperset(changed):
         gets = "runs on, and gets" if one else "run on, and get"
@@ -77,7 +77,7 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
         machines=running,
         words=f"{stay}, and {'is' if one else 'are'} billed so, until {then}",
         new="get the new template",
-        command=anew(flex_start=flex_start),
+        command=replacing(flex_start=flex_start),
     )
 
 

@@ -45,7 +45,7 @@ class Differing:
 
 
 def differing(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Differing:
-    """The keys of ours that a VM has otherwise than a template, and whether that can be mended.
+    """The keys of ours that a VM has otherwise than a template, and whether that can be fixed.
 
     Args:
         vm: The VM as Google has it.

@@ -230,7 +230,7 @@ def _compared(vm: Mapping[str, Any], template: Mapping[str, Any], made_from: str
         template=made_from,
         differences=tuple(one.words for one in found) or ("its image, disk or network",),
         in_place=bool(found) and all(one.in_place for one in found),
-        anew=contents.anew(flex_start=_model(template) == _FLEX_START),
+        fix=contents.replacing(flex_start=_model(template) == _FLEX_START),
     )
 
 

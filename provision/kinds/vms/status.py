@@ -322,6 +322,6 @@ def _alike(found: Sequence[OutOfDate]) -> list[Older]:
     for one in found:
         alike[one.differences].append(one.name)
     return [
-        Older(differences=differences, count=len(them), names=tuple(them), anew=found[0].anew)
+        Older(differences=differences, count=len(them), names=tuple(them), fix=found[0].fix)
         for differences, them in sorted(alike.items(), key=lambda it: -len(it[1]))
     ]

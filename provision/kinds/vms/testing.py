@@ -168,7 +168,7 @@ def _measure(cloud: Cloud, plan: Plan, stage: OpenStage) -> Measured:
         blamed |= {name: why for it in now for name, why in it.blamed.items()}
         apart = {name for it in now for name in (*it.blamed, *it.busy)}
         if apart and len(blamed) < len(left):
-            # Who failed by itself, or is used, is known; the others are tried anew without it.
+            # Who failed on its own, or is used, is known; the others are tried again without it.
             left = tuple(name for name in left if name not in apart)
             tried = []
             groups = [left] if len(left) >= bandwidths.MACHINES else []

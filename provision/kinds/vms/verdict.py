@@ -31,7 +31,7 @@ class Measured:
     Args:
         plan: What was to be measured.
         outcomes: What came of each, the first being of all VMs.
-        blamed: VMs that have failed by themselves, each with why.
+        blamed: VMs that have failed on their own, each with why.
         finding: What the search came to.
     """
 

@@ -17,7 +17,7 @@ _TITLE: Final = 14
 _LINE: Final = 12
 _TITLE_STEP: Final = 19
 _LINE_STEP: Final = 17
-# Of the widest of the usual fonts: text in SVG does not wrap by itself.
+# Of the widest of the usual fonts: text in SVG does not wrap automatically.
 _TITLE_WIDTH: Final = 9.3
 _LINE_WIDTH: Final = 7.1
 

@@ -260,8 +260,8 @@ def _told(rows: Iterable[tuple[str, str]]) -> ET.Element | None:
 
 def _kept(it: Kept) -> str:
     told = f"{layout.counted(it.machines, 'machine')} that run: {it.words}"
-    anew = f"to replace them now: {it.command}" if it.command else ""
-    return "; ".join(filter(None, [told, it.new, anew]))
+    replaced = f"to replace them now: {it.command}" if it.command else ""
+    return "; ".join(filter(None, [told, it.new, replaced]))
 
 
 def checks(it: Checks) -> ET.Element:

@@ -1,4 +1,4 @@
-"""What happens by itself, although nobody asks: each entry has its moment, and what is due then.
+"""What happens although nobody asks: each entry has its moment, and what is due then.
 
 Nothing runs between requests. The first request after an entry's moment lets it happen, as of that
 moment, before it is answered itself.

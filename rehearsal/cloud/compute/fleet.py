@@ -409,7 +409,7 @@ def refresh(call: Call, template: Resource, names: Sequence[str]) -> None:
 
 
 def delete(call: Call, name: str) -> Resource:
-    """Delete a VM at somebody's request; a group that repairs makes it anew.
+    """Delete a VM at somebody's request; a group that repairs recreates it.
 
     Returns:
         The operation.
@@ -429,7 +429,7 @@ def end_run(call: Call, about: Resource) -> None:
     over = []
     for name in about["vms"]:
         instance = resources.find(call, INSTANCE, name)
-        # A VM that was made anew in the meantime has an end of its own.
+        # A VM that was recreated in the meantime has an end of its own.
         if instance is None or "_gone" in instance or instance.get("_ends") != about["ends"]:
             continue
         if instance["scheduling"].get("instanceTerminationAction") == "STOP":

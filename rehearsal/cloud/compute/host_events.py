@@ -1,4 +1,4 @@
-"""What happens to running VMs by themselves: Google takes their place, or their host is down.
+"""What happens to running VMs unbidden: Google takes their place, or their host is down.
 
 A scenario strikes one VM of each group, once for each time that the cloud is started: `preempted`
 a Spot VM, `maintenance` and `host-error` a VM with GPUs. What follows is up to the VM and to its

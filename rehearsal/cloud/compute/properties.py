@@ -122,7 +122,7 @@ def _check_reserved(properties: Resource, scheduling: Resource) -> None:
         raise invalid("scheduling.maxRunDuration", scheduling["maxRunDuration"], needed)
 
 
-# What the scheduling of a VM by flex start must have; its run duration is checked by itself.
+# What the scheduling of a VM by flex start must have; its run duration is checked alone.
 _FLEX_START: Resource = {
     "automaticRestart": False,
     "instanceTerminationAction": "DELETE",

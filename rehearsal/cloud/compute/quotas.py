@@ -114,7 +114,7 @@ def is_reserved(call: Call, template: Resource) -> bool:
 def for_gpus(gpu: str, region: str, scheduling: Resource) -> Iterator[Quota]:
     """The quotas of a kind of GPU that a VM may count against, the usual one first.
 
-    A VM on demand that ends by itself within seven days and is deleted then may use either.
+    A VM on demand that ends automatically within seven days and is deleted then may use either.
     """
     model = scheduling["provisioningModel"]
     yield of_gpu(gpu, region, model=model)

@@ -91,7 +91,7 @@ def _account_gone(call: Call, wanted: Resource) -> Resource | None:
 def _not_given(call: Call, template: Resource) -> Resource | None:
     """What Google never gives in that way; that, and its words, are those of combinations.
 
-    A reservation gives what is not given on demand. GKE refuses its own pools by itself.
+    A reservation gives what is not given on demand. GKE refuses its own pools alone.
     """
     wanted = template["properties"]
     model = wanted["scheduling"]["provisioningModel"]

@@ -1,7 +1,7 @@
 """Reservations: how they are made and looked at, and what of them is free.
 
 What VMs take of them is told by the VMs themselves: each keeps in `_reservation` the name of the
-reservation, of its block and of its sub-block. A reservation that ends by itself (`deleteAtTime`)
+reservation, of its block and of its sub-block. A reservation that expires (`deleteAtTime`)
 is gone from that moment on.
 """
 
@@ -138,7 +138,7 @@ def is_shared_with(reservation: Resource, project: str, number: str) -> bool:
 
 
 def ends(reservation: Resource) -> float | None:
-    """When it goes by itself (Unix epoch); None if it stays."""
+    """When it goes automatically (Unix epoch); None if it stays."""
     return moment(reservation["deleteAtTime"]) if "deleteAtTime" in reservation else None
 
 

@@ -322,7 +322,7 @@ HAPPENINGS: Mapping[str, Callable[[Call, Resource], None]] = {
     "acceptance": accept,
     "grant": grant,
 }
-"""What happens to a request by itself."""
+"""What happens to a request with time."""
 
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instanceGroupManagerResizeRequests.insert": _insert,

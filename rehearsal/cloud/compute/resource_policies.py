@@ -1,4 +1,4 @@
-"""Resource policies: how VMs are placed, and what else a region keeps in order by itself."""
+"""Resource policies: how VMs are placed, and what else a region keeps in order."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def fields(call: Call, name: str, group: str, template: Resource) -> Resource:
 
 
 def from_template(group: str, template: Resource) -> Resource:
-    """What a running VM can get anew of its template."""
+    """What a running VM can get again of its template."""
     labels = dict(template["properties"].get("labels") or {})
     return {
         "labels": labels,
@@ -78,7 +78,7 @@ def from_template(group: str, template: Resource) -> Resource:
 
 
 def built(template: Resource) -> str:
-    """What stands for all that no running VM can get anew of a template."""
+    """What stands for all that no running VM can get again of a template."""
     properties = {**template["properties"], "labels": None, "metadata": None}
     properties["disks"] = [
         {**disk, "initializeParams": {**disk.get("initializeParams", {}), "labels": None}}
@@ -128,7 +128,7 @@ def _make_disk(call: Call, name: str, user: str, disk: Resource) -> None:
 
 
 def discard_disks(call: Call, instance: Resource, gone: float) -> None:
-    """Let go of a VM's disks: those that go with it are gone at the moment given."""
+    """Release a VM's disks: those that go with it are gone at the moment given."""
     for attached in instance["disks"]:
         name = links.name_of(attached.get("source", ""))
         disk = resources.find(call, DISK, name)

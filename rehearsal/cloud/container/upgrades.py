@@ -1,4 +1,4 @@
-"""Upgrades that Kubernetes Engine makes by itself, as the scenario `upgrades` has them.
+"""Upgrades that Kubernetes Engine makes automatically, as the scenario `upgrades` has them.
 
 Google upgrades a control plane, and then the nodes of each pool, to a newer version of the
 cluster's channel at a time of its own. A maintenance exclusion keeps it from some of that (GKE,

@@ -1,4 +1,4 @@
-"""What happens in a cluster by itself: all controllers, one look each, in order.
+"""What happens in a cluster automatically: all controllers, one look each, in order.
 
 Nothing runs between requests. A request first lets each controller look at every moment since the
 last one at which one of them had something to do, and then at its own. At each of them the looks
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rehearsal.cloud.kubernetes.objects import World
 
 _AGENDA: Final = "compute/agenda"
-"""Where Compute Engine has what will happen by itself, by moment."""
+"""Where Compute Engine has what will happen automatically, by moment."""
 
 _LOOKS: Final[tuple[Callable[[World], None], ...]] = (
     volumes.look,

@@ -1,7 +1,7 @@
 """What GKE puts on nodes about their GPUs and hosts: XIDs that fail one, coming maintenance.
 
 GKE's device plugin marks a node whose GPU has failed, and its maintenance handler one whose host is
-to be maintained. Neither mends anything: somebody has to have the VM replaced.
+to be maintained. Neither fixes anything: somebody has to have the VM replaced.
 """
 
 from __future__ import annotations

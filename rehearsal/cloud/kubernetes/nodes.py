@@ -18,7 +18,7 @@ _INSTANCES: Final = "compute/instances"
 
 
 def let_vms_live(world: World) -> None:
-    """Let happen to VMs what Compute Engine has in store: they come and go by themselves too."""
+    """Let happen to VMs what Compute Engine has in store: they come and go with time too."""
     for pool in pools.every(world)[:1]:
         capacity.catch_up(world, pool.groups[0])
 
@@ -34,7 +34,7 @@ def look(world: World) -> None:
         for vm in vms(world, pool):
             before = known.get(vm["name"])
             if before is not None and before.get("_vm") != vm["id"]:
-                # A VM that was made anew by its name is another node.
+                # A VM that was recreated by its name is another node.
                 world.remove(kind, known.pop(vm["name"]))
             wanted[vm["name"]] = _node(world, pool, vm, known.get(vm["name"]))
     for name, node in wanted.items():

@@ -138,7 +138,7 @@ def _look_at_job(world: World, of_clusters: Kind, job: Object) -> None:
 
 
 def _suspend(world: World, of_clusters: Kind, job: Object, cluster: Object | None) -> None:
-    """Take down what a job has; it begins anew when it is resumed."""
+    """Take down what a job has; it begins again when it is resumed."""
     if cluster is not None:
         world.remove(of_clusters, cluster)
     kind = world.kind(*jobs.VERSIONS["Job"])

@@ -69,7 +69,7 @@ def _collect(world: World, kind: Kind, pod: Object) -> None:
 
 
 def _stays(world: World, kind: Kind, pod: Object, node: Object | None) -> bool:
-    """Whether a pod goes on running on a node that is there; it ends with it, or by itself."""
+    """Whether a pod goes on running on a node that is there; it ends with it, or before it."""
     if node is None:
         pods.lose(world, pod, "DeletionByPodGC", "PodGC: node no longer exists")
     elif not node["_ready"]:

@@ -1,7 +1,7 @@
 """JobSets: their jobs, how they end, and how they begin again.
 
 As JobSet 0.12.0 does it (its source of 2026-08-18): without a `failurePolicy` the first failed job
-fails the set; with one, all its jobs are made anew, as often as it says.
+fails the set; with one, all its jobs are recreated, as often as it says.
 """
 
 from __future__ import annotations

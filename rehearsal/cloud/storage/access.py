@@ -2,7 +2,7 @@
 
 Callers of this cloud are people who may do all; this is for the programs on VMs, which are told of
 and not run. Of conditions, those on the beginning of an object's name and of a list's prefix are
-judged, as they are by themselves or joined by "or"; no other one holds.
+judged, alone or joined by "or"; no other one holds.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _information(request: Request, key: _Key) -> dict[str, str]:
 
 
 def _withdraw(request: Request, store: Store) -> None:
-    """Take away the locks that nobody has freed; a later scenario holds them anew."""
+    """Take away the locks that nobody has freed; a later scenario holds them again."""
     for text, known in list(store.list(_COLLECTION)):
         if known["freed"]:
             continue

@@ -1,4 +1,4 @@
-"""What a managed group's VMs keep when they are made anew: disks and addresses."""
+"""What a managed group's VMs keep when they are recreated: disks and addresses."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
 
 WAIT_FOR_PODS_READY: Final = {
-    # As long as Kueue 0.19 waits by itself: the images of a training are large.
+    # As long as Kueue 0.19 waits by default: the images of a training are large.
     "timeout": "30m",
     # A lost pod comes back on another node of the job, or never.
     "recoveryTimeout": "10m",

@@ -39,7 +39,7 @@ READY_VOLUME: Final = "nccl-is-ready"
 _AT_ONCE: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}}
 
 # Libraries must not be replaced under a running job: neither when only the installer's pod is made
-# anew, nor by another version. The pod sees the node's processes (hostPID).
+# again, nor by another version. The pod sees the node's processes (hostPID).
 _ONCE: Final = """\
 set -e
 [ ! -e {marker} ] || exit 0

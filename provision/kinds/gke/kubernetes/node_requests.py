@@ -165,7 +165,7 @@ def _since(thing: Object, state: RequestState) -> str | None:
 
 
 def _until(thing: Object, state: RequestState, clock: Clock) -> tuple[str | None, str]:
-    """When the state of a request ends by itself, and what happens then."""
+    """When the state of a request ends automatically, and what happens then."""
     created = thing["metadata"].get("creationTimestamp")
     came = _changed(conditions(thing).get("Provisioned", {}))
     parameters = (thing.get("spec") or {}).get("parameters") or {}

@@ -1,4 +1,4 @@
-"""What keeps a pod from running, and what mends it.
+"""What keeps a pod from running, and what fixes it.
 
 The words are those of Kubernetes' scheduler and kubelet (1.34), of the autoscaler's published
 source (2026-08-21), and of the events that GKE's autoscaler writes for pods that get no node.
@@ -43,7 +43,7 @@ _NEVER_PULLED: Final = re.compile(
     re.DOTALL,
 )
 
-# What is said of a pod -> what mends it; the first that fits counts.
+# What is said of a pod -> what fixes it; the first that fits counts.
 _ADVICE: Final = (
     (
         r"cloud\.google\.com/gke-queued",

@@ -1,4 +1,4 @@
-"""What each reason means that GKE's autoscaler gives for a ProvisioningRequest, and what mends it.
+"""What each reason means that GKE's autoscaler gives for a ProvisioningRequest, and what fixes it.
 
 The reasons and the beginnings of the messages are those of the autoscaler's published source
 (GoogleCloudPlatform/cluster-autoscaler, 2026-08-21), which names more than Google's documentation

@@ -300,7 +300,7 @@ def _parsed(text: bytes) -> roster.Roster | None:
     try:
         return roster.parse(text)
     except ValueError as error:
-        _say(f"the roster can't be read, and is made anew: {error}")
+        _say(f"the roster can't be read, and is recreated: {error}")
         return None
 
 

@@ -75,7 +75,7 @@ class History:
         )
 
     def ended_with(self, code: int, now: float) -> History:
-        """The attempt ended by itself with an exit code, as a shell has it."""
+        """The attempt ended with an exit code, as a shell has it."""
         quick = self.quick + 1 if now - self.began < _QUICK else 0
         state = State.DONE if code == 0 else State.FAILED
         failures = 0 if code == 0 else 1 if quick == 0 else self.failures + 1

@@ -18,7 +18,7 @@ from aiinfra_vm import storage
 ACTIVE = "active.json"
 """Written by VMs that work."""
 ENDED = "idle.json"
-"""Written by a VM that powers itself off for want of work: when (Unix epoch)."""
+"""Written by a VM that powers itself off for lack of work: when (Unix epoch)."""
 
 _OFTEN = 60.0  # seconds between looks, at most
 _LOOKS = 10  # a timeout has at least so many

@@ -126,4 +126,4 @@ def _parsed(text: bytes) -> Course | None:
     try:
         return jobs.course(text)
     except ValueError:
-        return None  # somebody has spoiled it, and it is begun anew
+        return None  # somebody has spoiled it, and it is begun again

@@ -107,7 +107,7 @@ class Failure(NamedTuple):
     Attributes:
         vm: The VM that failed first.
         rank: Its rank in the job.
-        code: The program's exit code, as a shell has it; None where it did not end by itself.
+        code: The program's exit code, as a shell has it; None where it was ended from outside.
         cause: What is known of the reason, in words; "" for nothing.
         tail: The last that it said.
         final: Whether no other attempt follows.

@@ -250,7 +250,7 @@ def main() -> int:
     if found["disks"] < found["expected"]:
         sys.stderr.write(
             f"this VM has {found['disks']} Local SSDs, not {found['expected']}: their host may have"
-            " lost one, and a VM that is made anew gets another host\n"
+            " lost one, and a VM that is recreated gets another host\n"
         )
         return 1
     return 0

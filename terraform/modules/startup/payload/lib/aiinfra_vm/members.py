@@ -32,7 +32,7 @@ class Member(NamedTuple):
 
     Attributes:
         name: Its name, which a VM that its group makes again keeps.
-        instance_id: Its number, which such a VM has anew.
+        instance_id: Its number, which such a VM gets again.
         address: That of its first interface.
         boot: The kernel's name for this boot.
         key: The public half of its ssh key; "" where node ssh is off.

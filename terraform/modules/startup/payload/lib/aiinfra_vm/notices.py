@@ -107,7 +107,7 @@ def end_of_run(kept: Path, seconds: int | None) -> float | None:
     """When Google ends this VM (Unix epoch), which only its API says; None for never.
 
     Google counts from when the VM runs, which is its first boot, also over reboots. A VM that was
-    stopped and started has a new run: one that outlives its end is counted anew.
+    stopped and started has a new run: one that outlives its end is counted again.
 
     Args:
         kept: A file for it, which outlives boots.

@@ -1,6 +1,6 @@
 """What the programs of this VM read of the group: its rank, its peers, their hostfile.
 
-All is written whole or not at all, and anew whenever the roster changes:
+All is written whole or not at all, and again whenever the roster changes:
 
     /run/aiinfra/peers.env   NODE_RANK, NNODES, MASTER_ADDR, MASTER_PORT, NPROC_PER_NODE
     /run/aiinfra/hostfile    `ADDRESS slots=N` for each VM that is there, in order of rank
@@ -54,7 +54,7 @@ def environment(known: roster.Roster, name: str, slots: Slots) -> dict[str, str]
 
 
 def launchers(usual: Mapping[str, str]) -> dict[str, str]:
-    """What torchrun and JAX read of the variables above by themselves, as far as those are there.
+    """What torchrun and JAX read of the variables above, as far as those are there.
 
     torchrun takes the default of each option from PET_<OPTION> (torch/distributed/run.py), JAX its
     coordinator's address from JAX_COORDINATOR_ADDRESS (jax/_src/distributed.py). They are for

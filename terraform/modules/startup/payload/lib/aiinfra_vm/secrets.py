@@ -107,7 +107,7 @@ def _words(error: urllib.error.HTTPError) -> str:
 def hidden(values: list[bytes]) -> list[bytes]:
     """What is to be masked: the values, but for short ones, and the long lines of each."""
     known = [value for value in values if len(value) >= _SHORTEST]
-    # A line of a value of several, such as a key, may be shown by itself.
+    # A line of a value of several, such as a key, may be shown alone.
     return known + [it for value in known for it in value.split(b"\n") if len(it) >= 2 * _SHORTEST]
 
 
