@@ -89,8 +89,9 @@ class Cost:
         parts: All billed parts.
         now: From the beginning, without what is queued and without pools that start empty.
         most: With everything that can come.
-        at_most_in_all: What the machines that expire cost in USD, with their boot disks
-            and addresses, if each comes once and runs as long as it may; None if none expires, or if a price is unknown. The rest of the cluster ends with Destroy alone.
+        at_most_in_all: What the machines that expire cost in USD, with their boot disks and
+            addresses, if each comes once and runs as long as it may; None if none expires, or if a
+            price is unknown. The rest of the cluster ends with Destroy alone.
         before: What the last Create said of `most`, in USD per hour; None if it said nothing.
     """
 
