@@ -151,7 +151,9 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     env_file = _env_file(options, environ)
     if env_file != options.env_file:
         console.progress(f"Settings are from ./{env_file}")
-    load = functools.partial(intake.load, environ, env_file, flags=options.settings)
+    is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
+    fetch = functools.cache(functools.partial(_file, environ, console, offline=is_offline))
+    load = functools.partial(intake.load, environ, env_file, flags=options.settings, fetch=fetch)
     loaded = load()
     if not line.problems:
         report.action = str(options.action or loaded.effective.get("ACTION") or "")
@@ -163,7 +165,6 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         loaded = load(only=_OF_A_BUCKET)
     report.settings = loaded.effective
     console.veil.learn(loaded.private_texts, loaded.private_maps)
-    is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
     # What a list guesses is not told where Google answers; the action tells it if Google can't.
     asks = creates or report.action in _ASKING
     waits = loaded.guesses if asks and not is_offline else ()
@@ -219,6 +220,22 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     finally:
         report.timeline = run.stages.timeline or None
         run.stages.close()
+
+
+def _file(environ: Mapping[str, str], console: Console, where: str, *, offline: bool) -> str:
+    """The text of a file, here or in a bucket.
+
+    Raises:
+        OSError, ProvisionError: It can't be read.
+    """
+    if not where.startswith("gs:"):
+        return Path(where).read_text("utf-8")
+    if offline:
+        raise SettingsError("--offline reads no bucket", fix="leave --offline out")
+    from provision.google import auth
+    from provision.state import folder
+
+    return folder.read_object(where, auth.credentials(environ, console.progress), environ)
 
 
 def _env_file(options: Options, environ: Mapping[str, str]) -> Path | None:

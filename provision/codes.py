@@ -151,6 +151,12 @@ class Code(enum.StrEnum):
         "apply `alternatives.settings`, or what `fix` says",
         _BEFORE,
     )
+    TEAM_RULE = (
+        "team-rule",
+        "the platform team's file (TEAM_DEFAULTS) does not allow a value, or can't be read",
+        "apply what `fix` says, or ask the contact that it names",
+        _BEFORE,
+    )
     WITHOUT_EFFECT = (
         "without-effect",
         "a setting or option means nothing together with the others",

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from provision.errors import Alternatives, Problem, assignments
-from provision.settings import derived, masking, messages, reading, spelling
+from provision.codes import Code
+from provision.errors import Alternatives, Problem, ProvisionError, assignments
+from provision.settings import derived, masking, messages, reading, spelling, team
 from provision.settings.derived import Derived
 from provision.settings.model import Settings, example_of
+from provision.settings.parsing import shorten
+from provision.settings.reading import Given
 from provision.spec.rules import every
+from provision.spec.rules import team as team_rules
 from provision.spec.rules.findings import Case, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from provision.settings.reading import Reading
+    from provision.settings.team import Team
 
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -64,6 +69,7 @@ def load(
     *,
     flags: Mapping[str, str] = _NOTHING,
     only: Collection[str] | None = None,
+    fetch: Callable[[str], str] = lambda where: Path(where).read_text("utf-8"),
 ) -> Loaded:
     """Read, check and complete the settings of one run.
 
@@ -73,6 +79,7 @@ def load(
         flags: Variable -> value from the command line, which override everything else.
         only: The variables that matter: problems of others are notes, and their fields have their
             defaults. None if all matter.
+        fetch: Reads what TEAM_DEFAULTS names; raises OSError or ProvisionError.
 
     Returns:
         Settings and problems; invalid input never raises an exception.
@@ -80,6 +87,7 @@ def load(
     read = reading.read(environ, env_file, flags)
     if not read.readable:
         return Loaded(None, problems=tuple(read.problems))
+    rules = _of_team(read, fetch)
     settings, problems = _judge_fields(read)
     bad = {found.field for found in problems}
     case = Case(
@@ -92,8 +100,44 @@ def load(
         *(_Found(_field_of(note.setting), note, is_note=True) for note in read.notes),
         *problems,
         *(_of_finding(finding, case, read) for finding in every.judge(case)),
+        *(_of_finding(finding, case, read) for finding in team_rules.judge(rules, case)),
     ]
     return _sort_out(found, case, read, only)
+
+
+def _of_team(read: Reading, fetch: Callable[[str], str]) -> Team:
+    """What TEAM_DEFAULTS says; its values are added to what was read, where nobody gave one."""
+    named = read.given.get("team_defaults")
+    if named is None:
+        return team.Team(where="")
+    try:
+        rules = team.parse(fetch(named.text), named.text)
+    except (OSError, ValueError, ProvisionError, team.InvalidTeamError) as error:
+        read.problems.append(
+            Problem(
+                code=Code.TEAM_RULE,
+                setting=named.name,
+                what=f"{shorten(named.text)} can't be used",
+                why=str(error),
+                fix="ask the team that keeps the file",
+            )
+        )
+        return team.Team(where=named.text)
+    added = {name: text for name, text in rules.texts.items() if name not in read.given}
+    read.given.update(
+        {name: Given(name=name.upper(), raw=text, text=text) for name, text in added.items()}
+    )
+    shown = (f"{name.upper()}={masking.mask_setting(name, text)}" for name, text in added.items())
+    if added:
+        read.notes.append(
+            Problem(
+                code=Code.NOTE,
+                setting=named.name,
+                what=f"sets {', '.join(shown)}",
+                why=f"{named.text}; {rules.ask} about them",
+            )
+        )
+    return rules
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ from provision.settings.values import (
     DiskTypeWord,
     Dollars,
     DriverWord,
+    FilePlace,
     GcsPath,
     GkeVersion,
     IdleSeconds,
@@ -244,6 +245,11 @@ class Settings(BaseSettings):
         " last Create.",
         "50",
         10.0,
+    )
+    team_defaults: FilePlace | None = _setting(
+        "A TOML file of your platform team with defaults, locks and limits of settings, a path or"
+        " `gs://bucket/object`.",
+        "gs://my-team/aiinfra.toml",
     )
     skip_checks: Checks | None = _setting(
         "Names of online checks to skip, separated by commas.", "quota,image"

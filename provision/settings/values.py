@@ -285,6 +285,9 @@ Image = Annotated[
     ),
 ]
 GcsPath = Annotated[str, AfterValidator(_gcs_path)]
+FilePlace = Annotated[
+    str, AfterValidator(lambda it: (_gcs_path if it.startswith("gs:") else _absolute_path)(it))
+]
 BucketName = Annotated[str, AfterValidator(_bucket)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 ShellLine = Annotated[str, AfterValidator(_one_line)]

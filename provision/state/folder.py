@@ -26,7 +26,7 @@ from provision.google import refusals as google_refusals
 from provision.google import sessions
 from provision.google.auth import refusals
 from provision.state import bucket_audit, lost_record, terraform_state
-from provision.state.location import FOLDER
+from provision.state.location import FOLDER, StateLocation
 from provision.state.location import RECORD as _RECORD
 from provision.state.location import STATE as _STATE
 from provision.state.record import ForeignRecordError, Record
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from google.cloud import storage
 
     from provision.errors import Problem
-    from provision.state.location import Place, StateLocation
+    from provision.state.location import Place
 
 _LOCK: Final = "terraform/state/default.tflock"
 _LOGS: Final = "logs/"
@@ -67,6 +67,36 @@ class _Another:
     @property
     def zone(self) -> str:
         return self.of.zone
+
+
+@dataclasses.dataclass(frozen=True)
+class _Nowhere:
+    """The place of an object that is no deployment's."""
+
+    project_id: str = "-"
+    region: str = ""
+    zone: str = ""
+    name_prefix: str = ""
+
+
+def read_object(url: str, credentials: Credentials, environ: Mapping[str, str]) -> str:
+    """The text of an object of any bucket.
+
+    Args:
+        url: Where it is, "gs://BUCKET/OBJECT".
+        credentials: The credentials to use.
+        environ: As for `StateFolder`.
+
+    Raises:
+        StateError: It does not exist, or these credentials may not read it.
+    """
+    bucket, _, path = url.removeprefix("gs://").partition("/")
+    within, _, name = path.rpartition("/")
+    location = StateLocation(bucket=bucket, folder=within, is_default=False)
+    text = StateFolder(location, _Nowhere(), credentials, environ).text(name)
+    if text is None:
+        raise StateError(f"{url} does not exist")
+    return text
 
 
 class StateFolder:
@@ -576,7 +606,7 @@ class StateFolder:
         return self._client.bucket(self.location.bucket).blob(self._path(name))
 
     def _path(self, name: str) -> str:
-        return f"{self.location.folder}/{name}"
+        return f"{self.location.folder}/{name}".lstrip("/")
 
     @contextlib.contextmanager
     def _told(self, doing: str, permission: str) -> Iterator[None]:

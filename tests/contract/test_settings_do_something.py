@@ -27,6 +27,7 @@ OF_THE_RUN: Final = {
     "minimize_terraform_logging",
     "prices",
     "protect",
+    "team_defaults",
     "terraform_gcs_path",
     "test_cordon",
     "test_pool",

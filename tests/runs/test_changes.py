@@ -82,7 +82,7 @@ _OF_THE_RUN: Final = {
     "SKIP_CHECKS": "quota",
 }
 
-OTHERS: Final = {"action", "name_prefix", "project_id", "terraform_gcs_path"}
+OTHERS: Final = {"action", "name_prefix", "project_id", "team_defaults", "terraform_gcs_path"}
 """What is no change of a cluster: another action, another cluster, another state."""
 
 

@@ -1,0 +1,134 @@
+"""TEAM_DEFAULTS: what a platform team decides for all its users, in a TOML file.
+
+    contact = "ml-platform@example.com"
+    [defaults]
+    NETWORK_CONFIG = "existing"
+    [locked]
+    ENABLE_PUBLIC_IPS = false
+    [at_most]
+    MAX_HOURLY_COST = 200
+    [allowed]
+    VM_TYPE = ["a3-*", "g2-standard-*"]
+
+It guards against slips. Who may set the variable may leave it out too: what nobody may get around
+is Google's organization policies.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from provision.settings import spelling
+from provision.settings.model import Settings, example_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_TABLES: Final = ("defaults", "locked", "at_most", "allowed")
+
+
+class InvalidTeamError(Exception):
+    """The file can't be used, for a reason that people can read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Team:
+    """What the file says; settings by their fields.
+
+    Attributes:
+        where: The file.
+        contact: Whom to ask; "" for nobody.
+        texts: Field -> its value where the user gives none, as text.
+        locked: Field -> the only value it may have.
+        at_most: Field -> the greatest value it may have.
+        allowed: Field -> patterns of the values that it may have, with `*`.
+    """
+
+    where: str
+    contact: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    locked: Mapping[str, Any] = field(default_factory=dict)
+    at_most: Mapping[str, Any] = field(default_factory=dict)
+    allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def ask(self) -> str:
+        """Whom to ask."""
+        return f"ask {self.contact or 'the team that keeps the file'}"
+
+
+def parse(text: str, where: str) -> Team:
+    """Read the file.
+
+    Args:
+        text: Its content.
+        where: Its path or URL.
+
+    Raises:
+        InvalidTeamError: It is no such file, or has a setting or value that does not exist.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidTeamError(f"it is not TOML: {error}") from None
+    unknown = sorted(document.keys() - {"contact", *_TABLES})
+    if unknown:
+        raise InvalidTeamError(f"{unknown[0]} is none of contact, {', '.join(_TABLES)}")
+    tables = {name: _by_field(name, document.get(name, {})) for name in _TABLES}
+    locked = {name: _value(name, it) for name, it in tables["locked"].items()}
+    at_most = {name: _value(name, it) for name, it in tables["at_most"].items()}
+    for name, value in at_most.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InvalidTeamError(f"{name.upper()} in at_most is no number")
+    for name, it in tables["defaults"].items():
+        _value(name, it)
+    # A limit of what is unlimited by default is its default too.
+    fields = Settings.model_fields
+    limits = {it: most for it, most in tables["at_most"].items() if fields[it].default is None}
+    texts = limits | tables["defaults"] | tables["locked"]
+    return Team(
+        where=where,
+        contact=str(document.get("contact", "")),
+        texts={name: _text(it) for name, it in texts.items()},
+        locked=locked,
+        at_most=at_most,
+        allowed={name: tuple(_patterns(it)) for name, it in tables["allowed"].items()},
+    )
+
+
+def _by_field(table: str, found: object) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise InvalidTeamError(f"{table} is a table: [{table}], and NAME = value below it")
+    for name in found:
+        if name not in spelling.SETTINGS or name == "TEAM_DEFAULTS":
+            raise InvalidTeamError(f"{name} in {table} is not a setting")
+    return {spelling.SETTINGS[name]: it for name, it in found.items()}
+
+
+def _value(name: str, given: Any) -> Any:
+    required = {
+        it: example_of(it) for it, about in Settings.model_fields.items() if about.is_required()
+    }
+    try:
+        return getattr(Settings(required | {name: _text(given)}), name)
+    except ValidationError as error:
+        said = error.errors(include_url=False)[0]["msg"]
+        raise InvalidTeamError(f"{name.upper()}={_text(given)}: {said}") from None
+
+
+def _text(given: Any) -> str:
+    match given:
+        case bool():
+            return "yes" if given else "no"
+        case list():
+            return ",".join(map(str, given))
+        case _:
+            return str(given)
+
+
+def _patterns(given: Any) -> list[str]:
+    return [str(it).lower() for it in (given if isinstance(given, list) else [given])]

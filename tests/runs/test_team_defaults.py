@@ -1,0 +1,33 @@
+"""TEAM_DEFAULTS in a bucket, as a platform team keeps it for all its users."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tests.runs import state_file
+
+if TYPE_CHECKING:
+    from tests.runs.conftest import Rehearsal
+
+WHERE: Final = "gs://my-team/rules/aiinfra.toml"
+
+
+def test_a_teams_file_in_a_bucket_is_kept_to(rehearsal: Rehearsal) -> None:
+    ended = rehearsal.run("Validate", TEAM_DEFAULTS=WHERE)
+    assert ended.code == 2
+    assert f"{WHERE} does not exist" in ended.said
+
+    with state_file.client(rehearsal) as client:
+        rules = 'contact = "ml@example.com"\n[at_most]\nINSTANCE_COUNT = 1\n'
+        client.create_bucket("my-team").blob("rules/aiinfra.toml").upload_from_string(rules)
+
+    allowed = rehearsal.run("Validate", TEAM_DEFAULTS=WHERE, INSTANCE_COUNT="1")
+    assert allowed.code == 0, allowed.said
+    ended = rehearsal.run("Create", TEAM_DEFAULTS=WHERE, INSTANCE_COUNT="2")
+
+    assert ended.code == 2
+    assert "INSTANCE_COUNT  '2' is more than 1" in ended.said
+    assert "or ask ml@example.com" in ended.said
+    assert not any("instances/" in it for it in rehearsal.resources())
+    offline = rehearsal.run("Validate", "--offline", TEAM_DEFAULTS=WHERE)
+    assert "--offline reads no bucket" in offline.said

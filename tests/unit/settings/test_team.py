@@ -1,0 +1,138 @@
+"""TEAM_DEFAULTS: the team's values where nobody gave one, and what the team does not allow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from provision.codes import Code
+from provision.intake import load
+from provision.settings import team
+
+if TYPE_CHECKING:
+    from provision.intake import Loaded
+
+WHERE: Final = "/etc/team.toml"
+RULES: Final = """
+contact = "ml-platform@example.com"
+[defaults]
+LABELS = "team=ml"
+[locked]
+ENABLE_NOTEBOOK = false
+[at_most]
+MAX_HOURLY_COST = 20
+INSTANCE_COUNT = 4
+[allowed]
+VM_TYPE = ["g2-*", "e2-*"]
+ZONE = "us-central1-*"
+"""
+
+
+def _load(text: str = RULES, **given: str) -> Loaded:
+    mandatory = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+    small = {"VM_TYPE": "g2-standard-8", "TEAM_DEFAULTS": WHERE}
+    return load(mandatory | small | given, fetch=lambda where: text if where == WHERE else "")
+
+
+def test_what_nobody_gave_is_the_teams_and_said() -> None:
+    loaded = _load()
+
+    assert loaded.problems == ()
+    assert loaded.settings is not None
+    assert loaded.settings.labels == {"team": "ml"}
+    assert loaded.settings.enable_notebook is False
+    assert loaded.settings.max_hourly_cost == 20
+    assert loaded.settings.instance_count == 1, "a limit of what has a default is none itself"
+    (note,) = [it for it in loaded.notes if it.setting == "TEAM_DEFAULTS"]
+    assert "LABELS=team=ml" in note.what
+    assert WHERE in note.why
+    assert "ml-platform@example.com" in note.why
+
+
+def test_what_the_user_gave_wins_over_a_default() -> None:
+    loaded = _load(LABELS="team=vision", MAX_HOURLY_COST="5", INSTANCE_COUNT="4")
+
+    assert loaded.settings is not None, loaded.problems
+    assert loaded.settings.labels == {"team": "vision"}
+    assert loaded.settings.max_hourly_cost == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "setting", "words"),
+    [
+        ({"ENABLE_NOTEBOOK": "yes"}, "ENABLE_NOTEBOOK", "locked to no"),
+        ({"INSTANCE_COUNT": "5"}, "INSTANCE_COUNT", "more than 4"),
+        ({"MAX_HOURLY_COST": "20.5"}, "MAX_HOURLY_COST", "more than 20"),
+        ({"VM_TYPE": "a2-highgpu-1g"}, "VM_TYPE", "asks for a2-highgpu-1g"),
+        ({"ZONE": "us-central1-a,us-east4-c"}, "ZONE", "asks for us-east4-c"),
+        (
+            {
+                "ORCHESTRATOR_TYPE": "gke",
+                "GKE_NODE_POOLS": "name=a,vm_type=a2-highgpu-1g,max=1",
+            },
+            "GKE_NODE_POOLS",
+            "asks for a2-highgpu-1g",
+        ),
+    ],
+    ids=lambda it: next(iter(it.values())) if isinstance(it, dict) else "",
+)
+def test_what_the_team_does_not_allow_is_refused_with_whom_to_ask(
+    given: dict[str, str], setting: str, words: str
+) -> None:
+    loaded = _load(**given)
+
+    (problem,) = [it for it in loaded.problems if it.code is Code.TEAM_RULE]
+    assert problem.setting == setting
+    assert words in problem.what
+    assert WHERE in problem.why
+    assert "ml-platform@example.com" in problem.fix
+
+
+def test_a_lock_that_came_later_stops_no_destroy() -> None:
+    environ = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+    asked = {"ENABLE_NOTEBOOK": "yes", "TEAM_DEFAULTS": WHERE}
+
+    loaded = load(
+        environ | asked, only=("PROJECT_ID", "NAME_PREFIX", "ZONE"), fetch=lambda _: RULES
+    )
+
+    assert loaded.problems == ()
+    assert loaded.settings is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("contact =", "not TOML"),
+        ("[default]\nLABELS = 'a=b'", "default is none of"),
+        ("[defaults]\nGPUS = 8", "GPUS in defaults is not a setting"),
+        ("[defaults]\nTEAM_DEFAULTS = '/other'", "not a setting"),
+        ("[locked]\nNETWORK_CONFIG = 'mine'", "NETWORK_CONFIG=mine"),
+        ("[at_most]\nVM_TYPE = 'g2-standard-8'", "VM_TYPE in at_most is no number"),
+        ("locked = 'ENABLE_SPOT'", "locked is a table"),
+    ],
+)
+def test_a_file_with_a_mistake_says_which(text: str, words: str) -> None:
+    with pytest.raises(team.InvalidTeamError, match=words):
+        team.parse(text, WHERE)
+
+    (problem,) = _load(text).problems
+    assert problem.setting == "TEAM_DEFAULTS"
+    assert words in problem.why
+
+
+def test_a_file_that_is_not_there_stops_the_run() -> None:
+    environ = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+
+    (problem,) = load(environ | {"TEAM_DEFAULTS": "/nowhere/team.toml"}).problems
+
+    assert problem.setting == "TEAM_DEFAULTS"
+    assert "No such file" in problem.why
+
+
+def test_the_example_is_such_a_file() -> None:
+    example = (Path(__file__).parents[3] / "examples/team.toml").read_text(encoding="utf-8")
+
+    assert team.parse(example, "examples/team.toml").allowed["vm_type"] == ("a2-*", "a3-*", "g2-*")
