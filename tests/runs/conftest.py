@@ -206,7 +206,7 @@ class Rehearsal:
         """Do something behind the program's back; `path` is below the cloud's own address."""
         base = self.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"].removesuffix("compute/v1/")
         answer = requests.request(
-            method, base + path, json=body, headers={"Authorization": "Bearer test"}, timeout=10
+            method, base + path, json=body, headers={"Authorization": "Bearer test"}, timeout=60
         )
         answer.raise_for_status()
         return answer.json()

@@ -203,7 +203,7 @@ def _someone_elses_firewall_on(rehearsal: Rehearsal, network: str) -> None:
             "allowed": [{"IPProtocol": "tcp"}],
         },
         headers={"Authorization": "Bearer test"},
-        timeout=10,
+        timeout=60,
     )
     assert answer.ok, answer.text
 

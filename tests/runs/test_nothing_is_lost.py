@@ -41,7 +41,7 @@ def _send(rehearsal: Rehearsal, path: str, body: dict[str, Any]) -> None:
         rehearsal.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] + f"projects/my-project/{path}",
         json=body,
         headers={"Authorization": "Bearer test"},
-        timeout=10,
+        timeout=60,
     )
     assert answer.ok, answer.text
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from rehearsal import session
 from tests.chaos import processes
 from tests.chaos.processes import Role
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,10 +42,7 @@ def _terraform_alone(rehearsal: Rehearsal) -> int:
 def _end(rehearsal: Rehearsal, terraform: int) -> None:
     os.kill(terraform, signal.SIGKILL)
     mark = f"{session.FOLDER_VARIABLE}={rehearsal.folder}"
-    deadline = time.monotonic() + 20
-    while processes.of_run(mark, 0):
-        assert time.monotonic() < deadline, "the plugin outlives Terraform"
-        time.sleep(0.05)
+    until(lambda: not processes.of_run(mark, 0), lambda: "the plugin outlives Terraform")
 
 
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")

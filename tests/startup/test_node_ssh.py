@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.startup.group import Group
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,10 +100,7 @@ def test_a_vm_that_was_made_again_is_let_in_and_known_by_its_new_keys(
 
     (again,) = _boot(group, second.name)
 
-    deadline = time.monotonic() + 60
-    while _address(again) not in first.run("cat /etc/aiinfra/ssh/known_hosts"):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: _address(again) in first.run("cat /etc/aiinfra/ssh/known_hosts"), pace=0.2)
     assert first.run(f"ssh {_address(again)} hostname", user=USER).strip() == again.name
     assert again.run(f"ssh {_address(first)} hostname", user=USER).strip() == first.name
     assert _address(second) not in first.run("cat /etc/aiinfra/ssh/authorized_keys")
