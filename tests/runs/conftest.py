@@ -242,12 +242,12 @@ class Rehearsal:
         """Kill a run and all that it has started."""
         started.send_signal(signal.SIGKILL)
         mark = f"{session.FOLDER_VARIABLE}={self.folder}"
-        deadline = time.monotonic() + real_provider.seconds(20)
+        deadline = time.monotonic() + real_provider.seconds(60)
         while present := processes.of_run(mark, started.pid):
             assert time.monotonic() < deadline
             processes.kill(present)
             time.sleep(0.05)
-        started.ended(real_provider.seconds(20))
+        started.ended(real_provider.seconds(60))
 
     def when_asked(self, method: str, part: str) -> None:
         """Wait until the cloud has had such a request."""

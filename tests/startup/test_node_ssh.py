@@ -11,7 +11,6 @@ from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.startup.debian_vm import DebianVM
     from tests.startup.group import Site
@@ -116,14 +115,9 @@ def test_without_node_ssh_there_is_no_user_and_no_key(debian: DebianVM) -> None:
     assert debian.run("grep NNODES /run/aiinfra/peers.env").strip() == "NNODES=1"
 
 
-def test_links_in_the_users_home_lead_root_nowhere(site: Site, root: Root, tmp_path: Path) -> None:
-    with Group(site, tmp_path, root) as group:
-        group.set_size(1)
-        _plant_and_boot(group)
-
-
-def _plant_and_boot(group: Group) -> None:
-    (vm,) = _boot(group, "train-vm-a")
+# The last of those with these VMs, as it takes the first one's key away.
+def test_links_in_the_users_home_lead_root_nowhere(group: Group, vms: list[DebianVM]) -> None:
+    vm = vms[0]
     vm.run("mkdir -p /etc/cron.d; umask 077; echo ssh-ed25519 the-secret-of-root >/root/secret")
     vm.run(
         "cd ~/.ssh && rm -f * && ln -s /etc/shadow shadow && ln -s /etc/cron.d/key id_ed25519"
