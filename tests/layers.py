@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 TREE: Final = Path(__file__).parents[1]
+_SLOWEST: Final = 50
+"""How many tests `make test` lists, the slowest first."""
 
 
 class Spread(enum.Enum):
@@ -185,7 +187,7 @@ def commands(
         provider: The google provider from outside; "" for none, and the layer is not started.
     """
     selecting = {
-        Part.QUICK: ["--quick"],
+        Part.QUICK: ["--quick", f"--durations={_SLOWEST}"],
         Part.REST: ["--rest"],
         Part.ALL: [],
     }[part]

@@ -194,13 +194,13 @@ class World:
     def knows_group(self) -> bool:
         """Whether the state has a group of VMs."""
         url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
-        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=10)
+        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=60)
         return "google_compute_instance_group_manager" in answer.text
 
     def state_fault(self) -> str:
         """Why the Terraform state can't be read; "" when it can, or when there is none."""
         url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
-        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=10)
+        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=60)
         if answer.status_code == HTTPStatus.NOT_FOUND:
             return ""
         try:
@@ -213,7 +213,7 @@ class World:
         """Delete `deployment.json`, if it is there."""
         url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
         path = f"{url}b/{_BUCKET}/o/np-deployment%2Fdeployment.json"
-        requests.delete(path, headers={"Authorization": "Bearer test"}, timeout=10)
+        requests.delete(path, headers={"Authorization": "Bearer test"}, timeout=60)
 
     def run_second(self, action: str) -> tuple[Ended, int]:
         """Run an action for a second state with the same prefix, in a bucket of its own.
@@ -227,7 +227,7 @@ class World:
             params={"project": "my-project"},
             json={"name": "second-state"},
             headers={"Authorization": "Bearer test"},
-            timeout=10,
+            timeout=60,
         )
         since = len(self._rehearsal.requests())
         ended = self._finish(action, self._start(action, TERRAFORM_GCS_PATH="gs://second-state"))

@@ -23,7 +23,7 @@ def kept(rehearsal: Rehearsal, url: str) -> bytes:
     bucket, _, name = url.removeprefix("gs://").partition("/")
     endpoint = rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
     answer = requests.get(
-        f"{endpoint}b/{bucket}/o/{quote(name, safe='')}?alt=media", headers=AUTHORIZED, timeout=10
+        f"{endpoint}b/{bucket}/o/{quote(name, safe='')}?alt=media", headers=AUTHORIZED, timeout=60
     )
     assert answer.ok, answer.text
     return answer.content

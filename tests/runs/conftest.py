@@ -206,7 +206,7 @@ class Rehearsal:
         """Do something behind the program's back; `path` is below the cloud's own address."""
         base = self.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"].removesuffix("compute/v1/")
         answer = requests.request(
-            method, base + path, json=body, headers={"Authorization": "Bearer test"}, timeout=10
+            method, base + path, json=body, headers={"Authorization": "Bearer test"}, timeout=60
         )
         answer.raise_for_status()
         return answer.json()
@@ -242,12 +242,12 @@ class Rehearsal:
         """Kill a run and all that it has started."""
         started.send_signal(signal.SIGKILL)
         mark = f"{session.FOLDER_VARIABLE}={self.folder}"
-        deadline = time.monotonic() + real_provider.seconds(20)
+        deadline = time.monotonic() + real_provider.seconds(60)
         while present := processes.of_run(mark, started.pid):
             assert time.monotonic() < deadline
             processes.kill(present)
             time.sleep(0.05)
-        started.ended(real_provider.seconds(20))
+        started.ended(real_provider.seconds(60))
 
     def when_asked(self, method: str, part: str) -> None:
         """Wait until the cloud has had such a request."""

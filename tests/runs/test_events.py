@@ -6,12 +6,12 @@ import contextlib
 import datetime as dt
 import json
 import signal
-import time
 from typing import TYPE_CHECKING, Any
 
 from provision.documents.events import EventKind
 from provision.documents.timeline import OnInterrupt, StageName, StageState
 from tests import output_schema
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,17 +79,17 @@ def test_an_interrupt_while_a_request_waits_is_the_last_event(
     rehearsal = rehearse(scenario="never")
     rehearsal.environ["CLOUD_CLOCK_RATE"] = "0.02"  # two hours are 144 s
     started = rehearsal.start("Create", *NDJSON, **FLEX)
-    until = time.monotonic() + 60
-    so_far = ""
-    while f'"stage": "{StageName.REQUESTS}"' not in so_far:
-        assert time.monotonic() < until, so_far
-        time.sleep(0.1)
+
+    def so_far() -> str:
         with contextlib.suppress(FileNotFoundError):  # it has yet to start
-            so_far = rehearsal.result(started)
+            return rehearsal.result(started)
+        return ""
+
+    until(lambda: f'"stage": "{StageName.REQUESTS}"' in so_far(), so_far)
     started.send_signal(signal.SIGINT)
     assert started.ended(100) == 130
     events = _events(rehearsal, started)
-    (waiting,) = [it for it in events if it["event"] == EventKind.WAITING]
+    waiting, *_ = [it for it in events if it["event"] == EventKind.WAITING]
     assert waiting["on_interrupt"] == OnInterrupt.STAYS_QUEUED
     assert waiting["most"] == 7200
     assert "is waiting in Google's queue" in waiting["words"]

@@ -10,12 +10,9 @@ from google.cloud import storage
 from google.oauth2.credentials import Credentials
 
 from provision import cli
-from provision.catalogue import names
 from provision.console import Console
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.runs.conftest import Rehearsal
 
 BUCKET = "aiinfra-terraform-my-project"
@@ -150,26 +147,6 @@ def test_a_cluster_of_another_kind_is_not_replaced(rehearsal: Rehearsal) -> None
     assert "run Destroy first" in ended.problem["fix"]
 
 
-@pytest.mark.parametrize("action", ["Create", "Destroy"])
-def test_a_held_lock_says_who_holds_it_and_how_to_free_it(
-    standing: Callable[..., Rehearsal], action: str
-) -> None:
-    rehearsal = standing()
-    lock = {
-        "ID": "1780000000000000",
-        "Operation": "OperationTypeApply",
-        "Who": "ann@laptop",
-        "Version": "1.15.8",
-        "Created": "2026-11-21T09:00:00Z",
-        "Path": f"gs://{BUCKET}/np-deployment/terraform/state/default.tflock",
-    }
-    _put(rehearsal, "terraform/state/default.tflock", json.dumps(lock))
-    ended = rehearsal.run(action)
-    assert ended.code == 5
-    assert "ann@laptop since 2026-11-21" in ended.problem["what"]
-    assert ended.problem["fix"].endswith(f"--break-lock {lock['ID']}")
-
-
 def test_what_terraform_refuses_is_told_in_its_own_words_and_kept(rehearsal: Rehearsal) -> None:
     ended = rehearsal.run("Create", IMAGE_NAME="no-such-image", SKIP_CHECKS="image")
     assert ended.code == 6
@@ -177,35 +154,6 @@ def test_what_terraform_refuses_is_told_in_its_own_words_and_kept(rehearsal: Reh
     log = ended.document["log"]
     assert f"Terraform's output is in {log}\n" in ended.said
     assert any(line.endswith(log.rpartition("/")[2]) for line in rehearsal.resources())
-
-
-def test_a_destroy_that_fails_is_a_failure_and_keeps_the_state(
-    standing: Callable[..., Rehearsal],
-) -> None:
-    rehearsal = standing({"NETWORK_CONFIG": "new_network"})
-    _someone_elses_firewall_on(rehearsal, names.NETWORK.at("np", "us-central1"))
-    ended = rehearsal.run("Destroy")
-    assert ended.code == 6
-    assert "already being used by" in ended.problem["why"]
-    assert any("deployment.json" in line for line in rehearsal.resources())
-
-
-def _someone_elses_firewall_on(rehearsal: Rehearsal, network: str) -> None:
-    import requests  # noqa: PLC0415 - here alone
-
-    answer = requests.post(
-        rehearsal.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"]
-        + "projects/my-project/global/firewalls",
-        json={
-            "name": "somebody-elses",
-            "network": f"projects/my-project/global/networks/{network}",
-            "sourceRanges": ["10.0.0.0/8"],
-            "allowed": [{"IPProtocol": "tcp"}],
-        },
-        headers={"Authorization": "Bearer test"},
-        timeout=10,
-    )
-    assert answer.ok, answer.text
 
 
 def test_a_usage_error_is_a_document_too(rehearsal: Rehearsal) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from rehearsal.inventory import stays
 from tests import real_provider
 from tests.runs import cluster_side, rights
 from tests.runs.reading import to_read
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
@@ -122,10 +122,8 @@ def _run(rehearsal: Rehearsal, connection: dict[str, Any], file: str) -> Object:
     """Submit a rendered example, as the how-to says, and see it end well."""
     cluster = cluster_side.kubectl(rehearsal, connection)
     made = cluster.create(cluster_side.job(rehearsal, connection, file))
-    deadline = time.monotonic() + real_provider.seconds(A_MINUTE)
-    while not _is_done(cluster, made):
-        assert time.monotonic() < deadline, f"{file} does not end: {made}"
-        time.sleep(0.1)
+    seconds = real_provider.seconds(A_MINUTE)
+    until(lambda: _is_done(cluster, made), lambda: f"{file} does not end: {made}", seconds=seconds)
     return made
 
 

@@ -49,6 +49,11 @@ def at_terminal(
 
 def test_a_first_create_asks_once_and_a_no_makes_nothing(rehearsal: Rehearsal) -> None:
     rehearsal.settings["IMAGE_FAMILY_NAME"] = "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
+    code, said = at_terminal(rehearsal, "Create", signal.SIGINT)
+    assert code == 130, said
+    assert "nothing was made" in said
+    assert rehearsal.objects() == set()
+
     code, said = at_terminal(rehearsal, "Create", b"n\n", "--output", "json")
     assert code == 2, said
     document = json.loads(said[said.index("\n{\n") :])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
-
-from tests.runs.test_on_a_terminal import at_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,17 +54,3 @@ def test_create_and_destroy_hold_one_lock_from_the_first_write_to_the_last_delet
     destroyed = rehearsal.run("Destroy")
     assert destroyed.code == 0, destroyed.said
     _require_one_lock(_written(rehearsal, since))
-
-
-def test_ctrl_c_at_the_question_makes_nothing_and_the_next_create_asks_again(
-    rehearsal: Rehearsal,
-) -> None:
-    code, said = at_terminal(rehearsal, "Create", signal.SIGINT)
-    assert code == 130, said
-    assert "nothing was made" in said
-    assert rehearsal.objects() == set()
-
-    code, said = at_terminal(rehearsal, "Create", b"n\n")
-    assert code == 2, said
-    assert said.count("Go on?") == 1
-    assert rehearsal.objects() == set()

@@ -6,9 +6,8 @@ import difflib
 import os
 import re
 import subprocess
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -18,6 +17,7 @@ from provision.intake import load
 from provision.kinds import registry
 from tests.runs import cluster_side
 from tests.runs.conftest import MANDATORY, PROGRAM, rehearsed
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,13 +118,12 @@ class Reader:
         connection = self._rehearsal.object("connection.json")
         cluster = cluster_side.kubectl(self._rehearsal, connection)
         made = cluster.create(cluster_side.job(self._rehearsal, connection, name))
-        deadline = time.monotonic() + 60
-        while True:
-            found = cluster.find("batch/v1", "Job", made["metadata"]["name"], "default")
-            if found and (found.get("status") or {}).get("succeeded"):
-                return
-            assert time.monotonic() < deadline, found
-            time.sleep(0.2)
+        named = ("batch/v1", "Job", made["metadata"]["name"], "default")
+
+        def status() -> dict[str, Any]:
+            return (cluster.find(*named) or {}).get("status") or {}
+
+        until(lambda: status().get("succeeded"), status, pace=0.2)
 
     def compare(self, shown: list[str]) -> None:
         """Each line that a page shows must be one that was said, in this order."""

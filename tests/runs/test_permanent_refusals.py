@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 SLOW = pytest.mark.slow(
     sibling="tests/runs/test_permanent_refusals.py::test_row_8_what_no_waiting_mends_ends_within_a_look"
 )
-RESERVED = {"RESERVATION_NAME": "mine", "VM_TYPE": "a2-highgpu-1g"}
 
 
 @pytest.mark.parametrize(
@@ -29,7 +28,6 @@ RESERVED = {"RESERVATION_NAME": "mine", "VM_TYPE": "a2-highgpu-1g"}
             "grant",
             marks=SLOW,
         ),
-        pytest.param("no-reservation", RESERVED, "do not exist", "RESERVATION_NAME", marks=SLOW),
     ],
 )
 def test_row_8_what_no_waiting_mends_ends_within_a_look(
@@ -41,8 +39,8 @@ def test_row_8_what_no_waiting_mends_ends_within_a_look(
 ) -> None:
     rehearsal = rehearse(scenario=scenario)
 
-    # Policy and reservation are found before anything is made, unless nobody asks for them.
-    unasked = {"CAPACITY_TIMEOUT": "7d", "SKIP_CHECKS": "policies,reservation"}
+    # A policy is found before anything is made, unless nobody asks for it.
+    unasked = {"CAPACITY_TIMEOUT": "7d", "SKIP_CHECKS": "policies"}
     ended = rehearsal.run("Create", **unasked, **settings)
 
     assert ended.code == 7, ended.said

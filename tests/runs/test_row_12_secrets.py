@@ -169,6 +169,9 @@ def test_debug_has_the_values_for_who_asks(rehearsal: Rehearsal, tmp_path: Path)
         assert folder.stat().st_mode & 0o077 == 0
         assert _found(ended.said + rehearsal.result(started)) == []
         assert ("secrets are masked in the folder" in ended.said) != has
+        notes = {note["what"]: note["why"] for note in ended.document["notes"]}
+        assert "everything as new" in notes["there is no state to plan against"]
+    assert rehearsal.resources() == []
 
 
 def test_row_12_no_credential_of_a_known_form_is_shown(

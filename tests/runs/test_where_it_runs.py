@@ -97,7 +97,7 @@ def test_the_next_run_deletes_what_a_killed_one_left_on_this_machine(
     killed = rehearsal.start("Create", METADATA='{ token = "secret-value" }')
     rehearsal.when_asked("POST", "/instanceGroupManagers")
     killed.send_signal(signal.SIGKILL)
-    killed.ended(20)
+    killed.ended(60)
     assert _readable(place)
 
     for _ in range(3):  # Terraform may outlive the kill for a moment

@@ -91,17 +91,6 @@ def test_with_which_words_google_refuses(
     assert all(r"x\x1b]0;title" in log for log in logs)
 
 
-def test_who_holds_the_lock(standing: Callable[..., Rehearsal]) -> None:
-    rehearsal = standing()
-    with state_file.blob(rehearsal, state_file.LOCK) as lock:
-        lock.upload_from_string(
-            json.dumps({"ID": HOSTILE, "Who": HOSTILE, "Created": HOSTILE, "Operation": HOSTILE})
-        )
-
-    assert _run(rehearsal, "Create").code == 5
-    assert _run(rehearsal, "Destroy", "--yes").code == 5
-
-
 def test_a_setting_of_a_record_that_no_run_can_have_written_is_left_out(
     standing: Callable[..., Rehearsal],
 ) -> None:

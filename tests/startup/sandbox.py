@@ -14,13 +14,13 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.startup.stubs import SETTLE, STUBS
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.startup.metadata_server import MetadataServer
@@ -243,10 +243,11 @@ class VM:
 
     def await_text(self, path: str, text: str, *, seconds: float = 150) -> None:
         """Wait until a file of the VM has a text."""
-        deadline = time.monotonic() + seconds
-        while not (self.exists(path) and text in self.read(path)):
-            assert time.monotonic() < deadline, self.read(path) if self.exists(path) else "no file"
-            time.sleep(0.02)
+
+        def said() -> str:
+            return self.read(path) if self.exists(path) else ""
+
+        until(lambda: text in said(), said, seconds=seconds, pace=0.02)
 
     def calls(self, program: str = "") -> list[str]:
         """The command lines of stubs during the last boot, in order, of one program or all."""

@@ -20,7 +20,9 @@ from urllib.request import Request, urlopen
 import pytest
 
 from rehearsal.cloud.server import Cloud
+from tests import waiting
 from tests.startup.sandbox import PAYLOAD
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,7 +36,7 @@ from aiinfra_vm.members import Member
 
 BUCKET, FOLDER = "my-bucket", "train-deployment"
 PACE = agent.Pace().times(0.01)
-SECONDS = 30
+_wait = until
 
 
 @dataclass
@@ -94,7 +96,7 @@ class Vm:
     def stop(self) -> None:
         """End the agent as systemd does."""
         self._agent.stop()
-        self._thread.join(SECONDS)
+        self._thread.join(waiting.SECONDS)
         assert not self._thread.is_alive()
 
     def die(self) -> None:
@@ -140,13 +142,6 @@ def boot(tmp_path: Path) -> Iterator[Callable[..., Vm]]:
     yield start
     for vm in booted:
         vm.stop()
-
-
-def _wait(what: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not what():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
 
 
 def _agree(vms: list[Vm], size: int) -> None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.startup.test_command import KEPT, LOG, QUICK
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.startup.debian_vm import DebianVM
 
 # The first of them makes the roots, which takes minutes where none is kept.
@@ -23,11 +22,7 @@ TRAIN = Path(__file__).parents[2] / "examples/checkpoint/train.py"
 COMMAND = "python3 /srv/train.py --checkpoints /srv/checkpoints --steps 60000 2>&1 | tee /srv/said"
 
 
-def _wait(what: Callable[[], bool], seconds: float = 200) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+_wait = functools.partial(until, seconds=200)
 
 
 def _checkpoint(vm: DebianVM) -> int:

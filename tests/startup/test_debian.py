@@ -6,7 +6,6 @@ One VM has all at once that went wrong at somebody's first boot; then it is turn
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import pytest
 
 from tests.startup.group import Group
 from tests.startup.test_boots import MOUNTS
+from tests.waiting import until
 
 if TYPE_CHECKING:
     import subprocess
@@ -67,10 +67,7 @@ class Boot:
 def _booted(vm: DebianVM) -> Boot:
     ended = vm.boot()
     # What is told waits on the VM, so that Google takes it; the command's end comes later as well.
-    deadline = time.monotonic() + 60
-    while vm.states()["startup"] == "running":
-        assert time.monotonic() < deadline, vm.states()
-        time.sleep(0.2)
+    until(lambda: vm.states()["startup"] != "running", vm.states, pace=0.2)
     mounted = json.loads(vm.run("findmnt --json --list --output TARGET"))["filesystems"]
     points = [it["target"] for it in mounted if it["target"].startswith("/mnt/")]
     vm.run("while systemctl --quiet is-active somebody-else; do sleep 0.2; done")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.startup.group import Group
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.startup.debian_vm import DebianVM
     from tests.startup.group import Site
@@ -100,10 +99,7 @@ def test_a_vm_that_was_made_again_is_let_in_and_known_by_its_new_keys(
 
     (again,) = _boot(group, second.name)
 
-    deadline = time.monotonic() + 60
-    while _address(again) not in first.run("cat /etc/aiinfra/ssh/known_hosts"):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    until(lambda: _address(again) in first.run("cat /etc/aiinfra/ssh/known_hosts"), pace=0.2)
     assert first.run(f"ssh {_address(again)} hostname", user=USER).strip() == again.name
     assert again.run(f"ssh {_address(first)} hostname", user=USER).strip() == first.name
     assert _address(second) not in first.run("cat /etc/aiinfra/ssh/authorized_keys")
@@ -119,14 +115,9 @@ def test_without_node_ssh_there_is_no_user_and_no_key(debian: DebianVM) -> None:
     assert debian.run("grep NNODES /run/aiinfra/peers.env").strip() == "NNODES=1"
 
 
-def test_links_in_the_users_home_lead_root_nowhere(site: Site, root: Root, tmp_path: Path) -> None:
-    with Group(site, tmp_path, root) as group:
-        group.set_size(1)
-        _plant_and_boot(group)
-
-
-def _plant_and_boot(group: Group) -> None:
-    (vm,) = _boot(group, "train-vm-a")
+# The last of those with these VMs, as it takes the first one's key away.
+def test_links_in_the_users_home_lead_root_nowhere(group: Group, vms: list[DebianVM]) -> None:
+    vm = vms[0]
     vm.run("mkdir -p /etc/cron.d; umask 077; echo ssh-ed25519 the-secret-of-root >/root/secret")
     vm.run(
         "cd ~/.ssh && rm -f * && ln -s /etc/shadow shadow && ln -s /etc/cron.d/key id_ed25519"

@@ -19,9 +19,11 @@ from urllib.request import Request, urlopen
 import pytest
 
 from rehearsal.cloud.server import Cloud
+from tests import waiting
 from tests.startup.metadata_server import MetadataServer
 from tests.startup.room import Wire
 from tests.startup.sandbox import PAYLOAD
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,7 +42,6 @@ from aiinfra_vm.storage import Folder
 BUCKET, FOLDER = "my-bucket", "train-deployment/ray"
 EXPIRY = 0.6
 PACE = Pace(renew=0.1, expiry=EXPIRY)
-SECONDS = 20  # for what is waited for
 
 
 class Ray:
@@ -120,7 +121,7 @@ class World:
             vm.wire.is_down = False
             vm.node.stop()
         for vm in self.vms:
-            vm.thread.join(SECONDS)
+            vm.thread.join(waiting.SECONDS)
             vm.wire.close()
         self._stack.close()
 
@@ -166,10 +167,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 
 def _wait(what: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not what():
-        assert time.monotonic() < deadline, [vars(it) for it in Ray.started]
-        time.sleep(0.01)
+    until(what, lambda: [vars(it) for it in Ray.started], pace=0.01)
 
 
 def _alive() -> set[tuple[str, str]]:

@@ -110,7 +110,7 @@ def _make_state_bucket(base_url: str) -> None:
         f"{base_url}/storage/v1/b",
         params={"project": "my-project"},
         json={"name": "aiinfra-terraform-my-project", "iamConfiguration": uniform},
-        timeout=10,
+        timeout=60,
     ).raise_for_status()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import json
 import re
 import socket
@@ -29,30 +30,20 @@ from provision.settings import candidates
 from provision.settings import values as rules
 from provision.state import lost_record, terraform_state
 from provision.state.liveness import Machine, Note
-from provision.state.record import ForeignRecordError, Record, Reserved
+from provision.state.record import ForeignRecordError, Record
 from provision.terraform import configuration
 from provision.terraform.lock import Lock
 from provision.time.clock import Clock
 from provision.time.progress import Progress
+from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hypothesis.strategies import DrawFn
 
-RECORD = Record(
-    kind="mig",
-    cluster_id="0123456789ab",
-    project_id="my-project",
-    name_prefix="np",
-    region="us-central1",
-    zone="us-central1-a",
-    tool_version="2.0.0",
-    terraform_version="1.11.4",
-    image={"project": "debian-cloud", "family": "debian-12", "name": None},
-    last_request=3,
-    gke_version="1.33.5-gke.1080000",
-    reservations={"np-mig": Reserved(reservation="r", bound=True, policies=("p",))},
+RECORD = dataclasses.replace(
+    WHOLE,
     settings={
         "INSTANCE_COUNT": 2,
         "VM_TYPE": "a2-highgpu-2g",

@@ -45,7 +45,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 def _sent(cloud: Cloud, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
     """Send a request of its own connection; status and body of the answer."""
-    connection = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=60)
     try:
         text = None if body is None else json.dumps(body)
         connection.request(method, path, text, {"Authorization": "Bearer token"})
@@ -311,7 +311,7 @@ def test_serve_takes_faults_and_names_one_that_is_none(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         base = _base(map(shlex.split, process.stdout))
-        connection = http.client.HTTPConnection(base.removeprefix("http://"), timeout=10)
+        connection = http.client.HTTPConnection(base.removeprefix("http://"), timeout=60)
         connection.request("GET", NETWORKS, headers={"Authorization": "Bearer token"})
         assert connection.getresponse().status == 503
         connection.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,21 +10,12 @@ import pytest
 
 from provision.google import resources
 from provision.lifecycle import whereabouts
-from provision.state.record import Record
+from tests.unit.preflight.test_quotas import RECORD as ANY
 
 if TYPE_CHECKING:
     from provision.google.resources import Look
 
-RECORD = Record(
-    kind="mig",
-    cluster_id="3f9c2a71",
-    project_id="p",
-    name_prefix="np",
-    region="us-central1",
-    zone="us-central1-a",
-    tool_version="1",
-    terraform_version="1",
-)
+RECORD = dataclasses.replace(ANY, project_id="p")
 ZONES = "https://google/compute/v1/projects/p/zones/"
 
 

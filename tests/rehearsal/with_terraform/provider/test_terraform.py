@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from rehearsal.provider import mirror
+from tests.waiting import SECONDS, until
 
 HERE = Path(__file__).parent
 TERRAFORM = shutil.which("terraform")
@@ -64,7 +64,7 @@ class Root:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=SECONDS,
             check=False,
         )
         assert done.returncode == expect, done.stdout
@@ -353,9 +353,9 @@ def test_an_interrupt_while_creating_keeps_what_is_there(root: Root, tmp_path: P
         text=True,
         start_new_session=True,
     )
-    await_file(tmp_path / "cloud/started")
+    until((tmp_path / "cloud/started").exists)
     os.killpg(apply.pid, signal.SIGINT)  # as Ctrl-C on a terminal: the plugin gets it too
-    text, _ = apply.communicate(timeout=30)
+    text, _ = apply.communicate(timeout=SECONDS)
     assert apply.returncode == 1, text
     assert "context has been cancelled" in text
     assert root.state("google_compute_network.n")["tainted"]
@@ -371,21 +371,7 @@ def test_the_plugin_ends_when_terraform_is_killed(root: Root, tmp_path: Path) ->
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    await_file(tmp_path / "cloud/started")
+    until((tmp_path / "cloud/started").exists)
     apply.kill()
-    apply.wait(timeout=10)
-    await_gone(tmp_path / "s")
-
-
-def await_file(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.05)
-
-
-def await_gone(folder: Path) -> None:
-    deadline = time.monotonic() + 10
-    while list(folder.iterdir()):
-        assert time.monotonic() < deadline, f"{folder} still has a plugin's socket"
-        time.sleep(0.1)
+    apply.wait(timeout=SECONDS)
+    until(lambda: not list((tmp_path / "s").iterdir()), lambda: "a plugin's socket is left")

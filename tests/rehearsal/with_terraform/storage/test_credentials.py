@@ -56,7 +56,7 @@ def test_google_auth_takes_the_metadata_server_over_a_persons_credentials(
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

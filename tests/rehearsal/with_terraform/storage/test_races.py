@@ -41,7 +41,7 @@ def test_of_two_who_make_an_object_that_must_not_exist_one_wins(servers: tuple[s
         f"{servers[0]}/storage/v1/b",
         params={"project": "proj-a1"},
         json={"name": "race"},
-        timeout=10,
+        timeout=60,
     ).raise_for_status()
     rounds = 20
     together = threading.Barrier(2)

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,8 @@ import pytest
 import requests
 
 from rehearsal import session
+from tests import waiting
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,13 +56,8 @@ def _answers(base_url: str) -> bool:
         return False
 
 
-def _ends(base_url: str) -> bool:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if not _answers(base_url):
-            return True
-        time.sleep(0.05)
-    return False
+def _ends(base_url: str) -> None:
+    until(lambda: not _answers(base_url), lambda: f"{base_url} still answers")
 
 
 def _command(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -71,7 +67,7 @@ def _command(environ: Mapping[str, str], *arguments: str) -> subprocess.Complete
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=waiting.SECONDS,
     )
 
 
@@ -93,7 +89,7 @@ def _serving(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
             yield variables
         finally:
             server.send_signal(signal.SIGINT)
-            assert server.wait(timeout=10) == 0
+            assert server.wait(timeout=waiting.SECONDS) == 0
 
 
 def test_the_cloud_outlives_an_exec_and_ends_with_the_process_even_if_that_is_killed(
@@ -104,12 +100,11 @@ def test_the_cloud_outlives_an_exec_and_ends_with_the_process_even_if_that_is_ki
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         base_url = program.stdout.readline().strip()
-        deadline = time.monotonic() + 10
-        while Path(f"/proc/{program.pid}/comm").read_text().strip() != "sleep":
-            assert time.monotonic() < deadline
+        name = Path(f"/proc/{program.pid}/comm")
+        until(lambda: name.read_text().strip() == "sleep")
         assert _answers(base_url)
         program.kill()
-    assert _ends(base_url)
+    _ends(base_url)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ class _Terraform:
             f"{cloud.base_url}/storage/v1/b",
             params={"project": "proj-a1"},
             json={"name": "state-of-work", "location": "us-central1"},
-            timeout=10,
+            timeout=60,
         ).raise_for_status()
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -112,7 +112,7 @@ def _hold_the_lock(cloud: Cloud) -> str:
         params={"uploadType": "media", "name": _LOCK, "ifGenerationMatch": "0"},
         data=json.dumps(lock),
         headers={"Content-Type": "application/json"},
-        timeout=10,
+        timeout=60,
     )
     answer.raise_for_status()
     # To this backend a lock's id is the generation of the object that holds it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
 from types import SimpleNamespace
@@ -13,8 +14,8 @@ from provision.documents import plain
 from provision.kinds.vms import status
 from provision.report import Report
 from provision.settings.model import Settings
-from provision.state.record import Record
 from provision.time.clock import Clock
+from tests.unit.preflight.test_quotas import RECORD as ANY
 
 if TYPE_CHECKING:
     from provision.documents.vm_status import VmGroup
@@ -117,15 +118,9 @@ def _context() -> Context:
     )
 
 
-RECORD = Record(
-    kind="mig",
-    cluster_id="x",
+RECORD = dataclasses.replace(
+    ANY,
     project_id="p",
-    name_prefix="np",
-    region="us-central1",
-    zone="us-central1-a",
-    tool_version="1",
-    terraform_version="1",
     settings={
         "INSTANCE_COUNT": VMS,
         "VM_TYPE": "a2-highgpu-1g",

@@ -1,0 +1,33 @@
+"""Waits of tests for what happens beside them: long enough for a machine that is busy."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECONDS = 100
+"""Below pytest's limit for a test, which tells less. Only a test that fails waits so long."""
+
+
+def until(
+    is_so: Callable[[], object],
+    said: Callable[[], object] = lambda: "it did not happen",
+    *,
+    seconds: float = SECONDS,
+    pace: float = 0.05,
+) -> None:
+    """Wait until something is so, and fail where it never is.
+
+    Args:
+        is_so: Whether it is.
+        said: What a failure is to tell.
+        seconds: How long to wait at most.
+        pace: Seconds from one look to the next.
+    """
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, said()
+        time.sleep(pace)
