@@ -65,6 +65,17 @@ variable "gpu_networks" {
   nullable    = false
 }
 
+variable "ip_ranges" {
+  description = "Ranges of a network that is made: the block that GPU networks are cut from in 16 parts, that of the first interface, pods and Services. A change replaces what is in it, but for a larger first one."
+  type        = object({ block = string, first = string, pods = string, services = string })
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for range in values(var.ip_ranges) : can(cidrnetmask(range)) ? cidrhost(range, 0) == split("/", range)[0] : false])
+    error_message = "A range is an IPv4 network address with its prefix length; received ${jsonencode(var.ip_ranges)}. block = \"10.0.0.0/12\" would pass."
+  }
+}
+
 variable "labels" {
   description = "The user's labels for cluster and nodes; the marker is added."
   type        = map(string)
@@ -97,6 +108,12 @@ variable "marker" {
     condition     = startswith(var.marker, "aiinfra-cluster=${var.cluster_id}") && length(var.marker) <= 256
     error_message = "The marker is aiinfra-cluster= and the cluster's id, in at most 256 characters; received \"${var.marker}\". \"aiinfra-cluster=${var.cluster_id}\" would pass."
   }
+}
+
+variable "max_pods_per_node" {
+  description = "The most pods of each node, 8 to 110; null for Google's default, 110, and for what a pool has. Each node takes twice as many addresses. A change replaces the pools."
+  type        = number
+  default     = null
 }
 
 variable "more_gpu_networks" {

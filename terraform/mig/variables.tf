@@ -121,6 +121,17 @@ variable "image" {
   }
 }
 
+variable "ip_ranges" {
+  description = "Ranges of a network that is made: the block that GPU networks are cut from in 16 parts, that of the first interface. A change replaces what is in it, but for a larger first one."
+  type        = object({ block = string, first = string })
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for range in values(var.ip_ranges) : can(cidrnetmask(range)) ? cidrhost(range, 0) == split("/", range)[0] : false])
+    error_message = "A range is an IPv4 network address with its prefix length; received ${jsonencode(var.ip_ranges)}. block = \"10.0.0.0/12\" would pass."
+  }
+}
+
 variable "labels" {
   description = "The user's labels for template, VMs and disks; the marker is added. A change replaces the template; running VMs keep their labels."
   type        = map(string)

@@ -54,6 +54,9 @@ def variables(
             | {"version": inputs.pool_versions.get(pool.name)}
             for pool in spec.gpu_pools
         },
+        "ip_ranges": parts.ip_ranges(spec)
+        | {"pods": str(spec.ranges.pods), "services": str(spec.ranges.services)},
+        "max_pods_per_node": spec.ranges.max_pods,
         "range_names": {
             "pods": (existing and existing.pods) or "pods",
             "services": (existing and existing.services) or "services",

@@ -58,6 +58,12 @@ variable "marker" {
   nullable    = false
 }
 
+variable "max_pods_per_node" {
+  description = "The most pods of each node, 8 to 110; null for Google's default, 110, and for what a pool has. Each node takes twice as many addresses. A change replaces the system pool."
+  type        = number
+  default     = null
+}
+
 variable "multi_networking" {
   description = "Whether pods may use the nodes' interfaces after the first. Google turns it on when a cluster is made, and never later; a change is not seen."
   type        = bool
@@ -83,7 +89,7 @@ variable "node_account_email" {
 }
 
 variable "pods_range" {
-  description = "Name of the subnetwork's range for pods; each node takes 256 addresses of it."
+  description = "Name of the subnetwork's range for pods; each node takes twice its most pods of it, 256 addresses by default."
   type        = string
   nullable    = false
 }

@@ -36,6 +36,12 @@ variable "marker" {
   nullable    = false
 }
 
+variable "max_pods_per_node" {
+  description = "The most pods of each node, 8 to 110; null for Google's default, 110, and for what a pool has. Each node takes twice as many addresses. A change replaces the pool."
+  type        = number
+  default     = null
+}
+
 variable "name" {
   description = "The pool's name, at most 40 characters. A change replaces the pool."
   type        = string
