@@ -15,7 +15,6 @@ module "gke_cluster" {
   labels                    = var.labels
   multi_networking          = length(var.gpu_networks) + length(var.more_gpu_networks) > 0
   marker                    = var.marker
-  max_pods_per_node         = var.max_pods_per_node
   name_prefix               = var.name_prefix
   network                   = module.network.network
   node_account_email        = module.service_account.email
@@ -37,7 +36,6 @@ module "gke_nodepool" {
   hold_upgrades         = var.cluster.maintenance == null
   labels                = var.labels
   marker                = var.marker
-  max_pods_per_node     = var.max_pods_per_node
   name                  = each.key
   networks              = each.value.gpu_networks == null ? [] : local._interfaces[each.value.gpu_networks]
   pool                  = each.value

@@ -69,11 +69,6 @@ variable "ip_ranges" {
   description = "Ranges of a network that is made: the block that GPU networks are cut from in 16 parts, that of the first interface, pods and Services. A change replaces what is in it, but for a larger first one."
   type        = object({ block = string, first = string, pods = string, services = string })
   nullable    = false
-
-  validation {
-    condition     = alltrue([for range in values(var.ip_ranges) : can(cidrnetmask(range)) ? cidrhost(range, 0) == split("/", range)[0] : false])
-    error_message = "A range is an IPv4 network address with its prefix length; received ${jsonencode(var.ip_ranges)}. block = \"10.0.0.0/12\" would pass."
-  }
 }
 
 variable "labels" {
@@ -108,12 +103,6 @@ variable "marker" {
     condition     = startswith(var.marker, "aiinfra-cluster=${var.cluster_id}") && length(var.marker) <= 256
     error_message = "The marker is aiinfra-cluster= and the cluster's id, in at most 256 characters; received \"${var.marker}\". \"aiinfra-cluster=${var.cluster_id}\" would pass."
   }
-}
-
-variable "max_pods_per_node" {
-  description = "The most pods of each node, 8 to 110; null for Google's default, 110, and for what a pool has. Each node takes twice as many addresses. A change replaces the pools."
-  type        = number
-  default     = null
 }
 
 variable "more_gpu_networks" {
@@ -159,6 +148,7 @@ variable "node_pools" {
     size         = object({ count = optional(number), min = optional(number), max = optional(number) })
     disk         = object({ size_gb = number, type = string })
     local_ssds   = number
+    max_pods     = optional(number)
     compact      = bool
     policy       = optional(string)
     version      = optional(string)
@@ -260,7 +250,7 @@ variable "state_folder" {
 
 variable "system_pool" {
   description = "The pool for system pods, neither flex start nor queued: machine type, limits of scaling, GiB of boot disk, whether on spot machines, zone."
-  type        = object({ machine_type = string, min = number, max = number, disk_size_gb = number, spot = bool, zone = string })
+  type        = object({ machine_type = string, min = number, max = number, disk_size_gb = number, spot = bool, zone = string, max_pods = optional(number) })
   nullable    = false
 }
 

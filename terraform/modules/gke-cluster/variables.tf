@@ -58,12 +58,6 @@ variable "marker" {
   nullable    = false
 }
 
-variable "max_pods_per_node" {
-  description = "The most pods of each node, 8 to 110; null for Google's default, 110, and for what a pool has. Each node takes twice as many addresses. A change replaces the system pool."
-  type        = number
-  default     = null
-}
-
 variable "multi_networking" {
   description = "Whether pods may use the nodes' interfaces after the first. Google turns it on when a cluster is made, and never later; a change is not seen."
   type        = bool
@@ -126,6 +120,7 @@ variable "system_pool" {
     min          = number
     max          = number
     disk_size_gb = number
+    max_pods     = optional(number)
     spot         = bool
     zone         = string
   })

@@ -54,7 +54,7 @@ resource "google_container_node_pool" "gpu" {
   node_locations = [var.pool.zone]
   version        = var.pool.version
 
-  max_pods_per_node = var.max_pods_per_node
+  max_pods_per_node = var.pool.max_pods
 
   # Null in turn: with both, the provider fails only at apply.
   node_count         = var.pool.size.count

@@ -36,12 +36,6 @@ variable "marker" {
   nullable    = false
 }
 
-variable "max_pods_per_node" {
-  description = "The most pods of each node, 8 to 110; null for Google's default, 110, and for what a pool has. Each node takes twice as many addresses. A change replaces the pool."
-  type        = number
-  default     = null
-}
-
 variable "name" {
   description = "The pool's name, at most 40 characters. A change replaces the pool."
   type        = string
@@ -73,6 +67,7 @@ variable "pool" {
     size       = object({ count = optional(number), min = optional(number), max = optional(number) })
     disk       = object({ size_gb = number, type = string })
     local_ssds = number
+    max_pods   = optional(number)
     compact    = bool
     policy     = optional(string)
     version    = optional(string)
