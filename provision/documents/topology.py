@@ -153,6 +153,21 @@ class Door:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AddressRange:
+    """An IP range of a network that is made, as settings ask for it.
+
+    Attributes:
+        use: What it is for: "VMs", "nodes", "GPU networks", "pods" or "Services".
+        range: The range, such as "10.64.0.0/22"; for GPU networks, that which theirs are cut from.
+        fits: For how many VMs or nodes it has room; None for Services.
+    """
+
+    use: str
+    range: str
+    fits: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Topology:
     """A whole cluster.
 
@@ -165,6 +180,7 @@ class Topology:
         machines: Its machines; those that run jobs come first.
         stores: The shared storage.
         doors: The ways in and out, the most open first.
+        ranges: The IP ranges of its own networks, where settings ask for other than the usual ones.
     """
 
     name: str
@@ -175,3 +191,4 @@ class Topology:
     machines: tuple[Machines, ...]
     stores: tuple[Store, ...]
     doors: tuple[Door, ...]
+    ranges: tuple[AddressRange, ...] = ()

@@ -49,6 +49,11 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
     }
 
 
+def ip_ranges(spec: ClusterSpec) -> dict[str, str]:
+    """The ranges of a network that is made: the whole, and that of the first interfaces."""
+    return {"block": str(spec.ranges.whole), "first": str(spec.first_range)}
+
+
 def _existing(it: ExistingNetwork | None, networks: Sequence[Network]) -> dict[str, Any]:
     """The network of the first interface, and the others with the types that they have."""
     if it is None:

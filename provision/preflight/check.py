@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+    from ipaddress import IPv4Network
 
     from provision.catalogue.names import DerivedName
     from provision.documents.plan import Quota
@@ -159,7 +160,7 @@ class OfKind:
     apis: tuple[str, ...]
     made: tuple[Resource, ...]
     main: tuple[Resource, DerivedName]
-    ranges: tuple[str, ...] = ()
+    ranges: tuple[IPv4Network, ...] = ()
     policies: tuple[str, ...] = ()
     rules: tuple[DerivedName, ...] = ()
     used: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
 from provision.google import resources
-from provision.preflight import networks
 from provision.preflight.metrics import Metric
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def wanted(ctx: CheckContext[ClusterSpec]) -> Iterator[Wanted]:
     """The resources that count, all that this env.list asks for."""
     spec = ctx.spec
     if spec.makes_network:
-        yield from _first_network(spec.name_prefix, spec.region)
+        yield from _first_network(spec)
         yield from _gpu_networks(spec)
     network = names.NETWORK.at(spec.name_prefix, spec.region) if spec.makes_network else _DEFAULT
     for rule in ctx.of_kind.rules:
@@ -86,9 +85,10 @@ def is_there(ctx: CheckContext[ClusterSpec], one: Wanted) -> bool:
     return stays and plain in ctx.in_state
 
 
-def _first_network(prefix: str, region: str) -> Iterator[Wanted]:
+def _first_network(spec: ClusterSpec) -> Iterator[Wanted]:
+    prefix, region = spec.name_prefix, spec.region
     network = names.NETWORK.at(prefix, region)
-    inside = (network, region, str(networks.FIRST_RANGE))
+    inside = (network, region, str(spec.first_range))
     yield _bound(resources.NETWORK, names.NETWORK, prefix, region)
     yield _bound(resources.SUBNETWORK, names.SUBNETWORK, prefix, *inside)
     yield _bound(resources.ROUTER, names.ROUTER, prefix, *inside)
@@ -113,7 +113,7 @@ def _of_one_kind(spec: ClusterSpec, its: Iterable[Network], kind: str) -> Iterat
         yield made
         for _ in range(network.subnets):
             place += 1
-            cut = str(networks.range_of(place))
+            cut = str(spec.ranges.interface(place))
             yield _numbered(
                 resources.SUBNETWORK,
                 names.GPU_SUBNETWORK,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.errors import Problem
 from provision.google.owner import MARKER
 from provision.preflight.check import CheckNote
 from provision.preflight.existing import seen, unseen
+from provision.spec.ranges import OF_GOOGLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
     from provision.spec.firewall_rules import FirewallRule
     from provision.spec.networks import ExistingNetwork
-
-_PODS_OF_NODE: Final = 256
-"""A /24 for up to 110 pods, the default (GKE, "Flexible Pod CIDR")."""
-_OF_GOOGLE: Final = 4
-"""The addresses of each range that Google keeps (docs: VPC, "Subnets", reserved addresses)."""
 
 
 def room(case: Case, found: Mapping[str, Any]) -> Iterator[Finding]:
@@ -67,14 +63,16 @@ def ranges(case: Case, existing: ExistingNetwork, found: Mapping[str, Any]) -> I
     if existing.pods is None or existing.pods not in offered:
         return
     nodes = sum(pool.size.most for pool in case.ctx.spec.pools)
-    room = (_free(found, offered[existing.pods], existing.pods)) // _PODS_OF_NODE + _own(case)
+    each = case.ctx.spec.ranges.pods_of_node
+    room = (_free(found, offered[existing.pods], existing.pods)) // each + _own(case)
     if nodes > room:
         yield Problem(
             code=Code.NO_FREE_ADDRESSES,
             setting="GKE_PODS_RANGE",
             what=f"the range {existing.pods} has room for {room} nodes, {nodes} may be wanted",
-            why=f"of {offered[existing.pods]}, each node takes {_PODS_OF_NODE} addresses for pods",
-            fix=f"fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX), or ask an administrator"
+            why=f"of {offered[existing.pods]}, each node takes {each} addresses for pods",
+            fix=f"fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX), fewer pods on each"
+            f" (GKE_MAX_PODS_PER_NODE), or ask an administrator"
             f" of {case.it.project} for a larger range",
         )
 
@@ -89,7 +87,7 @@ def _free(found: Mapping[str, Any], cidr: str, name: str = "") -> int:
     """
     utilizations = found.get("utilizationDetails", {}).get("ipv4Utilizations", [])
     told = [it for it in utilizations if it.get("rangeName", "") == name]
-    size = ipaddress.IPv4Network(cidr).num_addresses - (0 if name else _OF_GOOGLE)
+    size = ipaddress.IPv4Network(cidr).num_addresses - (0 if name else OF_GOOGLE)
     return int(told[0].get("totalFreeIp", 0)) if told else size
 
 

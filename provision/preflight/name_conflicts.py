@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from provision.catalogue import names
 from provision.google import owner, resources
-from provision.preflight import networks
 from provision.preflight.check import Foreign
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def _names(ctx: CheckContext[ClusterSpec]) -> Iterator[tuple[Resource, str]]:
         yield resources.SERVICE_ACCOUNT, names.SERVICE_ACCOUNT.of(prefix)
     if ctx.spec.makes_network:
         network = names.NETWORK.at(prefix, ctx.spec.region)
-        place = (network, ctx.spec.region, str(networks.FIRST_RANGE))
+        place = (network, ctx.spec.region, str(ctx.spec.first_range))
         yield resources.NETWORK, network
         yield resources.SUBNETWORK, names.SUBNETWORK.at(prefix, *place)
         yield resources.ROUTER, names.ROUTER.at(prefix, *place)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-import itertools
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
 from provision.codes import Code
@@ -17,24 +16,6 @@ if TYPE_CHECKING:
 
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
-
-IP_BLOCK: Final = "10.0.0.0/12"
-"""The block for the subnetworks of new networks, the same as in the Terraform roots."""
-
-_SUBNETWORK_BITS: Final = 4
-"""The difference between the prefix lengths of the first subnetwork and the block."""
-
-FIRST_RANGE: Final = next(ipaddress.IPv4Network(IP_BLOCK).subnets(prefixlen_diff=_SUBNETWORK_BITS))
-"""The range of the subnetwork of each machine's first interface."""
-
-
-def range_of(place: int) -> ipaddress.IPv4Network:
-    """The range of the subnetwork of each machine's interface at a place; 0 is the first one.
-
-    `terraform/modules/gpu-networks` cuts them from the block in the same way.
-    """
-    cuts = ipaddress.IPv4Network(IP_BLOCK).subnets(prefixlen_diff=_SUBNETWORK_BITS)
-    return next(itertools.islice(cuts, place, None))
 
 
 def network(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
@@ -64,7 +45,7 @@ def _default(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 
 def ranges(ctx: CheckContext[ClusterSpec]) -> list[ipaddress.IPv4Network]:
     """The IP ranges of the first subnetwork."""
-    return [FIRST_RANGE, *map(ipaddress.IPv4Network, ctx.of_kind.ranges)]
+    return [ctx.spec.first_range, *ctx.of_kind.ranges]
 
 
 def _overlaps(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:

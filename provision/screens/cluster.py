@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from provision.documents.cost import Cost
     from provision.documents.plan import Identity, Plan
-    from provision.documents.topology import Machines, Network, Store, Topology
+    from provision.documents.topology import AddressRange, Machines, Network, Store, Topology
 
 _RDMA: Final = "MRDMA"
 
@@ -37,6 +37,8 @@ def rows(plan: Plan, cost: Cost | None) -> Iterator[Row]:
         right = _price(cost, PartKind.SHARES) if number == 0 else ""
         yield Row("storage" if number == 0 else "", _store(store), right)
     yield Row("network", _networks(topology))
+    if topology.ranges:
+        yield Row("ranges", ", ".join(map(_range, topology.ranges)))
     yield Row("public", _public(topology))
     if contents.identities:
         yield Row("accounts", "; ".join(map(_identity, contents.identities)))
@@ -147,6 +149,11 @@ def _network(it: Network) -> str:
             return f"{it.count} for the GPUs" if it.count > 1 else "one for the GPUs"
         case NetworkRole.MORE:
             return f"{it.count} more" if it.count > 1 else "a second gVNIC"
+
+
+def _range(it: AddressRange) -> str:
+    room = "" if it.fits is None else f" (room for {it.fits:,})"
+    return f"{it.use} {it.range}{room}"
 
 
 def _public(topology: Topology) -> str:

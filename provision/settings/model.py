@@ -41,6 +41,7 @@ from provision.settings.values import (
     ActionWord,
     ChannelWord,
     Checks,
+    Cidr,
     Count,
     DiskSize,
     DiskTypeWord,
@@ -60,18 +61,19 @@ from provision.settings.values import (
     NetworkWord,
     Nodes,
     OrchestratorWord,
+    PodsPerNode,
     PoolCount,
     PoolName,
     Presence,
     PriceWord,
     PriorityWord,
     ProjectId,
-    RangeName,
     RayVersion,
     Region,
     ReservationName,
     RestartWord,
     RunSeconds,
+    SecondaryRange,
     Seconds,
     ServiceAccount,
     ShellLine,
@@ -381,16 +383,27 @@ class Settings(BaseSettings):
         "gpu-{0..7}",
         only_with=_VMS,
     )
-    gke_pods_range: RangeName | None = _setting(
-        "With `NETWORK_CONFIG=existing`, the name of the secondary range of `SUBNETWORK` for pods;"
-        " each node takes 256 addresses of it.",
+    network_range: Cidr | None = _setting(
+        "The IP range that a new network, and those of the GPUs, get their ranges from; if unset,"
+        " 10.0.0.0/12.",
+        "10.64.0.0/22",
+    )
+    gke_pods_range: SecondaryRange | None = _setting(
+        "The IP range of pods, if unset 10.16.0.0/12, or with `NETWORK_CONFIG=existing` the name"
+        " of the secondary range of `SUBNETWORK`; each node takes twice `GKE_MAX_PODS_PER_NODE`"
+        " addresses of it, rounded up to a power of 2.",
         "pods",
         only_with=_GKE,
     )
-    gke_services_range: RangeName | None = _setting(
-        "With `NETWORK_CONFIG=existing`, the name of the secondary range of `SUBNETWORK` for"
-        " Kubernetes Services.",
+    gke_services_range: SecondaryRange | None = _setting(
+        "The IP range of Kubernetes Services, if unset 10.32.0.0/20; with"
+        " `NETWORK_CONFIG=existing`, the name of the secondary range of `SUBNETWORK`.",
         "services",
+        only_with=_GKE,
+    )
+    gke_max_pods_per_node: PodsPerNode | None = _setting(
+        "The most pods of each node, 8 to 110, system pods included; if unset, new pools have 110.",
+        "32",
         only_with=_GKE,
     )
     enable_external_ip: Switch = _setting(

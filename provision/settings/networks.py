@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+PRIVATE: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+"""RFC 1918."""
+ALLOWED: Final = (*PRIVATE, IPv4Network("100.64.0.0/10"), IPv4Network("240.0.0.0/4"))
+"""Where networks of our own may be: ranges that are nobody's on the internet."""
 
 _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PROJECT: Final = r"projects/(?P<project>[^/\s]{1,100})"

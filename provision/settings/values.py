@@ -23,7 +23,7 @@ from provision.settings.choices import (
     ReleaseChannel,
     Restart,
 )
-from provision.settings.networks import NetworkPath, SubnetworkPath, expanded
+from provision.settings.networks import ALLOWED, NetworkPath, SubnetworkPath, expanded
 from provision.settings.parsing import InvalidValueError, shorten
 from provision.settings.reservations import ReservationPath
 
@@ -201,6 +201,35 @@ def _networks(items: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _cidr(text: str) -> str:
+    unfit = InvalidValueError(
+        "is not an IP range", "an IPv4 network address with its prefix length, as 10.64.0.0/22"
+    )
+    if "/" not in text:
+        raise unfit
+    try:
+        found = ipaddress.IPv4Network(text)
+    except ValueError:
+        raise unfit from None
+    if not any(found.subnet_of(one) for one in ALLOWED):
+        raise InvalidValueError(
+            "is not a private IP range",
+            f"it would hide what others have there; private are {', '.join(map(str, ALLOWED))}",
+        )
+    return str(found)
+
+
+def _secondary(text: str) -> str:
+    if "/" in text:
+        return _cidr(text)
+    if not re.fullmatch(_IMAGE, text):
+        raise InvalidValueError(
+            "is neither an IP range nor the name of one",
+            "such as 10.65.0.0/17; a name has lower-case letters, digits and hyphens",
+        )
+    return text
+
+
 def _checks(text: str) -> tuple[OnlineCheck, ...]:
     words = parsing.comma_list(text)
     known = parsing.choice(OnlineCheck)
@@ -292,10 +321,8 @@ BucketName = Annotated[str, AfterValidator(_bucket)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 ShellLine = Annotated[str, AfterValidator(_one_line)]
 ReservationName = Annotated[str, AfterValidator(_reservation)]
-RangeName = Annotated[
-    str,
-    _matching(_IMAGE, "is not the name of a range", "lower-case letters, digits and hyphens"),
-]
+Cidr = Annotated[str, AfterValidator(_cidr)]
+SecondaryRange = Annotated[str, AfterValidator(_secondary)]
 NetworkName = Annotated[str, AfterValidator(_network)]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
 ServiceAccount = Annotated[str, AfterValidator(_service_account)]
@@ -346,6 +373,9 @@ Count = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1)]
 Dollars = Annotated[float, BeforeValidator(parsing.amount), Field(gt=0)]
 Nodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=0, le=limits.MOST_NODES)]
 MostNodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=limits.MOST_NODES)]
+PodsPerNode = Annotated[
+    int, BeforeValidator(parsing.whole_number), Field(ge=limits.LEAST_PODS, le=limits.USUAL_PODS)
+]
 PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=50)]
 DiskSize = Annotated[int, BeforeValidator(parsing.gibibytes), Field(ge=10, le=65536)]
 Seconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1)]

@@ -16,11 +16,13 @@ from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines, names,
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.choices import NetworkConfig, Orchestrator
-from provision.spec import pools
+from provision.spec import pools, ranges
 from provision.spec.networks import ExistingNetwork
+from provision.spec.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from ipaddress import IPv4Network
 
     from provision.catalogue import images
     from provision.catalogue.gpu_networks import Network
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
     from provision.spec.pools import Pool
+    from provision.spec.ranges import Part
 
 
 class BucketGrant(enum.StrEnum):
@@ -69,6 +72,7 @@ class ClusterSpec(abc.ABC):
         bucket_cache_gib: The size of the file cache of each mounted bucket; None for no cache.
         shares: The Filestore shares to create, and to mount on every machine.
         secrets: The secrets in the environment of the command, or of jobs.
+        ranges: The IP ranges of networks that are made for it.
         existing: The network that its machines join and that was there before; None if one is made
             for it, or for the project's default network.
         capacity_timeout: The longest wait for machines, in seconds of cloud time.
@@ -88,6 +92,7 @@ class ClusterSpec(abc.ABC):
     bucket_cache_gib: int | None = None
     shares: tuple[Share, ...] = ()
     secrets: tuple[Secret, ...] = ()
+    ranges: Ranges = field(default_factory=Ranges)
     existing: ExistingNetwork | None = None
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
@@ -122,6 +127,26 @@ class ClusterSpec(abc.ABC):
     @abc.abstractmethod
     def makes_network(self) -> bool:
         """Whether it gets a network of its own."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its range is cut in parts, as machines have more interfaces than one."""
+        return bool(self.gpu_networks or self.more_gpu_networks)
+
+    @property
+    def first_range(self) -> IPv4Network:
+        """The range of the first interfaces, in a network that is made."""
+        return self.ranges.first(is_cut=self.is_cut)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Who gets which part of the ranges that are made, and how many fit."""
+        return ranges.parts(
+            self.ranges,
+            sum(pool.size.most for pool in self.pools),
+            is_gke=self.has_control_plane,
+            is_cut=self.is_cut,
+        )
 
     def in_zone(self, zone: str, places: tuple[str, ...] = ()) -> Self:
         """The same cluster in another zone.
@@ -448,6 +473,7 @@ def _common(settings: Settings) -> dict[str, Any]:
         "bucket_cache_gib": settings.gcs_cache_gb,
         "shares": settings.nfs_fileshare_list or (),
         "secrets": settings.secrets or (),
+        "ranges": Ranges.of(settings),
         "existing": ExistingNetwork.of(settings),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from provision.documents.topology import (
+    AddressRange,
     Door,
     Machines,
     Network,
@@ -17,6 +18,7 @@ from provision.documents.topology import (
     Topology,
 )
 from provision.spec.cluster import GkeSpec, VmSpec
+from provision.spec.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +47,7 @@ def of(spec: ClusterSpec) -> Topology:
         machines=tuple(_machines(spec, pool) for pool in spec.pools),
         stores=tuple(_stores(spec)),
         doors=tuple(sorted(_doors(spec), key=lambda it: list(Reach).index(it.reach))),
+        ranges=tuple(_ranges(spec)),
     )
 
 
@@ -101,6 +104,17 @@ def _additional(spec: ClusterSpec) -> Iterator[Network]:
                 is_made=spec.makes_network,
                 pools=pools,
             )
+
+
+def _ranges(spec: ClusterSpec) -> Iterator[AddressRange]:
+    if not spec.makes_network or spec.ranges == Ranges():
+        return
+    for part in spec.parts:
+        yield AddressRange(use=part.use, range=str(part.range), fits=part.fits)
+        if part.range != part.given:
+            yield AddressRange(use="GPU networks", range=str(part.given), fits=part.fits)
+    if spec.has_control_plane:
+        yield AddressRange(use="Services", range=str(spec.ranges.services))
 
 
 def _machines(spec: ClusterSpec, pool: Pool) -> Machines:

@@ -2,9 +2,10 @@
 
 Google refuses what no argument of a resource tells Terraform: two subnetworks of one network whose
 ranges overlap, another MTU for a network with VMs, another network for a firewall rule, the end
-of a subnetwork with a VM in it, and networks for the pods of a GKE cluster that was made without
-multi-networking. So where a plan would do one of these, the network, the rule, the group or the
-cluster is replaced too. All of it is one plan, which is shown and agreed to.
+of a subnetwork with a VM in it, networks for the pods of a GKE cluster that was made without
+multi-networking, and another secondary range for one that runs. So where a plan would do one of
+these, the network, the subnetwork, the rule, the group or the cluster is replaced too. All of it
+is one plan, which is shown and agreed to.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def replaced_too(document: Mapping[str, Any]) -> list[str]:
     changes = [one for one in document.get("resource_changes", []) if "deposed" not in one]
     return [
         *_networks(changes),
+        *_rearranged(changes),
         *_firewall_rules(changes),
         *_groups(changes),
         *_clusters(changes),
@@ -137,6 +139,19 @@ def _overlap(change: Mapping[str, Any]) -> bool:
     return new is None or ipaddress.ip_network(old).overlaps(ipaddress.ip_network(new))
 
 
+def _rearranged(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Subnetworks that would lose or change a range in place that the pods of a cluster use."""
+    for one in _of_type(changes, resources.SUBNETWORK.type):
+        change = one["change"]
+        if change["actions"] == ["update"] and _ranges(change["before"]) - _ranges(change["after"]):
+            yield one["address"]
+
+
+def _ranges(subnetwork: Mapping[str, Any]) -> set[tuple[str, str]]:
+    ranges = subnetwork.get("secondary_ip_range") or ()
+    return {(it["range_name"], it["ip_cidr_range"]) for it in ranges}
+
+
 def _firewall_rules(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Firewall rules that would change their network, which Google refuses.
 
@@ -157,11 +172,7 @@ def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     A template that updates a group must use the network of the one that it was made with (compute
     v1, instanceTemplates.insert: read in 2026-11).
     """
-    leaving = {
-        _path(one["change"]["before"]["self_link"])
-        for one in _of_type(changes, resources.SUBNETWORK.type)
-        if "delete" in one["change"]["actions"]
-    }
+    leaving = _leaving(changes)
     used = {
         _path(one["change"]["before"]["self_link"]): {
             _path(interface["subnetwork"])
@@ -197,14 +208,28 @@ def _subnetworks(template: Mapping[str, Any]) -> list[str]:
 
 
 def _clusters(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Clusters without multi-networking that would get a pool with more than one interface."""
+    """Clusters without multi-networking that would get a pool with more than one interface.
+
+    And those whose subnetwork goes: a new one has the same name, by which Terraform sees no change.
+    """
     planned = [one["change"]["after"] for one in changes if one["type"] == resources.NODE_POOL.type]
-    if not any(after and _interfaces(after) for after in planned):
-        return
+    joins = any(after and _interfaces(after) for after in planned)
+    leaving = _leaving(changes)
     for one in _of_type(changes, resources.CLUSTER.type):
-        lacks = not one["change"]["before"].get("enable_multi_networking")
-        if lacks and "delete" not in one["change"]["actions"]:
+        before = one["change"]["before"]
+        lacks = joins and not before.get("enable_multi_networking")
+        goes = _path(before.get("subnetwork") or "") in leaving
+        if (lacks or goes) and "delete" not in one["change"]["actions"]:
             yield one["address"]
+
+
+def _leaving(changes: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The paths of subnetworks that go."""
+    return {
+        _path(one["change"]["before"]["self_link"])
+        for one in _of_type(changes, resources.SUBNETWORK.type)
+        if "delete" in one["change"]["actions"]
+    }
 
 
 def _interfaces(pool: Mapping[str, Any]) -> bool:

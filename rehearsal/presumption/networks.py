@@ -45,7 +45,7 @@ def of(settings: Mapping[str, str]) -> Iterator[Thing]:
     secondary = [
         {"rangeName": settings[name], "ipCidrRange": cidr}
         for name, cidr in _SECONDARY.items()
-        if settings.get(name)
+        if settings.get(name) and "/" not in settings[name]
     ]
     first = _subnetwork(user, owner, network["name"], region, subnetwork["name"])
     yield first if not secondary else _with_ranges(first, user, owner, secondary)

@@ -15,10 +15,11 @@ The rules, which decide whether a second plan is empty and what a change costs:
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.provider.resource import UNKNOWN, State
 from rehearsal.provider.values import is_known
@@ -229,8 +230,23 @@ def nothing(block: Mapping[str, Field]) -> State:
 def replacements(block: Mapping[str, Field], prior: State, planned: State) -> list[Path]:
     """The paths whose change needs another object, each once; empty if none does."""
     return list(
-        dict.fromkeys(path for path, field in differences(block, prior, planned) if field.force_new)
+        dict.fromkeys(
+            path
+            for path, field in differences(block, prior, planned)
+            if field.force_new or (path == _RANGE and _shrinks(prior, planned))
+        )
     )
+
+
+_RANGE: Final = ("ip_cidr_range",)
+
+
+def _shrinks(prior: State, planned: State) -> bool:
+    """Whether a subnetwork's range does not hold all of the old one (its CustomizeDiff says so)."""
+    old, new = (it["ip_cidr_range"] for it in (prior, planned))
+    if UNKNOWN in {old, new}:
+        return False
+    return not ipaddress.IPv4Network(old).subnet_of(ipaddress.IPv4Network(new))
 
 
 def settle(block: Mapping[str, Field], result: State, guide: State) -> State:

@@ -1,12 +1,7 @@
 locals {
-  # The first sixteenth for the first interface, one more for each other.
-  _ip_block = "10.0.0.0/12"
-
-  # Beside the block of the nodes. Each node takes 256 addresses for its pods: there is
-  # room for 4,096 of them.
   _secondary_ranges = {
-    (var.range_names.pods)     = "10.16.0.0/12"
-    (var.range_names.services) = "10.32.0.0/20"
+    (var.range_names.pods)     = var.ip_ranges.pods
+    (var.range_names.services) = var.ip_ranges.services
   }
 
   # The kind of var.gpu_networks: the one that pools ask for and that has no other place.
@@ -51,7 +46,7 @@ module "network" {
 
   existing         = var.existing
   marker           = var.marker
-  ip_range         = cidrsubnet(local._ip_block, 4, 0)
+  ip_range         = var.ip_ranges.first
   name_prefix      = var.name_prefix
   network_config   = var.existing.network == "" ? "new_network" : "existing"
   project_id       = var.project_id
@@ -63,7 +58,7 @@ module "gpu_networks" {
   source = "../modules/gpu-networks"
 
   marker      = var.marker
-  ip_block    = local._ip_block
+  ip_block    = var.ip_ranges.block
   name_prefix = var.name_prefix
   networks    = var.gpu_networks
   project_id  = var.project_id
@@ -78,7 +73,7 @@ module "more_gpu_networks" {
 
   kind        = each.key
   marker      = var.marker
-  ip_block    = local._ip_block
+  ip_block    = var.ip_ranges.block
   name_prefix = var.name_prefix
   networks    = each.value
   project_id  = var.project_id

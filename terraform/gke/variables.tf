@@ -65,6 +65,12 @@ variable "gpu_networks" {
   nullable    = false
 }
 
+variable "ip_ranges" {
+  description = "Ranges of a network that is made: the block that GPU networks are cut from in 16 parts, that of the first interface, pods and Services. A change replaces what is in it, but for a larger first one."
+  type        = object({ block = string, first = string, pods = string, services = string })
+  nullable    = false
+}
+
 variable "labels" {
   description = "The user's labels for cluster and nodes; the marker is added."
   type        = map(string)
@@ -142,6 +148,7 @@ variable "node_pools" {
     size         = object({ count = optional(number), min = optional(number), max = optional(number) })
     disk         = object({ size_gb = number, type = string })
     local_ssds   = number
+    max_pods     = optional(number)
     compact      = bool
     policy       = optional(string)
     version      = optional(string)
@@ -243,7 +250,7 @@ variable "state_folder" {
 
 variable "system_pool" {
   description = "The pool for system pods, neither flex start nor queued: machine type, limits of scaling, GiB of boot disk, whether on spot machines, zone."
-  type        = object({ machine_type = string, min = number, max = number, disk_size_gb = number, spot = bool, zone = string })
+  type        = object({ machine_type = string, min = number, max = number, disk_size_gb = number, spot = bool, zone = string, max_pods = optional(number) })
   nullable    = false
 }
 

@@ -1,7 +1,4 @@
 locals {
-  # The first sixteenth for the first interface, one more for each other.
-  _ip_block = "10.0.0.0/12"
-
   _interfaces = concat(
     [{ nic_type = "GVNIC", subnetwork = module.network.subnetwork }],
     var.existing.interfaces,
@@ -14,7 +11,7 @@ module "network" {
 
   existing       = var.existing
   marker         = var.marker
-  ip_range       = cidrsubnet(local._ip_block, 4, 0)
+  ip_range       = var.ip_ranges.first
   name_prefix    = var.name_prefix
   network_config = contains(["default_network", "existing"], var.network_config) ? var.network_config : "new_network"
   project_id     = var.project_id
@@ -40,7 +37,7 @@ module "gpu_networks" {
   source = "../modules/gpu-networks"
 
   marker      = var.marker
-  ip_block    = local._ip_block
+  ip_block    = var.ip_ranges.block
   name_prefix = var.name_prefix
   networks    = var.gpu_networks
   project_id  = var.project_id

@@ -108,17 +108,19 @@ variable "group" {
 
 variable "image" {
   description = "What VMs boot: the project that serves the image, and either a family, whose newest image is taken at each plan, or one image by name."
-  type = object({
-    project = string
-    family  = optional(string)
-    name    = optional(string)
-  })
-  nullable = false
+  type        = object({ project = string, family = optional(string), name = optional(string) })
+  nullable    = false
 
   validation {
     condition     = (var.image.family == null) != (var.image.name == null)
     error_message = "An image is named by exactly one of family and name; received ${jsonencode(var.image)}. family = \"common-cu129-ubuntu-2204-nvidia-580\" alone would pass."
   }
+}
+
+variable "ip_ranges" {
+  description = "Ranges of a network that is made: the block that GPU networks are cut from in 16 parts, that of the first interface. A change replaces what is in it, but for a larger first one."
+  type        = object({ block = string, first = string })
+  nullable    = false
 }
 
 variable "labels" {
@@ -234,11 +236,8 @@ variable "secrets" {
 
 variable "service_account" {
   description = "The account that the VMs act as: create = true makes one with the least roles; else the given email, or with none the project's default compute account."
-  type = object({
-    create = bool
-    email  = optional(string)
-  })
-  nullable = false
+  type        = object({ create = bool, email = optional(string) })
+  nullable    = false
 
   validation {
     condition     = !var.service_account.create || var.service_account.email == null

@@ -26,6 +26,7 @@ NAMES_NOTHING = {
     "GCS_CACHE_GB",
     "GCS_OPTIONS",
     "GKE_MAINTENANCE",
+    "GKE_MAX_PODS_PER_NODE",
     "GKE_MIN_NODE_COUNT",
     "GKE_RELEASE_CHANNEL",
     "IDLE_TIMEOUT",
@@ -66,6 +67,7 @@ NAMES_NOTHING = {
     "VM_LOCALFILE_DEST_PATH",
     # What it names is in each project from the start, or has settings of its own.
     "NETWORK_CONFIG",
+    "NETWORK_RANGE",
 }
 
 

@@ -48,6 +48,7 @@ OTHERS: Final = {
     "enable_queued_provisioning": ("yes", {"GKE_MAX_NODE_COUNT": "2"}),
     "gke_pods_range": ("more-pods", _EXISTING),
     "gke_services_range": ("more-services", _EXISTING),
+    "gke_max_pods_per_node": ("32", {}),
     "gpu_subnetworks": (
         "gpu-{1..8}",
         _EXISTING | {"VM_TYPE": "a3-megagpu-8g"},

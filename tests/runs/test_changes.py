@@ -68,6 +68,7 @@ _T4: Final = {
     "GPU_COUNT": "1",
     "ACCELERATOR_TYPE": "nvidia-tesla-t4",
 }
+_NEW: Final = {"NETWORK_CONFIG": "new_network"}
 _THERE: Final = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpu-vms"}
 _RANGES: Final = {"GKE_PODS_RANGE": "pods", "GKE_SERVICES_RANGE": "services"}
 _DATA: Final = {"GCS_MOUNT_LIST": "my-data:/mnt/data,my-models:/mnt/models"}
@@ -178,8 +179,10 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "IMAGE_FAMILY_NAME": Row(
         {"IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2404-nvidia-580"}, NEW, {"multi-nic": REFUSED}
     ),
-    "NETWORK_CONFIG": Row({"NETWORK_CONFIG": "new_network"}, ENDS),
+    "NETWORK_CONFIG": Row(_NEW, ENDS),
     "NETWORK_CONFIG+NETWORK+SUBNETWORK": Row(_THERE, ENDS),
+    "NETWORK_CONFIG+NETWORK_RANGE": Row({**_NEW, "NETWORK_RANGE": "10.64.0.0/24"}, ENDS),
+    "NETWORK_RANGE": Row({"NETWORK_RANGE": "10.64.0.0/22"}, REFUSED, {"multi-nic": ENDS}),
     "GPU_SUBNETWORKS": Row(
         {**_THERE, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED, {"multi-nic": ENDS}
     ),
@@ -230,6 +233,11 @@ _OF_NODES: Final[Mapping[str, Row]] = {
     **_BOTH,
     "ORCHESTRATOR_TYPE": Row({"ORCHESTRATOR_TYPE": "none"}, REFUSED),
     "NETWORK_CONFIG+NETWORK+SUBNETWORK+...": Row({**_THERE, **_RANGES}, ENDS),
+    "NETWORK_RANGE": Row({"NETWORK_RANGE": "10.64.0.0/22"}, ENDS),
+    "NETWORK_RANGE-larger": Row({"NETWORK_RANGE": "10.0.0.0/15"}, BESIDE),
+    "GKE_PODS_RANGE": Row({"GKE_PODS_RANGE": "10.64.0.0/16"}, ENDS),
+    "GKE_SERVICES_RANGE": Row({"GKE_SERVICES_RANGE": "10.64.0.0/20"}, ENDS),
+    "GKE_MAX_PODS_PER_NODE": Row({"GKE_MAX_PODS_PER_NODE": "32"}, ENDS),
     "ENABLE_COMPACT_PLACEMENT": Row({"ENABLE_COMPACT_PLACEMENT": "yes"}, ENDS),
     "SECRETS": Row({"SECRETS": "TOKEN=projects/my-project/secrets/token"}, BESIDE),
     "ENABLE_QUEUED_PROVISIONING": Row(

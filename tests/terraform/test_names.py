@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from provision.catalogue import gpu_networks, machines, names
-from provision.preflight import counted, networks
+from provision.preflight import counted
+from provision.spec.ranges import Ranges
 
 PREFIX = "train"
 VALIDATIONS = Path(__file__).parents[2] / "terraform/mig/tests/validations.tftest.hcl"
@@ -58,7 +59,7 @@ def test_python_looks_for_what_is_bound_to_a_place_by_the_name_that_terraform_gi
 ) -> None:
     given = {resource["values"].get("name") for resource in resources}
     network = names.NETWORK.at(PREFIX, "us-central1")
-    place = (network, "us-central1", str(networks.FIRST_RANGE))
+    place = (network, "us-central1", str(Ranges().first(is_cut=False)))
 
     assert given >= {
         network,
@@ -80,6 +81,8 @@ def test_python_counts_against_quotas_what_terraform_makes(
         makes_network=True,
         gpu_networks=gpu_networks.beside_the_first(machines.lookup("a3-ultragpu-8g")),
         more_gpu_networks={},
+        ranges=Ranges(),
+        first_range=Ranges().first(is_cut=True),
     )
     asked = SimpleNamespace(spec=spec, of_kind=SimpleNamespace(policies=(), rules=RAY))
     wanted = {(one.row.type, one.name) for one in counted.wanted(cast("Any", asked))}

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from provision.spec.cluster import GkeSpec
     from provision.state.record import Record
 
-POD_RANGE: Final = "10.16.0.0/12"
-SERVICE_RANGE: Final = "10.32.0.0/20"
-"""The secondary ranges of the first subnetwork, the same as in the Terraform root."""
-
 
 def of(spec: GkeSpec) -> OfKind:
     """What the online checks need to know about a GKE cluster."""
@@ -47,7 +43,7 @@ def of(spec: GkeSpec) -> OfKind:
             resources.PROJECT_ROLE,
         ),
         main=(resources.CLUSTER, names.CLUSTER),
-        ranges=(POD_RANGE, SERVICE_RANGE),
+        ranges=(spec.ranges.pods, spec.ranges.services),
         # Whoever reaches the control plane by its DNS name needs it (GKE, "Network isolation").
         pods_account=True,
         used={"container.clusters": "connect"},

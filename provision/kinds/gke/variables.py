@@ -48,12 +48,18 @@ def variables(
             "max": system.size.max,
             "disk_size_gb": system.disk_size_gb,
             "spot": system.mode is Mode.SPOT,
+            **_max_pods(spec),
         },
         "node_pools": {
             pool.name: _pool(pool, spec.driver, inputs.node_runs)
-            | {"version": inputs.pool_versions.get(pool.name)}
+            | {
+                "version": inputs.pool_versions.get(pool.name),
+                **_max_pods(spec),
+            }
             for pool in spec.gpu_pools
         },
+        "ip_ranges": parts.ip_ranges(spec)
+        | {"pods": str(spec.ranges.pods), "services": str(spec.ranges.services)},
         "range_names": {
             "pods": (existing and existing.pods) or "pods",
             "services": (existing and existing.services) or "services",
@@ -83,6 +89,11 @@ def _window(window: Window | None) -> dict[str, str] | None:
         "start_time": f"{start:%Y-%m-%dT%H:%M:%SZ}",
         "end_time": f"{end:%Y-%m-%dT%H:%M:%SZ}",
     }
+
+
+def _max_pods(spec: GkeSpec) -> dict[str, int]:
+    most = spec.ranges.max_pods
+    return {} if most is None else {"max_pods": most}
 
 
 def _networks(networks: Iterable[Network]) -> list[dict[str, Any]]:

@@ -34,6 +34,7 @@ def variables(
             mount.model_dump() | {"grant": str(spec.grant(mount.bucket))} for mount in spec.buckets
         ],
         "gcs_options": list(gcsfuse.on_vms(spec.bucket_options, spec.bucket_cache_gib)),
+        "ip_ranges": parts.ip_ranges(spec),
         "network_config": str(spec.network),
         "gpu_networks": []
         if spec.existing

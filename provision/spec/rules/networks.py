@@ -7,16 +7,32 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import gpu_networks, machines, zones
 from provision.codes import Code
 from provision.settings.choices import NetworkConfig, Orchestrator
-from provision.settings.networks import NetworkPath, SubnetworkPath
+from provision.settings.networks import PRIVATE, NetworkPath, SubnetworkPath
+from provision.spec import cluster, ranges
 from provision.spec.networks import ExistingNetwork
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from ipaddress import IPv4Network
+
+    from provision.spec.cluster import ClusterSpec
 
 _NEEDED: Final = ("network", "subnetwork")
 _RANGES: Final = ("gke_pods_range", "gke_services_range")
 _NAMES: Final = (*_NEEDED, "gpu_subnetworks")
+_OWN: Final = ("network_range", *_RANGES, "gke_max_pods_per_node")
+_COUNTED: Final = (
+    *("vm_type", "instance_count", "gke_node_pools", "gke_node_pool_count"),
+    *("gke_min_node_count", "gke_max_node_count", "system_node_pool_max"),
+)
+_TAKES: Final = {
+    "VMs": "each VM takes an address, and Google keeps 4",
+    "nodes": "each node takes an address, the control plane another, and Google keeps 4",
+    "pods": "each node takes twice its most pods, rounded up to a power of 2, and a /24 is the"
+    " smallest range",
+}
+"""What a range is for -> how much of it is taken."""
 
 
 def _named(case: Case) -> Iterator[Finding]:
@@ -33,7 +49,16 @@ def _named(case: Case) -> Iterator[Finding]:
                 why="nothing is made there, so what is to be used has to be named",
                 fix=f"{case.name(name)}=<its name>, or NETWORK_CONFIG=new_network",
             )
+        elif is_existing and name in _RANGES and ranges.own(case.value(name)):
+            yield Finding(
+                field=name,
+                what="is an IP range, and has to be the name of one",
+                why="NETWORK_CONFIG=existing takes a secondary range of SUBNETWORK as it is",
+                fix=f"{case.name(name)}=<its name>",
+            )
         elif case.asked(name) and not is_existing:
+            if name in _RANGES and ranges.own(case.value(name)):
+                continue
             yield Finding(
                 code=Code.WITHOUT_EFFECT,
                 field=name,
@@ -137,7 +162,90 @@ def _shares(case: Case) -> Iterator[Finding]:
         )
 
 
+def _own_ranges(case: Case) -> Iterator[Finding]:
+    """Check the ranges of networks that are made: apart from each other, and large enough."""
+    settings = case.settings
+    is_gke = settings.orchestrator_type is Orchestrator.GKE
+    spec: ClusterSpec = cluster.gke(settings) if is_gke else cluster.vms(settings)
+    if not spec.makes_network:
+        if case.asked("network_range"):
+            made = "" if is_gke else "NETWORK_CONFIG=new_network, or "
+            yield Finding(
+                code=Code.WITHOUT_EFFECT,
+                field="network_range",
+                what=f"has no effect with NETWORK_CONFIG={settings.network_config}",
+                why="no network is made, which would get this range",
+                fix=f"{made}remove {case.name('network_range')}",
+            )
+        return
+    if not any(map(case.asked, _OWN)):
+        return
+    yield from _apart(case, spec, is_gke=is_gke)
+    for part in spec.parts:
+        if part.is_too_small:
+            yield _too_small(part, sum(pool.size.most for pool in spec.pools))
+    services = spec.ranges.services
+    if is_gke and services.prefixlen not in ranges.SERVICES:
+        yield Finding(
+            field="gke_services_range",
+            what=f"is a /{services.prefixlen}",
+            why=f"GKE takes a /{ranges.SERVICES[0]} to a /{ranges.SERVICES[-1]} for Services",
+            fix="a /20, which has room for 4,096 Services",
+        )
+    whole = spec.ranges.whole
+    if settings.nfs_fileshare_list and not any(whole.subnet_of(it) for it in PRIVATE):
+        yield Finding(
+            field="network_range",
+            what=f"{whole} can't mount the shares of NFS_FILESHARE_LIST",
+            why="Filestore lets in clients of 10.0.0.0/8, 172.16.0.0/12 and 192.168.0.0/16 alone",
+            fix=f"{case.name('network_range')} in one of these, or a bucket (GCS_MOUNT_LIST)",
+        )
+
+
+def _apart(case: Case, spec: ClusterSpec, *, is_gke: bool) -> Iterator[Finding]:
+    """Check that no range overlaps another one of the same network."""
+    its = spec.ranges
+    every: list[tuple[str, IPv4Network]] = [("network_range", its.whole)]
+    every += [("gke_pods_range", its.pods), ("gke_services_range", its.services)] * is_gke
+    for field, other in ranges.overlapping(every):
+        changed, kept = (field, other) if case.asked(field) else (other, field)
+        taken = dict(every)
+        usual = "" if case.asked(kept) else f", which is {taken[kept]} if unset"
+        yield Finding(
+            field=changed,
+            what=f"overlaps {case.name(kept)}{usual}",
+            why="an address of a network is in one range alone",
+            fix=f"another {case.name(changed)} or {case.name(kept)}",
+        )
+
+
+def _too_small(part: ranges.Part, machines: int) -> Finding:
+    is_gke = part.use != "VMs"
+    fewer = f"INSTANCE_COUNT={part.fits}" if part.fits else ""
+    if is_gke:
+        fewer = "fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX)"
+    if part.use == "pods" and (most := ranges.pods_that_fit(part.given, machines)):
+        fewer += f", or GKE_MAX_PODS_PER_NODE={most}"
+    cut = (
+        ""
+        if part.range == part.given
+        else f", of which each interface has a /{part.range.prefixlen}"
+    )
+    what = f"{machines} nodes" if is_gke else f"{machines} VMs"
+    also = ", and one more while they are upgraded" if is_gke else ""
+    return Finding(
+        code=Code.NO_FREE_ADDRESSES,
+        field=part.field,
+        what=f"{part.given} has room for {part.fits}, and not for {what}{cut}",
+        why=f"{_TAKES[part.use]}{also}",
+        fix=f"a /{part.needed} or larger" + (f", or {fewer}" if fewer else ""),
+    )
+
+
 RULES: Final = (
+    Rule(
+        (*_OWN, *_COUNTED, "network_config", "orchestrator_type", "nfs_fileshare_list"), _own_ranges
+    ),
     Rule(("network_config", *_NAMES, *_RANGES, "orchestrator_type"), _named),
     Rule(("network_config", "orchestrator_type", "vm_type", "gke_node_pools"), _on_gke),
     Rule((*_NAMES, "zone"), _together),

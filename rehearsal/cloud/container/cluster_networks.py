@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.compute import shared_vpc
-from rehearsal.cloud.container import cluster_defaults, records
+from rehearsal.cloud.container import cluster_defaults, groups, records
+from rehearsal.cloud.container.records import CLUSTERS, POOLS
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.wire import GoogleError
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 _PUBLIC, _PRIVATE = "203.0.113.10", "10.0.0.2"
 _PODS, _SERVICES = "10.64.0.0/14", "34.118.224.0/20"
+_PODS_OF_NODE = (8, 256)
+_LONGEST = {"Pod": 24, "Services": 27}
 
 
 def attached(request: Request, store: Store, where: str, cluster: Record) -> Record:
@@ -95,7 +99,52 @@ def _ranges(store: Store, subnetwork: str, policy: Record) -> tuple[str, str]:
                 status=None,
             )
         result.append(offered[name] if name else usual)
+        _check_size(word, name or "", result[-1])
     return result[0], result[1]
+
+
+def _check_size(word: str, name: str, cidr: str) -> None:
+    """Refuse a range that is smaller than GKE takes: see its table of ranges, and its own words."""
+    longest = _LONGEST[word]
+    if ipaddress.IPv4Network(cidr).prefixlen > longest:
+        words = f"must have a CIDR block larger or equal to /{longest}."
+        raise GoogleError(400, f"Getting {word} secondary range '{name}' {words}", status=None)
+
+
+def refusal(request: Request, store: Store, cluster_name: str) -> Record | None:
+    """Why nodes get no addresses for their pods, as a `google.rpc.Status`; None if they do.
+
+    Args:
+        request: The request, for its moment.
+        store: The cloud's memory.
+        cluster_name: The cluster.
+    """
+    cluster = records.require(request, store, CLUSTERS, cluster_name)
+    pools = records.each(request, store, POOLS, f"{cluster_name}/nodePools/")
+    taken = sum(
+        2 ** (32 - int(pool["podIpv4CidrSize"])) * groups.size(store, url)
+        for _, pool in pools
+        for url in pool["instanceGroupUrls"]
+    )
+    cidr = cluster["clusterIpv4Cidr"]
+    if taken <= ipaddress.IPv4Network(cidr).num_addresses:
+        return None
+    words = (
+        f"[IP_SPACE_EXHAUSTED]: IP space of '{cluster['networkConfig']['subnetwork']}' is"
+        f" exhausted. Insufficient free IP addresses in the IP range '{cidr}'."
+    )
+    return {"code": 8, "message": words}
+
+
+def prefix_of(most: int) -> int:
+    """The range of a node for so many pods at most: a /28 for 8, a /24 for 65 to 128.
+
+    Raises:
+        GoogleError: 400, it is no number that a node may have.
+    """
+    if not _PODS_OF_NODE[0] <= most <= _PODS_OF_NODE[1]:
+        raise GoogleError(400, f"Invalid max pods per node: {most}.", status=None)
+    return next(prefix for prefix in range(28, 0, -1) if 2 ** (32 - prefix) >= 2 * most)
 
 
 def endpoints(where: str, cluster: Record) -> Record:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud import policies
-from rehearsal.cloud.container import groups, operations, records, rules
+from rehearsal.cloud.container import cluster_networks, groups, operations, records, rules
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
 from rehearsal.cloud.wire import GoogleError, Reply
 
@@ -83,10 +83,13 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
     made = groups.make(request, store, cluster, pool)
     pool["instanceGroupUrls"] = made.urls
     pool["_templates"] = made.templates
-    if made.error is not None:
-        pool["_error"] = {**made.error, "status": "RUNNING_WITH_ERROR"}
     records.keep(store, POOLS, name, pool)
-    return made.error
+    error = made.error or cluster_networks.refusal(request, store, cluster_name)
+    if error is not None:
+        records.keep(
+            store, POOLS, name, {**pool, "_error": {**error, "status": "RUNNING_WITH_ERROR"}}
+        )
+    return error
 
 
 def _completed(cluster: Record, given: Record) -> Record:
@@ -106,7 +109,9 @@ def _completed(cluster: Record, given: Record) -> Record:
         "podIpv4CidrBlock": ranges["clusterIpv4Cidr"],
         **({"enablePrivateNodes": True} if network.get(_PRIVATE) else {}),
     }
-    pool = records.completed(given, {"initialNodeCount": 0, "podIpv4CidrSize": 24})
+    most = given.get("maxPodsConstraint") or {"maxPodsPerNode": "110"}
+    size = cluster_networks.prefix_of(int(most["maxPodsPerNode"]))
+    pool = records.completed(given, {"initialNodeCount": 0, "podIpv4CidrSize": size})
     repairs = not rules.is_flex(pool) and not rules.is_queued(pool)
     return {
         **pool,
@@ -116,7 +121,7 @@ def _completed(cluster: Record, given: Record) -> Record:
         "upgradeSettings": pool.get("upgradeSettings") or dict(_UPGRADES),
         # Upgrades and repairs are on unless somebody says otherwise; repairs not with flex start.
         "management": pool.get("management", {"autoUpgrade": True, "autoRepair": repairs}),
-        "maxPodsConstraint": pool.get("maxPodsConstraint") or {"maxPodsPerNode": "110"},
+        "maxPodsConstraint": most,
         "version": pool.get("version") or cluster["currentMasterVersion"],
     }
 

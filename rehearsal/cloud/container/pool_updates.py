@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.container import groups, node_pools, operations, records, rules
+from rehearsal.cloud.container import (
+    cluster_networks,
+    groups,
+    node_pools,
+    operations,
+    records,
+    rules,
+)
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, Record
 
 if TYPE_CHECKING:
@@ -82,6 +89,7 @@ def set_size(  # noqa: PLR0913, PLR0917 - the parts of the path
     count = int(request.json().get("nodeCount") or 0)
     errors = [groups.resize(request, store, url, count) for url in record["instanceGroupUrls"]]
     error = next((it for it in errors if it is not None), None)
+    error = error or cluster_networks.refusal(request, store, name.partition("/nodePools/")[0])
     return _lacking(request, store, name, record, "SET_NODE_POOL_SIZE", error)
 
 

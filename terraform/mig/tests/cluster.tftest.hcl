@@ -30,6 +30,7 @@ variables {
   gcs_mounts      = []
   gcs_options     = []
   gpu_networks    = []
+  ip_ranges       = { block = "10.0.0.0/12", first = "10.0.0.0/16" }
   group           = { instance_count = 2, machine_type = "a2-highgpu-2g", external_ip = false }
   image           = { project = "images", family = "pytorch" }
   labels          = { team = "ml" }

@@ -8,6 +8,7 @@ resource "google_container_node_pool" "system" {
   cluster            = google_container_cluster.gke.name
   node_locations     = [var.system_pool.zone]
   initial_node_count = var.system_pool.min
+  max_pods_per_node  = var.system_pool.max_pods
 
   autoscaling {
     location_policy      = "ANY"

@@ -83,7 +83,7 @@ variable "node_account_email" {
 }
 
 variable "pods_range" {
-  description = "Name of the subnetwork's range for pods; each node takes 256 addresses of it."
+  description = "Name of the subnetwork's range for pods; each node takes twice its most pods of it, 256 addresses by default."
   type        = string
   nullable    = false
 }
@@ -120,6 +120,7 @@ variable "system_pool" {
     min          = number
     max          = number
     disk_size_gb = number
+    max_pods     = optional(number)
     spot         = bool
     zone         = string
   })

@@ -54,6 +54,8 @@ resource "google_container_node_pool" "gpu" {
   node_locations = [var.pool.zone]
   version        = var.pool.version
 
+  max_pods_per_node = var.pool.max_pods
+
   # Null in turn: with both, the provider fails only at apply.
   node_count         = var.pool.size.count
   initial_node_count = var.pool.size.count == null ? var.pool.size.min : null

@@ -67,6 +67,7 @@ variable "pool" {
     size       = object({ count = optional(number), min = optional(number), max = optional(number) })
     disk       = object({ size_gb = number, type = string })
     local_ssds = number
+    max_pods   = optional(number)
     compact    = bool
     policy     = optional(string)
     version    = optional(string)

@@ -9,7 +9,7 @@ variable "ip_block" {
   }
   # Google's smallest subnetwork is a /29, and the cut adds 4.
   validation {
-    condition     = try(tonumber(split("/", var.ip_block)[1]) <= 25, true)
+    condition     = length(var.networks) == 0 || try(tonumber(split("/", var.ip_block)[1]) <= 25, true)
     error_message = "A block has a prefix length of at most 25, or its sixteenth part would be too small for a subnetwork; received \"${var.ip_block}\". \"10.0.0.0/12\" would pass."
   }
 }

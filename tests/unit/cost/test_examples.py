@@ -80,6 +80,7 @@ BILLS = {
     "a2-group": always(4 * vm(A2_HIGHGPU_8G, 1000 * SSD)),
     "a3-high": always(2 * node(A3_HIGHGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
     "a3-mega": always(2 * node(A3_MEGAGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
+    "own-ranges": always(2 * node(A3_MEGAGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
     "a3-ultra": always(2 * node(A3_ULTRAGPU_8G_SPOT, HYPERDISK_2000) + MONTH * NAT_ADDRESS),
     "any-zone": always(2 * node(A3_HIGHGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
     "env": always(vm(A2_HIGHGPU_2G, 2000 * SSD)),
@@ -148,7 +149,7 @@ FILES = sorted(EXAMPLES.glob("*.list"))
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {path.name.partition(".")[0] for path in FILES} == set(BILLS)
-    assert len(FILES) == 21
+    assert len(FILES) == 22
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])

@@ -98,6 +98,21 @@ def test_vms_of_a_host_project_are_in_its_network_which_lets_in_and_out() -> Non
     assert all("the network my-vpc" in door.words for door in found.doors)
 
 
+def test_ranges_are_told_where_settings_ask_for_them() -> None:
+    assert of_example("a3-mega").ranges == ()
+    assert [(it.use, it.range, it.fits) for it in of_example("own-ranges").ranges] == [
+        ("VMs", "10.64.0.0/27", 28),
+        ("GPU networks", "10.64.0.0/23", 28),
+    ]
+    own = {"GKE_PODS_RANGE": "10.64.8.0/21", "GKE_MAX_PODS_PER_NODE": "32"}
+    found = of_example("gke-plain", NETWORK_RANGE="10.64.0.0/27", **own).ranges
+    assert [(it.use, it.range, it.fits) for it in found] == [
+        ("nodes", "10.64.0.0/27", 26),
+        ("pods", "10.64.8.0/21", 31),
+        ("Services", "10.32.0.0/20", None),
+    ]
+
+
 def test_address_ranges_that_may_reach_the_control_plane_are_a_door() -> None:
     found = of_example("gke-plain", AUTHORIZED_CIDR="203.0.113.0/24")
     ranges = [door.words for door in found.doors if door.reach is Reach.RANGES]

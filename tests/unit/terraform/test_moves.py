@@ -187,6 +187,29 @@ def test_a_cluster_without_multi_networking_is_replaced_for_a_pool_with_networks
     assert _replaced_too(cluster("no-op", on=True), pool(more)) == []
 
 
+def test_a_subnetwork_is_replaced_with_its_cluster_where_a_range_of_pods_would_change() -> None:
+    def ranged(actions: str, **after: str) -> dict[str, Any]:
+        found = _subnetwork(actions)
+        pods = {"pods": "10.16.0.0/12"}
+        for values, ranges in (
+            (found["change"]["before"], pods),
+            (found["change"]["after"], after),
+        ):
+            values["secondary_ip_range"] = [
+                {"range_name": name, "ip_cidr_range": cidr} for name, cidr in ranges.items()
+            ]
+        return found
+
+    values = {"name": "np-gke", "subnetwork": "projects/p/regions/us-central1/subnetworks/s"}
+    cluster = _change("google_container_cluster.c", "no-op", values, values)
+    subnetwork = "google_compute_subnetwork.s"
+    assert _replaced_too(cluster, ranged("update", pods="10.64.0.0/21")) == [subnetwork]
+    assert _replaced_too(cluster, ranged("update", more="10.16.0.0/12")) == [subnetwork]
+    assert _replaced_too(cluster, ranged("update", pods="10.16.0.0/12", more="10.1.0.0/20")) == []
+    replaced = ranged("delete create", pods="10.64.0.0/21")
+    assert _replaced_too(cluster, replaced) == ["google_container_cluster.c"]
+
+
 def test_the_pools_of_a_cluster_go_with_it() -> None:
     cluster = _change("google_container_cluster.c", "delete create", {"name": "np-gke"}, {})
     pool = _change("google_container_node_pool.p", "no-op", {"name": "np-system"}, {})

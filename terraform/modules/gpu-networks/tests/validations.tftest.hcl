@@ -35,6 +35,7 @@ run "refuses_a_block_whose_parts_are_too_small_for_a_subnetwork" {
 
   variables {
     ip_block = "10.0.0.0/26"
+    networks = [{ mtu = 8896, nic_type = "GVNIC", subnets = 1 }]
   }
 
   expect_failures = [var.ip_block]

@@ -182,7 +182,8 @@ def test_a_place_that_does_not_exist_is_refused(api: Api) -> None:
         assert answer[::2] == (400, 'Location "mars-1" does not exist.')
 
 
-def test_ranges_are_those_of_the_subnetwork(api: Api) -> None:
+def _with_ranges(api: Api, pods: str, services: str) -> dict[str, Any]:
+    """Make a subnetwork with ranges; what a cluster says to be in it."""
     network = {"name": "net", "autoCreateSubnetworks": False}
     api.json("compute", "POST", "projects/proj-a1/global/networks", network)
     subnetwork = {
@@ -190,8 +191,8 @@ def test_ranges_are_those_of_the_subnetwork(api: Api) -> None:
         "network": "projects/proj-a1/global/networks/net",
         "ipCidrRange": "10.0.0.0/20",
         "secondaryIpRanges": [
-            {"rangeName": "pods", "ipCidrRange": "10.64.0.0/14"},
-            {"rangeName": "services", "ipCidrRange": "10.96.0.0/20"},
+            {"rangeName": "pods", "ipCidrRange": pods},
+            {"rangeName": "services", "ipCidrRange": services},
         ],
     }
     api.json("compute", "POST", "projects/proj-a1/regions/us-central1/subnetworks", subnetwork)
@@ -200,13 +201,41 @@ def test_ranges_are_those_of_the_subnetwork(api: Api) -> None:
         "clusterSecondaryRangeName": "pods",
         "servicesSecondaryRangeName": "services",
     }
-    where = {"network": "net", "subnetwork": "sub"}
-    _make(api, **where, ipAllocationPolicy=policy)
+    return {"network": "net", "subnetwork": "sub", "ipAllocationPolicy": policy}
+
+
+def test_ranges_are_those_of_the_subnetwork(api: Api) -> None:
+    _make(api, **_with_ranges(api, "10.64.0.0/14", "10.96.0.0/20"))
     cluster = _get(api)
     assert (cluster["network"], cluster["subnetwork"]) == ("net", "sub")
     assert cluster["clusterIpv4Cidr"] == "10.64.0.0/14"
     assert cluster["servicesIpv4Cidr"] == "10.96.0.0/20"
     assert cluster["networkConfig"]["network"] == "projects/proj-a1/global/networks/net"
+
+
+@pytest.mark.parametrize(
+    ("pods", "services", "least"),
+    [("10.64.0.0/25", "10.96.0.0/20", "/24"), ("10.64.0.0/14", "10.96.0.0/28", "/27")],
+)
+def test_a_range_is_not_too_small(api: Api, pods: str, services: str, least: str) -> None:
+    where = _with_ranges(api, pods, services)
+    refused = _refused(api, **where)
+    assert refused[0] == 400
+    assert f"must have a CIDR block larger or equal to {least}" in refused[2]
+
+
+def test_nodes_beyond_the_range_of_pods_do_not_come(api: Api) -> None:
+    _make(api, **_with_ranges(api, "10.64.0.0/23", "10.96.0.0/20"), locations=["us-central1-a"])
+    made = {"initialNodeCount": 1, "locations": ["us-central1-a"]}
+    pools = f"{ONE}/nodePools"
+    api.json("container", "POST", pools, {"nodePool": {"name": "second", **made}})
+    # With the first pool's node, two /24 are taken: a /25 has no room beside them.
+    few = {"name": "third", "maxPodsConstraint": {"maxPodsPerNode": "64"}, **made}
+    ended = api.json("container", "POST", pools, {"nodePool": few})
+    operation = f"{ONE.rpartition('/clusters')[0]}/operations/{ended['name']}"
+    error = api.json("container", "GET", operation)["error"]
+    assert "[IP_SPACE_EXHAUSTED]" in error["message"]
+    assert api.json("container", "GET", f"{pools}/third")["podIpv4CidrSize"] == 25
 
 
 @pytest.mark.parametrize(

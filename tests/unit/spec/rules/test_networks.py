@@ -16,6 +16,9 @@ HOST = "projects/my-host"
 NETWORK = {"NETWORK": f"{HOST}/global/networks/my-vpc"}
 SUBNETWORK = {"SUBNETWORK": f"{HOST}/regions/us-central1/subnetworks/gpus"}
 EXISTING = {"NETWORK_CONFIG": "existing", **NETWORK, **SUBNETWORK}
+NEW = {"NETWORK_CONFIG": "new_network"}
+MULTI = {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-megagpu-8g"}
+GKE = {"ORCHESTRATOR_TYPE": "gke"}
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
 
@@ -79,6 +82,66 @@ MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-centra
             "NETWORK_CONFIG",
             "is not for GKE nodes of a3-megagpu-8g",
             "a VM group",
+        ),
+        (
+            {**GKE, **EXISTING, "GKE_PODS_RANGE": "10.64.8.0/21", "GKE_SERVICES_RANGE": "services"},
+            "GKE_PODS_RANGE",
+            "is an IP range, and has to be the name of one",
+            "GKE_PODS_RANGE=<its name>",
+        ),
+        (
+            {"NETWORK_RANGE": "10.64.0.0/24"},
+            "NETWORK_RANGE",
+            "has no effect with NETWORK_CONFIG=default_network",
+            "NETWORK_CONFIG=new_network, or remove NETWORK_RANGE",
+        ),
+        (
+            {**EXISTING, "NETWORK_RANGE": "10.64.0.0/24"},
+            "NETWORK_RANGE",
+            "has no effect with NETWORK_CONFIG=existing",
+            "remove NETWORK_RANGE",
+        ),
+        (
+            {**NEW, "NETWORK_RANGE": "10.64.0.0/29", "INSTANCE_COUNT": "5"},
+            "NETWORK_RANGE",
+            "10.64.0.0/29 has room for 4, and not for 5 VMs",
+            "a /28 or larger, or INSTANCE_COUNT=4",
+        ),
+        (
+            {**MULTI, "NETWORK_RANGE": "10.64.0.0/24", "INSTANCE_COUNT": "13"},
+            "NETWORK_RANGE",
+            "has room for 12, and not for 13 VMs, of which each interface has a /28",
+            "a /23 or larger, or INSTANCE_COUNT=12",
+        ),
+        (
+            {**GKE, "NETWORK_RANGE": "10.64.0.0/29"},
+            "NETWORK_RANGE",
+            "has room for 2, and not for 4 nodes",
+            "a /28 or larger, or fewer nodes",
+        ),
+        (
+            {**GKE, "GKE_PODS_RANGE": "10.64.8.0/22"},
+            "GKE_PODS_RANGE",
+            "10.64.8.0/22 has room for 3, and not for 4 nodes",
+            "a /21 or larger, or fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX), or GKE_",
+        ),
+        (
+            {**GKE, "NETWORK_RANGE": "10.16.0.0/24"},
+            "NETWORK_RANGE",
+            "overlaps GKE_PODS_RANGE, which is 10.16.0.0/12 if unset",
+            "another NETWORK_RANGE or GKE_PODS_RANGE",
+        ),
+        (
+            {**GKE, "GKE_SERVICES_RANGE": "10.64.0.0/28"},
+            "GKE_SERVICES_RANGE",
+            "is a /28",
+            "a /20",
+        ),
+        (
+            {**NEW, "NETWORK_RANGE": "100.64.0.0/24", "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
+            "NETWORK_RANGE",
+            "can't mount the shares",
+            "GCS_MOUNT_LIST",
         ),
         (
             {**EXISTING, "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
