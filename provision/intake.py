@@ -95,11 +95,12 @@ def load(
         names=MappingProxyType({name: given.name for name, given in read.given.items()}),
         bad=frozenset(bad | _following(bad, read)),
     )
+    case, findings = every.judge_ways(case)
     found = [
         *(_Found(_field_of(problem.setting), problem) for problem in read.problems),
         *(_Found(_field_of(note.setting), note, is_note=True) for note in read.notes),
         *problems,
-        *(_of_finding(finding, case, read) for finding in every.judge(case)),
+        *(_of_finding(finding, case, read) for finding in findings),
         *(_of_finding(finding, case, read) for finding in team_rules.judge(rules, case)),
     ]
     return _sort_out(found, case, read, only)
@@ -208,16 +209,19 @@ def _field_of(variable: str) -> str:
 
 
 def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
-    shown = f"{messages.shown(finding.field, read)} " if case.asked(finding.field) else ""
+    field = finding.field
+    if case.asked(field) and field not in read.given:
+        field = "capacity"  # which asks for it
+    shown = f"{messages.shown(field, read)} " if case.asked(field) else ""
     problem = Problem(
-        setting=case.name(finding.field),
+        setting=case.name(field),
         what=shown + finding.what,
         why=finding.why,
         fix=finding.fix,
         code=finding.code,
         alternatives=Alternatives(zones=finding.zones, settings=assignments(finding.fix)),
     )
-    return _Found(finding.field, problem, is_note=finding.note, is_guess=finding.guess)
+    return _Found(field, problem, is_note=finding.note, is_guess=finding.guess)
 
 
 def _unspoken(metadata: Mapping[str, str], effective: Mapping[str, Any]) -> dict[str, str]:
@@ -231,10 +235,17 @@ def _unspoken(metadata: Mapping[str, str], effective: Mapping[str, Any]) -> dict
 
 
 def _effective(case: Case, read: Reading) -> dict[str, Any]:
-    values = case.settings.model_dump(mode="json")
-    values["zone"] = case.settings.places.text
-    values["labels"] = masking.mask_tree(values["labels"])
-    values = masking.seal_settings(values)
+    values = effective(case.settings)
     for name in case.bad:
-        values[name] = messages.masked(name, read.given[name].raw) if name in read.given else None
-    return {name.upper(): value for name, value in values.items()}
+        values[name.upper()] = (
+            messages.masked(name, read.given[name].raw) if name in read.given else None
+        )
+    return values
+
+
+def effective(settings: Settings) -> dict[str, Any]:
+    """Variable -> effective value as JSON, with secrets masked, commands and metadata sealed."""
+    values = settings.model_dump(mode="json")
+    values["zone"] = settings.places.text
+    values["labels"] = masking.mask_tree(values["labels"])
+    return {name.upper(): value for name, value in masking.seal_settings(values).items()}

@@ -46,11 +46,13 @@ class Workspace:
         tool: Terraform, running in that folder.
         live: Whether the state in the bucket may be changed. Plan does not change it; where it
             has to edit the state, it works on a copy.
+        replaces: The addresses of what each plan replaces, whatever Terraform sees.
     """
 
     root: Path
     tool: Terraform
     live: bool
+    replaces: tuple[str, ...] = ()
 
     def plan(self, tell: Callable[[str], None]) -> Plan:
         """Run `terraform plan`.
@@ -61,7 +63,7 @@ class Workspace:
         Args:
             tell: Gets a sentence about each such plan.
         """
-        replace: list[str] = []
+        replace = list(self.replaces)
         while True:
             found = self.tool.plan(var_file=VARIABLES_FILE, replace=replace)
             more = [address for address in found.replaced_too if address not in replace]

@@ -179,10 +179,11 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A zone that the cluster may be made in.
+    """A zone that the cluster may be made in, and how its machines would be got there.
 
     Attributes:
         zone: The zone.
+        way: The way of CAPACITY; None where that is not set.
         per_hour: What the cluster costs there at most, in USD per hour; None if not known.
         quotas: The quotas of GPUs there.
         reservation: The reservation that the machines would come from there; None for none.
@@ -191,6 +192,7 @@ class Candidate:
     """
 
     zone: str
+    way: str | None = None
     per_hour: Decimal | None = None
     quotas: tuple[Quota, ...] = ()
     reservation: str | None = None
@@ -212,8 +214,8 @@ class Plan:
         settings: The settings that changed since the last Create.
         kept: Machines that run and stay as they are; None where there are none or nothing changes.
         checks: The online checks that passed; None if none was made.
-        candidates: Where ZONE leaves a choice, its zones: first those that are tried, in their
-            order, then the others.
+        candidates: Where ZONE or CAPACITY leaves a choice, the zones and ways: first those that
+            are tried, in their order, then the others.
     """
 
     change: Change

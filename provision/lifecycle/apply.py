@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import __version__, preflight
+from provision import __version__, intake, preflight
 from provision.deployment import deployment, workspace
 from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs, SpecT
 from provision.deployment.kind import deploy
@@ -27,6 +27,7 @@ from provision.lifecycle import (
     planned,
     pricing,
     sweep,
+    whereabouts,
 )
 from provision.lifecycle.phases import Phase
 from provision.lifecycle.settle import await_account
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.documents.plan import Plan as PlanDocument
     from provision.files.archive import Archive
+    from provision.preflight import CheckResults
+    from provision.settings.candidates import Site
     from provision.spec.cluster import ClusterSpec
     from provision.terraform.plan import Plan
 
@@ -62,7 +65,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     *,
     bucket: bool,
     is_gate: bool = False,
-    place: tuple[str, tuple[str, ...]] | None = None,
+    place: tuple[Site, tuple[Site, ...]] | None = None,
 ) -> Deployment[SpecT]:
     """Check this machine, run the online checks, and describe the deployment if they pass.
 
@@ -73,7 +76,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
         archive: The files to copy to the VMs.
         bucket: Whether the state's bucket exists, and so could hold a deployment.
         is_gate: Whether a check that could not be made counts as one that failed.
-        place: The zone, and the zones that ZONE leaves a choice of, once a zone has been tried.
+        place: The zone and way, and those that there is a choice of, once one has been tried.
 
     Raises:
         SettingsError: This machine lacks something that the cluster needs.
@@ -87,11 +90,16 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     of_kind = kind.preflight(asked)
     context.report.topology = topology.of(asked)
     record = ownership.check(context, cloud, kind.name) if bucket else None
+    answers, owners = Answers(cloud.api), ownership.ours(context, asked, cloud.folder.location)
+
+    def at(site: Site) -> SpecT:
+        return kind.spec(context.settings.by(site.way)).in_zone(site.zone)
+
     look = functools.partial(
-        preflight.run,
-        answers=(answers := Answers(cloud.api)),
-        of_kind=of_kind,
-        owners=ownership.ours(context, asked, cloud.folder.location),
+        _look,
+        kind,
+        answers=answers,
+        owners=owners,
         in_state=cloud.folder.known() if record else (),
         record=record,
         makes_bucket=not bucket,
@@ -100,13 +108,15 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     tried = context.report.plan.candidates if context.report.plan else ()
     with context.progress.stage(StageName.CHECKS, OnInterrupt.NOTHING):
         if place is not None:
-            asked = asked.in_zone(*place)
+            asked = dataclasses.replace(at(place[0]), places=place[1])
         elif asked.places:
             of_zone = functools.partial(look, of_zone=True)
             asked, tried = candidates.choose(
-                context, cloud, asked, record, answers, of_zone, listed
+                context, cloud, asked, at, record, answers, of_zone, listed
             )
         found = look(asked)
+    if asked.way is not None:
+        context.report.settings = intake.effective(context.settings.by(asked.way))
     context.report.online_checks = found.states
     unasked = any(found.states.get(name) in _UNASKED for name in _OF_OFFERS)
     notes = [*(context.guesses if unasked else ()), *found.remarks(is_gate=is_gate)]
@@ -120,6 +130,11 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     pricing.tell(context, spec, listed, deployed)
     inputs = RunInputs(files=archive)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
+
+
+def _look(kind: Kind[SpecT], spec: SpecT, **facts: Any) -> CheckResults[SpecT]:
+    """Run the online checks; what a kind adds follows from how machines are got."""
+    return preflight.run(spec, of_kind=kind.preflight(spec), **facts)
 
 
 def plan(
@@ -311,6 +326,7 @@ def _planned(
     desk: Workspace,
 ) -> Plan:
     """Plan, and again after untainting pools, after leaving what machines hold, after imports."""
+    desk = dataclasses.replace(desk, replaces=_got_otherwise(cloud, target.spec))
     found = desk.plan(context.console.progress)
     kept = kind.to_untaint(cloud, found.tainted_pools)
     if kept:
@@ -324,6 +340,20 @@ def _planned(
         found = desk.plan(context.console.progress)
     found = _adopted(context, cloud, target, desk, found)
     return dataclasses.replace(found, held=held.called(stays))
+
+
+def _got_otherwise(cloud: Cloud, spec: ClusterSpec) -> tuple[str, ...]:
+    """The addresses of groups of a search that goes on in the same zone in another way.
+
+    New groups alone make all VMs of the new template: those that Google has not given yet may be
+    asked for by the old one as long as their group is there.
+    """
+    record = cloud.folder.record()
+    if spec.way is None or record is None or not _goes_on(cloud, spec):
+        return ()
+    if whereabouts.way(cloud, record) is spec.way:
+        return ()
+    return tuple(cloud.folder.of_type(resources.GROUP.type))
 
 
 def _adopted(

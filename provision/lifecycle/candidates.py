@@ -1,13 +1,14 @@
-"""In which zone a cluster is made, where ZONE leaves a choice (ADR 67).
+"""In which zone and way a cluster is made, where ZONE or CAPACITY leaves a choice (ADR 67, 72).
 
-Each zone is asked for what it can be asked before anything is made; the first in which nothing
-speaks against it is the zone of the cluster, as far as that goes. Machines that are there stay
-where they are.
+Each zone is asked for what it can be asked before anything is made, in each way; the first in which
+nothing speaks against it is that of the cluster, as far as that goes. Machines that are there stay
+where and how they are.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
@@ -16,7 +17,10 @@ from provision.documents.plan import Candidate
 from provision.errors import CheckError, Problem
 from provision.google.api import GoogleApiError, Service
 from provision.lifecycle import pricing, whereabouts
+from provision.settings.candidates import Site
+from provision.settings.choices import Way
 from provision.spec.group import Group
+from provision.spec.rules import every
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -37,49 +41,68 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     context: Context,
     cloud: Cloud,
     asked: SpecT,
+    at: Callable[[Site], SpecT],
     record: Record | None,
     answers: Answers,
     look: Callable[[SpecT], CheckResults[SpecT]],
     listed: Prices | None,
 ) -> tuple[SpecT, tuple[Candidate, ...]]:
-    """The cluster in the zone that is tried first, and what is known of all zones.
+    """The cluster in the zone and way that are tried first, and what is known of all of them.
 
     Args:
         context: The run.
         cloud: Google and the state folder.
-        asked: What the settings ask for, in several zones.
+        asked: What the settings ask for, in several zones or ways.
+        at: Describes it at one of them.
         record: What is deployed; None if nothing is.
         answers: Google's answers.
         look: Makes the checks whose answers depend on the zone.
         listed: The prices; None if none are wanted.
 
     Raises:
-        CheckError: Something speaks against every zone.
+        CheckError: Something speaks against every one of them.
     """
-    there = ""
+    settings, there = context.settings, None
+    ways = settings.capacity or (None,)
     if record is not None and cloud.folder.has_state():
-        there = whereabouts.find(cloud, record).zone
-        staying = asked.in_zone(there)
-        if context.settings.places.names(there) and not _may_leave(cloud, record, staying):
-            return staying, ()
-    names = _known(context, asked, answers)
+        zone = whereabouts.find(cloud, record).zone
+        there = Site(zone, whereabouts.way(cloud, record) if settings.capacity else None)
+        if settings.places.names(zone) and there.way in ways:
+            staying = at(there)
+            if not _may_leave(cloud, record, staying):
+                return staying, ()
+    known = _known(context, asked, answers)
+    against = {way: every.against(settings, way) if way else "" for way in ways}
+    sites = [Site(zone, way) for way in ways if not against[way] for zone in known]
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        results = list(pool.map(lambda zone: look(asked.in_zone(zone)), names))
+        results = list(pool.map(lambda site: look(at(site)), sites))
     found = [
-        _candidate(context, asked.in_zone(zone), result, answers, listed)
-        for zone, result in zip(names, results, strict=True)
+        _candidate(context, at(site), result, answers, listed)
+        for site, result in zip(sites, results, strict=True)
     ]
-    order = sorted(found, key=_price) if context.settings.places.by_price else found
+    if settings.places.by_price:
+        found.sort(key=lambda it: (ways.index(_site(it).way), _price(it)))
     # Where a search has come to is where an orphan of a killed run may be.
-    order.sort(key=lambda it: (bool(it.against), it.zone != there))
-    usable = tuple(it.zone for it in order if not it.against)
-    refused = {it.spec.zone for it in results if it.problems or it.foreign}
+    order = sorted(found, key=lambda it: (bool(it.against), _site(it) != there))
+    usable = tuple(_site(it) for it in order if not it.against)
+    refused = {it.spec.site for it in results if it.problems or it.foreign}
     if not usable and len(refused) < len(found):
         # It is its price alone, which whoever looks at prices refuses.
-        usable = tuple(it.zone for it in order if it.zone not in refused)
+        usable = tuple(it for it in map(_site, order) if it not in refused)
     if not usable:
         raise _none(found, results)
-    return asked.in_zone(usable[0], usable), tuple(order)
+    first = dataclasses.replace(at(usable[0]), places=usable)
+    skipped = (
+        Candidate(zone=zone, way=way, against=against[way])
+        for way in ways
+        if against[way]
+        for zone in known
+    )
+    return first, (*order, *skipped)
+
+
+def _site(candidate: Candidate) -> Site:
+    return Site(candidate.zone, Way(candidate.way) if candidate.way else None)
 
 
 def _may_leave(cloud: Cloud, record: Record, there: SpecT) -> bool:
@@ -133,6 +156,7 @@ def _candidate(
         problems += pricing.beyond(cost, limit)
     return Candidate(
         zone=spec.zone,
+        way=spec.way,
         per_hour=None if cost is None or cost.most.unknown else cost.most.per_hour,
         quotas=tuple(it for it in result.checks.quotas if "GPU" in it.metric),
         reservation=spec.pools[0].reservation,
@@ -158,12 +182,14 @@ def _price(candidate: Candidate) -> tuple[bool, object, str]:
 
 
 def _none(found: Sequence[Candidate], results: Sequence[CheckResults[SpecT]]) -> CheckError:
-    """The error if something speaks against every zone: one zone's in full, and what of others."""
+    """The error if something speaks against all of them: one's in full, and what of the others."""
     problems = [*results[0].problems, *results[0].foreign]
-    others = "\n".join(f"{it.zone}: {it.against}" for it in found[1:])
+    first = results[0].spec.site
+    others = "\n".join(f"{_site(it)}: {it.against}" for it in found if _site(it) != first)
+    either = "way of CAPACITY in a zone of ZONE" if first.way else "zone of ZONE"
     rest = Problem(
         setting="ZONE",
-        what=f"No other zone of ZONE can be used either: {len(found)} were looked at",
+        what=f"No other {either} can be used either: {len(found)} were looked at",
         why=others,
         fix="name other zones, or fix what speaks against one of these",
         code=problems[0].code,

@@ -7,7 +7,7 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import words
+from provision import intake, words
 from provision.catalogue import prices
 from provision.cost import estimate
 from provision.documents.ending import Ending, Held
@@ -126,10 +126,14 @@ def _cost(
 ) -> Cost | None:
     """What it costs now; None where these settings are not those that it was made with."""
     given = {name.upper() for name in context.settings.model_fields_set}
-    now = context.report.settings or {}
-    if not record.settings or changed_settings.of(record.settings, now, given):
+    for way in context.settings.capacity or (None,):
+        settings = context.settings.by(way)
+        now = intake.effective(settings)
+        if record.settings and not changed_settings.of(record.settings, now, given):
+            break
+    else:
         return None
-    spec = kind.spec(context.settings)
+    spec = kind.spec(settings)
     running = {pool.name: sum(_is_of(vm, pool) for vm in vms) for pool in spec.pools}
     return estimate.of(spec, prices.listed(), running)
 

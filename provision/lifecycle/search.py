@@ -1,7 +1,7 @@
-"""From zone to zone until one has all machines, where ZONE names several (ADR 67).
+"""From zone to zone, and from way to way, until one has all machines (ADR 67, 72).
 
-Each step is the move that a user makes with another ZONE: one plan, which ends what there is in
-the old zone and makes it in the new one (ADR 12). So a run that is killed on the way leaves what
+Each step is the move that a user makes with another ZONE or way: one plan, which ends what there is
+and makes it in the new zone or way (ADR 12). So a run that is killed on the way leaves what
 the next Create finishes, and Destroy removes.
 """
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 from provision import words
 from provision.catalogue import zones
+from provision.codes import Code
 from provision.deployment.deployment import SpecT
 from provision.errors import CapacityError, CheckError, StillWaiting, TerraformError
 from provision.files import private
@@ -21,6 +22,7 @@ from provision.google import refusals
 from provision.google.refusals import Reach
 from provision.lifecycle import apply, exclusive, ownership, phases
 from provision.lifecycle.phases import Phase
+from provision.spec.capacity import PREEMPTIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.errors import Problem, ProvisionError
     from provision.files.archive import Archive
+    from provision.settings.candidates import Site
 
 _FIRST_PAUSE: Final = 30.0
 """Seconds of cloud time after the first round through all zones; each pause is twice as long."""
@@ -40,27 +43,27 @@ _LEAST_PATIENCE: Final = 300.0
 
 @dataclass(frozen=True, kw_only=True)
 class _Try:
-    """A zone that did not have all machines.
+    """A zone and way that did not have all machines.
 
     Attributes:
-        zone: The zone.
+        site: The zone and way.
         after: When it was given up, in seconds of cloud time since the search began.
         problems: Why.
     """
 
-    zone: str
+    site: Site
     after: float
     problems: tuple[Problem, ...]
 
 
 class Search(Generic[SpecT]):
-    """Makes a cluster in the first zone that has all its machines.
+    """Makes a cluster in the first zone and way that have all its machines.
 
     Args:
         context: The run.
         cloud: Google and the state folder.
         kind: The kind of cluster.
-        target: The deployment, in the zone that is tried first.
+        target: The deployment, as it is tried first.
         archive: The files to copy to the VMs.
     """
 
@@ -74,7 +77,7 @@ class Search(Generic[SpecT]):
     ) -> None:
         self._context, self._cloud, self._kind = context, cloud, kind
         self._target, self._archive = target, archive
-        self._left = [it for it in target.spec.places if it != target.spec.zone]
+        self._left = [it for it in target.spec.places if it != target.spec.site]
         self._tries: list[_Try] = []
         self._round = 0  # index of its first try
         self._pause = _FIRST_PAUSE
@@ -87,8 +90,8 @@ class Search(Generic[SpecT]):
             attempt: Applies a deployment, and waits for its machines.
 
         Raises:
-            CapacityError: Google refused machines, and no zone of ZONE would change that.
-            StillWaiting: No zone has had all machines within CAPACITY_TIMEOUT.
+            CapacityError: Google refused machines, and no other zone or way would change that.
+            StillWaiting: None of them has had all machines within CAPACITY_TIMEOUT.
         """
         if not self._target.spec.places:
             return attempt(self._target)
@@ -119,12 +122,12 @@ class Search(Generic[SpecT]):
         return dataclasses.replace(self._target, spec=timed)
 
     def _go_on(self, error: ProvisionError) -> None:
-        """Go to the next zone; after the last one, begin again after a pause.
+        """Go to the next zone or way; after the last one, begin again after a pause.
 
-        Each zone is tried once, however long the moves take.
+        Each is tried once, however long the moves take.
 
         Raises:
-            ProvisionError: The error itself, where no other zone changes anything.
+            ProvisionError: The error itself, where neither changes anything.
             StillWaiting: CAPACITY_TIMEOUT is over.
         """
         self._give_up(error)
@@ -147,19 +150,28 @@ class Search(Generic[SpecT]):
         reach = {refusals.reach(it.code, f"{it.what}\n{it.why}") for it in error.problems}
         if Reach.EVERYWHERE in reach:
             raise error
-        self._keep(spec.zone, error)
+        self._keep(spec.site, error)
         if Reach.REGION in reach:
-            self._left = [it for it in self._left if zones.region_of(it) != spec.region]
+            self._left = [it for it in self._left if not self._is_alike(it, error)]
 
-    def _keep(self, zone: str, error: ProvisionError) -> None:
+    def _is_alike(self, site: Site, error: ProvisionError) -> bool:
+        """Whether what holds in the region that is given up holds at another zone and way."""
+        spec = self._target.spec
+        if zones.region_of(site.zone) != spec.region:
+            return False
+        # Spot and flex start have a quota of their own.
+        others = (spec.way in PREEMPTIBLE) != (site.way in PREEMPTIBLE)
+        return not (others and {it.code for it in error.problems} <= {Code.QUOTA_EXCEEDED})
+
+    def _keep(self, site: Site, error: ProvisionError) -> None:
         self._tries.append(
-            _Try(zone=zone, after=self._deadline.passed, problems=tuple(error.problems))
+            _Try(site=site, after=self._deadline.passed, problems=tuple(error.problems))
         )
 
-    def _move(self, zone: str) -> bool:
-        """Describe the deployment in another zone; False if the online checks refuse it there."""
-        old, why = self._tries[-1].zone, self._tries[-1].problems[0].what
-        self._context.console.progress(f"From {old} to {zone}: {why}")
+    def _move(self, site: Site) -> bool:
+        """Describe the deployment elsewhere; False if the online checks refuse it there."""
+        old, why = self._tries[-1].site, self._tries[-1].problems[0].what
+        self._context.console.progress(f"From {old} to {site}: {why}")
         ownership.require_standing(self._context, self._cloud)
         places = self._target.spec.places
         try:
@@ -169,15 +181,15 @@ class Search(Generic[SpecT]):
                 self._kind,
                 self._archive,
                 bucket=True,
-                place=(zone, places),
+                place=(site, places),
             )
         except CheckError as error:
-            self._keep(zone, error)
+            self._keep(site, error)
             return False
         return True
 
     def _begin_again(self) -> None:
-        """Wait a while, then try all zones again, from the one on where the group is.
+        """Wait a while, then try all of them again, from the one on where the group is.
 
         Raises:
             CapacityError: No zone's refusal may pass by waiting.
@@ -192,22 +204,22 @@ class Search(Generic[SpecT]):
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
         self._context.console.progress(
             f"{_none_of(spec.places)} all machines now: again in {words.duration(pause)},"
-            f" from {spec.zone} on"
+            f" from {spec.site} on"
         )
         with self._context.progress.waits("machines in one of the zones"):
             self._context.progress.deadline(pause, pause).pause()
-        self._left = [it for it in spec.places if it != spec.zone]
+        self._left = [it for it in spec.places if it != spec.site]
 
     def _over(self) -> StillWaiting:
         spec = self._target.spec
-        mine: defaultdict[str, list[_Try]] = defaultdict(list)
+        mine: defaultdict[Site, list[_Try]] = defaultdict(list)
         for one in self._tries:
-            mine[one.zone].append(one)
+            mine[one.site].append(one)
         return StillWaiting(
             f"{_none_of(spec.places)} all machines after {words.duration(self._timeout)} and"
             f" {len(self._tries)} tries",
-            why="\n".join(_history(zone, tries) for zone, tries in mine.items()),
-            fix=f"everything is kept, in {spec.zone}: run Create again to go on from there, or"
+            why="\n".join(_history(site, tries) for site, tries in mine.items()),
+            fix=f"everything is kept, in {spec.site}: run Create again to go on from there, or"
             " Destroy to give up; a higher CAPACITY_TIMEOUT tries longer",
             setting="CAPACITY_TIMEOUT",
         )
@@ -229,13 +241,15 @@ class Search(Generic[SpecT]):
                 cloud.folder.write_record(dataclasses.replace(record, searching=False))
 
 
-def _none_of(places: tuple[str, ...]) -> str:
-    return f"None of {len(places)} zones has" if len(places) > 1 else f"{places[0]} does not have"
+def _none_of(places: tuple[Site, ...]) -> str:
+    if len(places) == 1:
+        return f"{places[0]} does not have"
+    return f"None of {len(places)} zones{' and ways' if places[0].way else ''} has"
 
 
-def _history(zone: str, tries: list[_Try]) -> str:
-    """When and how often a zone was tried, and what Google said at last."""
+def _history(site: Site, tries: list[_Try]) -> str:
+    """When and how often a zone and way were tried, and what Google said at last."""
     last = tries[-1]
     said = "; ".join(it.why.splitlines()[0] if it.why else it.what for it in last.problems)
     often = "once, given up" if len(tries) == 1 else f"{len(tries)} times, the last"
-    return f"{zone}, {often} after {words.duration(last.after)}: {said}"
+    return f"{site}, {often} after {words.duration(last.after)}: {said}"

@@ -1,4 +1,4 @@
-"""In which zone the machines of a deployment are.
+"""In which zone the machines of a deployment are, and in which way they are got.
 
 The record says where the last Create that ended put them. A run that was killed in the middle of a
 move leaves both the record and the state behind: then only the marker says what exists.
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from provision.catalogue import zones
 from provision.google import resources
 from provision.google.owner import Owner
+from provision.settings.choices import Way
+from provision.spec.capacity import ASKING, Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +39,26 @@ def find(cloud: Cloud, record: Record) -> Record:
     if not found or record.zone in found:
         return record
     return dataclasses.replace(record, zone=found[0], region=zones.region_of(found[0]))
+
+
+def way(cloud: Cloud, record: Record) -> Way | None:
+    """The way of CAPACITY that its group has; that of the last Create where there is no group.
+
+    Args:
+        cloud: Google and the state folder.
+        record: As the last Create wrote it.
+    """
+    for group in _there(cloud, record, resources.GROUP):
+        versions = group.get("versions") or [group]
+        path = f"projects/{versions[0]['instanceTemplate'].partition('/projects/')[2]}"
+        template = cloud.api.find(resources.TEMPLATE.look.service, path) or {}
+        properties = template.get("properties", {})
+        affinity = properties.get("reservationAffinity", {}).get("consumeReservationType")
+        model = properties.get("scheduling", {}).get("provisioningModel")
+        named = Way.RESERVATION if affinity == "SPECIFIC_RESERVATION" else Way.ON_DEMAND
+        return {"SPOT": Way.SPOT, "FLEX_START": Way.FLEX_START}.get(model, named)
+    asked = {name: record.settings.get(name.upper()) for name in ASKING}
+    return Mode.asked(asked).means.way
 
 
 def _there(cloud: Cloud, record: Record, row: Resource) -> list[dict[str, Any]]:

@@ -198,10 +198,15 @@ def _all(topology: Topology) -> str:
 
 
 def _zones(plan: Plan) -> Iterator[Row]:
-    """The zones that ZONE leaves a choice of, in the order in which they are tried."""
+    """The zones and ways that leave a choice, in the order in which they are tried."""
     shown = plan.candidates[:_MOST_ZONES]
     table = [
-        [it.zone, "?" if it.per_hour is None else f"{amounts.usd(it.per_hour)}/h", _speaks(it)]
+        [
+            it.zone,
+            *([it.way.replace("_", " ")] if it.way else []),
+            "?" if it.per_hour is None else f"{amounts.usd(it.per_hour)}/h",
+            _speaks(it),
+        ]
         for it in shown
     ]
     for number, line in enumerate(layout.columns(table)):

@@ -1,14 +1,19 @@
-"""The zones that ZONE names: one; several, in the order in which they are tried; or any."""
+"""Where and how a cluster may be made: the zones of ZONE, and the ways of CAPACITY.
+
+ZONE names one zone; several, in the order in which they are tried; or any.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from provision.catalogue import machines, offers, zones
 from provision.settings import parsing
+from provision.settings.choices import Way
 from provision.settings.parsing import InvalidValueError, shorten
 
 if TYPE_CHECKING:
@@ -17,7 +22,32 @@ if TYPE_CHECKING:
 ANYWHERE: Final = frozenset({"any", "cheapest"})
 """The words for all zones that have the machine type."""
 
+ASKED_BY: Final[Mapping[Way, str]] = MappingProxyType(
+    {
+        Way.RESERVATION: "reservation_name",
+        Way.FLEX_START: "enable_flex_start",
+        Way.SPOT: "enable_spot",
+    }
+)
+"""A way -> the field that asks for it where CAPACITY does not; none for on demand."""
+
+_check_words: Final = parsing.choices(Way, "a way to get machines", "ways")
 _PATTERN: Final = re.compile(r"[a-z0-9*-]+")
+
+
+class Site(NamedTuple):
+    """A zone, and a way to get machines there.
+
+    Attributes:
+        zone: The zone.
+        way: The way; None where CAPACITY names none.
+    """
+
+    zone: str
+    way: Way | None = None
+
+    def __str__(self) -> str:
+        return f"{self.zone} ({self.way.words})" if self.way else self.zone
 
 
 @dataclass(frozen=True)
@@ -88,6 +118,41 @@ def check(text: str) -> str:
                 "a pattern is the beginning of zones' names and a *, such as us-central1-*",
             )
     return ",".join(parts)
+
+
+def check_ways(text: str) -> tuple[Way, ...]:
+    """Read a CAPACITY: ways to get machines, in the order in which they are tried.
+
+    Raises:
+        InvalidValueError: A part of it is none, or is there twice.
+    """
+    found = _check_words(text.replace("-", "_"))
+    if len(set(found)) < len(found):
+        raise InvalidValueError("names a way twice", "each way is tried in its turn anyway")
+    return found
+
+
+def in_way(texts: Mapping[str, str], way: Way | None) -> tuple[Mapping[str, str], Way | None]:
+    """The texts that ask for one way of CAPACITY, and which that is.
+
+    Args:
+        texts: Field -> the text of its value.
+        way: The way; None for the first.
+
+    Returns:
+        The texts as they are, and None, where CAPACITY is invalid or not set.
+    """
+    if "capacity" not in texts:
+        return texts, None
+    try:
+        way = way or check_ways(texts["capacity"])[0]
+    except InvalidValueError:
+        return texts, None  # as the field says itself
+    others = {field for one, field in ASKED_BY.items() if one is not way}
+    asking = {name: text for name, text in texts.items() if name not in others}
+    if way in {Way.FLEX_START, Way.SPOT}:
+        asking[ASKED_BY[way]] = "yes"
+    return asking, way
 
 
 def of(texts: Mapping[str, str], usual_type: str) -> Choice | None:

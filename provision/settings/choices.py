@@ -52,6 +52,20 @@ class Orchestrator(enum.StrEnum):
     GKE = "gke"
 
 
+class Way(enum.StrEnum):
+    """A way to get machines that CAPACITY names."""
+
+    RESERVATION = "reservation"
+    FLEX_START = "flex_start"
+    SPOT = "spot"
+    ON_DEMAND = "on_demand"
+
+    @property
+    def words(self) -> str:
+        """It as people say it."""
+        return self.value.replace("_", " ")
+
+
 class NetworkConfig(enum.StrEnum):
     """Which VPC networks the VMs of a group use."""
 

@@ -40,7 +40,7 @@ _SECTIONS: Final = {
     "action": "The run",
     "orchestrator_type": "Machines",
     "image_name": "Image and disk",
-    "enable_flex_start": "Capacity",
+    "capacity": "Capacity",
     "network_config": "Network and identity",
     "metadata": "On the VMs",
     "gke_version": "GKE",

@@ -6,8 +6,8 @@ from it or compared with it. A field's name is its variable's name in lower case
 
 # No deferred annotations: pydantic reads them when it creates the class.
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Self
 
 from pydantic import Field, PrivateAttr
 from pydantic_core import PydanticUndefined
@@ -19,7 +19,7 @@ from pydantic_settings import (
 )
 
 from provision.settings import candidates, derived
-from provision.settings.candidates import Choice
+from provision.settings.candidates import Choice, Site
 from provision.settings.choices import (
     DriverVersion,
     NetworkConfig,
@@ -27,6 +27,7 @@ from provision.settings.choices import (
     PriceList,
     ReleaseChannel,
     Restart,
+    Way,
 )
 from provision.settings.derived import Derived
 from provision.settings.labels import Environment, Labels, Metadata
@@ -80,6 +81,7 @@ from provision.settings.values import (
     SubnetworkName,
     Subnetworks,
     Switch,
+    Ways,
     Zone,
     Zones,
 )
@@ -149,11 +151,15 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=False)
 
     _places: Choice = PrivateAttr()
+    _given: Mapping[str, str] = PrivateAttr()
+    _way: Way | None = PrivateAttr()
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        # Of several zones, what follows from a zone follows from the first.
-        found = candidates.of(texts, type(self).model_fields["vm_type"].default)
-        super().__init__(texts={**texts, "zone": found.zones[0]} if found else texts)
+    def __init__(self, texts: Mapping[str, str], way: Way | None = None) -> None:
+        # Of several zones or ways, what follows from one follows from the first.
+        asked, way = candidates.in_way(texts, way)
+        found = candidates.of(asked, type(self).model_fields["vm_type"].default)
+        super().__init__(texts={**asked, "zone": found.zones[0]} if found else asked)
+        self._given, self._way = texts, way
         if found is not None:
             self._places = found
 
@@ -161,6 +167,27 @@ class Settings(BaseSettings):
     def places(self) -> Choice:
         """The zones that ZONE names; `zone` is the first of them."""
         return self._places
+
+    @property
+    def way(self) -> Way | None:
+        """The way of CAPACITY that these settings ask for; None where it is not set."""
+        return self._way
+
+    @property
+    def given(self) -> Collection[str]:
+        """The fields that the user set; `model_fields_set` has also what asks for the way."""
+        return self._given.keys()
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        """Where and how machines may be got, in order; empty where that leaves no choice."""
+        ways = self.capacity or (None,)
+        found = tuple(Site(zone, way) for way in ways for zone in self.places.zones)
+        return found if len(found) > 1 or self.places.is_several else ()
+
+    def by(self, way: Way | None) -> Self:
+        """The same settings, asking for another way of CAPACITY; None for no other."""
+        return type(self)(self._given, way) if way not in {None, self._way} else self
 
     @classmethod
     def settings_customise_sources(
@@ -317,6 +344,13 @@ class Settings(BaseSettings):
     )
 
     # --- Capacity
+    capacity: Ways | None = _setting(
+        "Ways to get the VMs, in the order in which they are tried: reservation, flex_start, spot,"
+        " on_demand; each in all zones of `ZONE` before the next, in place of `ENABLE_SPOT` and"
+        " `ENABLE_FLEX_START`; reservation is that of `RESERVATION_NAME`.",
+        "flex_start,spot",
+        only_with=_VMS,
+    )
     enable_flex_start: Switch = _setting(
         "Wait in Google's queue (DWS flex start) for machines that run for a limited time.",
         "yes",

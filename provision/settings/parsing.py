@@ -7,16 +7,18 @@ Every function takes the text after `NAME=`, without surrounding blanks or quote
 from __future__ import annotations
 
 import difflib
+import enum
 import json
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    import enum
     from collections.abc import Callable, Iterable, Mapping
+
+_Choice = TypeVar("_Choice", bound=enum.StrEnum)
 
 _SECONDS_PER: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION: Final = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[smhd]?)")
@@ -128,6 +130,35 @@ def choice(
             f"one of {', '.join(kind)}",
             fix=meant.value if meant else "",
         )
+
+    return parse
+
+
+def choices(kind: type[_Choice], one: str, every: str) -> Callable[[str], tuple[_Choice, ...]]:
+    """Make a parser for comma-separated values of an enum.
+
+    Args:
+        kind: The enum.
+        one: What one of them is called, such as "an online check".
+        every: What all of them are called, such as "checks".
+    """
+    known = choice(kind)
+
+    def parse(text: str) -> tuple[_Choice, ...]:
+        words = comma_list(text)
+        found = []
+        for position, word in enumerate(words):
+            try:
+                found.append(kind(known(word)))
+            except InvalidValueError as error:
+                meant = f"did you mean {error.fix}? " if error.fix else ""
+                corrected = [*words[:position], error.fix, *words[position + 1 :]]
+                raise InvalidValueError(
+                    f"has {shorten(word)}, which is not {one}",
+                    f"{meant}The {every} are {', '.join(kind)}",
+                    fix=",".join(corrected) if error.fix else "",
+                ) from None
+        return tuple(found)
 
     return parse
 

@@ -22,6 +22,7 @@ from provision.settings.choices import (
     Priority,
     ReleaseChannel,
     Restart,
+    Way,
 )
 from provision.settings.networks import ALLOWED, NetworkPath, SubnetworkPath, expanded
 from provision.settings.parsing import InvalidValueError, shorten
@@ -230,24 +231,6 @@ def _secondary(text: str) -> str:
     return text
 
 
-def _checks(text: str) -> tuple[OnlineCheck, ...]:
-    words = parsing.comma_list(text)
-    known = parsing.choice(OnlineCheck)
-    found = []
-    for position, word in enumerate(words):
-        try:
-            found.append(OnlineCheck(known(word)))
-        except InvalidValueError as error:
-            meant = f"did you mean {error.fix}? " if error.fix else ""
-            corrected = [*words[:position], error.fix, *words[position + 1 :]]
-            raise InvalidValueError(
-                f"has {shorten(word)}, which is not an online check",
-                f"{meant}The checks are {', '.join(OnlineCheck)}",
-                fix=",".join(corrected) if error.fix else "",
-            ) from None
-    return tuple(found)
-
-
 def _reservation(text: str) -> str:
     if ReservationPath.parse(text) is None:
         raise InvalidValueError(
@@ -300,6 +283,7 @@ ProjectId = Annotated[str, AfterValidator(_project_id)]
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
 Zone = Annotated[str, AfterValidator(candidates.check_one)]
 Zones = Annotated[str, AfterValidator(candidates.check)]
+Ways = Annotated[tuple[Way, ...], BeforeValidator(candidates.check_ways)]
 Region = Annotated[str, AfterValidator(_region)]
 ImageName = Annotated[
     str,
@@ -388,4 +372,7 @@ Networks = Annotated[
 Subnetworks = Annotated[
     tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_subnetworks)
 ]
-Checks = Annotated[tuple[OnlineCheck, ...], BeforeValidator(_checks)]
+Checks = Annotated[
+    tuple[OnlineCheck, ...],
+    BeforeValidator(parsing.choices(OnlineCheck, "an online check", "checks")),
+]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue.machines import RESERVED, Consumption
+from provision.settings.choices import Way
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,6 +23,7 @@ class Meaning:
 
     Attributes:
         consumption: The consumption option that a machine type must offer (see the catalogue).
+        way: The way of CAPACITY; None where it names none.
         words: How its machines are got, in words for people, such as "flex start, queued".
         asked_by: The fields of the settings that together select the mode.
         decided: Whether no setting selects it: the machines or Google's answer decide on it.
@@ -38,6 +40,7 @@ class Meaning:
 
     consumption: Consumption
     words: str
+    way: Way | None = None
     asked_by: tuple[str, ...] = ()
     decided: bool = False
     preemptible: bool = False
@@ -80,19 +83,25 @@ class Mode(enum.StrEnum):
 
 
 MODES: Final[Mapping[Mode, Meaning]] = {
-    Mode.STANDARD: Meaning(consumption=Consumption.ON_DEMAND, words="on demand"),
+    Mode.STANDARD: Meaning(consumption=Consumption.ON_DEMAND, words="on demand", way=Way.ON_DEMAND),
     Mode.SPOT: Meaning(
-        consumption=Consumption.SPOT, words="Spot", asked_by=("enable_spot",), preemptible=True
+        consumption=Consumption.SPOT,
+        words="Spot",
+        way=Way.SPOT,
+        asked_by=("enable_spot",),
+        preemptible=True,
     ),
     Mode.RESERVATION: Meaning(
         consumption=Consumption.RESERVATION,
         words="reserved",
+        way=Way.RESERVATION,
         asked_by=("reservation_name",),
         reserved=True,
     ),
     Mode.RESERVATION_BOUND: Meaning(
         consumption=Consumption.RESERVATION,
         words="bound to a reservation",
+        way=Way.RESERVATION,
         asked_by=("reservation_name",),
         decided=True,
         reserved=True,
@@ -101,6 +110,7 @@ MODES: Final[Mapping[Mode, Meaning]] = {
     Mode.FLEX_START: Meaning(
         consumption=Consumption.FLEX_START,
         words="flex start",
+        way=Way.FLEX_START,
         asked_by=("enable_flex_start",),
         preemptible=True,
         requested=True,
@@ -126,6 +136,9 @@ MODES: Final[Mapping[Mode, Meaning]] = {
         limited=True,
     ),
 }
+
+PREEMPTIBLE: Final = frozenset(it.way for it in MODES.values() if it.way and it.preemptible)
+"""The ways of CAPACITY that use preemptible quota."""
 
 ASKING: Final = tuple(dict.fromkeys(name for it in MODES.values() for name in it.asked_by))
 """The settings that select a mode, without duplicates."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines, names, zones
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
+from provision.settings.candidates import Site
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools, ranges
 from provision.spec.networks import ExistingNetwork
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from provision.catalogue import images
     from provision.catalogue.gpu_networks import Network
-    from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart
+    from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart, Way
     from provision.settings.maintenance import Window
     from provision.settings.model import Settings
     from provision.settings.queues import Queue
@@ -61,8 +62,9 @@ class ClusterSpec(abc.ABC):
         name_prefix: The prefix of all resource names.
         region: The region of its networks.
         zone: The zone of machines that have no zone of their own.
-        places: The zones that it may be made in, in the order in which they are tried; empty where
-            it stays in `zone`.
+        way: The way of CAPACITY in which its machines are got; None where that is not set.
+        places: Where and how it may be made, in the order in which that is tried; empty where it
+            stays as it is.
         labels: The user's labels, for all resources that support labels.
         service_account: The service account of the machines: "dedicated", "default" or an email
             address.
@@ -83,7 +85,8 @@ class ClusterSpec(abc.ABC):
     name_prefix: str
     region: str
     zone: str
-    places: tuple[str, ...] = ()
+    way: Way | None = None
+    places: tuple[Site, ...] = ()
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     service_account: str = "dedicated"
     buckets: tuple[Mount, ...] = ()
@@ -148,7 +151,12 @@ class ClusterSpec(abc.ABC):
             is_cut=self.is_cut,
         )
 
-    def in_zone(self, zone: str, places: tuple[str, ...] = ()) -> Self:
+    @property
+    def site(self) -> Site:
+        """Where its machines are, and how they are got."""
+        return Site(self.zone, self.way)
+
+    def in_zone(self, zone: str, places: tuple[Site, ...] = ()) -> Self:
         """The same cluster in another zone.
 
         Args:
@@ -465,7 +473,8 @@ def _common(settings: Settings) -> dict[str, Any]:
         "name_prefix": settings.name_prefix,
         "region": settings.region,
         "zone": settings.zone,
-        "places": settings.places.zones if settings.places.is_several else (),
+        "way": settings.way,
+        "places": settings.sites,
         "labels": settings.labels,
         "service_account": settings.service_account,
         "buckets": settings.gcs_mount_list or (),

@@ -43,6 +43,7 @@ _EXISTING: Final = {
 OTHERS: Final = {
     "accelerator_type": ("nvidia-tesla-t4", {"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1"}),
     "action": ("Destroy", {}),
+    "capacity": ("spot", {}),
     "capacity_timeout": ("2h", {}),
     "disk_type": ("pd-balanced", {}),
     "enable_queued_provisioning": ("yes", {"GKE_MAX_NODE_COUNT": "2"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ LONG = {"CAPACITY_TIMEOUT": "12h"}
 
 
 def _moves(said: str) -> list[tuple[str, str]]:
-    return re.findall(r"^From (\S+) to (\S+):", said, re.MULTILINE)
+    return re.findall(r"^From (.+?) to (.+?): ", said, re.MULTILINE)
 
 
 def _groups(rehearsal: Rehearsal) -> list[str]:
@@ -38,7 +39,8 @@ def _groups(rehearsal: Rehearsal) -> list[str]:
 def _require_nothing_left(rehearsal: Rehearsal, zones: str) -> None:
     gone = rehearsal.run("Destroy", ZONE=zones)
     assert gone.code == 0, gone.said
-    left = [line for line in rehearsal.resources() if not line.startswith("storage/")]
+    not_ours = ("storage/", "compute/reservations ")
+    left = [line for line in rehearsal.resources() if not line.startswith(not_ours)]
     assert not left
 
 
@@ -247,3 +249,53 @@ def test_queues_are_waited_in_one_after_the_other(rehearse: Callable[..., Rehear
     requests = [line for line in rehearsal.resources() if "resizeRequests" in line]
     assert len(requests) == 1
     _require_nothing_left(rehearsal, settings["ZONE"])
+
+
+def _mode(rehearsal: Rehearsal) -> object:
+    """How Status says that machines are got."""
+    (pool,) = rehearsal.run("Status").document["status"]["machines"]
+    return pool["mode"]
+
+
+def test_a_cluster_goes_from_way_to_way_and_stays_how_it_came(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(rate=RATE)
+    rehearsal.stock(_none("*", way="SPOT"))
+    rehearsal.settings |= {"ZONE": f"{A},{C}", "CAPACITY": "spot,on_demand"} | LONG
+    planned = rehearsal.run("Plan")
+    table = [(it["zone"], it["way"]) for it in planned.document["plan"]["candidates"]]
+    assert table == [(A, "spot"), (C, "spot"), (A, "on_demand"), (C, "on_demand")]
+    made = rehearsal.run("Create")
+    assert made.code == 0, made.said
+    spot, plain = f"{A} (spot)", f"{A} (on demand)"
+    assert _moves(made.said) == [(spot, f"{C} (spot)"), (f"{C} (spot)", plain)], made.said
+    assert _mode(rehearsal) == "standard"
+    # Now that there are some: nobody who works on the machines loses them.
+    rehearsal.stock()
+    again = rehearsal.run("Create")
+    assert again.code == 0, again.said
+    assert not _moves(again.said)
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    assert _mode(rehearsal) == "standard"
+    _require_nothing_left(rehearsal, f"{A},{C}")
+
+
+@SLOW
+def test_ways_of_one_zone_are_tried_with_a_group_each(rehearse: Callable[..., Rehearsal]) -> None:
+    rehearsal = rehearse(rate=RATE)
+    rehearsal.reserve("mine", "a2-highgpu-2g", 1, A)
+    rehearsal.stock(_none(A, way="SPOT"), _none(A, way="FLEX_START"))
+    rehearsal.settings |= LONG | {
+        "CAPACITY": "reservation,spot,flex_start,on_demand",
+        "RESERVATION_NAME": "mine",
+        "INSTANCE_COUNT": "2",
+    }
+    made = rehearsal.run("Create")
+    assert made.code == 0, made.said
+    steps = [f"{A} ({way})" for way in ("spot", "flex start", "on demand")]
+    assert _moves(made.said) == list(itertools.pairwise(steps)), made.said
+    reserved, *_ = (it for it in made.document["plan"]["candidates"] if it["way"] == "reservation")
+    assert "mine" in reserved["against"]
+    assert not [line for line in rehearsal.resources() if "resizeRequests" in line]
+    _require_nothing_left(rehearsal, A)

@@ -165,6 +165,12 @@ _BOTH: Final[Mapping[str, Row]] = {
 }
 _OF_VMS: Final[Mapping[str, Row]] = {
     **_BOTH,
+    "CAPACITY": Row(
+        {"CAPACITY": "spot"},
+        NEW,
+        {"spot": REFUSED, "flex": REFUSED, "reserved": REFUSED},
+        alone=True,
+    ),
     "ENABLE_COMPACT_PLACEMENT": Row(
         {"ENABLE_COMPACT_PLACEMENT": "yes"},
         NEW,

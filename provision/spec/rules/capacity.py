@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import limits, machines
 from provision.catalogue.machines import Binding, Consumption, Offered
 from provision.codes import Code
-from provision.settings.choices import Orchestrator
+from provision.settings.choices import Orchestrator, Way
 from provision.spec import pools
 from provision.spec.capacity import ASKED_FOR, EXCLUSIVE, POOL_KEYS, asking_for
 from provision.spec.rules.findings import Case, Finding, Rule
@@ -276,9 +276,41 @@ def _one_request(case: Case) -> Iterator[Finding]:
         )
 
 
+def _instead(case: Case) -> Iterator[Finding]:
+    """CAPACITY stands in place of the settings that ask for one way."""
+    settings, ways = case.settings, case.settings.capacity
+    if ways is None:
+        return
+    others = {"enable_spot", "enable_flex_start", "enable_queued_provisioning"}
+    for name in sorted(others.intersection(settings.given)):
+        yield Finding(
+            field="capacity",
+            what=f"stands in place of {name.upper()}",
+            why="two settings would say how to get machines",
+            fix=f"remove {name.upper()}, or CAPACITY",
+        )
+    named = "reservation_name" in settings.given
+    if Way.RESERVATION in ways and not named:
+        yield Finding(
+            code=Code.MISSING_SETTING,
+            field="capacity",
+            what="names a reservation, and RESERVATION_NAME is not set",
+            why="machines come from a reservation that is named",
+            fix="RESERVATION_NAME=my-reservation, or remove reservation from CAPACITY",
+        )
+    elif named and Way.RESERVATION not in ways:
+        yield Finding(
+            field="capacity",
+            what="leaves out reservation, and RESERVATION_NAME is set",
+            why="no way that it names takes machines from the reservation",
+            fix=f"remove RESERVATION_NAME, or CAPACITY=reservation,{','.join(ways)}",
+        )
+
+
 _HOURS: Final = 24
 """Up to so many without a unit are meant as hours, and more as minutes."""
 RULES: Final = (
+    Rule(("capacity",), _instead),
     Rule((), _exclusive),
     Rule(("vm_type", "orchestrator_type", *POOL_KEYS), _offered),
     Rule(("vm_type", "orchestrator_type", "enable_flex_start"), _flex_machine),

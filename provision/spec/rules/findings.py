@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
+from provision.settings.candidates import ASKED_BY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from provision.settings.choices import Way
     from provision.settings.model import Settings
 
 
@@ -64,6 +66,12 @@ class Case:
     def name(self, name: str) -> str:
         """The variable of a field, as the user wrote it if they did."""
         return self.names.get(name, name.upper())
+
+    def by(self, way: Way) -> Case:
+        """The case of another way of CAPACITY."""
+        asking = {field: f"{one} in CAPACITY" for one, field in ASKED_BY.items()}
+        names = MappingProxyType({**asking, **self.names})
+        return replace(self, settings=self.settings.by(way), names=names)
 
     def value(self, name: str) -> Any:
         """The field's effective value."""

@@ -21,6 +21,8 @@ from provision.time.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from provision.settings.candidates import Site
+
 A, B, C = "us-central1-a", "us-central1-b", "europe-west4-a"
 STOCK_OUT = CapacityError(
     "there is none now", code=Code.STOCK_OUT, why="does not have enough resources available"
@@ -50,7 +52,8 @@ class Hunt:
         self, lacking: dict[str, list[ProvisionError]], refused: tuple[str, ...], **settings: str
     ) -> None:
         texts = {"project_id": "my-project", "name_prefix": "np", "zone": f"{A},{B},{C}"}
-        self.spec = cluster.vms(Settings(texts | settings))
+        self.settings = Settings(texts | settings)
+        self.spec = cluster.vms(self.settings)
         self.lacking, self.refused = lacking, refused
         self.tried: list[str] = []
         self.waits: list[int] = []
@@ -59,10 +62,12 @@ class Hunt:
         console = SimpleNamespace(progress=self.told.append)
         self.context = cast("Any", SimpleNamespace(progress=progress, console=console))
 
-    def settle(self, *_: object, place: tuple[str, tuple[str, ...]], **_more: object) -> Target:
-        if place[0] in self.refused:
+    def settle(self, *_: object, place: tuple[Site, tuple[Site, ...]], **_more: object) -> Target:
+        site, places = place
+        if site.zone in self.refused:
             raise REFUSED
-        return Target(self.spec.in_zone(*place))
+        there = cluster.vms(self.settings.by(site.way)).in_zone(site.zone, places)
+        return Target(there)
 
     def run(self) -> str:
         """Search; the zone that has it."""
@@ -70,12 +75,12 @@ class Hunt:
             self.context, cast("Any", None), cast("Any", None), cast("Any", Target(self.spec)), None
         )
         made: Applied[Any] = one.run(self._attempt)
-        return str(made.target.spec.zone)
+        return str(made.target.spec.site)
 
     def _attempt(self, target: Any) -> Any:
-        self.tried.append(target.spec.zone)
+        self.tried.append(str(target.spec.site))
         self.waits.append(target.spec.capacity_timeout)
-        left = self.lacking.get(target.spec.zone, [])
+        left = self.lacking.get(str(target.spec.site), [])
         if left:
             raise left.pop(0)
         return Applied(target, {}, 0)
@@ -169,3 +174,31 @@ def test_a_cluster_that_has_its_zone_is_tried_there_alone(hunt: Callable[..., Hu
     with pytest.raises(CapacityError) as caught:
         one.run()
     assert caught.value is STOCK_OUT
+
+
+WAYS = {"capacity": "spot,on_demand", "zone": f"{A},{C}"}
+
+
+def test_all_zones_are_tried_in_one_way_before_the_next_way(hunt: Callable[..., Hunt]) -> None:
+    one = hunt({f"{A} (spot)": [STOCK_OUT], f"{C} (spot)": [STOCK_OUT]}, **WAYS)
+    assert one.run() == f"{A} (on demand)"
+    assert one.told[-1] == f"From {C} (spot) to {A} (on demand): there is none now"
+
+
+def test_a_quota_of_spot_says_nothing_of_the_one_on_demand(hunt: Callable[..., Hunt]) -> None:
+    one = hunt({f"{A} (spot)": [QUOTA]}, **WAYS | {"zone": A})
+    assert one.run() == f"{A} (on demand)"
+    both = hunt({f"{A} (spot)": [QUOTA]}, **WAYS | {"capacity": "spot,flex_start", "zone": A})
+    with pytest.raises(CapacityError):
+        both.run()
+    assert both.tried == [f"{A} (spot)"]
+
+
+def test_a_search_over_ways_names_them_in_the_end(hunt: Callable[..., Hunt]) -> None:
+    lacking = {f"{A} ({way})": [STOCK_OUT] for way in ("spot", "on demand")}
+    one = hunt(lacking, over=True, **WAYS | {"zone": A})
+    with pytest.raises(StillWaiting) as caught:
+        one.run()
+    (problem,) = caught.value.problems
+    assert problem.what == "None of 2 zones and ways has all machines after 30 min and 2 tries"
+    assert f"{A} (on demand), once" in problem.why

@@ -74,6 +74,12 @@ def test_a_choice_of_zones_is_a_table_in_the_order_in_which_they_are_tried(
     golden.check(GOLDENS / f"zones-{width}.txt", shown)
     refused = dataclasses.replace(plan, candidates=(candidates[0], candidates[-1]))
     assert "not tried: the quota" in _text(plan_screen.lines(refused, cost, width), width)
+    both = [dataclasses.replace(candidates[0], way=way) for way in ("flex_start", "spot")]
+    ways = _text(
+        plan_screen.lines(dataclasses.replace(plan, candidates=tuple(both)), cost, width), width
+    )
+    assert "us-central1-a  flex start  $7.82/h" in ways
+    assert "us-central1-a  spot        $7.82/h" in ways
 
 
 @WIDTHS

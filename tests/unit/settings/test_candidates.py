@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from provision.catalogue import zones
 from provision.intake import load
 from provision.settings import candidates
+from provision.settings.choices import Way
 from provision.settings.parsing import InvalidValueError
+from provision.spec import cluster
+from provision.spec.rules import every
 
 if TYPE_CHECKING:
     from provision.intake import Loaded
@@ -93,6 +96,84 @@ def test_the_effective_value_is_what_was_written() -> None:
     assert loaded.effective["ZONE"] == "us-central1-a,us-east4-b"
     assert loaded.settings is not None
     assert loaded.settings.zone == "us-central1-a"
+
+
+def _ways(capacity: str, **more: str) -> Loaded:
+    return _loaded(ZONE="us-central1-a,us-east4-b", CAPACITY=capacity, **more)
+
+
+def test_each_way_asks_for_what_its_own_setting_asks_for() -> None:
+    settings = _ways("reservation,flex-start,spot,on_demand", RESERVATION_NAME="mine").settings
+    assert settings is not None
+    found = {way: cluster.vms(settings.by(way)).group for way in Way}
+    assert {way: str(group.mode) for way, group in found.items()} == {
+        Way.RESERVATION: "reservation",
+        Way.FLEX_START: "flex_start",
+        Way.SPOT: "spot",
+        Way.ON_DEMAND: "standard",
+    }
+    assert [way for way, group in found.items() if group.reservation] == [Way.RESERVATION]
+    assert [way for way, group in found.items() if group.max_run_seconds] == [Way.FLEX_START]
+
+
+def test_all_zones_of_a_way_come_before_the_next_way() -> None:
+    settings = _ways("spot,on_demand").settings
+    assert settings is not None
+    assert list(map(str, cluster.vms(settings).places)) == [
+        "us-central1-a (spot)",
+        "us-east4-b (spot)",
+        "us-central1-a (on demand)",
+        "us-east4-b (on demand)",
+    ]
+
+
+def test_a_list_of_one_way_is_that_way() -> None:
+    one = _loaded(ZONE="us-central1-a", CAPACITY="spot").settings
+    old = _loaded(ZONE="us-central1-a", ENABLE_SPOT="yes").settings
+    assert one is not None
+    assert old is not None
+    assert cluster.vms(one).group == cluster.vms(old).group
+    assert cluster.vms(one).places == ()
+
+
+@pytest.mark.parametrize(
+    ("capacity", "more", "what", "fix"),
+    [
+        ("spot", {"ENABLE_SPOT": "yes"}, "in place of ENABLE_SPOT", "remove ENABLE_SPOT"),
+        ("spot", {"ENABLE_FLEX_START": "no"}, "ENABLE_FLEX_START", "remove ENABLE_FLEX_START"),
+        ("spot", {"RESERVATION_NAME": "r"}, "leaves out", "CAPACITY=reservation,spot"),
+        ("reservation,spot", {}, "RESERVATION_NAME is not set", "RESERVATION_NAME=my-reservation"),
+        ("spot,spot", {}, "names a way twice", ""),
+        ("spot,ondemand", {}, "has 'ondemand'", "CAPACITY=spot,on_demand"),
+        ("spot", {"VM_TYPE": "a4x-highgpu-4g"}, "'spot' is not available", "RESERVATION_NAME"),
+    ],
+)
+def test_what_does_not_go_with_capacity_is_refused(
+    capacity: str, more: dict[str, str], what: str, fix: str
+) -> None:
+    (problem,) = _ways(capacity, **more).problems
+    assert problem.setting == "CAPACITY"
+    assert what in problem.what
+    assert fix in problem.fix
+
+
+def test_a_way_that_a_rule_refuses_is_passed_by_as_long_as_there_is_another() -> None:
+    # Google has A4X from reservations alone.
+    loaded = _ways("spot,reservation", VM_TYPE="a4x-highgpu-4g", RESERVATION_NAME="mine")
+    assert loaded.settings is not None
+    assert loaded.settings.way is Way.RESERVATION
+    (note,) = (it for it in loaded.notes if "goes without spot" in it.what)
+    assert "is not available for a4x-highgpu-4g" in note.what
+    assert every.against(loaded.settings, Way.SPOT).startswith("spot in CAPACITY is not available")
+    assert not every.against(loaded.settings, Way.RESERVATION)
+    assert loaded.effective["ENABLE_SPOT"] is False
+
+
+def test_a_problem_of_all_ways_is_told_once_and_those_of_one_way_not() -> None:
+    loaded = _ways(
+        "spot,reservation", VM_TYPE="a4x-highgpu-4g", RESERVATION_NAME="mine", REGION="us-west1"
+    )
+    assert [it.setting for it in loaded.problems] == ["REGION"]
 
 
 @given(st.lists(st.sampled_from([*EVERY, "us-*", "any", "", "x", "*", "us-central1"]), max_size=4))

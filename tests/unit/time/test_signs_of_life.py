@@ -34,6 +34,7 @@ from provision.kinds.gke.traces import Traces
 from provision.kinds.vms import out_of_date, startup, tasks, waiting
 from provision.lifecycle import search, settle
 from provision.screens import progress as screen
+from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
 from provision.time import stages as stages_module
 from provision.time.clock import Clock
@@ -457,8 +458,8 @@ def test_a_look_at_the_jobs_of_a_cluster_is_named_too(monkeypatch: pytest.Monkey
 
 def test_the_pause_after_all_zones_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch)
-    places = ("us-central1-a", "us-east4-b")
-    spec = SimpleNamespace(places=places, zone=places[0], capacity_timeout=LONG)
+    places = (Site("us-central1-a"), Site("us-east4-b"))
+    spec = SimpleNamespace(places=places, site=places[0], capacity_timeout=LONG)
     context = SimpleNamespace(
         progress=run.progress, console=SimpleNamespace(progress=lambda _: None)
     )
