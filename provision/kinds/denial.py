@@ -20,6 +20,7 @@ _REASONS: Final[Mapping[Refusal, str]] = {
     Refusal.POLICY: "a policy of the organization forbids it",
     Refusal.MISSING: "something that they need does not exist",
     Refusal.RESERVATION: "the reservation does not exist, or does not fit",
+    Refusal.RESERVED_OUT: "the reservation has no machines left",
     Refusal.CONFIGURATION: "what is asked for does not go together",
     Refusal.ADDRESSES: "the subnetwork has no free IP addresses",
 }
@@ -31,7 +32,7 @@ def problem(
     """What is wrong for good, in Google's words, and what fixes it.
 
     Args:
-        kind: One of `refusals.PERMANENT`.
+        kind: One of `refusals.PERMANENT`, or a reservation that is full.
         group: Whose machines are refused.
         found: Google's errors of this kind.
         standing: How many machines there are, as the end of a sentence.
@@ -53,7 +54,7 @@ def problem(
 
 def _setting(kind: Refusal) -> str:
     match kind:
-        case Refusal.RESERVATION:
+        case Refusal.RESERVATION | Refusal.RESERVED_OUT:
             return "RESERVATION_NAME"
         case Refusal.CONFIGURATION:
             return "VM_TYPE"
@@ -75,7 +76,7 @@ def _mending(kind: Refusal, group: Group, said: str) -> list[str]:
             return [asking, known.instead if known else ""]
         case Refusal.MISSING:
             return ["check the setting that names it, or create it again"]
-        case Refusal.RESERVATION:
+        case Refusal.RESERVATION | Refusal.RESERVED_OUT:
             listing = f"gcloud compute reservations list --project {group.project}"
             fitting = f"one in {group.zone} whose machine type is {group.machine_type}"
             return [f"list what there is with: {listing}", f"set RESERVATION_NAME to {fitting}"]

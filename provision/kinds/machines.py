@@ -23,13 +23,14 @@ _POLL: Final = 10.0
 """Poll interval in seconds of cloud time."""
 
 
-def wait(
+def wait(  # noqa: PLR0913 - each is a fact of its own
     api: GoogleApi,
     group: Group,
     *,
     timeout: float,
     progress: Progress,
     young: bool = False,
+    may_leave: bool = False,
 ) -> None:
     """Wait until all VMs of a managed instance group run.
 
@@ -39,6 +40,7 @@ def wait(
         timeout: The longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
         progress: The run's clock and progress output.
         young: Whether this run has made the machines' account.
+        may_leave: Whether there is another zone or way.
 
     Raises:
         CapacityError: Google refused machines. The group is kept and keeps trying.
@@ -55,7 +57,7 @@ def wait(
                 stage.counts(news)
                 return
             is_young = young and deadline.passed < refusals.YOUNG
-            shortage.check(group, instances, running, api, young=is_young)
+            shortage.check(group, instances, running, api, young=is_young, may_leave=may_leave)
             news += _reasons(instances)
             stage.news(news)
             if deadline.is_over:

@@ -50,13 +50,14 @@ class RefusalTexts:
     end: str = _KEPT
 
 
-def check(
+def check(  # noqa: PLR0913 - each is a fact of its own
     group: Group,
     instances: Sequence[Mapping[str, Any]],
     running: int,
     api: GoogleApi,
     *,
     young: bool = False,
+    may_leave: bool = False,
 ) -> None:
     """Raise if Google has refused machines.
 
@@ -66,6 +67,8 @@ def check(
         running: The number of them that run.
         api: Google, to find other zones that have such machines.
         young: Whether the machines' account is new: what is said of it may pass.
+        may_leave: Whether there is another zone or way, so that a full reservation is not waited
+            for.
 
     Raises:
         CapacityError: Google refused machines; the error has all reasons.
@@ -76,13 +79,18 @@ def check(
         for error in refusals.of_instances(instances)
         if not (young and refusals.may_be_late(refusals.words(error)))
     ]
-    problems = explain(group, errors, texts, api)
+    also = frozenset({Refusal.RESERVED_OUT} if may_leave else ())
+    problems = explain(group, errors, texts, api, also)
     if problems:
         raise CapacityError.of(problems)
 
 
 def explain(
-    group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts, api: GoogleApi
+    group: Group,
+    found: Sequence[Mapping[str, Any]],
+    texts: RefusalTexts,
+    api: GoogleApi,
+    also: frozenset[Refusal] = frozenset(),
 ) -> list[Problem]:
     """What Google's errors mean, each kind of refusal once; what may pass is left out.
 
@@ -91,11 +99,12 @@ def explain(
         found: Google's errors.
         texts: The parts of the message that depend on how the machines were requested.
         api: Google, to find other zones that have such machines.
+        also: What may pass and is told all the same.
     """
     refused: dict[Refusal, list[Mapping[str, Any]]] = {}
     for error in found:
         kind = refusals.of_error(error)
-        if kind in refusals.CAPACITY or kind in refusals.PERMANENT:
+        if kind is not None and kind in refusals.CAPACITY | refusals.PERMANENT | also:
             refused.setdefault(kind, []).append(error)
     return [_problem(kind, group, mine, texts, api) for kind, mine in refused.items()]
 

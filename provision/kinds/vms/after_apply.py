@@ -49,7 +49,14 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         return
     if made.target.spec.idle_seconds is not None:
         idle.start(cloud.api, made.target.spec, context.console.progress)
-    machines.wait(cloud.api, group, timeout=timeout, progress=context.progress, young=made.young)
+    machines.wait(
+        cloud.api,
+        group,
+        timeout=timeout,
+        progress=context.progress,
+        young=made.young,
+        may_leave=bool(made.target.spec.places),
+    )
     _renew(context, cloud, made.target.spec)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from provision.codes import Code
 from provision.errors import CapacityError, ClusterError, ExitCode, Problem, StillWaiting
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds import machines
@@ -57,6 +58,7 @@ def _refused(code: str, message: str, **details: Any) -> dict[str, Any]:
 
 STOCKOUT = _refused("ZONE_RESOURCE_POOL_EXHAUSTED", NOTHING_LEFT)
 QUOTA = _refused("QUOTA_EXCEEDED", NO_QUOTA)
+FULL = "Specified reservation mine does not have available resources for the request."
 INTERNAL = _refused("INTERNAL_ERROR", "Internal error. Please try again.")
 
 
@@ -65,13 +67,16 @@ def _group(size: int = 2, **fields: Any) -> Group:
     return Group(**values | {"size": size} | fields)
 
 
-def _wait(api: FakeApi, group: Group | None = None, timeout: float = 600) -> list[str]:
+def _wait(
+    api: FakeApi, group: Group | None = None, timeout: float = 600, *, may_leave: bool = False
+) -> list[str]:
     told: list[str] = []
     machines.wait(
         cast("GoogleApi", api),
         group or _group(),
         timeout=timeout,
         progress=Progress(Clock(0), told.append),
+        may_leave=may_leave,
     )
     return told
 
@@ -82,6 +87,17 @@ def _refusal(api: FakeApi, group: Group | None = None) -> Problem:
     assert caught.value.exit_code is ExitCode.CAPACITY
     (problem,) = caught.value.problems
     return problem
+
+
+def test_a_reservation_that_is_full_is_waited_for_unless_there_is_another_zone() -> None:
+    full = _refused("CONDITION_NOT_MET", FULL)
+    api = FakeApi([RUNNING, full], [RUNNING, RUNNING])
+    assert _wait(api)[-1] == "2 of 2 VMs run"
+    with pytest.raises(CapacityError) as caught:
+        _wait(FakeApi([RUNNING, full]), may_leave=True)
+    (problem,) = caught.value.problems
+    assert problem.code is Code.RESERVATION_FULL
+    assert problem.setting == "RESERVATION_NAME"
 
 
 def test_it_ends_when_all_run() -> None:
