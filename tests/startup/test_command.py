@@ -275,8 +275,9 @@ def test_workers_of_torchrun_are_told_before_it_kills_them(vm: VM) -> None:
     vm.shut_down(running)
 
     log = vm.read(LOG)
-    assert {f"rank {rank} saved, helper: None" for rank in (0, 1)} <= set(log.splitlines())
-    assert "torchrun was told" not in log
+    # A busy torchrun may still be there when its workers are done, and is told then.
+    before, _, _ = log.partition("torchrun was told")
+    assert {f"rank {rank} saved, helper: None" for rank in (0, 1)} <= set(before.splitlines())
 
 
 NOTICES = [
