@@ -1,7 +1,7 @@
 locals {
   _secondary_ranges = {
-    (var.range_names.pods)     = var.ip_ranges.pods
-    (var.range_names.services) = var.ip_ranges.services
+    (var.range_names.pods)     = var.secondary_ranges.pods
+    (var.range_names.services) = var.secondary_ranges.services
   }
 
   # The kind of var.gpu_networks: the one that pools ask for and that has no other place.

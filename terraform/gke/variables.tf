@@ -66,8 +66,8 @@ variable "gpu_networks" {
 }
 
 variable "ip_ranges" {
-  description = "Ranges of a network that is made: the block that GPU networks are cut from in 16 parts, that of the first interface, pods and Services. A change replaces what is in it, but for a larger first one."
-  type        = object({ block = string, first = string, pods = string, services = string })
+  description = "Ranges of a network that is made: the block that GPU networks are cut from in 16 parts, that of the first interface. A change replaces what is in it, but for a larger first one."
+  type        = object({ block = string, first = string })
   nullable    = false
 }
 
@@ -205,6 +205,12 @@ variable "region" {
   }
 }
 
+variable "secondary_ranges" {
+  description = "The ranges of pods and Services of a network that is made. A change replaces subnetwork and cluster."
+  type        = object({ pods = string, services = string })
+  nullable    = false
+}
+
 variable "secrets" {
   description = "Secrets of Secret Manager that pods read: the variable's name, and project, secret and version. The pods' account gets access to those of this project."
   type        = list(object({ name = string, project = string, secret = string, version = string }))
@@ -213,11 +219,8 @@ variable "secrets" {
 
 variable "service_account" {
   description = "The account that the nodes act as: create = true makes one with the least roles; else the given email, or with none the project's default compute account."
-  type = object({
-    create = bool
-    email  = optional(string)
-  })
-  nullable = false
+  type        = object({ create = bool, email = optional(string) })
+  nullable    = false
 
   validation {
     condition     = !var.service_account.create || var.service_account.email == null

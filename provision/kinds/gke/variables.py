@@ -58,8 +58,11 @@ def variables(
             }
             for pool in spec.gpu_pools
         },
-        "ip_ranges": parts.ip_ranges(spec)
-        | {"pods": str(spec.ranges.pods), "services": str(spec.ranges.services)},
+        "ip_ranges": parts.ip_ranges(spec),
+        "secondary_ranges": {
+            "pods": str(spec.ranges.pods),
+            "services": str(spec.ranges.services),
+        },
         "range_names": {
             "pods": (existing and existing.pods) or "pods",
             "services": (existing and existing.services) or "services",

@@ -21,7 +21,8 @@ variables {
   secrets           = []
   gcs_mounts        = []
   gpu_networks      = []
-  ip_ranges         = { block = "10.0.0.0/12", first = "10.0.0.0/16", pods = "10.16.0.0/12", services = "10.32.0.0/20" }
+  ip_ranges         = { block = "10.0.0.0/12", first = "10.0.0.0/16" }
+  secondary_ranges  = { pods = "10.16.0.0/12", services = "10.32.0.0/20" }
   more_gpu_networks = {}
   labels            = { team = "ml" }
   name_prefix       = "train"
