@@ -177,7 +177,7 @@ def _run(script: str, folder: Path, jobs: Sequence[Job], *arguments: str, **envi
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
     commands = (folder / "commands").read_text().splitlines()
     return Ended(done.returncode, done.stdout, done.stderr, commands)
