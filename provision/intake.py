@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from provision.codes import Code
-from provision.errors import Alternatives, Problem, ProvisionError, assignments
+from provision.errors import (
+    Alternatives,
+    Problem,
+    ProvisionError,
+    SettingsError,
+    StateError,
+    assignments,
+)
 from provision.settings import derived, masking, messages, reading, spelling, team
 from provision.settings.derived import Derived
 from provision.settings.model import Settings, example_of
@@ -79,10 +86,14 @@ def load(
         flags: Variable -> value from the command line, which override everything else.
         only: The variables that matter: problems of others are notes, and their fields have their
             defaults. None if all matter.
-        fetch: Reads what TEAM_DEFAULTS names; raises OSError or ProvisionError.
+        fetch: Reads what TEAM_DEFAULTS names; raises OSError, SettingsError or StateError where it
+            can't, and CredentialsError where somebody has to log in first.
 
     Returns:
         Settings and problems; invalid input never raises an exception.
+
+    Raises:
+        CredentialsError: `fetch` needs credentials, and there are none that Google accepts.
     """
     read = reading.read(environ, env_file, flags)
     if not read.readable:
@@ -113,18 +124,19 @@ def _of_team(read: Reading, fetch: Callable[[str], str]) -> Team:
         return team.Team(where="")
     try:
         rules = team.parse(fetch(named.text), named.text)
-    except (OSError, ValueError, ProvisionError, team.InvalidTeamError) as error:
+    except (OSError, ValueError, StateError, SettingsError, team.InvalidTeamError) as error:
+        told = error.problems[0] if isinstance(error, ProvisionError) else None
         read.problems.append(
             Problem(
                 code=Code.TEAM_RULE,
                 setting=named.name,
                 what=f"{shorten(named.text)} can't be used",
-                why=str(error),
-                fix="ask the team that keeps the file",
+                why=": ".join(filter(None, [str(error), told.why if told else ""])),
+                fix="ask the team that keeps the file, or leave TEAM_DEFAULTS out",
             )
         )
         return team.Team(where=named.text)
-    added = {name: text for name, text in rules.texts.items() if name not in read.given}
+    added = rules.missing_in({name: it.text for name, it in read.given.items()})
     read.given.update(
         {name: Given(name=name.upper(), raw=text, text=text) for name, text in added.items()}
     )

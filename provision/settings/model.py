@@ -743,6 +743,17 @@ class Settings(BaseSettings):
     )
 
 
+def kinds_of(name: str) -> list[str]:
+    """The orchestrators with which a field means something; empty for all."""
+    extra: dict[str, list[str]] = Settings.model_fields[name].json_schema_extra  # type: ignore[assignment]  # as `_setting` makes it
+    return extra["only_with"]
+
+
+def is_for(name: str, kind: str) -> bool:
+    """Whether a field means something with an orchestrator."""
+    return not kinds_of(name) or kind in kinds_of(name)
+
+
 def example_of(name: str) -> str:
     """A valid value of the field."""
     examples = Settings.model_fields[name].examples

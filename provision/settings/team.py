@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from provision.settings import spelling
-from provision.settings.model import Settings, example_of
+from provision.settings.model import Settings, example_of, is_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +33,19 @@ _TABLES: Final = ("defaults", "locked", "at_most", "allowed")
 
 class InvalidTeamError(Exception):
     """The file can't be used, for a reason that people can read."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A value that the team allows, or the greatest one.
+
+    Attributes:
+        value: The value.
+        text: As the file has it.
+    """
+
+    value: Any
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +64,23 @@ class Team:
     where: str
     contact: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
-    locked: Mapping[str, Any] = field(default_factory=dict)
-    at_most: Mapping[str, Any] = field(default_factory=dict)
+    locked: Mapping[str, Bound] = field(default_factory=dict)
+    at_most: Mapping[str, Bound] = field(default_factory=dict)
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def missing_in(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The values of settings that nobody gave, and that mean something for the cluster.
+
+        Args:
+            given: Field -> the text that somebody gave.
+        """
+        usual = {"orchestrator_type": str(Settings.model_fields["orchestrator_type"].default)}
+        kind = (usual | dict(self.texts) | dict(given))["orchestrator_type"].lower()
+        return {
+            name: text
+            for name, text in self.texts.items()
+            if name not in given and is_for(name, kind)
+        }
 
     @property
     def ask(self) -> str:
@@ -79,21 +106,20 @@ def parse(text: str, where: str) -> Team:
     if unknown:
         raise InvalidTeamError(f"{unknown[0]} is none of contact, {', '.join(_TABLES)}")
     tables = {name: _by_field(name, document.get(name, {})) for name in _TABLES}
-    locked = {name: _value(name, it) for name, it in tables["locked"].items()}
-    at_most = {name: _value(name, it) for name, it in tables["at_most"].items()}
-    for name, value in at_most.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
+    defaults, locked, at_most = (
+        {name: _bound(name, it) for name, it in tables[table].items()} for table in _TABLES[:3]
+    )
+    for name, most in at_most.items():
+        if isinstance(most.value, bool) or not isinstance(most.value, int | float):
             raise InvalidTeamError(f"{name.upper()} in at_most is no number")
-    for name, it in tables["defaults"].items():
-        _value(name, it)
     # A limit of what is unlimited by default is its default too.
     fields = Settings.model_fields
-    limits = {it: most for it, most in tables["at_most"].items() if fields[it].default is None}
-    texts = limits | tables["defaults"] | tables["locked"]
+    limits = {name: most for name, most in at_most.items() if fields[name].default is None}
+    texts = limits | defaults | locked
     return Team(
         where=where,
         contact=str(document.get("contact", "")),
-        texts={name: _text(it) for name, it in texts.items()},
+        texts={name: it.text for name, it in texts.items()},
         locked=locked,
         at_most=at_most,
         allowed={name: tuple(_patterns(it)) for name, it in tables["allowed"].items()},
@@ -109,15 +135,16 @@ def _by_field(table: str, found: object) -> dict[str, Any]:
     return {spelling.SETTINGS[name]: it for name, it in found.items()}
 
 
-def _value(name: str, given: Any) -> Any:
+def _bound(name: str, given: Any) -> Bound:
+    text = _text(given)
     required = {
         it: example_of(it) for it, about in Settings.model_fields.items() if about.is_required()
     }
     try:
-        return getattr(Settings(required | {name: _text(given)}), name)
+        return Bound(getattr(Settings(required | {name: text}), name), text)
     except ValidationError as error:
         said = error.errors(include_url=False)[0]["msg"]
-        raise InvalidTeamError(f"{name.upper()}={_text(given)}: {said}") from None
+        raise InvalidTeamError(f"{name.upper()}={text}: {said}") from None
 
 
 def _text(given: Any) -> str:

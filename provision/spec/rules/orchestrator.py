@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from provision.codes import Code
 from provision.settings import spelling
 from provision.settings.choices import Orchestrator
-from provision.settings.model import Settings
+from provision.settings.model import Settings, kinds_of
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ def _needs_of(case: Case, name: str) -> list[str]:
     spelled = spelling.SPELLINGS.get(case.name(name))
     if spelled and spelled.gke_only:
         return [Orchestrator.GKE.value]
-    extra: dict[str, list[str]] = Settings.model_fields[name].json_schema_extra  # type: ignore[assignment]  # as `_setting` makes it
-    return extra["only_with"]
+    return kinds_of(name)
 
 
 def _wrong_orchestrator(case: Case) -> Iterator[Finding]:

@@ -3,41 +3,48 @@
 from __future__ import annotations
 
 import fnmatch
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.codes import Code
 from provision.settings.choices import Orchestrator
+from provision.settings.model import is_for
 from provision.spec import pools
 from provision.spec.rules.findings import Case, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provision.settings.team import Team
 
 
+_Rule = TypeVar("_Rule")
 _OF_POOLS: Final = frozenset({"vm_type", "zone"})
 """What node pools say of themselves too."""
 
 
 def judge(team: Team, case: Case) -> Iterator[Finding]:
     """What the settings have and the team does not allow."""
-    for name, value in team.locked.items():
-        if name not in case.bad and case.value(name) != value:
-            yield _refused(team, name, f"is locked to {_words(value)}", f"remove {case.name(name)}")
-    for name, most in team.at_most.items():
+    for name, only in _judged(team.locked, case):
+        if case.value(name) != only.value:
+            yield _refused(team, name, f"is locked to {only.text}", f"remove {case.name(name)}")
+    for name, most in _judged(team.at_most, case):
         found = case.value(name)
-        if name not in case.bad and found is not None and found > most:
-            text = team.texts.get(name) or _words(most)
-            yield _refused(team, name, f"is more than {text}", f"{name.upper()}={text}")
-    for name, patterns in team.allowed.items():
+        if found is not None and found > most.value:
+            yield _refused(team, name, f"is more than {most.text}", f"{name.upper()}={most.text}")
+    for name, patterns in _judged(team.allowed, case):
         outside = [it for it in _values(name, case) if not _fits(it, patterns)]
-        if outside and name not in case.bad:
-            of = ", ".join(dict.fromkeys(outside))
-            some = ", ".join(patterns)
-            is_of_pool = name in _OF_POOLS and case.asked("gke_node_pools")
-            name = "gke_node_pools" if is_of_pool else name  # noqa: PLW2901 - who asks for it
-            yield _refused(team, name, f"asks for {of}, which is none of {some}", "choose one")
+        if outside:
+            what = f"asks for {', '.join(dict.fromkeys(outside))}, none of {', '.join(patterns)}"
+            in_pools = name in _OF_POOLS and case.asked("gke_node_pools")
+            yield _refused(team, "gke_node_pools" if in_pools else name, what, "choose one")
+
+
+def _judged(rules: Mapping[str, _Rule], case: Case) -> Iterator[tuple[str, _Rule]]:
+    """The rules of settings that are valid and mean something for this kind of cluster."""
+    kind = case.settings.orchestrator_type
+    for name, rule in rules.items():
+        if name not in case.bad and is_for(name, kind):
+            yield name, rule
 
 
 def _refused(team: Team, name: str, what: str, fix: str) -> Finding:

@@ -90,6 +90,40 @@ def test_what_the_team_does_not_allow_is_refused_with_whom_to_ask(
     assert "ml-platform@example.com" in problem.fix
 
 
+def test_a_limit_is_said_as_it_is_written_also_beside_a_smaller_default() -> None:
+    rules = """
+[defaults]
+INSTANCE_COUNT = 2
+[at_most]
+INSTANCE_COUNT = 4
+MAX_RUN_DURATION = "12h"
+"""
+    (problem, other) = _load(rules, INSTANCE_COUNT="5", MAX_RUN_DURATION="1d").problems
+
+    assert "more than 4" in problem.what
+    assert problem.fix.startswith("INSTANCE_COUNT=4,")
+    assert "more than 12h" in other.what
+
+
+def test_what_means_nothing_for_a_kind_of_cluster_is_not_asked_of_it() -> None:
+    rules = """
+[defaults]
+GKE_VERSION = "1.35."
+[locked]
+ENABLE_KUEUE = false
+DISABLE_OPS_AGENT = true
+[at_most]
+GKE_MAX_NODE_COUNT = 4
+"""
+    vms, gke = _load(rules), _load(rules, ORCHESTRATOR_TYPE="gke", ENABLE_KUEUE="yes")
+
+    assert vms.problems == ()
+    assert [it.setting for it in gke.problems] == ["ENABLE_KUEUE"]
+    assert gke.effective["GKE_VERSION"] == "1.35."
+    assert vms.effective["DISABLE_OPS_AGENT"] is True
+    assert gke.effective["DISABLE_OPS_AGENT"] is False
+
+
 def test_a_lock_that_came_later_stops_no_destroy() -> None:
     environ = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
     asked = {"ENABLE_NOTEBOOK": "yes", "TEAM_DEFAULTS": WHERE}
