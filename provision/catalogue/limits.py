@@ -18,12 +18,13 @@ MOST_REQUESTED: Final = 1000
 MOST_NODES: Final = 1000
 """The maximum number of nodes in one GKE node pool."""
 
-LEAST_PODS: Final = 8
-"""The fewest that "the most pods of a node" may be (the same page)."""
 USUAL_PODS: Final = 110
-"""The most pods of a GKE node, unless fewer are asked for (GKE, "Flexible Pod CIDR")."""
+"""The most pods of a GKE node, unless fewer are asked for (GKE, "Flexible Pod CIDR", undated)."""
+LEAST_PODS: Final = 8
+"""The fewest that can be asked for (the same page)."""
+
 MOST_CLUSTER_NODES: Final = 4096
-"""The maximum number of nodes for the cluster's pod range: it is a /12, and a node needs a /24."""
+"""The maximum number of nodes for the usual range of pods: it is a /12, and a node needs a /24."""
 
 SECRETS: Final = 20
 """Bindings of one role to one account that differ by their conditions alone, in one policy."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 PRIVATE: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 """RFC 1918."""
 ALLOWED: Final = (*PRIVATE, IPv4Network("100.64.0.0/10"), IPv4Network("240.0.0.0/4"))
-"""Where networks of our own may be: ranges that are nobody's on the internet."""
+"""Where networks of our own may be: nobody's on the internet (VPC, "Subnets", undated)."""
 
 _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _PROJECT: Final = r"projects/(?P<project>[^/\s]{1,100})"

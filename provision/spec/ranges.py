@@ -20,13 +20,17 @@ _SERVICES: Final = IPv4Network("10.32.0.0/20")
 _CUT: Final = 4
 """Bits between the block and its parts where GPUs have networks, as in modules/gpu-networks."""
 OF_GOOGLE: Final = 4
-"""The addresses of each first range that Google keeps (docs: VPC, "Subnets")."""
+"""The addresses of each first range that Google keeps (VPC, "Subnets", undated)."""
 SMALLEST: Final = 29
 """The longest prefix of a subnetwork's first range (the same page)."""
 SMALLEST_PODS: Final = 24
-"""That of a range for pods: "must have a CIDR block larger or equal to /24" (GKE's answer)."""
+"""That of a range for pods: "must have a CIDR block larger or equal to /24" (GKE's answer).
+
+It is said of a pool's range; of a cluster's it is believed (gotchas, 2026-11-24).
+"""
 SERVICES: Final = range(16, 28)
-"""The prefixes that a range for Services can have (GKE, "VPC-native clusters", its table)."""
+"""The prefixes that a range for Services can have (GKE, "VPC-native clusters", its table,
+undated); that others are refused is believed (gotchas, 2026-11-24)."""
 
 
 @dataclass(frozen=True, kw_only=True)

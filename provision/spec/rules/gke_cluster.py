@@ -81,6 +81,8 @@ def _room(case: Case) -> Iterator[Finding]:
     settings = case.settings
     if settings.orchestrator_type is not Orchestrator.GKE:
         return
+    if case.asked("gke_pods_range") or case.asked("gke_max_pods_per_node"):
+        return  # `networks` counts what fits there, or the online check in a range that exists
     nodes = settings.system_node_pool_max + sum(pool.size.most for pool in pools.of(settings))
     if nodes > limits.MOST_CLUSTER_NODES:
         several = settings.gke_node_pools is not None

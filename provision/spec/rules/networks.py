@@ -164,6 +164,8 @@ def _shares(case: Case) -> Iterator[Finding]:
 
 def _own_ranges(case: Case) -> Iterator[Finding]:
     """Check the ranges of networks that are made: apart from each other, and large enough."""
+    if not any(map(case.asked, _OWN)):
+        return
     settings = case.settings
     is_gke = settings.orchestrator_type is Orchestrator.GKE
     spec: ClusterSpec = cluster.gke(settings) if is_gke else cluster.vms(settings)
@@ -178,12 +180,10 @@ def _own_ranges(case: Case) -> Iterator[Finding]:
                 fix=f"{made}remove {case.name('network_range')}",
             )
         return
-    if not any(map(case.asked, _OWN)):
-        return
     yield from _apart(case, spec, is_gke=is_gke)
     for part in spec.parts:
         if part.is_too_small:
-            yield _too_small(part, sum(pool.size.most for pool in spec.pools))
+            yield _too_small(case, part, sum(pool.size.most for pool in spec.pools))
     services = spec.ranges.services
     if is_gke and services.prefixlen not in ranges.SERVICES:
         yield Finding(
@@ -196,7 +196,8 @@ def _own_ranges(case: Case) -> Iterator[Finding]:
     if settings.nfs_fileshare_list and not any(whole.subnet_of(it) for it in PRIVATE):
         yield Finding(
             field="network_range",
-            what=f"{whole} can't mount the shares of NFS_FILESHARE_LIST",
+            what=_usual(case, "network_range", whole)
+            + "can't mount the shares of NFS_FILESHARE_LIST",
             why="Filestore lets in clients of 10.0.0.0/8, 172.16.0.0/12 and 192.168.0.0/16 alone",
             fix=f"{case.name('network_range')} in one of these, or a bucket (GCS_MOUNT_LIST)",
         )
@@ -219,7 +220,12 @@ def _apart(case: Case, spec: ClusterSpec, *, is_gke: bool) -> Iterator[Finding]:
         )
 
 
-def _too_small(part: ranges.Part, machines: int) -> Finding:
+def _usual(case: Case, field: str, value: IPv4Network) -> str:
+    """A range that nobody has written, as the beginning of a sentence; others are shown anyway."""
+    return "" if case.asked(field) else f"{value} "
+
+
+def _too_small(case: Case, part: ranges.Part, machines: int) -> Finding:
     is_gke = part.use != "VMs"
     fewer = f"INSTANCE_COUNT={part.fits}" if part.fits else ""
     if is_gke:
@@ -236,7 +242,8 @@ def _too_small(part: ranges.Part, machines: int) -> Finding:
     return Finding(
         code=Code.NO_FREE_ADDRESSES,
         field=part.field,
-        what=f"{part.given} has room for {part.fits}, and not for {what}{cut}",
+        what=_usual(case, part.field, part.given)
+        + f"has room for {part.fits}, and not for {what}{cut}",
         why=f"{_TAKES[part.use]}{also}",
         fix=f"a /{part.needed} or larger" + (f", or {fewer}" if fewer else ""),
     )

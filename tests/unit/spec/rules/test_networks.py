@@ -22,6 +22,19 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
 
+def test_a_range_for_pods_of_ones_own_decides_how_many_nodes_fit() -> None:
+    many = {"GKE_NODE_POOL_COUNT": "5", "GKE_MIN_NODE_COUNT": "0", "GKE_MAX_NODE_COUNT": "1000"}
+    large = MANDATORY | GKE | {"VM_TYPE": "g2-standard-8"} | many
+
+    (usual,) = load(large).problems
+    fewer_pods = load(large | {"GKE_MAX_PODS_PER_NODE": "32"}).problems
+    (small,) = load(large | {"GKE_PODS_RANGE": "10.128.0.0/14"}).problems
+
+    assert "5003 nodes" in usual.what
+    assert fewer_pods == ()
+    assert small.what.startswith("'10.128.0.0/14' has room for 1023")
+
+
 @pytest.mark.parametrize(
     ("environ", "setting", "what", "fix"),
     [
@@ -104,7 +117,7 @@ MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-centra
         (
             {**NEW, "NETWORK_RANGE": "10.64.0.0/29", "INSTANCE_COUNT": "5"},
             "NETWORK_RANGE",
-            "10.64.0.0/29 has room for 4, and not for 5 VMs",
+            "'10.64.0.0/29' has room for 4, and not for 5 VMs",
             "a /28 or larger, or INSTANCE_COUNT=4",
         ),
         (
@@ -122,7 +135,7 @@ MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-centra
         (
             {**GKE, "GKE_PODS_RANGE": "10.64.8.0/22"},
             "GKE_PODS_RANGE",
-            "10.64.8.0/22 has room for 3, and not for 4 nodes",
+            "'10.64.8.0/22' has room for 3, and not for 4 nodes",
             "a /21 or larger, or fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX), or GKE_",
         ),
         (
