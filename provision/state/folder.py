@@ -523,7 +523,9 @@ class StateFolder:
         return bool(self._state()) and not self.has_state()
 
     def clear(self) -> None:
-        """Delete everything in the folder except the logs and the lock, which the caller holds.
+        """Delete everything in the folder except the logs, the caller's lock and its run's note.
+
+        Without the note, nobody could tell that a run that is killed in here is dead.
 
         Raises:
             StateError: The state has resources, or somebody else wrote to the folder meanwhile,
@@ -537,9 +539,12 @@ class StateFolder:
             found = {blob.name[start:]: blob for blob in blobs}
         if self.has_state():
             raise self._changed("the state has resources again")
+        holder = self.lock()
         # Delete the record last: without it, a later Destroy would not look for the rest.
         for name in sorted(found, key=lambda name: name == _RECORD):
             if name.startswith(_LOGS) or name == _LOCK or _is_of_another(name):
+                continue
+            if holder is not None and holder.id in name:
                 continue
             with self._told(f"remove {name}", "storage.objects.delete"):
                 try:

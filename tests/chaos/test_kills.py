@@ -54,6 +54,9 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
         ),
         "Destroy/default_network/kill-all@DELETE:instanceGroupManagers/0.005/then-Destroy",
         pytest.param(
+            "Destroy/default_network/kill-all@DELETE:roster.json/0/then-Destroy", marks=SLOW
+        ),
+        pytest.param(
             "Destroy/default_network/kill-terraform@DELETE:instanceTemplates/0/then-Create",
             marks=SLOW,
         ),
