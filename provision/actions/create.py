@@ -48,10 +48,12 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
         if context.replace_vms:
             kind.require_replaceable(target.spec)
         agreed = apply.agree(context, cloud, kind, target)
-        if not exists and cloud.folder.require_bucket(cloud.project_number, target.spec.region):
-            bucket = cloud.folder.location.bucket
-            context.console.progress(f"Created the bucket gs://{bucket} for the state")
-        pages.folder = cloud.folder
+        spec, folder = target.spec, cloud.folder
+        if not exists and folder.require_bucket(cloud.project_number, spec.region, spec.kms_key):
+            context.console.progress(
+                f"Created the bucket gs://{folder.location.bucket} for the state"
+            )
+        pages.folder = folder
         made = Search(context, cloud, kind, target, archive).run(
             lambda place: _standing(context, cloud, kind, place, agreed)
         )

@@ -78,6 +78,12 @@ LOCATIONS: Final = Constraint(
     setting="ZONE",
     instead="or set ZONE to a location that the policy allows",
 )
+OWN_KEYS: Final = Constraint(
+    name="gcp.restrictNonCmekServices",
+    forbids="demands keys of your own for what is stored",
+    setting="KMS_KEY",
+    instead="or name a key of Cloud KMS (KMS_KEY)",
+)
 
 ALL: Final = (
     EXTERNAL_IP,
@@ -86,6 +92,7 @@ ALL: Final = (
     ACCOUNT_CREATION,
     TRUSTED_IMAGES,
     LOCATIONS,
+    OWN_KEYS,
 )
 
 _BY_NAME: Final = {name: one for one in ALL for name in one.names}

@@ -90,6 +90,14 @@ Which quota zonal and regional instances use is not known.
 _REGIONAL: Final = frozenset({Tier.ENTERPRISE, Tier.REGIONAL})
 
 
+def takes_key(tier: Tier) -> bool:
+    """Whether shares can have a key of Cloud KMS.
+
+    Source: Filestore, "Apply a CMEK organization policy", 2025-08-18: basic tiers can't.
+    """
+    return tier not in {Tier.BASIC_HDD, Tier.BASIC_SSD}
+
+
 def is_regional(tier: Tier) -> bool:
     """Whether the tier's instances are in a region; all others are in a zone."""
     return tier in _REGIONAL

@@ -52,6 +52,29 @@ def has_region_form(name: str) -> bool:
     return _REGION_FORM.fullmatch(name) is not None
 
 
+def why_key_is_elsewhere(path: str, region: str, *, strict: bool) -> str:
+    """Why a key of Cloud KMS does not serve a region, from its location; "" if it does.
+
+    Source: disks take a key of their region, of a multi-region around it, or a global one (gcloud
+    compute disks update-kms-key, undated); buckets, shares and GKE's secrets one of their region.
+
+    Args:
+        path: The key's path.
+        region: The region.
+        strict: Whether more than disks is encrypted.
+    """
+    location = path.split("/")[3]
+    if location == region:
+        return ""
+    if strict:
+        return (
+            f"shares, GKE's secrets and the state bucket take a key of their own region, {region}"
+        )
+    if location == "global" or region.startswith(f"{location}-"):
+        return ""
+    return f"disks in {region} take a key of that region, of a multi-region around it, or global"
+
+
 def is_ai_zone(name: str) -> bool:
     """Whether it is an AI zone, which a project only has once it has turned AI zones on.
 

@@ -181,6 +181,7 @@ class Topology:
         stores: The shared storage.
         doors: The ways in and out, the most open first.
         ranges: The IP ranges of its own networks, where settings ask for other than the usual ones.
+        kms_key: The key of Cloud KMS for all that keeps data; None for Google's own keys.
     """
 
     name: str
@@ -192,3 +193,4 @@ class Topology:
     stores: tuple[Store, ...]
     doors: tuple[Door, ...]
     ranges: tuple[AddressRange, ...] = ()
+    kms_key: str | None = None

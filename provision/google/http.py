@@ -43,6 +43,7 @@ class Service(enum.Enum):
     CONTAINER = ("GOOGLE_CONTAINER_CUSTOM_ENDPOINT", "https://container.googleapis.com/v1/")
     FILESTORE = ("GOOGLE_FILESTORE_CUSTOM_ENDPOINT", "https://file.googleapis.com/v1/")
     IAM = ("GOOGLE_IAM_BETA_CUSTOM_ENDPOINT", "https://iam.googleapis.com/v1/")
+    KMS = ("GOOGLE_KMS_CUSTOM_ENDPOINT", "https://cloudkms.googleapis.com/v1/")
     MONITORING = (
         "GOOGLE_MONITORING_CUSTOM_ENDPOINT",
         "https://monitoring.googleapis.com/",

@@ -178,12 +178,13 @@ _PERMISSION: Final = re.compile(
     r"Required ['\"](?P<compute>[\w.]+)['\"] permission"
     r"|does not have (?P<storage>\w+(?:\.\w+)+) access"
     r"|[Pp]ermission ['\"](?P<newer>[\w.]+)['\"] (?:is )?denied"
-    r"|is missing required permissions"
+    r"|is missing required permissions|Permission denied on Cloud KMS key"
 )
+_ENCRYPT: Final = "cloudkms.cryptoKeyVersions.useToEncrypt"
 _API_OFF: Final = re.compile(r"API has not been used in project (?P<project>\S+) before or it is")
 _SERVICE: Final = re.compile(r"/apis/api/(?P<service>[\w.-]+)/")
 _POLICY: Final = re.compile(
-    r"[Cc]onstraint constraints/[\w.]+ violated|violates constraint '?constraints/[\w.]+"
+    r"[Cc]onstraint `?constraints/[\w.]+`? violated|violates constraint '?constraints/[\w.]+"
     r"|denied by org policy: \[\"constraints/[\w.]+"
     r"|Service account creation is not allowed on this project"
 )
@@ -454,6 +455,11 @@ def _excepting(name: str) -> str:
 
 
 def _granting(permission: str) -> str:
+    if permission == _ENCRYPT:
+        return (
+            "a service agent of Google's may not use the key of KMS_KEY: Validate says which, and"
+            " has the command for whoever keeps the key"
+        )
     asking = f"these credentials lack the permission {permission}: ask an administrator of the"
     found = permissions.role_with(permission)
     if found is None:

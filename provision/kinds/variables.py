@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
     from provision.spec.networks import ExistingNetwork
+    from provision.spec.pools import Pool
     from provision.state.location import StateLocation
 
 
@@ -41,12 +42,18 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
                 "tier": str(share.tier),
                 "size_gb": share.size_gb,
                 "location": spec.region if filestores.is_regional(share.tier) else spec.zone,
+                "kms_key": spec.kms_key,
             }
             for share in spec.shares
         ],
         "existing": _existing(spec.existing, spec.gpu_networks),
         "secrets": [secret.model_dump() for secret in spec.secrets],
     }
+
+
+def disk(spec: ClusterSpec, pool: Pool) -> dict[str, Any]:
+    """The boot disk of each machine."""
+    return {"size_gb": pool.disk_size_gb, "type": pool.disk_type, "kms_key": spec.kms_key}
 
 
 def ip_ranges(spec: ClusterSpec) -> dict[str, str]:

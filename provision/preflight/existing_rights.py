@@ -63,10 +63,10 @@ def of_google(case: Case) -> Iterator[Finding]:
     is_gke = case.ctx.spec.has_control_plane
     robot = f"service-{number}@container-engine-robot.iam.gserviceaccount.com"
     for agent in (f"{number}@cloudservices.gserviceaccount.com", *([robot] if is_gke else [])):
-        if not any(_lets(one, agent, _USING) for one in bindings):
+        if not any(lets(one, agent, _USING) for one in bindings):
             does = "GKE" if agent == robot else f"Google makes {case.ctx.project}'s machines"
             yield _lacking(case, agent, does, case.granting(f"serviceAccount:{agent}"), refused)
-    if is_gke and not any(_lets(one, robot, frozenset({_HOST_AGENT})) for one in bindings):
+    if is_gke and not any(lets(one, robot, frozenset({_HOST_AGENT})) for one in bindings):
         grant = (
             f"ask an administrator of {case.it.project} to run:\ngcloud projects"
             f" add-iam-policy-binding {case.it.project} --member serviceAccount:{robot} --role"
@@ -98,7 +98,7 @@ def _lacking(
     )
 
 
-def _lets(binding: Mapping[str, Any], agent: str, roles: frozenset[str]) -> bool:
+def lets(binding: Mapping[str, Any], agent: str, roles: frozenset[str]) -> bool:
     """Whether a binding may give an account one of these roles; a group may have it."""
     members = binding.get("members", [])
     has_it = f"serviceAccount:{agent}" in members or any(it.startswith("group:") for it in members)

@@ -65,6 +65,8 @@ def _relevant(ctx: CheckContext[ClusterSpec]) -> Iterator[Constraint]:
         yield constraints.GUEST_ATTRIBUTES
         yield constraints.TRUSTED_IMAGES
     yield constraints.LOCATIONS
+    if ctx.spec.kms_key is None:
+        yield constraints.OWN_KEYS
 
 
 def _rules(ctx: CheckContext[ClusterSpec], name: str) -> Sequence[Rule]:
@@ -85,9 +87,20 @@ def _forbids(ctx: CheckContext[ClusterSpec], one: Constraint, rules: Sequence[Ru
     if one is constraints.TRUSTED_IMAGES:
         project = f"projects/{ctx.of_kind.image_project}"
         return any(_excludes(it, {project, f"is:{project}"}) for it in values)
+    if one is constraints.OWN_KEYS:
+        return any(_stored(ctx) & set(it.get("deniedValues", ())) for it in values)
     if one is constraints.LOCATIONS:
         return any(_excludes(it, _locations(ctx), groups=True) for it in values)
     return False
+
+
+def _stored(ctx: CheckContext[ClusterSpec]) -> set[str]:
+    """The APIs of what keeps data in this env.list, as the constraint on keys denies them."""
+    names = {"compute"}
+    names |= {"container"} if ctx.spec.has_control_plane else set()
+    names |= {"file"} if ctx.spec.shares else set()
+    names |= {"storage"} if ctx.makes_bucket else set()
+    return {f"{prefix}{name}.googleapis.com" for name in names for prefix in ("", "is:")}
 
 
 def _excludes(values: Mapping[str, Any], own: set[str], *, groups: bool = False) -> bool:

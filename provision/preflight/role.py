@@ -31,11 +31,15 @@ _FOR_EVERY_RUN: Final[Mapping[str, str]] = {
 """Collection -> the verbs of what every run does: it waits for operations, looks for what a dead
 run has left, and keeps its state in a bucket."""
 
+_KEYS: Final = "cloudkms.projects.locations.keyRings.cryptoKeys"
 _OF_METHOD: Final[Mapping[str, str]] = {
     "cloudbilling.projects.getBillingInfo": "resourcemanager.projects.get",
     "cloudquotas.projects.locations.services.quotaInfos.get": "cloudquotas.quotas.get",
     "cloudresourcemanager.projects.get": "resourcemanager.projects.get",
     "cloudresourcemanager.projects.getIamPolicy": "resourcemanager.projects.getIamPolicy",
+    f"{_KEYS}.get": "cloudkms.cryptoKeys.get",
+    f"{_KEYS}.getIamPolicy": "cloudkms.cryptoKeys.getIamPolicy",
+    "cloudkms.projects.locations.keyRings.getIamPolicy": "cloudkms.keyRings.getIamPolicy",
     "compute.projects.getXpnHost": "compute.projects.get",
     "container.projects.locations.clusters.get": "container.clusters.get",
     "container.projects.locations.getServerConfig": "container.clusters.list",

@@ -7,6 +7,7 @@ from typing import Final
 from provision.preflight import (
     buckets,
     disks,
+    keys,
     name_conflicts,
     networks,
     policies,
@@ -109,6 +110,7 @@ CHECKS: Final = (
         find=disks.disk,
         of_zone=True,
     ),
+    keys.KMS_KEY,
     Check(
         name=OnlineCheck.QUOTA,
         calls=(

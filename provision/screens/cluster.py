@@ -36,6 +36,9 @@ def rows(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     for number, store in enumerate(topology.stores):
         right = _price(cost, PartKind.SHARES) if number == 0 else ""
         yield Row("storage" if number == 0 else "", _store(store), right)
+    if topology.kms_key:
+        _, project, _, location, *_, key = topology.kms_key.split("/")
+        yield Row("key", f"{key} of {project} in {location}, for all that keeps data but buckets")
     yield Row("network", _networks(topology))
     if topology.ranges:
         yield Row("ranges", ", ".join(map(_range, topology.ranges)))

@@ -163,5 +163,6 @@ class OnlineCheck(enum.StrEnum):
     SUBNETWORK = "subnetwork"
     BUCKETS = "buckets"
     SECRETS = "secrets"
+    KMS_KEY = "kms-key"
     NAMES = "names"
     GKE_VERSION = "gke-version"

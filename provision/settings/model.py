@@ -55,6 +55,7 @@ from provision.settings.values import (
     Image,
     ImageName,
     JobName,
+    KmsKey,
     MostNodes,
     NamePrefix,
     NetworkName,
@@ -453,6 +454,12 @@ class Settings(BaseSettings):
         " existing one.",
         "dedicated",
         "dedicated",
+    )
+
+    kms_key: KmsKey | None = _setting(
+        "The key of Cloud KMS for boot disks, Filestore shares, GKE's secrets and the state bucket,"
+        " if that is made; Google's service agents need a role on it; if unset, Google's own keys.",
+        "projects/my-keys/locations/us-central1/keyRings/ml/cryptoKeys/gpu",
     )
 
     # --- On the VMs

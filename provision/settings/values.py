@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -277,6 +277,24 @@ def _subnetworks(items: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_subnetwork(name) for item in items for name in expanded(item))
 
 
+_KEY: Final = re.compile(
+    r"projects/[^/\s]{1,100}/locations/[a-z0-9-]{1,63}"
+    r"/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}"
+)
+
+
+def _kms_key(text: str) -> str:
+    if _KEY.fullmatch(text):
+        return text
+    # A version is what the console copies; with one, Google would never use a newer one.
+    key = text.partition("/cryptoKeyVersions/")[0]
+    raise InvalidValueError(
+        "is not a key of Cloud KMS",
+        "projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>",
+        fix=key if _KEY.fullmatch(key) else "",
+    )
+
+
 _IMAGE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
 
 ProjectId = Annotated[str, AfterValidator(_project_id)]
@@ -309,6 +327,7 @@ Cidr = Annotated[str, AfterValidator(_cidr)]
 SecondaryRange = Annotated[str, AfterValidator(_secondary)]
 NetworkName = Annotated[str, AfterValidator(_network)]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
+KmsKey = Annotated[str, AfterValidator(_kms_key)]
 ServiceAccount = Annotated[str, AfterValidator(_service_account)]
 PoolName = Annotated[
     str,

@@ -75,6 +75,8 @@ class ClusterSpec(abc.ABC):
         shares: The Filestore shares to create, and to mount on every machine.
         secrets: The secrets in the environment of the command, or of jobs.
         ranges: The IP ranges of networks that are made for it.
+        kms_key: The path of the key of Cloud KMS for its disks, shares and secrets; None for
+            Google's own keys.
         existing: The network that its machines join and that was there before; None if one is made
             for it, or for the project's default network.
         capacity_timeout: The longest wait for machines, in seconds of cloud time.
@@ -96,6 +98,7 @@ class ClusterSpec(abc.ABC):
     shares: tuple[Share, ...] = ()
     secrets: tuple[Secret, ...] = ()
     ranges: Ranges = field(default_factory=Ranges)
+    kms_key: str | None = None
     existing: ExistingNetwork | None = None
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
@@ -483,6 +486,7 @@ def _common(settings: Settings) -> dict[str, Any]:
         "shares": settings.nfs_fileshare_list or (),
         "secrets": settings.secrets or (),
         "ranges": Ranges.of(settings),
+        "kms_key": settings.kms_key,
         "existing": ExistingNetwork.of(settings),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),

@@ -48,6 +48,7 @@ def of(spec: ClusterSpec) -> Topology:
         stores=tuple(_stores(spec)),
         doors=tuple(sorted(_doors(spec), key=lambda it: list(Reach).index(it.reach))),
         ranges=tuple(_ranges(spec)),
+        kms_key=spec.kms_key,
     )
 
 

@@ -186,8 +186,13 @@ class StateFolder:
                 return set()
         return {member for binding in policy.bindings for member in binding["members"]}
 
-    def require_bucket(self, project_number: str, region: str) -> bool:
+    def require_bucket(self, project_number: str, region: str, kms_key: str | None) -> bool:
         """Create the default bucket if it does not exist; returns whether it was created.
+
+        Args:
+            project_number: Of the project that it has to be in.
+            region: Where it is made.
+            kms_key: The key of Cloud KMS for what is written into it; None for Google's own.
 
         Raises:
             StateError: It can't be used, or TERRAFORM_GCS_PATH names one that does not exist.
@@ -202,6 +207,7 @@ class StateFolder:
         bucket.iam_configuration.uniform_bucket_level_access_enabled = True
         bucket.iam_configuration.public_access_prevention = "enforced"
         bucket.versioning_enabled = True
+        bucket.default_kms_key_name = kms_key
         with self._told("create the bucket", "storage.buckets.create"):
             try:
                 self._client.create_bucket(bucket, location=region)

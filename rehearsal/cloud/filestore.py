@@ -9,7 +9,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import named_operations, org_policies, paging, projects, share_quotas
+from rehearsal.cloud import keys, named_operations, org_policies, paging, projects, share_quotas
 from rehearsal.cloud.facts import filestore_tiers, places
 from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.routes import Routes
@@ -212,6 +212,7 @@ def _create(request: Request, store: Store, project: str, location: str) -> Repl
     if existing is not None and existing.get("_gone", request.now + 1) > request.now:
         raise GoogleError(409, f"Resource '{name}' already exists", status=None)
     org_policies.check_place(request.scenarios, location, name)
+    keys.require(store, body.get("kmsKeyName"), owner.id, keys.FILESTORE, location)
     present = (it for _, it in _present(request, store, f"projects/{owner.id}/locations/"))
     share_quotas.check(request, present, location, body)
     sizes = _tier(body["tier"]).sizes

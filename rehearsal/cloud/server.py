@@ -76,6 +76,7 @@ _MOUNTS = (
     Mount("/kubernetes/", "kubernetes:service"),
     Mount("/file/v1/", "filestore:service"),
     Mount("/secretmanager/v1/", "secrets:service"),
+    Mount("/cloudkms/v1/", "keys:service"),
     Mount("/monitoring/v1/", "dashboards:service"),
     Mount("/computeMetadata/", "metadata:service", credentials=False, faults=False),
     Mount("/token", "metadata:service", credentials=False, faults=False),

@@ -1,6 +1,6 @@
 """Everything that an env.list names and the program does not make.
 
-No setting names a key.
+No setting names a key of a service account.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import fnmatch
 import re
 from typing import TYPE_CHECKING, Final
 
+from rehearsal.cloud import keys, projects
 from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.presumption import networks, reservations, texts
 from rehearsal.presumption.things import MARK, Ask, Grant, Thing
@@ -32,6 +33,7 @@ SETTINGS: Final = frozenset(
         "IMAGE_NAME",
         "IMAGE_PROJECT",
         "INSTANCE_COUNT",
+        "KMS_KEY",
         "NETWORK",
         "PROJECT_ID",
         "REGION",
@@ -51,6 +53,9 @@ _ACCOUNT: Final = re.compile(r"(?P<id>[^@]+)@(?P<project>[^@]+)\.iam\.gserviceac
 _SECRET: Final = re.compile(
     r"projects/(?P<project>[^/]+)/secrets/(?P<secret>[^/:]+)(?::(?P<version>\w+))?"
 )
+_KEY: Final = re.compile(
+    r"(?P<location>projects/[^/]+/locations/[^/]+)/keyRings/(?P<ring>[^/]+)/cryptoKeys/(?P<key>[^/]+)"
+)
 _READS_SECRETS: Final = "roles/secretmanager.secretAccessor"
 
 
@@ -64,7 +69,7 @@ def of(settings: Mapping[str, str]) -> list[Thing]:
     if not {"PROJECT_ID", "ZONE"} <= settings.keys():
         return []
     settings = {**settings, "ZONE": _zone(settings)}
-    makers = (_buckets, networks.of, reservations.of, _accounts, _images, _secrets)
+    makers = (_buckets, networks.of, reservations.of, _accounts, _images, _secrets, _keys)
     things = [thing for maker in makers for thing in maker(settings)]
     found: dict[str, Thing] = {}
     for thing in things:
@@ -193,3 +198,27 @@ def _secret(project: str, name: str, versions: int) -> Thing:
         lambda found: () if found["labels"][MARK] == str(versions) else thing.anew,
     )
     return thing
+
+
+def _keys(settings: Mapping[str, str]) -> Iterator[Thing]:
+    """The key of Cloud KMS, which Google's service agents may use."""
+    match = _KEY.fullmatch(settings.get("KMS_KEY", ""))
+    if match is None:
+        return
+    number = projects.number(settings["PROJECT_ID"])
+    agents = (keys.COMPUTE, keys.GKE, keys.FILESTORE, keys.STORAGE)
+    members = [f"serviceAccount:service-{number}@{it}.iam.gserviceaccount.com" for it in agents]
+    binding = {"role": "roles/cloudkms.cryptoKeyEncrypterDecrypter", "members": members}
+    rings = f"/cloudkms/v1/{match['location']}/keyRings"
+    path = f"{rings}/{match['ring']}/cryptoKeys/{match['key']}"
+    asks = [
+        Ask("POST", rings, {"keyRingId": match["ring"]}),
+        Ask(
+            "POST",
+            f"{rings}/{match['ring']}/cryptoKeys",
+            {"cryptoKeyId": match["key"]},
+            {"purpose": "ENCRYPT_DECRYPT", "labels": {MARK: "yes"}},
+        ),
+        Ask("POST", f"{path}:setIamPolicy", body={"policy": {"bindings": [binding]}}),
+    ]
+    yield Thing(f"the key {match['key']}", path, asks, path)

@@ -3,13 +3,14 @@
 
 # The rules of what is handed on are in the modules, for whatever root uses those.
 variable "cluster" {
-  description = "The control plane: region, full version (null: the channel's default at creation), release channel, networks that may reach it by IP ([]: no IP endpoint), whether GKE's Ray operator runs on it, and the weekly window in which GKE may upgrade it and its nodes (null: nodes when asked)."
+  description = "The control plane: region, full version (null: the channel's default at creation), release channel, networks that may reach it by IP ([]: no IP endpoint), whether GKE's Ray operator runs on it, the weekly window in which GKE may upgrade it and its nodes (null: nodes when asked), and the key of Cloud KMS for Kubernetes' secrets and the disks of system nodes (null: Google's own)."
   type = object({
     location         = string
     version          = optional(string)
     release_channel  = string
     authorized_cidrs = list(string)
     ray_operator     = bool
+    kms_key          = optional(string)
     maintenance      = optional(object({ recurrence = string, start_time = string, end_time = string }))
   })
   nullable = false
@@ -43,8 +44,8 @@ variable "existing" {
 }
 
 variable "filestores" {
-  description = "Filestore shares to make for pods to mount: path, tier, size in GiB, and location, a region for the tiers ENTERPRISE and REGIONAL, else a zone. Another size grows a share in place; another path, tier or location is another share, and the old one is deleted with all that is on it."
-  type        = list(object({ path = string, tier = string, size_gb = number, location = string }))
+  description = "Filestore shares to make for pods to mount: path, tier, size in GiB, and location, a region for the tiers ENTERPRISE and REGIONAL, else a zone; and the key of Cloud KMS that encrypts it, which counts for a new share alone. Another size grows a share in place; another path, tier or location is another share, and the old one is deleted with all that is on it."
+  type        = list(object({ path = string, tier = string, size_gb = number, location = string, kms_key = optional(string) }))
   nullable    = false
 }
 
@@ -146,7 +147,7 @@ variable "node_pools" {
       max_run_seconds = optional(number)
     })
     size         = object({ count = optional(number), min = optional(number), max = optional(number) })
-    disk         = object({ size_gb = number, type = string })
+    disk         = object({ size_gb = number, type = string, kms_key = optional(string) })
     local_ssds   = number
     max_pods     = optional(number)
     compact      = bool

@@ -2,8 +2,8 @@
 # these are read by people who wrote an env.list, not this file.
 
 variable "boot_disk" {
-  description = "Boot disk of each VM: size in GiB, at least the image's, and type. A change replaces the template; running VMs keep their disk."
-  type        = object({ size_gb = number, type = string })
+  description = "Boot disk of each VM: size in GiB, at least the image's, type, and the key of Cloud KMS that encrypts it, without a version; null for Google's own. A change replaces the template; running VMs keep their disk."
+  type        = object({ size_gb = number, type = string, kms_key = optional(string) })
   nullable    = false
 
   validation {
@@ -56,8 +56,8 @@ variable "files" {
 }
 
 variable "filestores" {
-  description = "Filestore shares to make and to mount on every VM: path, tier, size in GiB, and location, a region for the tiers ENTERPRISE and REGIONAL, else a zone. Another size grows a share in place; another path, tier or location is another share, and the old one is deleted with all that is on it."
-  type        = list(object({ path = string, tier = string, size_gb = number, location = string }))
+  description = "Filestore shares to make and to mount on every VM: path, tier, size in GiB, and location, a region for the tiers ENTERPRISE and REGIONAL, else a zone; and the key of Cloud KMS that encrypts it, which counts for a new share alone. Another size grows a share in place; another path, tier or location is another share, and the old one is deleted with all that is on it."
+  type        = list(object({ path = string, tier = string, size_gb = number, location = string, kms_key = optional(string) }))
   nullable    = false
 }
 

@@ -63,6 +63,7 @@ WORLDS: Final[Mapping[str, Values]] = {
 }
 
 _TEAM: Final = "team-vms@my-project.iam.gserviceaccount.com"
+_KEY: Final = "projects/my-keys/locations/us-central1/keyRings/ml/cryptoKeys/gpu"
 _T4: Final = {
     "VM_TYPE": "n1-standard-8",
     "GPU_COUNT": "1",
@@ -189,6 +190,8 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "NETWORK_CONFIG+NETWORK+SUBNETWORK": Row(_THERE, ENDS),
     "NETWORK_CONFIG+NETWORK_RANGE": Row({**_NEW, "NETWORK_RANGE": "10.64.0.0/24"}, ENDS),
     "NETWORK_RANGE": Row({"NETWORK_RANGE": "10.64.0.0/22"}, REFUSED, {"multi-nic": ENDS}),
+    # A share of a basic tier takes none.
+    "KMS_KEY": Row({"KMS_KEY": _KEY}, NEW, {"vms": REFUSED}),
     "GPU_SUBNETWORKS": Row(
         {**_THERE, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED, {"multi-nic": ENDS}
     ),
@@ -241,6 +244,7 @@ _OF_NODES: Final[Mapping[str, Row]] = {
     "NETWORK_CONFIG+NETWORK+SUBNETWORK+...": Row({**_THERE, **_RANGES}, ENDS),
     "NETWORK_RANGE": Row({"NETWORK_RANGE": "10.64.0.0/22"}, ENDS),
     "NETWORK_RANGE-larger": Row({"NETWORK_RANGE": "10.0.0.0/15"}, BESIDE),
+    "KMS_KEY": Row({"KMS_KEY": _KEY}, ENDS),
     "GKE_PODS_RANGE": Row({"GKE_PODS_RANGE": "10.64.0.0/16"}, ENDS),
     "GKE_SERVICES_RANGE": Row({"GKE_SERVICES_RANGE": "10.64.0.0/20"}, ENDS),
     "GKE_MAX_PODS_PER_NODE": Row({"GKE_MAX_PODS_PER_NODE": "32"}, ENDS),
@@ -389,6 +393,7 @@ def _prepare(rehearsal: Rehearsal, world: str) -> None:
         **_DATA,
         **_THERE,
         **_RANGES,
+        "KMS_KEY": _KEY,
         "SERVICE_ACCOUNT": _TEAM,
         "SECRETS": "TOKEN=projects/my-project/secrets/token",
         "IMAGE_NAME": "my-image",

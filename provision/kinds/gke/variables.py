@@ -40,6 +40,7 @@ def variables(
             "maintenance": _window(spec.maintenance),
             "authorized_cidrs": list(spec.authorized_cidrs),
             "ray_operator": spec.ray_operator,
+            "kms_key": spec.kms_key,
         },
         "system_pool": {
             "machine_type": system.machine_type,
@@ -53,6 +54,7 @@ def variables(
         "node_pools": {
             pool.name: _pool(pool, spec.driver, inputs.node_runs)
             | {
+                "disk": parts.disk(spec, pool),
                 "version": inputs.pool_versions.get(pool.name),
                 **_max_pods(spec),
             }
@@ -119,7 +121,6 @@ def _pool(pool: Pool, driver: str, runs: Mapping[str, int]) -> dict[str, Any]:
             "max_run_seconds": run,
         },
         "size": dataclasses.asdict(pool.size),
-        "disk": {"size_gb": pool.disk_size_gb, "type": pool.disk_type},
         "local_ssds": pool.local_ssds,
         "compact": pool.compact,
         "policy": next(iter(pool.policies), None),

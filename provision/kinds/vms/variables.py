@@ -57,7 +57,7 @@ def variables(
         "resize_requests": _requests(inputs.resize_requests),
         "image": _image(spec.image),
         "metadata": dict(spec.metadata),
-        "boot_disk": {"size_gb": group.disk_size_gb, "type": group.disk_type},
+        "boot_disk": parts.disk(spec, group),
         "files": _files(inputs.files),
         "startup_command": spec.command or "",
         "startup": _startup(spec, 1 + sum(network.subnets for network in networks)),

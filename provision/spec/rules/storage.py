@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import gcsfuse, machines, names
+from provision.catalogue import filestores, gcsfuse, machines, names, zones
 from provision.settings.choices import Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -175,9 +175,39 @@ def _state_on_a_mount(case: Case) -> Iterator[Finding]:
             )
 
 
+def _key(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.kms_key is None:
+        return
+    shares = settings.nfs_fileshare_list or ()
+    for share in shares:
+        if not filestores.takes_key(share.tier):
+            yield Finding(
+                field="nfs_fileshare_list",
+                what=f"has a share of tier {share.tier}, which takes no key",
+                why="KMS_KEY is for all that keeps data",
+                fix=f"{share.path} with ZONAL, REGIONAL or ENTERPRISE, or remove KMS_KEY",
+            )
+    strict = bool(shares) or settings.orchestrator_type is Orchestrator.GKE
+    why = zones.why_key_is_elsewhere(settings.kms_key, settings.region, strict=strict)
+    # Of several zones, each is held against it online.
+    if why and not settings.places.is_several:
+        location = settings.kms_key.split("/")[3]
+        yield Finding(
+            field="kms_key",
+            what=f"is in {location}",
+            why=why,
+            fix=settings.kms_key.replace(
+                f"/locations/{location}/", f"/locations/{settings.region}/"
+            )
+            + ", if there is one",
+        )
+
+
 RULES: Final = (
     Rule(("terraform_gcs_path",), _state_in_a_deployment),
     Rule(("gcs_mount_list", "terraform_gcs_path"), _state_on_a_mount),
+    Rule(("kms_key", "nfs_fileshare_list", "region", "zone"), _key),
     Rule((), _mount_paths),
     Rule(("vm_type",), _system_paths),
     Rule(("gcs_cache_gb", "gcs_mount_list", "gke_node_pools", "vm_type"), _cache),

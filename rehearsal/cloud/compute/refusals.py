@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import org_policies, policies, projects
+from rehearsal.cloud import keys, org_policies, policies, projects
 from rehearsal.cloud.compute import images, properties, quotas, reservation_use, stock
 from rehearsal.cloud.facts import offers, places
 
@@ -47,6 +47,12 @@ def _denied(call: Call, template: Resource) -> Resource | None:
     gone = _account_gone(call, wanted)
     if gone is not None:
         return gone
+    for disk in wanted["disks"]:
+        key = (disk.get("diskEncryptionKey") or {}).get("kmsKeyName")
+        zone = call.parameters["zone"]
+        why = keys.refusal(call.store, key, call.project, keys.COMPUTE, zone) if key else ""
+        if why:
+            return {"code": "PERMISSIONS_ERROR", "message": why}
     if "no-account" in scenarios:
         account = (wanted.get("serviceAccounts") or [{}])[0].get("email", "")
         return {

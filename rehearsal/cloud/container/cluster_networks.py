@@ -6,7 +6,7 @@ import hashlib
 import ipaddress
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import projects
+from rehearsal.cloud import keys, projects
 from rehearsal.cloud.compute import shared_vpc
 from rehearsal.cloud.container import cluster_defaults, groups, records
 from rehearsal.cloud.container.records import CLUSTERS, POOLS
@@ -36,7 +36,10 @@ def attached(request: Request, store: Store, where: str, cluster: Record) -> Rec
     subnetwork = _existing(
         request, store, "subnetworks", cluster.get("subnetwork", ""), where, f"regions/{region}"
     )
-    shared_vpc.check_gke(store, where.split("/")[1], subnetwork)
+    project = where.split("/")[1]
+    shared_vpc.check_gke(store, project, subnetwork)
+    key = (cluster.get("databaseEncryption") or {}).get("keyName")
+    keys.require(store, key, project, keys.GKE, region)
     pods, services = _ranges(store, subnetwork, cluster.get("ipAllocationPolicy") or {})
     allocation = records.completed(
         cluster.get("ipAllocationPolicy") or {}, cluster_defaults.IP_ALLOCATION

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rehearsal.cloud import keys
 from rehearsal.cloud.container import cluster_networks, operations, records, rules, versions
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, Record
 from rehearsal.cloud.wire import GoogleError
@@ -76,6 +77,9 @@ def update(request: Request, store: Store, project: str, location: str, cluster:
     if not asked:
         raise GoogleError(400, "Must specify a field to update.", status=None)
     _check_multi_networking(record, asked)
+    if "desiredDatabaseEncryption" in asked:
+        of_secrets = asked["desiredDatabaseEncryption"].get("keyName")
+        keys.require(store, of_secrets, project, keys.GKE, location)
     changed = record
     for key in sorted(asked.keys() - {_POOL, *_PLACES_IN_POOL}):
         changed = _with(changed, key, asked[key])

@@ -225,6 +225,12 @@ def _refusal(store: Store, name: str) -> Record | None:
     return {"code": _RESOURCE_EXHAUSTED, "message": words}
 
 
+def _key(config: Record) -> Record:
+    """The key of the disks, if they have one."""
+    key = config.get("bootDiskKmsKey")
+    return {"diskEncryptionKey": {"kmsKeyName": key}} if key else {}
+
+
 def _properties(store: Store, project: str, cluster: Record, pool: Record) -> Record:
     """The properties of the VMs of a pool."""
     config = pool["config"]
@@ -236,7 +242,7 @@ def _properties(store: Store, project: str, cluster: Record, pool: Record) -> Re
     }
     properties: dict[str, Any] = {
         "machineType": config["machineType"],
-        "disks": [{"boot": True, "autoDelete": True, "initializeParams": disk}],
+        "disks": [{"boot": True, "autoDelete": True, "initializeParams": disk, **_key(config)}],
         "networkInterfaces": _interfaces(store, project, cluster, pool),
         "scheduling": _scheduling(config),
         "labels": {**config["resourceLabels"], "goog-k8s-cluster-name": cluster["name"]},

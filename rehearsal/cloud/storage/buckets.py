@@ -7,7 +7,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import org_policies, policies, projects
+from rehearsal.cloud import keys, org_policies, policies, projects
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.metadata import HOST
@@ -61,6 +61,8 @@ def insert(request: Request, store: Store) -> Bucket:
     moment = rfc3339(request.now)
     location = (body.get("location") or "US").upper()
     org_policies.check_bucket_place(request.scenarios, location)
+    key = (body.get("encryption") or {}).get("defaultKmsKeyName")
+    keys.require(store, key, owner.id, keys.STORAGE, location)
     bucket = {
         "versioning": {"enabled": False},
         "rpo": "DEFAULT",

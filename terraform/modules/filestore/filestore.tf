@@ -15,12 +15,13 @@ locals {
 resource "google_filestore_instance" "shares" {
   for_each = local._shares
 
-  name        = local._names[each.key]
-  project     = var.project_id
-  location    = each.value.location
-  tier        = each.value.tier
-  description = var.marker
-  labels      = merge(var.labels, { aiinfra-cluster = var.cluster_id })
+  name         = local._names[each.key]
+  project      = var.project_id
+  location     = each.value.location
+  tier         = each.value.tier
+  description  = var.marker
+  labels       = merge(var.labels, { aiinfra-cluster = var.cluster_id })
+  kms_key_name = each.value.kms_key
 
   file_shares {
     name        = local._share
@@ -34,7 +35,7 @@ resource "google_filestore_instance" "shares" {
   }
 
   lifecycle {
-    # A share keeps the name that it was made with, and with it its data.
-    ignore_changes = [name]
+    # A share keeps the name and the key that it was made with, and with them its data.
+    ignore_changes = [kms_key_name, name]
   }
 }

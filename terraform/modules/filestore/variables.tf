@@ -5,8 +5,8 @@ variable "cluster_id" {
 }
 
 variable "filestores" {
-  description = "The shares to make: the path where VMs mount it, tier, size in GiB, and location: a region for the tiers ENTERPRISE and REGIONAL, else a zone. Another size grows a share in place; another path, tier or location is another share, and the old one is deleted with all that is on it."
-  type        = list(object({ path = string, tier = string, size_gb = number, location = string }))
+  description = "The shares to make: the path where VMs mount it, tier, size in GiB, and location: a region for the tiers ENTERPRISE and REGIONAL, else a zone; and the key of Cloud KMS that encrypts it, which counts for a new share alone. Another size grows a share in place; another path, tier or location is another share, and the old one is deleted with all that is on it."
+  type        = list(object({ path = string, tier = string, size_gb = number, location = string, kms_key = optional(string) }))
   nullable    = false
 
   validation {

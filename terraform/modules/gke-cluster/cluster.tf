@@ -1,19 +1,3 @@
-locals {
-  _labels        = merge(var.labels, { aiinfra-cluster = var.cluster_id })
-  _workload_pool = "${var.project_id}.svc.id.goog"
-  _is_open       = length(var.cluster.authorized_cidrs) > 0
-  _oauth_scopes  = ["https://www.googleapis.com/auth/cloud-platform"]
-
-  # Google's floor for the Ray operator; versions as numbers, to compare them.
-  _floor = "1.29.8-gke.1054000"
-  _numbers = {
-    for name, version in { chosen = var.cluster.version, floor = local._floor } : name => sum([
-      for index, part in regex("^1\\.([0-9]+)\\.([0-9]+)-gke\\.([0-9]+)", version) :
-      tonumber(part) * pow(10, [14, 10, 0][index])
-    ]) if version != null
-  }
-}
-
 resource "google_container_cluster" "gke" {
   name                = "${var.name_prefix}-gke"
   project             = var.project_id
@@ -69,6 +53,15 @@ resource "google_container_cluster" "gke" {
           cidr_block = cidr_blocks.value
         }
       }
+    }
+  }
+
+  dynamic "database_encryption" {
+    for_each = var.cluster.kms_key[*]
+
+    content {
+      state    = "ENCRYPTED"
+      key_name = database_encryption.value
     }
   }
 
@@ -174,8 +167,9 @@ resource "google_container_cluster" "gke" {
   node_locations           = [var.system_pool.zone]
 
   node_config {
-    service_account = var.node_account_email
-    oauth_scopes    = local._oauth_scopes
+    boot_disk_kms_key = var.cluster.kms_key
+    service_account   = var.node_account_email
+    oauth_scopes      = local._oauth_scopes
 
     shielded_instance_config {
       enable_integrity_monitoring = true

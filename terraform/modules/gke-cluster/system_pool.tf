@@ -26,13 +26,14 @@ resource "google_container_node_pool" "system" {
   }
 
   node_config {
-    machine_type    = var.system_pool.machine_type
-    image_type      = "COS_CONTAINERD"
-    disk_size_gb    = var.system_pool.disk_size_gb
-    spot            = var.system_pool.spot
-    service_account = var.node_account_email
-    oauth_scopes    = local._oauth_scopes
-    resource_labels = local._labels
+    boot_disk_kms_key = var.cluster.kms_key
+    machine_type      = var.system_pool.machine_type
+    image_type        = "COS_CONTAINERD"
+    disk_size_gb      = var.system_pool.disk_size_gb
+    spot              = var.system_pool.spot
+    service_account   = var.node_account_email
+    oauth_scopes      = local._oauth_scopes
+    resource_labels   = local._labels
 
     gvnic {
       enabled = true

@@ -1,11 +1,12 @@
 variable "cluster" {
-  description = "The control plane: region, full version (null: the channel's default at creation), release channel, networks that may reach it by IP ([]: no IP endpoint), whether GKE's Ray operator runs on it, and the weekly window in which GKE may upgrade it and its nodes (null: nodes when asked)."
+  description = "The control plane: region, full version (null: the channel's default at creation), release channel, networks that may reach it by IP ([]: no IP endpoint), whether GKE's Ray operator runs on it, the weekly window in which GKE may upgrade it and its nodes (null: nodes when asked), and the key of Cloud KMS for Kubernetes' secrets and the disks of system nodes (null: Google's own)."
   type = object({
     location         = string
     version          = optional(string)
     release_channel  = string
     authorized_cidrs = list(string)
     ray_operator     = bool
+    kms_key          = optional(string)
     maintenance      = optional(object({ recurrence = string, start_time = string, end_time = string }))
   })
   nullable = false

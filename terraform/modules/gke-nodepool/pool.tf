@@ -120,14 +120,15 @@ resource "google_container_node_pool" "gpu" {
   }
 
   node_config {
-    machine_type     = var.pool.machine_type
-    image_type       = "COS_CONTAINERD"
-    disk_size_gb     = var.pool.disk.size_gb
-    disk_type        = var.pool.disk.type
-    flex_start       = local._is_flex ? true : null
-    max_run_duration = var.pool.capacity.max_run_seconds == null ? null : "${var.pool.capacity.max_run_seconds}s"
-    spot             = var.pool.capacity.model == "spot"
-    service_account  = var.service_account_email
+    boot_disk_kms_key = var.pool.disk.kms_key
+    machine_type      = var.pool.machine_type
+    image_type        = "COS_CONTAINERD"
+    disk_size_gb      = var.pool.disk.size_gb
+    disk_type         = var.pool.disk.type
+    flex_start        = local._is_flex ? true : null
+    max_run_duration  = var.pool.capacity.max_run_seconds == null ? null : "${var.pool.capacity.max_run_seconds}s"
+    spot              = var.pool.capacity.model == "spot"
+    service_account   = var.service_account_email
     # What the account may do is said by its roles.
     oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
     resource_labels = merge(var.labels, { aiinfra-cluster = var.cluster_id })

@@ -65,7 +65,7 @@ variable "pool" {
       max_run_seconds = optional(number)
     })
     size       = object({ count = optional(number), min = optional(number), max = optional(number) })
-    disk       = object({ size_gb = number, type = string })
+    disk       = object({ size_gb = number, type = string, kms_key = optional(string) })
     local_ssds = number
     max_pods   = optional(number)
     compact    = bool

@@ -25,14 +25,15 @@ locals {
       aiinfra-metadata-keys = join(",", keys(var.users_metadata))
     }, var.metadata_identity)
 
-    boot_disk = {
+    # With a key only if there is one: its absence must not change the name.
+    boot_disk = merge({
       auto_delete  = true
       boot         = true
       labels       = local._labels
       size_gb      = var.boot_disk.size_gb
       source_image = data.google_compute_image.boot.self_link
       type         = var.boot_disk.type
-    }
+    }, { for key in var.boot_disk.kms_key[*] : "kms_key" => key })
 
     # In order: software for GPU networks goes by an interface's number.
     interfaces = [
@@ -100,6 +101,14 @@ resource "google_compute_instance_template" "gpu" {
     disk_type    = local._template.boot_disk.type
     labels       = local._template.boot_disk.labels
     source_image = local._template.boot_disk.source_image
+
+    dynamic "disk_encryption_key" {
+      for_each = try([local._template.boot_disk.kms_key], [])
+
+      content {
+        kms_key_self_link = disk_encryption_key.value
+      }
+    }
   }
 
   dynamic "guest_accelerator" {

@@ -1,8 +1,9 @@
 variable "boot_disk" {
-  description = "Boot disk of each VM: size in GiB, at least the image's, and type."
+  description = "Boot disk of each VM: size in GiB, at least the image's, type, and the key of Cloud KMS that encrypts it, without a version; null for Google's own."
   type = object({
     size_gb = number
     type    = string
+    kms_key = optional(string)
   })
   nullable = false
 }

@@ -38,7 +38,7 @@ ADDRESS = NAT_ADDRESS = 0.005
 BEHIND_NAT = 0.0014
 GKE = 0.1
 # USD a month for a GiB.
-SSD, BALANCED, SSD_IN_EUROPE_WEST4, BASIC_SSD = 0.17, 0.1, 0.187, 0.3
+SSD, BALANCED, SSD_IN_EUROPE_WEST4, BASIC_SSD, ZONAL = 0.17, 0.1, 0.187, 0.3, 0.25
 # USD a month for a Hyperdisk of 100 GiB: 600 IOPS and 150 MiB/s are more than what is free.
 HYPERDISK_100 = 100 * 0.08 + 600 * 0.005 + 150 * 0.04
 # And of 2,000 GiB: 15,000 IOPS and 2,400 MiB/s, the most of throughput.
@@ -83,6 +83,7 @@ BILLS = {
     "own-ranges": always(2 * node(A3_MEGAGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
     "a3-ultra": always(2 * node(A3_ULTRAGPU_8G_SPOT, HYPERDISK_2000) + MONTH * NAT_ADDRESS),
     "any-zone": always(2 * node(A3_HIGHGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
+    "cmek": always(2 * vm(A2_HIGHGPU_2G, 2000 * SSD) + 1024 * ZONAL),
     "env": always(vm(A2_HIGHGPU_2G, 2000 * SSD)),
     "flex-start-h100": Bill(
         0,
@@ -149,7 +150,7 @@ FILES = sorted(EXAMPLES.glob("*.list"))
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {path.name.partition(".")[0] for path in FILES} == set(BILLS)
-    assert len(FILES) == 22
+    assert len(FILES) == 23
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])

@@ -80,6 +80,17 @@ RESERVATION_FULL = (
             "Constraint constraints/compute.vmExternalIpAccess violated for project 123.",
             Refusal.POLICY,
         ),
+        # GKE's words (terraform-google-kubernetes-engine 2008), and Cloud Storage's of a key.
+        (
+            "",
+            "Constraint `constraints/gcp.restrictNonCmekServices` violated for `projects/1`",
+            Refusal.POLICY,
+        ),
+        (
+            "",
+            "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service",
+            Refusal.PERMISSION,
+        ),
         (
             "CONDITION_NOT_MET",
             "Location ZONE:us-central1-a violates constraint constraints/gcp.resourceLocations",

@@ -18,6 +18,7 @@ from provision.preflight import secrets, subnetwork
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
+from tests.unit.preflight.test_keys import KEY
 from tests.unit.preflight.test_quotas import RECORD
 
 if TYPE_CHECKING:
@@ -416,6 +417,7 @@ BEGINNINGS = {
     OnlineCheck.SUBNETWORK: f"{REGION}/subnetworks/gpus",
     OnlineCheck.BUCKETS: "b/",
     OnlineCheck.SECRETS: "projects/my-project/secrets/token",
+    OnlineCheck.KMS_KEY: KEY,
     OnlineCheck.NAMES: f"{ZONE}/instanceGroupManagers",
     OnlineCheck.GKE_VERSION: f"{PROJECT}/locations/us-central1/serverConfig",
 }
@@ -455,6 +457,7 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     settings = {"gcs_mount_list": "my-data:/mnt/data"}
     settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
     settings |= SECRETS if name is OnlineCheck.SECRETS else {}
+    settings |= {"kms_key": KEY} if name is OnlineCheck.KMS_KEY else {}
     settings |= EXISTING if name is OnlineCheck.SUBNETWORK else {}
     settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
     google.refusals[BEGINNINGS[name]] = 403
@@ -464,7 +467,8 @@ def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     assert found.problems == []
     told = " ".join(f"{note.what} {note.why}" for note in found.remarks(is_gate=False))
     assert f"{BEGINNINGS[name]} is off limits" in told
-    assert name in told or name in (OnlineCheck.BUCKETS, OnlineCheck.SECRETS)
+    in_part = (OnlineCheck.BUCKETS, OnlineCheck.SECRETS, OnlineCheck.KMS_KEY)
+    assert name in told or name in in_part
     # Some ask for the same, or for what is below it.
     skipped = ",".join({name, *SHARING})
     assert check(settings, skip_checks=skipped).remarks(is_gate=False) == []

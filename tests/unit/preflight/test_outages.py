@@ -19,6 +19,7 @@ from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.unit.preflight.stand_in import Google
 from tests.unit.preflight.test_checks import BEGINNINGS, EXISTING, GKE, SECRETS
+from tests.unit.preflight.test_keys import KEY
 
 if TYPE_CHECKING:
     from tests.unit.preflight.conftest import Preflight
@@ -91,6 +92,7 @@ def test_an_outage_leaves_a_check_unchecked_and_another_try_may_help(
     google.documents["projects/my-project/secrets/token"] = {"name": "it"}
     settings = {"gcs_mount_list": "my-data:/mnt/data", **SECRETS}
     settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
+    settings |= {"kms_key": KEY} if name is OnlineCheck.KMS_KEY else {}
     settings |= EXISTING if name is OnlineCheck.SUBNETWORK else {}
     settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
 

@@ -59,6 +59,13 @@ def _values(*allowed: str, denied: tuple[str, ...] = ()) -> dict[str, Any]:
         ),
         ("compute.requireShieldedVm", ENFORCED, "ORCHESTRATOR_TYPE", "ORCHESTRATOR_TYPE=gke", GKE),
         (
+            "gcp.restrictNonCmekServices",
+            _values(denied=("file.googleapis.com", "compute.googleapis.com")),
+            "KMS_KEY",
+            "KMS_KEY",
+            None,
+        ),
+        (
             "compute.disableGuestAttributesAccess",
             ENFORCED,
             "ORCHESTRATOR_TYPE",

@@ -38,6 +38,10 @@ PASSES = {
     "METADATA": ["a=ü x", '{"A_b-1": "{}"}'],
     "MINIMIZE_TERRAFORM_LOGGING": ["yes", "no", "x"],
     "NETWORK_CONFIG": ["New_Network"],
+    "KMS_KEY": [
+        "projects/p/locations/us/keyRings/r/cryptoKeys/k_1",
+        "projects/p/locations/global/keyRings/r/cryptoKeys/k",
+    ],
     "NETWORK_RANGE": ["10.64.0.0/22", "100.64.0.0/10", "240.1.0.0/16"],
     "NFS_FILESHARE_LIST": ["/a:BASIC_HDD:1024,/b:high_scale_ssd:10240"],
     "PROJECT_ID": ["abcdef", "a" + 29 * "1"],
@@ -86,6 +90,7 @@ FAILS = {
     "MAX_RUN_DURATION": ["8d", "0"],
     "METADATA": ["a b=c", "Startup-Script=x", "proxy-mode=x", "enable-guest-attributes=FALSE"],
     "NETWORK_CONFIG": ["vpc"],
+    "KMS_KEY": ["k", "projects/p/locations/us/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1"],
     "NETWORK_RANGE": ["10.64.0.1/22", "10.64.0.0", "8.8.8.0/24", "fd00::/64", "gpus"],
     "NFS_FILESHARE_LIST": ["/a", "/a:SSD", "a:BASIC_SSD", "/a:BASIC_SSD:1", "/a:HIGH_SCALE_SSD"],
     "ORCHESTRATOR_TYPE": ["slurm", "k8s"],
