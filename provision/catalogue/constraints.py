@@ -49,8 +49,9 @@ EXTERNAL_IP: Final = Constraint(
 SHIELDED_VM: Final = Constraint(
     name="compute.requireShieldedVm",
     forbids="demands Secure Boot, which refuses the NVIDIA driver that is built on the VM",
-    setting="ORCHESTRATOR_TYPE",
-    instead=f"{_GKE} have Secure Boot",
+    setting="SECURE_BOOT",
+    instead="or set SECURE_BOOT=yes, with an image whose driver is signed (IMAGE_PROJECT),"
+    f" {_GKE} have Secure Boot",
 )
 GUEST_ATTRIBUTES: Final = Constraint(
     name="compute.disableGuestAttributesAccess",

@@ -151,6 +151,7 @@ class OfKind:
             the cluster made itself.
         beside_the_role: What these credentials need besides permissions on the project, a line
             each.
+        secure_boot: Whether VMs load signed drivers alone.
         image_project: The project of the image that VMs boot from; None where Google chooses it.
         pods_account: Whether a service account is made for pods, whatever that of the machines is.
         grants_in_state_folder: Whether machines get roles on parts of the deployment's folder.
@@ -166,6 +167,7 @@ class OfKind:
     used: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     swept: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     beside_the_role: tuple[str, ...] = ()
+    secure_boot: bool = False
     image_project: str | None = None
     pods_account: bool = False
     grants_in_state_folder: bool = False

@@ -61,7 +61,8 @@ def _relevant(ctx: CheckContext[ClusterSpec]) -> Iterator[Constraint]:
     if ctx.spec.service_account == "dedicated" or ctx.of_kind.pods_account:
         yield constraints.ACCOUNT_CREATION
     if ctx.of_kind.image_project is not None:
-        yield constraints.SHIELDED_VM
+        if not ctx.of_kind.secure_boot:
+            yield constraints.SHIELDED_VM
         yield constraints.GUEST_ATTRIBUTES
         yield constraints.TRUSTED_IMAGES
     yield constraints.LOCATIONS

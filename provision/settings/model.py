@@ -555,6 +555,13 @@ class Settings(BaseSettings):
         False,
         only_with=_VMS,
     )
+    secure_boot: Switch = _setting(
+        "Start the VMs with Secure Boot, which loads signed drivers alone: with an image of your"
+        " own, or an accelerator image of Google's.",
+        "yes",
+        False,
+        only_with=_VMS,
+    )
     os_updates: Switch = _setting(
         "Let the VMs install the updates of their image by its own timers, but never while"
         " STARTUP_COMMAND or a job runs; `no` for never.",

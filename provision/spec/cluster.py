@@ -245,6 +245,7 @@ class VmSpec(ClusterSpec):
         notebook: Whether to run Jupyter.
         shows_urls: Whether Create waits for the notebooks' URLs.
         ops_agent: Whether to install the Ops Agent and to create a dashboard.
+        secure_boot: Whether they load signed drivers alone.
         os_updates: Whether they install updates of their image while nothing runs.
         ray_version: The version of Ray; None for no Ray cluster.
     """
@@ -262,6 +263,7 @@ class VmSpec(ClusterSpec):
     notebook: bool
     shows_urls: bool
     ops_agent: bool
+    secure_boot: bool
     os_updates: bool
     ray_version: str | None
 
@@ -421,6 +423,7 @@ def vms(settings: Settings) -> VmSpec:
         notebook=settings.enable_notebook,
         shows_urls=_expects_urls(settings),
         ops_agent=not settings.disable_ops_agent,
+        secure_boot=settings.secure_boot,
         os_updates=settings.os_updates,
         ray_version=settings.ray_version if is_ray else None,
     )

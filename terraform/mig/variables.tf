@@ -80,8 +80,8 @@ variable "gpu_networks" {
 }
 
 variable "group" {
-  description = "The VMs, all equal: how many, machine type, GPUs where the machine type does not fix them (N1), and whether each gets an external IP."
-  type        = object({ instance_count = number, machine_type = string, gpu = optional(object({ type = string, count = number })), external_ip = bool })
+  description = "The VMs, all equal: how many, machine type, GPUs where the machine type does not fix them (N1), whether each gets an external IP, and whether it loads signed drivers alone."
+  type        = object({ instance_count = number, machine_type = string, gpu = optional(object({ type = string, count = number })), external_ip = bool, secure_boot = optional(bool, false) })
   nullable    = false
 
   validation {

@@ -55,6 +55,7 @@ OTHERS: Final = {
         _EXISTING | {"VM_TYPE": "a3-megagpu-8g"},
     ),
     "gpu_count": ("4", {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4"}),
+    "secure_boot": ("yes", {"IMAGE_PROJECT": "my-images", "IMAGE_NAME": "signed"}),
     "enable_kueue": ("no", {}),
     "gke_min_node_count": ("1", {"GKE_MAX_NODE_COUNT": "4"}),
     "gke_node_pool_count": ("2", {}),

@@ -210,6 +210,17 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "SHOW_PROXY_URL": Row({"SHOW_PROXY_URL": "no"}, NOTHING),
     "DISABLE_OPS_AGENT": Row({"DISABLE_OPS_AGENT": "yes"}, NEW),
     "IDLE_TIMEOUT": Row({"IDLE_TIMEOUT": "2h"}, NEW, {"flex": REFUSED}, alone=True),
+    "SECURE_BOOT+IMAGE_FAMILY_NAME+IMAGE_PROJECT": Row(
+        {
+            "SECURE_BOOT": "yes",
+            "IMAGE_PROJECT": "ubuntu-os-accelerator-images",
+            "IMAGE_FAMILY_NAME": "ubuntu-accelerator-2404-amd64-with-nvidia-580",
+            "ENABLE_NOTEBOOK": "no",
+        },
+        NEW,
+        {"multi-nic": REFUSED},
+        alone=True,
+    ),
     "OS_UPDATES": Row({"OS_UPDATES": "no"}, NEW),
     "STOP_NOTICE": Row({"MAX_RUN_DURATION": "12h", "STOP_NOTICE": "5m"}, NEW),
 }

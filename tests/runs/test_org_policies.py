@@ -23,7 +23,7 @@ MEGA = {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-megagpu-8g"}
     ("scenario", "setting", "fix"),
     [
         ("policy-external-ip", "ENABLE_EXTERNAL_IP", "ENABLE_EXTERNAL_IP=false"),
-        ("policy-shielded-vm", "ORCHESTRATOR_TYPE", "ORCHESTRATOR_TYPE=gke"),
+        ("policy-shielded-vm", "SECURE_BOOT", "SECURE_BOOT=yes"),
         ("policy-guest-attributes", "ORCHESTRATOR_TYPE", "ORCHESTRATOR_TYPE=gke"),
         ("policy-accounts", "SERVICE_ACCOUNT", "SERVICE_ACCOUNT=<EMAIL>"),
         ("policy-images", "IMAGE_PROJECT", "IMAGE_PROJECT"),
@@ -161,3 +161,15 @@ def test_create_promises_no_notebook_link_that_the_vms_account_could_not_write(
     assert not [it for it in ended.document["notes"] if it["setting"] == "SHOW_PROXY_URL"]
     asked = [it for it in rehearsal.requests() if it["path"].endswith("/instances")]
     assert len(asked) <= 6
+
+
+def test_secure_boot_is_what_its_policy_demands(rehearse: Callable[..., Rehearsal]) -> None:
+    rehearsal = rehearse(scenario="policy-shielded-vm")
+    made = rehearsal.run(
+        "Create",
+        SECURE_BOOT="yes",
+        IMAGE_PROJECT="ubuntu-os-accelerator-images",
+        IMAGE_FAMILY_NAME="ubuntu-accelerator-2404-amd64-with-nvidia-580",
+        ENABLE_NOTEBOOK="no",
+    )
+    assert made.code == 0, made.said

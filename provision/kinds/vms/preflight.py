@@ -35,6 +35,7 @@ def of(spec: VmSpec) -> OfKind:
             *((resources.FIREWALL,) if spec.closes_ray else ()),
         ),
         main=(resources.GROUP, names.GROUP),
+        secure_boot=spec.secure_boot,
         image_project=spec.image.project,
         # VMs tell of their start-up in guest attributes; those that are idle are started again.
         used={"compute.instances": "getGuestAttributes" + " start" * bool(spec.idle_seconds)},

@@ -44,6 +44,7 @@ def variables(
             "machine_type": group.machine_type,
             "gpu": _attached_gpu(group),
             "external_ip": group.external_ip,
+            "secure_boot": spec.secure_boot,
         },
         "capacity": {
             "model": str(group.mode),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import images, machines
+from provision.catalogue import fabrics, image_systems, images, machines
+from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
-from provision.settings.choices import Orchestrator
+from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -69,7 +70,39 @@ def _driver(case: Case) -> Iterator[Finding]:
         )
 
 
+def _secure_boot(case: Case) -> Iterator[Finding]:
+    """Whether the image's driver is signed.
+
+    Sources: hail-is/hail 15071 (2025-09), for Deep Learning VM images; that the driver of
+    accelerator images is signed is believed (docs/development/gotchas.md, 2026-11-25).
+    """
+    settings = case.settings
+    if not settings.secure_boot:
+        return
+    is_named = any(case.asked(it) for it in ("image_project", "image_name", "image_family_name"))
+    line = machines.image_line(settings.vm_type)
+    project = settings.image_project if is_named else line.project
+    plain = image_systems.PUBLIC.get(project)
+    if project == images.DEEP_LEARNING.project or (plain is not None and plain.plain):
+        why = f"on images of {project} NVIDIA's driver is built on the VM, and not signed"
+    elif (
+        settings.network_config is NetworkConfig.MULTI_NIC
+        and fabrics.on_vms(machines.lookup(settings.vm_type)) is Fabric.TCPXO
+    ):
+        why = "GPUDirect-TCPXO needs a kernel module that is built on the VM, and not signed"
+    else:
+        return
+    yield Finding(
+        field="secure_boot",
+        what="would refuse a driver",
+        why=why,
+        fix=f"IMAGE_PROJECT={images.ACCELERATOR.project} and IMAGE_FAMILY_NAME="
+        f"{images.ACCELERATOR.family}, an image of your own with signed drivers, or SECURE_BOOT=no",
+    )
+
+
 RULES: Final = (
+    Rule(("image_project", "network_config", "secure_boot", "vm_type"), _secure_boot),
     Rule((), _one_image),
     Rule(("image_name",), _of_a_login_shell),
     Rule(

@@ -64,10 +64,10 @@ locals {
       scopes = ["https://www.googleapis.com/auth/cloud-platform"]
     }
 
-    # Secure boot refuses the NVIDIA driver that is built on the VM, unsigned.
+    # Secure boot refuses an NVIDIA driver that is built on the VM, unsigned.
     shielded = {
       integrity_monitoring = true
-      secure_boot          = false
+      secure_boot          = var.group.secure_boot
       vtpm                 = true
     }
   }

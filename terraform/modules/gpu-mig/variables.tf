@@ -70,12 +70,13 @@ variable "cluster_id" {
 }
 
 variable "group" {
-  description = "The VMs: how many, machine type, GPUs to attach where the machine type brings none, and whether each gets an external IP."
+  description = "The VMs: how many, machine type, GPUs to attach where the machine type brings none, whether each gets an external IP, and whether it loads signed drivers alone."
   type = object({
     instance_count = number
     machine_type   = string
     gpu            = optional(object({ type = string, count = number }))
     external_ip    = bool
+    secure_boot    = optional(bool, false)
   })
   nullable = false
 }

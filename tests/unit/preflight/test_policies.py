@@ -57,7 +57,14 @@ def _values(*allowed: str, denied: tuple[str, ...] = ()) -> dict[str, Any]:
             "ENABLE_EXTERNAL_IP=false",
             {"enable_external_ip": "no"},
         ),
-        ("compute.requireShieldedVm", ENFORCED, "ORCHESTRATOR_TYPE", "ORCHESTRATOR_TYPE=gke", GKE),
+        ("compute.requireShieldedVm", ENFORCED, "SECURE_BOOT", "ORCHESTRATOR_TYPE=gke", GKE),
+        (
+            "compute.requireShieldedVm",
+            ENFORCED,
+            "SECURE_BOOT",
+            "SECURE_BOOT=yes",
+            None,
+        ),
         (
             "gcp.restrictNonCmekServices",
             _values(denied=("file.googleapis.com", "compute.googleapis.com")),

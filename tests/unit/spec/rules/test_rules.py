@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from tests.unit.conftest import Given
 
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
+KEY = "projects/k/locations/{}/keyRings/r/cryptoKeys/k"
+MEGA = {
+    "VM_TYPE": "a3-megagpu-8g",
+    "IMAGE_PROJECT": "ubuntu-os-accelerator-images",
+    "IMAGE_FAMILY_NAME": "ubuntu-accelerator-2404-amd64-with-nvidia-580",
+}
 V100 = {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-v100", "GPU_COUNT": "8"}
 
 
@@ -67,6 +73,24 @@ V100 = {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-v100", "GP
             {"VM_TYPE": "g2-standard-4", "NETWORK_CONFIG": "multi_nic_network"},
             "NETWORK_CONFIG",
             "gives each VM 5 network interfaces, more than g2-standard-4 supports",
+        ),
+        ({"KMS_KEY": KEY.format("europe-west4")}, "KMS_KEY", "is in europe-west4"),
+        ({"KMS_KEY": KEY.format("global"), **GKE}, "KMS_KEY", "is in global"),
+        (
+            {"KMS_KEY": KEY.format("us-central1"), "NFS_FILESHARE_LIST": "/s:BASIC_SSD"},
+            "NFS_FILESHARE_LIST",
+            "has a share of tier BASIC_SSD, which takes no key",
+        ),
+        ({"SECURE_BOOT": "yes"}, "SECURE_BOOT", "would refuse a driver"),
+        (
+            {"SECURE_BOOT": "yes", "IMAGE_PROJECT": "ubuntu-os-cloud", "IMAGE_NAME": "u"},
+            "SECURE_BOOT",
+            "would refuse a driver",
+        ),
+        (
+            {"SECURE_BOOT": "yes", "NETWORK_CONFIG": "multi_nic_network", **MEGA},
+            "SECURE_BOOT",
+            "would refuse a driver",
         ),
         ({"MAX_RUN_DURATION": "9m"}, "MAX_RUN_DURATION", "too short for a group of VMs"),
         ({"GKE_VERSION": "1.33."}, "GKE_VERSION", "no effect with ORCHESTRATOR_TYPE=none"),
@@ -359,3 +383,21 @@ def test_ray_with_the_account_of_many_vms_is_noted(given: Given) -> None:
     assert note.fix == "SERVICE_ACCOUNT=dedicated"
     assert not given(**RAY).loaded.notes
     assert not given(SERVICE_ACCOUNT="default").loaded.notes
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"KMS_KEY": KEY.format("us-central1"), "NFS_FILESHARE_LIST": "/s:ZONAL", **GKE},
+        {"KMS_KEY": KEY.format("us")},
+        {"KMS_KEY": KEY.format("global")},
+        {"KMS_KEY": KEY.format("europe-west4"), "ZONE": "us-central1-a,europe-west4-b"},
+        {"SECURE_BOOT": "yes", **MEGA},
+        {"SECURE_BOOT": "yes", "IMAGE_PROJECT": "mine", "IMAGE_NAME": "signed"},
+        {"SECURE_BOOT": "no"},
+    ],
+)
+def test_keys_and_secure_boot_are_taken_where_google_takes_them(
+    given: Given, environ: dict[str, str]
+) -> None:
+    assert not {"KMS_KEY", "SECURE_BOOT", "NFS_FILESHARE_LIST"} & given(**environ).refused
