@@ -58,7 +58,9 @@ def jax(python: str) -> Path:
     with made_once(f"{_JAX[0]}-{python}") as (folder, missing):
         if missing:
             uv = Path(sys.executable).with_name("uv")
-            how = ["--python-version", python, "--only-binary=:all:", "--no-deps", *_JAX]
+            # Bytecode, as its users may not write there.
+            how = ["--python-version", python, "--only-binary=:all:", "--compile-bytecode"]
+            how += ["--no-deps", *_JAX]
             _run(uv, "pip", "install", "--quiet", "--target", folder / "jax", *how)
     return folder / "jax"
 

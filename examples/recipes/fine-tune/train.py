@@ -144,7 +144,7 @@ def main() -> int:
         model.load_state_dict(torch.load(options.base, map_location=device))
     parallel = torch.nn.parallel.DistributedDataParallel(model)
     if rank == 0:
-        print(f"begins at step {step}", flush=True)
+        print(f"begins at step {step} with {ranks} processes", flush=True)
     stopping = False
     while step < options.steps and not stopping:
         begun = time.monotonic()

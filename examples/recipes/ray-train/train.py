@@ -10,6 +10,7 @@ goes on where that one was, and does nothing if it was through.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 import tempfile
@@ -93,8 +94,8 @@ def main() -> int:
             checkpoint_config=train.CheckpointConfig(num_to_keep=2),
         ),
     )
-    found = trainer.fit().metrics
-    print(f"{options.name}: through", found or "before", flush=True)
+    # Of a run that was through before, the last metrics again.
+    print(f"{options.name} is through: {json.dumps(trainer.fit().metrics)}", flush=True)
     return 0
 
 
