@@ -88,7 +88,7 @@ def _begins(log: str) -> list[tuple[int, int]]:
     return [(int(step), int(ranks)) for step, ranks in found]
 
 
-def test_a_fine_tuning_of_three_vms_is_killed_and_goes_on_and_one_vm_trains_further(
+def test_a_fine_tuning_that_is_killed_goes_on_from_its_checkpoint_and_saves_when_told_to_end(
     group: Group, vms: list[DebianVM]
 ) -> None:
     sha256 = _send(group, "fine-tune")
@@ -109,9 +109,15 @@ def test_a_fine_tuning_of_three_vms_is_killed_and_goes_on_and_one_vm_trains_furt
     (own,) = {vm.run("id --user aiinfra-job").strip() for vm in vms}
     assert {str(it.stat().st_uid) for it in tuned.iterdir()} == {own}
 
-    course = _run(group, vms, "tune-2", *TUNE, "--steps", str(STEPS + 10), files=sha256, nodes=1)
-    assert course["state"] == "succeeded", course
-    assert _begins(group.log("tune-2")) == [(STEPS, 1)]
+    # Then on one VM, until it is told to end.
+    _ask(group, "tune-2", *TUNE, "--steps", "1000000", files=sha256, nodes=1)
+    _wait(lambda: _begins(group.log("tune-2")) == [(STEPS, 1)], vms)
+    cancelled = {"jobs": [{"name": "tune-2", "cancelled": True}]}
+    group.write("jobs/index.json", json.dumps(cancelled).encode())
+    assert _over(group, vms, "tune-2")["state"] == "cancelled"
+    (last,) = re.findall(r"stopped at step (\d+)", group.log("tune-2"))
+    assert int(last) > STEPS
+    assert (tuned / f"checkpoint-{int(last):09}.pt").exists()
 
 
 def test_jax_of_three_vms_meets_by_the_variables_of_a_job(
