@@ -65,7 +65,8 @@ def _send(group: Group, recipe: str) -> str:
 
 
 def _ask(group: Group, name: str, *command: str, **more: Any) -> None:
-    env = {"LD_PRELOAD": "/nowhere.so", "OMP_NUM_THREADS": "1", **more.pop("env", {})}
+    env = {"LD_PRELOAD": "/nowhere.so", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    env |= more.pop("env", {})
     job = {"name": name, "command": list(command), "env": env, **more}
     group.write(f"jobs/{name}.json", json.dumps(job).encode())
     group.write("jobs/index.json", json.dumps({"jobs": [{"name": name}]}).encode())
@@ -105,7 +106,7 @@ def test_a_fine_tuning_that_is_killed_goes_on_from_its_checkpoint_and_saves_when
     # More steps than it has time for.
     _ask(group, "tune-1", *TUNE, "--steps", "1000000", files=sha256, restarts=1)
     _wait(lambda: len(kept()) == 2, vms)
-    vms[1].run("pkill -KILL -f [t]rain.py")
+    vms[1].run("pkill -KILL -f '[-]u train.py'")  # the worker, not torchrun
     _wait(lambda: _now(group) == (2, "running"), vms)
     before = kept()
     _wait(lambda: kept() > before, vms)
