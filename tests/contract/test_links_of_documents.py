@@ -70,5 +70,5 @@ def test_what_makers_read_is_on_a_shelf_of_its_own() -> None:
 def test_every_example_is_in_the_page_of_examples() -> None:
     examples = ROOT / "examples"
 
-    assert set(examples.glob("*.list")) <= _reached(examples / "README.md")
+    assert set(examples.glob("**/*.list")) <= _reached(examples / "README.md")
     assert examples / "README.md" in _reached(ROOT / "README.md")

@@ -19,7 +19,7 @@ ROOT: Final = Path(__file__).parents[2]
 REFERENCE: Final = ROOT / "docs" / "reference"
 SETTINGS: Final = REFERENCE / "settings.md"
 COMMAND_LINE: Final = REFERENCE / "command-line.md"
-EXAMPLES: Final = sorted((ROOT / "examples").glob("*.list"))
+EXAMPLES: Final = sorted((ROOT / "examples").glob("**/*.list"))
 ASSIGNMENT: Final = re.compile(r"^([A-Za-z_][A-Za-z0-9_]*)=", re.MULTILINE)
 MODEL: Final = {field.upper() for field in Settings.model_fields}
 LISTED: Final = MODEL - {"MINIMIZE_TERRAFORM_LOGGING"}

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from dotenv import dotenv_values
 
 from provision.catalogue import prices
 from provision.cost import estimate
 from provision.intake import load
 from provision.kinds import registry
+from rehearsal.inventory import stays
 from tests.runs import cluster_side
 from tests.runs.conftest import MANDATORY, PROGRAM, rehearsed
 from tests.waiting import until
@@ -50,6 +52,7 @@ OTHERS: Final = {
     "image.md": "is run by tests/image",
     "multi-node.md": "is run by tests/startup",
     "notebooks.md": "is gcloud's",
+    "recipes.md": "is run below, all of it",
     "run.md": "is run by test_jobs.py",
     "terraform.md": "is run by tests/terraform",
     "test-on-google.md": "is run by test_smoke.py",
@@ -171,6 +174,41 @@ def test_first_steps_go_as_the_page_says(rehearsal: Rehearsal) -> None:
 @pytest.mark.slow(sibling="tests/runs/test_pages.py::test_first_steps_go_as_the_page_says")
 def test_a_job_on_gke_goes_as_the_page_says(rehearsal: Rehearsal) -> None:
     _follow(DOCS / "tutorial" / "gke.md", rehearsal)
+
+
+_RECIPES: Final = {
+    Path(line.split()[2]).parent.name: line for (line,) in _blocks(DOCS / "how-to" / "recipes.md")
+}
+SLOW_RECIPE: Final = pytest.mark.slow(
+    sibling="tests/runs/test_pages.py::test_the_command_of_a_recipe_makes_its_cluster_runs_it_and_leaves_nothing"
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(path.name, marks=[] if path.name == "ray-train" else [SLOW_RECIPE])
+        for path in sorted((DOCS.parent / "examples" / "recipes").iterdir())
+    ],
+)
+def test_the_command_of_a_recipe_makes_its_cluster_runs_it_and_leaves_nothing(
+    rehearsal: Rehearsal, name: str
+) -> None:
+    reader = Reader(rehearsal)
+    (reader.folder / "examples").symlink_to(DOCS.parent / "examples")
+    values = dotenv_values(reader.folder / "examples" / "recipes" / name / "env.list")
+    rehearsal.settings = {setting: value for setting, value in values.items() if value}
+    rehearsal.presume()
+    before = rehearsal.resources()
+    machines = rehearsal.settings["INSTANCE_COUNT"]
+
+    reader.type(_RECIPES[name])
+
+    said = "\n".join(reader.said)
+    assert re.search(rf"{machines} (?:VMs|machines)", said), said
+    assert "succeeded" in said, said
+    left = [line for line in rehearsal.resources() if not stays(line)]
+    assert left == [line for line in before if not stays(line)]
 
 
 def test_the_prices_of_the_readme_are_those_of_the_list() -> None:

@@ -1,8 +1,8 @@
 """Python environments that take minutes to make and are kept between runs, outside the tree.
 
-Ray comes from the package index, at the versions that VMs get. PyTorch for CPUs comes from Debian
-or Ubuntu where that is the system: its wheels for Linux carry gigabytes of CUDA. Elsewhere its
-wheel is taken all the same.
+Ray comes from the package index, at the versions that VMs get, and JAX, too. PyTorch for CPUs comes
+from Debian or Ubuntu where that is the system: its wheels for Linux carry gigabytes of CUDA.
+Elsewhere its wheel is taken all the same.
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ from tests.debian import made_once
 from tests.startup.sandbox import PAYLOAD
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
+# What Ray Train needs beside Ray, for the numpy that Debian's PyTorch was built with.
+_TRAIN = ("fsspec==2025.12.0", "numpy==1.26.4", "pandas==2.3.3", "pyarrow==22.0.0")
+_JAX = (
+    "jax==0.5.3", "jaxlib==0.5.3", "ml-dtypes==0.5.3", "numpy==1.26.4", "opt-einsum==3.4.0",
+    "scipy==1.15.3",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,16 +43,32 @@ def ray_and_torch() -> Environment:
     """The environment, made when it is not there yet."""
     version = Settings.model_fields["ray_version"].default
     debian = _has_debian_torch()
-    with made_once(f"ray-{version}-{'debian' if debian else 'wheels'}") as (folder, missing):
+    with made_once(f"ray-train-{version}-{'debian' if debian else 'wheels'}") as (folder, missing):
         if missing:
             _make(folder, version, debian=debian)
     return Environment(folder / "venv/bin/python", _variables(folder) if debian else {})
 
 
+def jax(python: str) -> Path:
+    """A folder for PYTHONPATH that has JAX for CPUs, made when it is not there yet.
+
+    Args:
+        python: The version of Python that it is for, such as 3.11.
+    """
+    with made_once(f"{_JAX[0]}-{python}") as (folder, missing):
+        if missing:
+            uv = Path(sys.executable).with_name("uv")
+            # Bytecode, as its users may not write there.
+            how = ["--python-version", python, "--only-binary=:all:", "--compile-bytecode"]
+            how += ["--no-deps", *_JAX]
+            _run(uv, "pip", "install", "--quiet", "--target", folder / "jax", *how)
+    return folder / "jax"
+
+
 def _make(folder: Path, version: str, *, debian: bool) -> None:
     uv = Path(sys.executable).with_name("uv")
     python = _SYSTEM_PYTHON if debian else sys.executable
-    wanted = [f"ray[default]=={version}", *([] if debian else ["torch"])]
+    wanted = [f"ray[default]=={version}", *_TRAIN, *([] if debian else ["torch"])]
     pins = ["--constraint", str(PAYLOAD / f"ray-{version}.txt")]
     _run(uv, "venv", "--quiet", "--python", python, folder / "venv")
     _run(uv, "pip", "install", "--quiet", "--python", folder / "venv/bin/python", *pins, *wanted)

@@ -75,6 +75,7 @@ _FILES = {
     "run.sh": '#!/bin/sh\nexec python main.py "$@"\n',
     "data": "kept\n",
     ".gitignore": "data\n",
+    "train.py": (Path(__file__).parents[2] / "examples/recipes/ray-train/train.py").read_text(),
 }
 
 
@@ -167,6 +168,12 @@ def _story(room: Room, machines: list[Machine]) -> None:
 
     _tell("not found", **_Job(room, head, "none-1", ["torchrum", "train.py"]).ended())
 
+    for number, epochs in ((1, "2"), (2, "3")):
+        command = ["python", "train.py", "--storage", "/srv", "--epochs", epochs]
+        ended = _Job(room, head, f"spiral-{number}", command).ended()
+        kept = len(list((room.folder / "shared/spiral").glob("*/state.pt")))
+        _tell(f"trained {number}", **ended, kept=kept)
+
     job = _Job(room, head, "long-1", ["python", "long.py"])
     job.says("begun")
     _tell("leaks", found=_words_of_processes(machines))
@@ -195,7 +202,7 @@ def _left(machines: list[Machine]) -> list[str]:
 
 
 def main() -> None:
-    """Two VMs join; one job fails, one can't be found, one is cancelled, one loses its runner."""
+    """Two VMs join; one job fails, one can't be found, two train, one is cancelled, one killed."""
     folder = Path(sys.argv[1])
     environment = Environment(Path(sys.argv[2]), json.loads(sys.argv[3]))
     with Room(folder) as room:

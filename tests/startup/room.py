@@ -2,7 +2,8 @@
 
 `enter` starts this again inside network, mount and process namespaces of its own, where it may make
 bridges as root and leaves nothing behind. Each VM has its own address, users, /tmp, /dev/shm and
-processes: to kill a VM is to kill the first of its processes.
+processes: to kill a VM is to kill the first of its processes. /srv is one for all, in place of a
+bucket's mount.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ _BOOT = r"""
 set -o errexit -o nounset
 cd /
 mount --bind "$1" /mnt
+mount --bind "$1/../shared" /srv
 mkdir -p /mnt/environment
 mount --bind "$3" /mnt/environment
 for folder in /home /opt /root /run /var/lib; do mount -t tmpfs -o mode=755 vm "$folder"; done
@@ -260,6 +262,8 @@ class Room:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        (self.folder / "shared").mkdir()
+        (self.folder / "shared").chmod(0o777)
         _ip("link", "set", "lo", "up")
         _ip("link", "add", "br0", "type", "bridge")
         _ip("address", "add", f"{_BRIDGE}/24", "dev", "br0")

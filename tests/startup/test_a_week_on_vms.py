@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # The first of them makes the roots, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)
 
-TRAIN = Path(__file__).parents[2] / "examples/checkpoint/train.py"
+TRAIN = Path(__file__).with_name("saves_at_sigterm.py")
 CHECKPOINTS = "/srv/shared/checkpoints"
 # Canonical, "needrestart changes in Ubuntu 24.04: service restarts".
 AS_UBUNTU = "$nrconf{restart} = 'a';\n"

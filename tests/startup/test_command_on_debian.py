@@ -1,4 +1,4 @@
-"""The user's command under a real systemd, with the example that goes on where it stopped."""
+"""The user's command under a real systemd, with a program that goes on where it stopped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # The first of them makes the roots, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)
 
-TRAIN = Path(__file__).parents[2] / "examples/checkpoint/train.py"
+TRAIN = Path(__file__).with_name("saves_at_sigterm.py")
 COMMAND = "python3 /srv/train.py --checkpoints /srv/checkpoints --steps 60000 2>&1 | tee /srv/said"
 
 

@@ -1,12 +1,17 @@
-"""Jobs on three VMs with real systems: the unit, its user, and a real training by torchrun."""
+"""Jobs on three VMs with real systems: the unit, its user, and the recipes of torchrun and JAX."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.startup import environments
 from tests.startup.test_jobs import packed
 from tests.startup.test_ranks import NAMES, _wait, group
 
@@ -19,24 +24,12 @@ __all__ = ["group"]  # the fixture
 # The first of them makes a root with PyTorch, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)
 
+RECIPES = Path(__file__).parents[2] / "examples" / "recipes"
 # The options that PyTorch 1.13 on Python 3.11 needs (see test_ranks); none is about nodes or ranks.
-TORCHRUN = ("torchrun", "--redirects", "1", "--tee", "1", "train.py", "--steps", "7")
-TRAIN = """\
-import json, os, pathlib, sys
-import torch
-import torch.distributed as dist
-
-dist.init_process_group("gloo")
-rank, size = dist.get_rank(), dist.get_world_size()
-weight = torch.zeros(1)
-for _ in range(int(sys.argv[2])):
-    gradient = torch.tensor([float(rank + 1)])
-    dist.all_reduce(gradient)
-    weight += gradient / size
-pathlib.Path("result").write_text(json.dumps({"uid": os.getuid(), "weight": weight.item()}))
-if rank == 0:
-    print(f"{size} processes came to {weight.item()}", flush=True)
-"""
+TORCHRUN = ("torchrun", "--redirects", "1", "--tee", "1")
+# /srv/shared is in place of a bucket's mount.
+TUNE = (*TORCHRUN, "train.py", "--checkpoints", "/srv/shared/tuned", "--every", "20")
+INFER = (*TORCHRUN, "infer.py", "--input", "/srv/shared/asked", "--output", "/srv/shared/told")
 # What a program of a job may not do, a line each that is empty if it could not.
 INTRUDER = """\
 id -un
@@ -53,6 +46,7 @@ exit 4
 def vms(group: Group) -> list[DebianVM]:
     """Three VMs that have agreed on their ranks."""
     group.set_size(3)
+    group.shared.chmod(0o777)
     found = []
     for name in NAMES:
         vm = group.vm(name)
@@ -62,35 +56,114 @@ def vms(group: Group) -> list[DebianVM]:
     return found
 
 
-def _send(group: Group, files: dict[str, str]) -> str:
+def _send(group: Group, recipe: str) -> str:
+    """Send the program of a recipe, as its folder."""
+    files = {it.name: it.read_text() for it in (RECIPES / recipe).glob("*.py")}
     archive, sha256 = packed(files)
     group.write(f"jobs/files/{sha256}.tar.gz", archive)
     return sha256
 
 
-def _run(group: Group, vms: list[DebianVM], name: str, *command: str, **more: Any) -> Any:
-    job = {"name": name, "command": list(command), "env": {"LD_PRELOAD": "/nowhere.so"}, **more}
+def _ask(group: Group, name: str, *command: str, **more: Any) -> None:
+    env = {"LD_PRELOAD": "/nowhere.so", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    env |= more.pop("env", {})
+    job = {"name": name, "command": list(command), "env": env, **more}
     group.write(f"jobs/{name}.json", json.dumps(job).encode())
     group.write("jobs/index.json", json.dumps({"jobs": [{"name": name}]}).encode())
+
+
+def _run(group: Group, vms: list[DebianVM], name: str, *command: str, **more: Any) -> Any:
+    _ask(group, name, *command, **more)
+    return _over(group, vms, name)
+
+
+def _over(group: Group, vms: list[DebianVM], name: str) -> Any:
     _wait(lambda: group.read(f"vms/jobs/{name}/course.json"), vms)
     return json.loads(group.read(f"vms/jobs/{name}/course.json") or "")
 
 
-def test_the_same_torchrun_trains_on_three_vms_and_on_one(
+def _now(group: Group) -> tuple[int, str]:
+    """The attempt of the job that is under way, and how far it is."""
+    course = json.loads(group.read("vms/job.json") or "{}")
+    return course.get("attempt", 0), course.get("state", "")
+
+
+def _begins(log: str) -> list[tuple[int, int]]:
+    """The step and the number of processes of each begin of the fine-tuning."""
+    found = re.findall(r"begins at step (\d+) with (\d+) processes", log)
+    return [(int(step), int(ranks)) for step, ranks in found]
+
+
+def test_a_fine_tuning_that_is_killed_goes_on_from_its_checkpoint_and_saves_when_told_to_end(
     group: Group, vms: list[DebianVM]
 ) -> None:
-    sha256 = _send(group, {"train.py": TRAIN})
-    course = _run(group, vms, "train-1", *TORCHRUN, files=sha256)
-    assert course["state"] == "succeeded", course
-    assert "3 processes came to 14.0" in group.log("train-1")
-    (own,) = {vm.run("id --user aiinfra-job").strip() for vm in vms}
-    for vm in vms:
-        result = json.loads(vm.read("var/lib/aiinfra-job/train-1/result"))
-        assert result == {"uid": int(own), "weight": 14.0}
+    sha256 = _send(group, "fine-tune")
+    tuned = group.shared / "tuned"
 
-    course = _run(group, vms, "train-2", *TORCHRUN, files=sha256, nodes=1)
+    def kept() -> list[str]:
+        return sorted(it.name for it in tuned.glob("checkpoint-*.pt"))
+
+    # More steps than it has time for.
+    _ask(group, "tune-1", *TUNE, "--steps", "1000000", files=sha256, restarts=1)
+    _wait(lambda: len(kept()) == 2, vms)
+    vms[1].run("pkill -KILL -f '[-]u train.py'")  # the worker, not torchrun
+    _wait(lambda: _now(group) == (2, "running"), vms)
+    before = kept()
+    _wait(lambda: kept() > before, vms)
+    cancelled = {"jobs": [{"name": "tune-1", "cancelled": True}]}
+    group.write("jobs/index.json", json.dumps(cancelled).encode())
+    assert _over(group, vms, "tune-1")["state"] == "cancelled"
+
+    assert _begins(group.log("tune-1")) == [(0, 3)]
+    log = group.log("tune-1", attempt=2)
+    ((step, ranks),) = _begins(log)
+    assert (ranks, f"checkpoint-{step:09}.pt") == (3, before[-1])
+    (last,) = map(int, re.findall(r"stopped at step (\d+)", log))
+    assert kept()[-1] == f"checkpoint-{last:09}.pt"
+    (own,) = {vm.run("id --user aiinfra-job").strip() for vm in vms}
+    assert {str(it.stat().st_uid) for it in tuned.iterdir()} == {own}
+
+    course = _run(group, vms, "tune-2", *TUNE, "--steps", str(last + 10), files=sha256, nodes=1)
     assert course["state"] == "succeeded", course
-    assert "1 processes came to 7.0" in group.log("train-2")
+    assert _begins(group.log("tune-2")) == [(last, 1)]
+    assert f"through at step {last + 10}" in group.log("tune-2")
+
+
+def test_jax_of_three_vms_meets_by_the_variables_of_a_job(
+    group: Group, vms: list[DebianVM]
+) -> None:
+    shutil.copytree(environments.jax("3.11"), group.shared / "jax", copy_function=os.link)
+    course = _run(
+        group, vms, "jax-1", "python3", "train.py", "--steps", "100",
+        files=_send(group, "jax"), env={"PYTHONPATH": "/srv/shared/jax"},
+    )  # fmt: skip
+    assert course["state"] == "succeeded", course
+    (loss,) = re.findall(r"3 hosts with 3 devices came to a loss of ([\d.]+)", group.log("jax-1"))
+    assert float(loss) < 0.1
+
+
+def test_a_batch_is_shared_out_and_what_has_answers_is_left_alone(
+    group: Group, vms: list[DebianVM]
+) -> None:
+    asked, told = group.shared / "asked", group.shared / "told"
+    for folder in (asked, told):
+        folder.mkdir()
+        folder.chmod(0o777)
+    for number in range(7):
+        lines = (json.dumps({"id": it, "text": f"{number} {it}"}) + "\n" for it in range(100))
+        (asked / f"{number}.jsonl").write_text("".join(lines))
+    (told / "2.jsonl").write_text("there before\n")
+
+    course = _run(group, vms, "infer-1", *INFER, files=_send(group, "batch-inference"))
+
+    assert course["state"] == "succeeded", course
+    # Of 0, 3 and 6; the third process has 5 alone, as 2 has answers.
+    assert "rank 0: 3 files done" in group.log("infer-1")
+    assert {it.name for it in told.iterdir()} == {it.name for it in asked.iterdir()}
+    assert (told / "2.jsonl").read_text() == "there before\n"
+    answers = [json.loads(line) for line in (told / "5.jsonl").read_text().splitlines()]
+    assert [it["text"] for it in answers] == [f"5 {it}" for it in range(100)]
+    assert {"id", "text", "label", "share"} == set(answers[0])
 
 
 def test_a_program_is_nobodys_administrator_and_none_of_its_lines_is_lost(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -210,6 +211,21 @@ def test_a_command_that_ray_can_not_find_has_the_code_of_a_shell(
     report = jobs["not found"]["report"]
 
     assert (report["code"], report["cause"]) == (127, "command not found")
+
+
+def test_the_recipe_trains_on_both_vms_and_its_next_run_goes_on_from_the_checkpoint(
+    jobs: dict[str, dict[str, Any]],
+) -> None:
+    told = []
+    for event in (jobs["trained 1"], jobs["trained 2"]):
+        assert event["report"]["code"] == 0, event
+        assert event["kept"] == 2
+        (metrics,) = re.findall(r"^spiral is through: (.*)", event["log"], re.MULTILINE)
+        told.append(json.loads(metrics))
+    first, second = told
+    assert (first["workers"], first["began"], first["epoch"]) == (2, 0, 2)
+    assert (second["workers"], second["began"], second["epoch"]) == (2, 2, 3)
+    assert second["loss"] < 1.0, "a guess among three arms is 1.1"
 
 
 def test_what_is_cancelled_has_time_to_save_and_nothing_of_it_is_left(

@@ -136,8 +136,16 @@ BILLS = {
     "reservation": always(2 * vm(A2_ULTRAGPU_8G, 500 * SSD)),
     # The list has no price for the addresses of Spot VMs.
     "spot": always(2 * (vm(G2_STANDARD_24_SPOT, 2000 * SSD) - MONTH * ADDRESS)),
+    "fine-tune": always(2 * (vm(G2_STANDARD_24_SPOT, 2000 * SSD) - MONTH * ADDRESS)),
+    "batch-inference": always(4 * (vm(G2_STANDARD_24_SPOT, 2000 * SSD) - MONTH * ADDRESS)),
+    "ray-train": always(4 * vm(A2_HIGHGPU_1G, 2000 * SSD)),
+    "jax": always(2 * vm(A2_HIGHGPU_8G, 2000 * SSD)),
 }
-UNKNOWN = {"spot": ("2 x external address",)}
+UNKNOWN = {
+    "fine-tune": ("2 x external address",),
+    "spot": ("2 x external address",),
+    "batch-inference": ("4 x external address",),
+}
 ESTIMATED = {
     "gke-a3-ultra-flex-queued",
     "gke-a3-ultra-flex",
@@ -145,20 +153,25 @@ ESTIMATED = {
     # Flex start has no discount for what is attached to N1; the list has no price of its own.
     "gke-t4-a100-queued",
 }
-FILES = sorted(EXAMPLES.glob("*.list"))
+RECIPES = sorted(EXAMPLES.glob("recipes/*/env.list"))
+FILES = [*sorted(EXAMPLES.glob("*.list")), *RECIPES]
+
+
+def _name(path: Path) -> str:
+    return path.parent.name if path in RECIPES else path.name.partition(".")[0]
 
 
 def test_there_is_a_bill_for_each_example() -> None:
-    assert {path.name.partition(".")[0] for path in FILES} == set(BILLS)
-    assert len(FILES) == 23
+    assert {_name(path) for path in FILES} == set(BILLS)
+    assert len(FILES) == 28
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.partition(".")[0])
+@pytest.mark.parametrize("path", FILES, ids=_name)
 def test_an_example_costs_what_a_person_would_add_up(path: Path) -> None:
     settings = load({}, path).settings
     assert settings is not None
     cost = estimate.of(registry.of(settings).spec(settings), prices.listed())
-    name = path.name.partition(".")[0]
+    name = _name(path)
     bill = BILLS[name]
 
     # A cent a month, for parts that are rounded one by one.

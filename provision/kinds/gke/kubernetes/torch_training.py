@@ -1,4 +1,4 @@
-"""The program of the torchrun example; VMs run it too, as `examples/checkpoint/train_torch.py`."""
+"""The program of the torchrun example; VMs run it too, as `examples/recipes/fine-tune/train.py`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ STOPPED_FILE: Final = f"{STOP_FILE}.done"
 """The file that each of its processes leaves when all have stopped, whoever was told to."""
 
 PROGRAM: Final = '''\
-"""A training that goes on where it stopped: PyTorch on all GPUs of some machines, with checkpoints.
+"""A fine-tuning that goes on where it stopped: PyTorch on all GPUs of some machines.
 
-    torchrun --nnodes ... train_torch.py --checkpoints /mnt/data/run --steps 10000
+    torchrun train.py --checkpoints /mnt/data/fine-tune --data /mnt/data/texts
 
-It trains nothing of use, and shows which network the processes use, with the gradients of a large
-model. The first process saves every `--every` steps, and once more at SIGTERM, or when the file of
-`--stop` is there; either ends all of them with exit code 75: saved, and to be begun again. Without
-a GPU it runs on processors, to be tried.
+It learns to tell the next byte of the texts (`*.txt`) in the folder of `--data`, and begins with
+the weights in the file of `--base`; without these it learns this file, and begins with none. The
+first process saves every `--every` steps, and once more at SIGTERM, or when the file of `--stop` is
+there; either ends all of them with exit code 75: saved, and to be begun again. Without a GPU it
+runs on processors.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import signal
 import sys
 import time
@@ -39,14 +41,56 @@ import torch.distributed as dist
 
 KEPT = 2
 STOPPED = 75
+CONTEXT, BATCH = 16, 64  # bytes that the model sees, and rows of them
+
+
+def model_of(width: int) -> torch.nn.Sequential:
+    """What tells the next byte; `width` is a multiple of CONTEXT."""
+    bytes_ = (torch.nn.Embedding(256, width // CONTEXT), torch.nn.Flatten())
+    layers = [part for _ in range(4) for part in (torch.nn.Linear(width, width), torch.nn.ReLU())]
+    return torch.nn.Sequential(*bytes_, *layers, torch.nn.Linear(width, 256))
+
+
+def text_of(folder: Path | None) -> torch.Tensor:
+    """All bytes that are learned from."""
+    files = sorted(folder.glob("*.txt")) if folder else [Path(__file__)]
+    text = b"".join(file.read_bytes() for file in files)
+    if len(text) <= CONTEXT:
+        sys.exit(f"{folder} has no *.txt with more than {CONTEXT} bytes")
+    return torch.frombuffer(bytearray(text), dtype=torch.uint8).long()
+
+
+def batch(text: torch.Tensor, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of bytes, and the byte behind each; the same ones for the same seed."""
+    random = torch.Generator().manual_seed(seed)
+    begins = torch.randint(len(text) - CONTEXT, (BATCH, 1), generator=random)
+    rows = text[begins + torch.arange(CONTEXT + 1)]
+    return rows[:, :-1], rows[:, -1]
+
+
+def newest(folder: Path) -> Path | None:
+    """The newest checkpoint that can be read to its end; None where there are none at all."""
+    files = sorted(folder.glob("checkpoint-*.pt"), reverse=True)
+    for file in files:
+        try:
+            torch.load(file, map_location="cpu")
+        except (OSError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
+            print(f"{file} is not whole: {error}", flush=True)
+        else:
+            return file
+    if files:
+        sys.exit(f"none of the checkpoints in {folder} can be read, and none is overwritten")
+    return None
 
 
 def load(folder: Path, device: torch.device, *, first: bool) -> dict[str, Any] | None:
     """The newest checkpoint, the same one for all processes; None where there is none."""
-    found = sorted(folder.glob("checkpoint-*.pt")) if first else []
-    names = [str(found[-1]) if found else None]
-    dist.broadcast_object_list(names)
-    return torch.load(names[0], map_location=device) if names[0] else None
+    found = [newest(folder) if first else None]
+    dist.broadcast_object_list(found)
+    if found[0] is None:
+        return None
+    kept: dict[str, Any] = torch.load(found[0], map_location=device)
+    return kept
 
 
 def save(folder: Path, step: int, model: torch.nn.Module, optimizer: torch.optim.SGD) -> None:
@@ -80,17 +124,23 @@ def bandwidth(device: torch.device, ranks: int) -> float:
     return data.nbytes / seconds * 2 * (ranks - 1) / ranks / 1e9
 
 
-def main() -> int:
-    """Train to the last step, or until told to stop; the exit code."""
+def asked() -> argparse.Namespace:
+    """The options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkpoints", type=Path, required=True)
+    parser.add_argument("--data", type=Path, help="a folder of texts")
+    parser.add_argument("--base", type=Path, help="a file of weights to begin with")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--every", type=int, default=100, help="steps between checkpoints")
-    parser.add_argument("--width", type=int, default=8192, help="of the model")
+    parser.add_argument("--width", type=int, default=64, help="of the model")
     # Nobody else is on these machines.
     parser.add_argument("--stop", type=Path, default=Path("/tmp/stop"))  # noqa: S108
-    options = parser.parse_args()
+    return parser.parse_args()
 
+
+def main() -> int:
+    """Train to the last step, or until told to stop; the exit code."""
+    options = asked()
     told: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
     gpus = torch.cuda.is_available()
@@ -98,21 +148,24 @@ def main() -> int:
     if gpus:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if gpus else "gloo")
-    rank, ranks, width = dist.get_rank(), dist.get_world_size(), options.width
-    model = torch.nn.Sequential(*[torch.nn.Linear(width, width) for _ in range(4)]).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    text, model = text_of(options.data), model_of(options.width).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     step, kept = 0, load(options.checkpoints, device, first=rank == 0)
     if kept:
         step = kept["step"]
         model.load_state_dict(kept["model"])
         optimizer.load_state_dict(kept["optimizer"])
+    elif options.base:
+        model.load_state_dict(torch.load(options.base, map_location=device))
     parallel = torch.nn.parallel.DistributedDataParallel(model)
     if rank == 0:
-        print(f"begins at step {step}", flush=True)
+        print(f"begins at step {step} with {ranks} processes", flush=True)
     stopping = False
     while step < options.steps and not stopping:
         begun = time.monotonic()
-        loss = parallel(torch.randn(64, width, device=device)).square().mean()
+        rows, following = (it.to(device) for it in batch(text, step * ranks + rank))
+        loss = torch.nn.functional.cross_entropy(parallel(rows), following)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

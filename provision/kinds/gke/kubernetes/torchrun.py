@@ -29,6 +29,7 @@ _SECONDS: Final = 3600
 _KEPT: Final = 86400  # seconds for which an ended job is there; its log goes with its nodes
 _PORT: Final = 29500
 _STEPS: Final = 500
+_WIDTH: Final = 8192  # a gigabyte of gradients, so that the network has something to carry
 _NOTE: Final = """\
 echo 'No bucket or share is mounted: checkpoints go with the pod, and each attempt starts over.'
 """
@@ -103,7 +104,7 @@ trap 'told=yes; touch {torch_training.STOP_FILE}' TERM
 export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET
 {note}torchrun --nnodes="${{NNODES}}" --nproc_per_node="${{NPROC_PER_NODE}}" \\
   --node_rank="${{NODE_RANK}}" --master_addr="${{MASTER_ADDR}}" --master_port="${{MASTER_PORT}}" \\
-  /tmp/train.py --checkpoints {folder} --steps {_STEPS} &
+  /tmp/train.py --checkpoints {folder} --steps {_STEPS} --width {_WIDTH} &
 # A signal ends a wait, not the training.
 told=yes
 while [ "${{told}}" = yes ]; do told=no; wait $!; code=$?; done

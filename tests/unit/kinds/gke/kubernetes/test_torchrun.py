@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
     from tests.conftest import Golden
 
-EXAMPLE = Path(__file__).parents[5] / "examples" / "checkpoint" / "train_torch.py"
+EXAMPLE = Path(__file__).parents[5] / "examples/recipes/fine-tune/train.py"
 SHARE = NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560)
 
 

@@ -1,11 +1,4 @@
-"""A training that goes on where it stopped: checkpoints in a bucket, one more at SIGTERM.
-
-    python3 train.py --checkpoints /mnt/checkpoints --steps 100000
-
-Google gives a VM half a minute before it takes it away; STARTUP_COMMAND gets SIGTERM then. With
-STARTUP_RESTART=on-failure the command is begun again at the VM's next boot, and on the VM that
-replaces it. `State` stands for a model and its optimizer: with PyTorch it is saved by torch.save.
-"""
+"""What VMs without PyTorch run in place of a training: it saves at SIGTERM and goes on."""
 
 from __future__ import annotations
 
@@ -67,7 +60,7 @@ def main() -> int:
     # All ranks load, and one saves: they are at the same step.
     saves = os.environ.get("NODE_RANK", "0") == "0"
     state = load(options.checkpoints)
-    print(f"begins at step {state.step}", flush=True)
+    print(f"begins at step {state.step}", flush=True)  # noqa: T201 - the job's log
     while state.step < options.steps and not stopping:
         state.train()
         time.sleep(0.001)
@@ -75,7 +68,7 @@ def main() -> int:
             save(options.checkpoints, state)
     if saves:
         save(options.checkpoints, state)
-    print(f"{'stopped' if stopping else 'through'} at step {state.step}", flush=True)
+    print(f"{'stopped' if stopping else 'through'} at step {state.step}", flush=True)  # noqa: T201
     return 0
 
 
