@@ -107,18 +107,32 @@ def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 
 def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A Ray cluster with its head on a node without GPUs."""
-    spec = _ray_spec(facts, pool)
+    spec = _ray_spec(facts, pool, min(_RAY_NODES, pool.max_nodes))
     if facts.has_queue:
         spec["suspend"] = True
     metadata = kueue.job_metadata(facts, pool, "ray-", _RAY_SECONDS)
     return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
 
 
-def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
-    """A job with its own Ray cluster, which uses each GPU once and is then deleted."""
-    cluster = _ray_spec(facts, pool)
+def ray_job(
+    facts: ClusterFacts,
+    pool: GpuPool,
+    nodes: int | None = None,
+    entrypoint: str = _GPU_CHECK,
+    image: str | None = None,
+) -> Object:
+    """A job with its own Ray cluster, which is deleted after it.
+
+    Args:
+        facts: The facts of the cluster.
+        pool: The pool of its workers.
+        nodes: How many workers it has, each with all GPUs of a node; None for those of the example.
+        entrypoint: The line of shell that Ray runs on the head; it uses each GPU once if not told.
+        image: The image of all its pods; None for Ray's own.
+    """
+    cluster = _ray_spec(facts, pool, nodes or min(_RAY_NODES, pool.max_nodes), image)
     spec = {
-        "entrypoint": _GPU_CHECK,
+        "entrypoint": entrypoint,
         "submitterPodTemplate": _submitter(cluster),
         "shutdownAfterJobFinishes": True,
         # Else its nodes go first, and nothing says why it failed.
@@ -151,9 +165,10 @@ def _submitter(cluster: Object) -> Object:
     return {"metadata": {"annotations": dict(STAYS)}, "spec": spec}
 
 
-def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
-    image = f"rayproject/ray:{facts.ray_version}-py311"
-    replicas = min(_RAY_NODES, pool.max_nodes)
+def _ray_spec(
+    facts: ClusterFacts, pool: GpuPool, replicas: int, wanted: str | None = None
+) -> dict[str, Any]:
+    image = wanted or f"rayproject/ray:{facts.ray_version}-py311"
     resources = {"cpu": "1", "memory": "4Gi"}
     head = {
         "name": "ray-head",
@@ -165,7 +180,7 @@ def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
         ],
         "resources": {"requests": resources, "limits": resources},
     }
-    worker = {"name": "ray-worker", "image": f"{image}{_RAY_CUDA}"}
+    worker = {"name": "ray-worker", "image": wanted or f"{image}{_RAY_CUDA}"}
     # Without it whoever reaches the head's port 8265 in the cluster runs programs as its pods.
     token = {"authOptions": {"mode": "token"}} if facts.ray_tokens else {}
     return {
@@ -173,7 +188,7 @@ def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
         **token,
         "headGroupSpec": {
             "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0"},  # noqa: S104 - of a pod, for the cluster's service
-            "template": {"metadata": {"annotations": dict(STAYS)}, "spec": {"containers": [head]}},
+            "template": fabric_pods.template(facts, pool, head, Kind.HEAD),
         },
         "workerGroupSpecs": [
             {
