@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 TWO = {"INSTANCE_COUNT": "2"}
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", **TWO}
 RAY = {"ORCHESTRATOR_TYPE": "ray", **TWO}
-KINDS = {"none": TWO, "ray": RAY, "gke": GKE}
+RAYJOB = {**GKE, "ENABLE_RAY_OPERATOR": "yes"}
+KINDS = {"none": TWO, "ray": RAY, "gke": GKE, "gke_ray": RAYJOB}
 QUEUED = {
     "ORCHESTRATOR_TYPE": "gke",
     "VM_TYPE": "g2-standard-24",
@@ -67,7 +68,8 @@ def _begin(rehearsal: Rehearsal, *words: str, folder: Path | None = None, **sett
     empty = rehearsal.folder / "empty"
     empty.mkdir(exist_ok=True)
     copied = f"--copy={folder or empty}"
-    return rehearsal.start("Run", copied, **settings, behind=words)
+    on_ray = ["--ray"] if "ENABLE_RAY_OPERATOR" in rehearsal.settings else []
+    return rehearsal.start("Run", copied, *on_ray, **settings, behind=words)
 
 
 def _when(rehearsal: Rehearsal, started: Any, words: str) -> None:
@@ -93,7 +95,8 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     assert re.findall(r"^epoch \d$", ended.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
     job = _job(ended)
     # On Ray the program is the head's, and its tasks are anybody's.
-    machines = 1 if rehearsal.settings.get("ORCHESTRATOR_TYPE") == "ray" else 2
+    on_ray = {"ENABLE_RAY_OPERATOR", *RAY.items()} & {*rehearsal.settings, *rehearsal.settings.items()}
+    machines = 1 if on_ray else 2
     assert (job["name"], job["state"], len(job["machines"])) == ("train-1", "succeeded", machines)
 
     again = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)

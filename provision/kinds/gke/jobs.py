@@ -267,6 +267,8 @@ class GkeJobs:
         if job.state is JobState.RUNNING and not started:
             job = replace(job, state=JobState.PREPARING)
         nodes = [it["spec"].get("nodeName") for it in own]
+        if job.state.is_over and not own:
+            nodes = [json_object.text(it.get("vm")) for it in self._ends(name, restarts + 1)]
         return replace(
             job,
             machines=tuple(it for it in nodes if it),
@@ -337,8 +339,7 @@ class GkeJobs:
         return self._failures[job.name, attempt]
 
     def _first(self, name: str, attempt: int, shape: Shape) -> JobFailure | None:
-        prefix = f"{_TOLD}{name}/ends/{attempt}/"
-        ends = [job_folder.read(self._folder.text(it) or "{}") for it in self._folder.names(prefix)]
+        ends = self._ends(name, attempt)
         own = {json_object.whole(_rank(it)): it for it in self._pods(name, shape, attempt)[::-1]}
         failed = [it for it in ends if it.get("code") != 0 and it.get("told") is not True]
         failed.sort(key=lambda it: json_object.number(it.get("ended")) or 0.0)
@@ -349,6 +350,11 @@ class GkeJobs:
         return next(filter(None, (_unbegun(it) for it in own.values())), None) or self._told_by_job(
             name, own
         )
+
+    def _ends(self, name: str, attempt: int) -> list[dict[str, Any]]:
+        """How the programs of an attempt have ended, as their pods have kept it."""
+        prefix = f"{_TOLD}{name}/ends/{attempt}/"
+        return [job_folder.read(self._folder.text(it) or "{}") for it in self._folder.names(prefix)]
 
     def _told_by_job(self, name: str, own: Mapping[int | None, Object]) -> JobFailure | None:
         """What the Job of the last attempt says of the pod that ended it."""

@@ -51,7 +51,7 @@ def build(facts: ClusterFacts, wanted: Wanted) -> Object:
     made["metadata"] = job_set.metadata(facts, wanted)
     body, cluster = made["spec"], made["spec"]["rayClusterSpec"]
     # Its time is Kueue's to end, restarts counted; KubeRay counts each attempt alone.
-    del body["activeDeadlineSeconds"], body["ttlSecondsAfterFinished"]
+    del body["activeDeadlineSeconds"]
     if spec.seconds and not facts.has_queue:
         body["activeDeadlineSeconds"] = spec.seconds
     # Another submitter would run the program again on a head that has lost the first run.

@@ -19,7 +19,6 @@ _SAMPLE_IMAGE: Final = "gcr.io/k8s-staging-perf-tests/sleep:v0.0.3"
 _RAY_NODES: Final = 2
 # B200 needs CUDA 12.8, and the others run it as well.
 _RAY_CUDA: Final = "-cu128"
-_RAY_KEPT: Final = 1200  # seconds for which an ended RayJob can be looked at
 _TORCHRUN_NODES: Final = 2
 _GPU_CHECK: Final = """\
 python -c '
@@ -137,7 +136,6 @@ def ray_job(
         "shutdownAfterJobFinishes": True,
         # Else its nodes go first, and nothing says why it failed.
         "activeDeadlineSeconds": run_ends.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
-        "ttlSecondsAfterFinished": _RAY_KEPT,
         "rayClusterSpec": cluster,
     }
     if facts.has_queue:
