@@ -299,7 +299,7 @@ class GkeJobs:
 
     def _given_up(self, job: Job, thing: Object, own: Sequence[Object], why: str) -> Job:
         """A job to which Kueue gives nothing more: it has run long enough, or got no nodes."""
-        evicted = conditions(self._work(thing) or {}).get("Evicted", {})
+        evicted = conditions(self._works(thing)[0] or {}).get("Evicted", {})
         if evicted.get("reason") == _LATE:
             why = "JOB_TIME is over, or the time of its nodes"
         phases = {(it.get("status") or {}).get("phase") for it in own}
@@ -307,17 +307,15 @@ class GkeJobs:
             return replace(job, state=JobState.STOPPING, why=why)
         return replace(job, why=why, ended=_since(evicted) or job.submitted)
 
-    def _work(self, thing: Object) -> Object | None:
-        """The Workload of a job."""
+    def _works(self, thing: Object) -> tuple[Object | None, list[Object]]:
+        """The Workload of a job, and those of all jobs."""
         every = self._ask(lambda: self._cluster.all(kueue.API, "Workload"), "look at the queue")
         uid = thing["metadata"]["uid"]
-        return next((it for it in every if uid in set(pods.owners(it))), None)
+        return next((it for it in every if uid in set(pods.owners(it))), None), every
 
     def _before(self, thing: Object) -> list[str]:
         """The jobs of its queue that Kueue has let in, then those that it lets in before it."""
-        every = self._ask(lambda: self._cluster.all(kueue.API, "Workload"), "look at the queue")
-        uid = thing["metadata"]["uid"]
-        mine = next((it for it in every if uid in set(pods.owners(it))), None)
+        mine, every = self._works(thing)
         if mine is None:
             return []
         queue = mine["spec"].get("queueName")
