@@ -203,6 +203,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         destroy_after=Option.DESTROY_AFTER in options.given,
         detach=Option.DETACH in options.given,
         follow=Option.FOLLOW in options.given,
+        ray=Option.RAY in options.given,
         job=options.job,
         command=options.command,
         env=options.env,

@@ -57,6 +57,7 @@ class Context:
         destroy_after: Whether Run destroys it at the end, whatever happened (`--destroy-after`).
         detach: Whether a job is not followed (`--detach`).
         follow: Whether a log is followed to its end (`--follow`).
+        ray: Whether a job is one of Ray's on GKE (`--ray`).
         job: The job, or the VM, that the command line names; "" for none.
         command: The job's program and its arguments, which stand behind `--`.
         env: The job's variables on the command line (`--env`).
@@ -83,6 +84,7 @@ class Context:
     destroy_after: bool = False
     detach: bool = False
     follow: bool = False
+    ray: bool = False
     job: str = ""
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)

@@ -38,7 +38,7 @@ def run(context: Context) -> None:
         ClusterError: The job failed.
         StillWaiting: It has not begun in time; it goes on to wait.
     """
-    spec = job.of(context.settings, context.command, context.env)
+    spec = job.of(context.settings, context.command, context.env, ray=context.ray)
     if not context.destroy_after:
         _make_and_run(context, spec)
         return

@@ -51,6 +51,7 @@ class Option(enum.StrEnum):
     IMAGE = "--image", "IMAGE", "run in this container image (JOB_IMAGE)", Action.RUN
     QUEUE = "--queue", "QUEUE", "wait in this queue (JOB_QUEUE)", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less (JOB_PRIORITY)", Action.RUN
+    RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures (JOB_RESTARTS)", Action.RUN
     CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
     DESTROY_AFTER = (

@@ -142,5 +142,6 @@ def _document(spec: JobSpec, name: str, archive: Archive | None) -> dict[str, An
         "image": spec.image or "",
         "files": archive.sha256 if archive else "",
         "ends_cluster": spec.ends_cluster,
+        "ray": spec.ray,
         "submitted": now(),
     }

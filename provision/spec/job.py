@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import SettingsError
+from provision.settings.choices import Orchestrator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ class JobSpec:
         image: The container image that it runs in; None for the usual one.
         queue: The queue in which it waits; None for that of all.
         priority: Its priority in the queue; None for none.
+        ray: Whether it is a job of Ray's on GKE (`--ray`).
     """
 
     name: str
@@ -50,19 +52,34 @@ class JobSpec:
     image: str | None = None
     queue: str | None = None
     priority: Priority | None = None
+    ray: bool = False
 
 
-def of(settings: Settings, command: Sequence[str], env: Mapping[str, str]) -> JobSpec:
+def of(
+    settings: Settings, command: Sequence[str], env: Mapping[str, str], *, ray: bool = False
+) -> JobSpec:
     """The job that settings and a command line ask for.
 
     Args:
         settings: The settings.
         command: What stands behind `--`, which wins over JOB_COMMAND.
         env: The variables of the command line, which win over those of JOB_ENV.
+        ray: Whether it is to be a job of Ray's on GKE.
 
     Raises:
-        SettingsError: There is no command.
+        SettingsError: There is no command, or the cluster is none for --ray.
     """
+    kind = settings.orchestrator_type
+    if ray and kind is not Orchestrator.GKE:
+        is_rays = kind is Orchestrator.RAY
+        raise SettingsError(
+            f"--ray has no effect with ORCHESTRATOR_TYPE={kind}",
+            code=Code.WITHOUT_EFFECT,
+            why="there each job is one of Ray's" if is_rays else "its VMs have no Ray",
+            fix="remove --ray"
+            + ("" if is_rays else ", or take ORCHESTRATOR_TYPE=ray for Ray on VMs"),
+            setting="ORCHESTRATOR_TYPE",
+        )
     line = settings.job_command
     words = tuple(command) or (("/bin/bash", "-c", line) if line else ())
     if not words:
@@ -83,6 +100,7 @@ def of(settings: Settings, command: Sequence[str], env: Mapping[str, str]) -> Jo
         image=settings.job_image,
         queue=settings.job_queue,
         priority=settings.job_priority,
+        ray=ray,
     )
 
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import jobs, stages
+from provision.kinds.gke.kubernetes import job_ray, job_set, jobs, stages
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import from_yaml
+from tests.kubernetes import samples
 from tests.rehearsal.cloud.kubernetes import conftest as simulated
 
 if TYPE_CHECKING:
@@ -68,8 +69,10 @@ def _objects(cluster: Gke) -> list[Object]:
 
 
 def _jobs(cluster: Gke) -> list[Object]:
-    """The jobs that are rendered for a cluster."""
-    return [job for text in jobs.render(cluster.facts).values() for job in from_yaml(text)]
+    """The jobs that are rendered for a cluster, and those of Run."""
+    rendered = [job for text in jobs.render(cluster.facts).values() for job in from_yaml(text)]
+    wanted = samples.wanted(cluster.facts, restarts=1, seconds=600)
+    return [*rendered, *(it.build(cluster.facts, wanted) for it in (job_set.SHAPE, job_ray.SHAPE))]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

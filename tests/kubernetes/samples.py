@@ -15,7 +15,9 @@ from provision.kinds.gke.kubernetes.facts import (
     QueueShare,
     read,
 )
+from provision.kinds.gke.kubernetes.job_set import Wanted
 from provision.spec import cluster
+from provision.spec.job import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,6 +156,24 @@ def facts(
         queues=queues,
         ray_operator=True,
         ray_version="2.60.0",
+    )
+
+
+def wanted(
+    facts: ClusterFacts,
+    command: tuple[str, ...] = ("true",),
+    told: str = "np-deployment/pods/jobs/train-1/",
+    **asked: Any,
+) -> Wanted:
+    """A job of Run on two nodes of the first pool of a cluster."""
+    return Wanted(
+        name="train-1",
+        spec=JobSpec(name="train", command=command, **asked),
+        pool=facts.pools[0],
+        nodes=2,
+        bucket="b",
+        folder="np-deployment/jobs/files/x.tar.gz",
+        told=told,
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import apply, jobs, kueue, stages
+from provision.kinds.gke.kubernetes import apply, job_ray, jobs, kueue, stages
 from provision.kinds.gke.kubernetes.client import Body
 from tests.kubernetes import samples
 from tests.kubernetes.world import PROGRESS
@@ -24,6 +24,7 @@ TCPXO = samples.facts(samples.MEGA, networks=samples.TCPXO)
 MAKERS: dict[str, Callable[[ClusterFacts, GpuPool], Object]] = {
     "RayCluster": jobs.ray_cluster,
     "RayJob": jobs.ray_job,
+    "RayJob of Run": lambda facts, _: job_ray.build(facts, samples.wanted(facts)),
 }
 
 
@@ -133,12 +134,25 @@ def test_what_kueue_suspends_loses_its_pods_and_gets_them_back(ray: World, kind:
     _activate(ray, name, active=False)
 
     ray.until(lambda: not _pods(ray, "worker"))
-    found = ray.cluster.find("ray.io/v1", kind, name, "default")
+    found = ray.cluster.find("ray.io/v1", kind.partition(" ")[0], name, "default")
     assert found is not None
     assert found["spec"]["suspend"] is True
     _activate(ray, name, active=True)
     _grant(ray, job)
     assert not before & {pod["metadata"]["uid"] for pod in _workers(ray)}
+
+
+def test_the_operators_head_of_a_job_of_run_has_its_program_before_ray_starts(ray: World) -> None:
+    job = _submit(ray, TCPXO, "RayJob of Run")
+    wanted = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]
+    (pod,) = ray.until(lambda: _pods(ray, "head"))
+    assert pod["metadata"]["labels"][job_ray.LABEL] == "train-1"
+    ours, made = wanted["spec"]["containers"][0], pod["spec"]["containers"][0]
+    (before,) = ours["command"]
+    assert re.match(r"\s*&& .*ray start", made["args"][0].strip().removeprefix(before))
+    assert made["lifecycle"] == ours["lifecycle"]
+    assert made["workingDir"] == ours["workingDir"]
+    assert [it["name"] for it in pod["spec"]["initContainers"]] == ["fetch-folder", "keep-log"]
 
 
 def _activate(world: World, name: str, *, active: bool) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import jobs, ray_access, stages, torchrun
+from provision.kinds.gke.kubernetes import job_ray, job_set, jobs, ray_access, stages, torchrun
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.facts import QueueShare
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
@@ -47,6 +47,8 @@ def _created(facts: ClusterFacts) -> Iterator[Object]:
     """The jobs of a cluster, and each kind of job on each pool."""
     for text in jobs.render(facts).values():
         yield from from_yaml(text)
+    for shape in (job_set.SHAPE, job_ray.SHAPE):
+        yield shape.build(facts, samples.wanted(facts, restarts=1, seconds=600))
     for pool in facts.pools:
         yield jobs.sample(facts, pool)
         yield jobs.test(facts, pool, 2)

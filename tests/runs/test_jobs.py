@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 TWO = {"INSTANCE_COUNT": "2"}
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", **TWO}
 RAY = {"ORCHESTRATOR_TYPE": "ray", **TWO}
-KINDS = {"none": TWO, "ray": RAY, "gke": GKE}
+RAYJOB = {**GKE, "ENABLE_RAY_OPERATOR": "yes"}
+KINDS = {"none": TWO, "ray": RAY, "gke": GKE, "gke_ray": RAYJOB}
 QUEUED = {
     "ORCHESTRATOR_TYPE": "gke",
     "VM_TYPE": "g2-standard-24",
@@ -67,7 +68,8 @@ def _begin(rehearsal: Rehearsal, *words: str, folder: Path | None = None, **sett
     empty = rehearsal.folder / "empty"
     empty.mkdir(exist_ok=True)
     copied = f"--copy={folder or empty}"
-    return rehearsal.start("Run", copied, **settings, behind=words)
+    on_ray = ["--ray"] if "ENABLE_RAY_OPERATOR" in rehearsal.settings else []
+    return rehearsal.start("Run", copied, *on_ray, **settings, behind=words)
 
 
 def _when(rehearsal: Rehearsal, started: Any, words: str) -> None:
@@ -93,7 +95,9 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     assert re.findall(r"^epoch \d$", ended.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
     job = _job(ended)
     # On Ray the program is the head's, and its tasks are anybody's.
-    machines = 1 if rehearsal.settings.get("ORCHESTRATOR_TYPE") == "ray" else 2
+    settings = rehearsal.settings
+    on_ray = settings.get("ORCHESTRATOR_TYPE") == "ray" or "ENABLE_RAY_OPERATOR" in settings
+    machines = 1 if on_ray else 2
     assert (job["name"], job["state"], len(job["machines"])) == ("train-1", "succeeded", machines)
 
     again = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
@@ -227,8 +231,17 @@ def _lose_a_node(rehearsal: Rehearsal) -> None:
     rehearsal.google("DELETE", f"{project}/{nodes[1]}")
 
 
+def _lose_the_head(rehearsal: Rehearsal) -> None:
+    """Let the head of Ray go without a word; KubeRay makes another one, which knows of no job."""
+    cluster = cluster_side.kubectl(rehearsal, rehearsal.object("connection.json"))
+    (head,) = cluster.all("v1", "Pod", "default", "ray.io/node-type=head")
+    cluster.delete("v1", "Pod", head["metadata"]["name"], "default")
+
+
 @pytest.mark.parametrize(
-    ("settings", "lose"), [(TWO, _lose_a_vm), (QUEUED, _lose_a_node)], ids=["none", "gke"]
+    ("settings", "lose"),
+    [(TWO, _lose_a_vm), (QUEUED, _lose_a_node), (RAYJOB, _lose_the_head)],
+    ids=["none", "gke", "gke_ray"],
 )
 def test_a_machine_that_is_lost_costs_an_attempt_and_not_the_job(
     standing: Callable[..., Rehearsal],
@@ -292,6 +305,41 @@ def test_what_ray_has_no_use_for_is_refused_with_the_reason_before_google_is_ask
     assert (ended.code, ended.problem["setting"]) == (2, setting)
     assert why in ended.problem["why"]
     assert not rehearsal.requests()
+
+
+def test_what_fails_on_ray_is_begun_again_as_often_as_it_may(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(RAYJOB)
+    rehearsal.settings |= RAYJOB
+    command = ("--name=bad", "--restarts=1", "--", "bash", "-c", "echo no module; exit 3")
+    ended = _run(rehearsal, *command)
+    assert (ended.code, _job(ended)["attempt"]) == (8, 2), ended.said
+    (event,) = _job(ended)["events"]
+    assert re.fullmatch(
+        r"attempt 1 failed: exit code 3, first on \S+ \(rank 0\); restart 1 of 1", event
+    )
+    assert ended.said.splitlines().count("no module") == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "setting", "fix"),
+    [
+        (GKE, "ENABLE_RAY_OPERATOR", "ENABLE_RAY_OPERATOR=yes and Create"),
+        (TWO, "ORCHESTRATOR_TYPE", "ORCHESTRATOR_TYPE=ray for Ray on VMs"),
+        (RAY, "ORCHESTRATOR_TYPE", "remove --ray"),
+    ],
+    ids=["gke", "none", "ray"],
+)
+def test_a_cluster_without_rays_operator_takes_no_job_of_ray(
+    standing: Callable[..., Rehearsal], settings: dict[str, str], setting: str, fix: str
+) -> None:
+    rehearsal = standing(settings)
+    rehearsal.settings |= settings
+    refused = _run(rehearsal, "--ray", "--", "true")
+    assert (refused.code, refused.problem["setting"]) == (2, setting), refused.said
+    assert fix in refused.problem["fix"]
+    assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
 
 
 def test_more_vms_than_there_are_and_no_command_are_refused_at_once(
@@ -493,6 +541,27 @@ def test_jobs_of_others_are_listed_and_left_alone_and_a_name_never_comes_again(
     assert (gone["state"], "its JobSet is gone" in gone["why"]) == ("failed", True)
     again = _run(rehearsal, *options, "--", "sleep", "1", folder=folder)
     assert _job(again)["name"] == "sleep-2"
+
+
+@pytest.mark.parametrize("is_queued", [True, False], ids=["queued", "alone"])
+def test_what_others_submit_to_rays_operator_is_listed_with_what_it_waits_for(
+    standing: Callable[..., Rehearsal], made_once: Callable[..., Any], *, is_queued: bool
+) -> None:
+    rehearsal = standing(RAYJOB, rate=0.01)
+    rehearsal.settings |= RAYJOB
+    connection = made_once(RAYJOB).created.document["connection"]
+    cluster = cluster_side.kubectl(rehearsal, connection)
+    # Each wants all nodes, of which there are two; a cluster has them until somebody deletes it.
+    for name in ("ray-cluster.yaml", "ray-job.yaml"):
+        theirs = cluster_side.job(rehearsal, connection, name)
+        if not is_queued:
+            del theirs["metadata"]["labels"], theirs["spec"]["suspend"]
+        cluster.create(theirs)
+    listed = rehearsal.run("Jobs").document["jobs"]
+    found = {job["name"].partition(" ")[0]: job for job in listed}
+    assert found["RayCluster"]["state"] in {"preparing", "running"}
+    assert found["RayJob"]["state"] == "waiting"
+    assert found["RayJob"]["why"]
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from provision.kinds.gke.kubernetes import job_attendant, job_set, run_ends
+from provision.kinds.gke.kubernetes import job_attendant, job_ray, job_set, run_ends
 from provision.settings.choices import Priority
-from provision.spec.job import JobSpec
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
@@ -95,9 +94,9 @@ class Node:
         program = Path(job_attendant.__file__).read_text()
         return subprocess.Popen([sys.executable, "-c", program, *arguments], env=self.environ)
 
-    def log(self) -> bytes:
+    def log(self, attempt: int = 1) -> bytes:
         """What is kept of it, in whole: each piece begins where the last one ends."""
-        pieces = sorted(it for it in self.objects if it.startswith(f"{PREFIX}logs/1/0/"))
+        pieces = sorted(it for it in self.objects if it.startswith(f"{PREFIX}logs/{attempt}/0/"))
         text = b""
         for name in pieces:
             assert int(name.rpartition("/")[2]) == len(text)
@@ -114,6 +113,51 @@ class Node:
                 job.send_signal(signal.SIGTERM)
         assert keeper.wait(30) == 0
         end: dict[str, Any] = json.loads(self.objects[f"{PREFIX}ends/1/0.json"])
+        assert job.returncode == end["code"]
+        return end
+
+    def run_on_ray(self, *command: str, attempt: int, told: bool = False) -> dict[str, Any]:
+        """Run a program as the head of Ray does, in a pod of its own; what is kept of its end."""
+        self.evict()
+        own = str(self.folder)
+        thing = job_ray.build(samples.TWO_QUEUED, samples.wanted(samples.TWO_QUEUED, command))
+        (head,) = thing["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"]
+        environ = {key: it for key, it in self.environ.items() if key != "JOB_RESTART"}
+        given = {it["name"]: it["value"] for it in head["env"]}
+        ours = {
+            key: it.replace("$$", "$").replace(job_set.SHARED, own) for key, it in given.items()
+        }
+        write = head["command"][0].replace(job_set.SHARED, own)
+        (self.folder / "folder").mkdir()
+        subprocess.run(["/bin/bash", "-c", write], env={**environ, **ours}, check=True)
+        keeper = [
+            sys.executable,
+            "-c",
+            Path(job_attendant.__file__).read_text(),
+            "keep",
+            "b",
+            PREFIX,
+        ]
+        with (
+            subprocess.Popen(keeper, env=environ) as beside,
+            subprocess.Popen(
+                thing["spec"]["entrypoint"].replace(job_set.SHARED, own).split(),
+                env=environ,
+                stdout=subprocess.DEVNULL,
+            ) as job,
+        ):
+            if told:
+                while not (self.folder / "folder/ready").exists():
+                    time.sleep(0.02)
+                stop = [
+                    it.replace(job_set.SHARED, own)
+                    for it in head["lifecycle"]["preStop"]["exec"]["command"]
+                ]
+                threading.Thread(target=job.wait).start()
+                subprocess.run(stop, env=environ, check=True, timeout=30)
+                assert job.poll() is not None, "the pod waits for it"
+            assert beside.wait(30) == 0
+        end: dict[str, Any] = json.loads(self.objects[f"{PREFIX}ends/{attempt}/0.json"])
         assert job.returncode == end["code"]
         return end
 
@@ -156,16 +200,7 @@ def _served() -> Iterator[tuple[dict[str, bytes], int]]:
 
 def _job_set(command: tuple[str, ...] = ("true",), **asked: Any) -> Object:
     facts = samples.TWO_QUEUED
-    wanted = job_set.Wanted(
-        name="train-1",
-        spec=JobSpec(name="train", command=command, **asked),
-        pool=facts.pools[0],
-        nodes=2,
-        bucket="b",
-        folder="np-deployment/jobs/files/x.tar.gz",
-        told=PREFIX,
-    )
-    return job_set.build(facts, wanted)
+    return job_set.build(facts, samples.wanted(facts, command, **asked))
 
 
 def _pod(thing: Object) -> Object:
@@ -211,6 +246,32 @@ def test_a_signal_to_the_pod_reaches_the_program_which_has_time_to_save(node: No
     script = "trap 'echo saved; exit 75' TERM; touch ready; sleep 30 & wait"
     end = node.run("bash", "-c", script, told=True)
     assert (end["code"], end["told"], end["tail"]) == (75, True, "saved")
+
+
+def test_on_ray_each_head_takes_the_next_attempt_but_for_one_that_was_told_to_end(
+    node: Node,
+) -> None:
+    line = """echo "it's $JOB_ATTEMPT" '$(A) $$'; exit 3"""
+    assert node.run_on_ray("bash", "-c", line, attempt=1)["code"] == 3
+    assert node.log() == b"it's 1 $(A) $$\n"
+    script = "trap 'echo saved; exit 75' TERM; touch ready; sleep 30 & wait"
+    end = node.run_on_ray("bash", "-c", script, attempt=2, told=True)
+    assert (end["code"], end["told"], end["tail"]) == (75, True, "saved")
+    # As an evicted JobSet, it goes on with the log.
+    node.run_on_ray("bash", "-c", "echo again $JOB_ATTEMPT", attempt=2)
+    assert node.log(2) == b"saved\nagain 2\n"
+    attempts = [it for it in node.objects if "/attempts/" in it]
+    assert attempts == [f"{PREFIX}attempts/1", f"{PREFIX}attempts/2"]
+
+
+def test_a_head_on_which_ray_began_nothing_is_no_attempt(node: Node) -> None:
+    environ = {key: it for key, it in node.environ.items() if key != "JOB_RESTART"}
+    program = Path(job_attendant.__file__).read_text()
+    with subprocess.Popen([sys.executable, "-c", program, "keep", "b", PREFIX], env=environ) as it:
+        time.sleep(1)
+        it.send_signal(signal.SIGTERM)
+        assert it.wait(30) == 0
+    assert not node.objects
 
 
 def test_a_folder_is_unpacked_if_it_is_the_one_that_was_asked_for(node: Node) -> None:

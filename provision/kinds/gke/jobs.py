@@ -1,10 +1,13 @@
-"""Jobs on a GKE cluster: each is a JobSet, which says how far it is; its pods keep what it said.
+"""Jobs on a GKE cluster: each is a JobSet or a RayJob, which says how far it is.
+
+Its pods keep what it said.
 
 Beside what every job has in the state folder (`kinds.job_folder`):
 
     jobs/cancelled/NAME                    somebody cancelled it
     pods/jobs/NAME/began.json              when its program first began
     pods/jobs/NAME/ends/ATTEMPT/RANK.json  how a program ended
+    pods/jobs/NAME/attempts/ATTEMPT        on Ray, that there was one
 
 What others submit, with kubectl, is listed until it is over.
 """
@@ -23,6 +26,7 @@ from provision.errors import SettingsError, StateError
 from provision.kinds import job_folder
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import (
+    job_ray,
     job_set,
     jobs,
     kueue,
@@ -32,7 +36,7 @@ from provision.kinds.gke.kubernetes import (
     workloads,
 )
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes.objects import conditions
 from provision.kinds.job_folder import JobFolder
 
 if TYPE_CHECKING:
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
     from provision.documents.gke_status import Workload
     from provision.files.archive import Archive
     from provision.kinds.gke.kubernetes.facts import GpuPool
+    from provision.kinds.gke.kubernetes.job_set import Shape
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.spec.job import JobSpec
 
@@ -53,9 +58,8 @@ _ANSWER: Final = 60.0
 """Seconds of cloud time for which a control plane may not answer."""
 _PAUSE: Final = 2.0
 _TAKEN: Final = 409
-_GONE: Final = (
-    "its JobSet is gone: somebody has deleted it, or the run that submitted it was killed"
-)
+_GONE: Final = "is gone: somebody has deleted it, or the run that submitted it was killed"
+_SHAPES: Final = {it.kind: it for it in (job_set.SHAPE, job_ray.SHAPE)}
 _ENDED: Final = "it was cancelled"
 _LATE: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 _NO_ROOM: Final = "couldn't assign flavors"
@@ -102,9 +106,10 @@ class GkeJobs:
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
-        """Write the folder and the job, and make its JobSet."""
+        """Write the folder and the job, and make its JobSet or RayJob."""
         pool, nodes = self._room(spec)
-        name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._sets()])
+        shape = _shape(ray=spec.ray)
+        name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._things()])
         where = self._folder.location
         folder = f"{where.folder}/{job_folder.FILES}{archive.sha256}.tar.gz" if archive else ""
         wanted = job_set.Wanted(
@@ -118,11 +123,11 @@ class GkeJobs:
         )
         try:
             self._ask(
-                lambda: self._cluster.create(job_set.build(self._facts, wanted)), f"submit {name}"
+                lambda: self._cluster.create(shape.build(self._facts, wanted)), f"submit {name}"
             )
         except KubernetesError as error:
             # A request whose answer was lost is repeated, and finds what it made.
-            if error.code != _TAKEN or self._set(name) is None:
+            if error.code != _TAKEN or self._thing(name, shape) is None:
                 self._jobs.forget(name)
                 raise
         return name
@@ -136,30 +141,31 @@ class GkeJobs:
         known = self._jobs.names()
         if not known:
             return ()
-        alive = {it["metadata"]["name"] for it in self._sets() if not _is_over(it)}
+        alive = {it["metadata"]["name"] for it in self._things() if not _is_over(it)}
         return [it for it in known if it in alive and not self._jobs.ends_cluster(it)]
 
     def find(self, name: str) -> Job | None:
-        """How far a job is, by its JobSet, the queue, and what its pods have kept."""
+        """How far a job is, by its object, the queue, and what its pods have kept."""
         asked = self._jobs.asked(name)
         if asked is None:
             return next((_of_others(it) for it in self._others() if it.name == name), None)
+        shape = _shape(ray=asked.get("ray"))
         job = Job(
             name=name,
             state=JobState.FAILED,
-            why=_GONE,
+            why=f"its {shape.kind} {_GONE}",
             nodes=json_object.whole(asked.get("nodes")),
             restarts=json_object.whole(asked.get("restarts")) or 0,
             submitted=json_object.text(asked.get("submitted")),
         )
-        thing = self._set(name)
+        thing = self._thing(name, shape)
         cancelled = self._folder.text(f"{_CANCELLED}{name}")
         if cancelled is not None and thing is None:
             ended, _, why = cancelled.partition(" ")
             return replace(job, state=JobState.CANCELLED, why=why or _ENDED, ended=ended)
         if thing is None:
             return replace(job, ended=job.submitted)
-        job = self._of_set(job, thing, json_object.whole(asked.get("seconds")))
+        job = self._of_thing(job, thing, shape, json_object.whole(asked.get("seconds")))
         if cancelled is not None and not job.state.is_over:
             return replace(job, state=JobState.STOPPING, why=_ENDED)
         return job
@@ -169,8 +175,9 @@ class GkeJobs:
         return self._jobs.log(job, attempt, after)
 
     def cancel(self, job: Job) -> None:
-        """Delete its JobSet, with which its pods, its place in the queue and its requests go."""
-        if self._jobs.asked(job.name) is None:
+        """Delete its object, with which its pods, its place in the queue and its requests go."""
+        asked = self._jobs.asked(job.name)
+        if asked is None:
             raise SettingsError(
                 f"{job.name} is no job of Run",
                 code=Code.WITHOUT_EFFECT,
@@ -180,8 +187,9 @@ class GkeJobs:
         why = job.failure.words if job.failure else ""
         note = f"{job_folder.now()} {why}".strip()
         self._folder.write_once(f"{_CANCELLED}{job.name}", note, "text/plain")
+        shape = _shape(ray=asked.get("ray"))
         self._ask(
-            lambda: self._cluster.delete(job_set.API, job_set.KIND, job.name, kueue.NAMESPACE),
+            lambda: self._cluster.delete(shape.api, shape.kind, job.name, kueue.NAMESPACE),
             f"cancel {job.name}",
         )
 
@@ -202,6 +210,14 @@ class GkeJobs:
                 why="ENABLE_KUEUE was off when it was made",
                 fix="remove JOB_QUEUE and JOB_PRIORITY, or ENABLE_KUEUE=yes and Create",
                 setting="JOB_QUEUE" if spec.queue else "JOB_PRIORITY",
+            )
+        if spec.ray and not facts.ray_operator:
+            raise SettingsError(
+                "The cluster has no Ray operator",
+                code=Code.WITHOUT_EFFECT,
+                why="ENABLE_RAY_OPERATOR was off when it was made",
+                fix="remove --ray, or ENABLE_RAY_OPERATOR=yes and Create",
+                setting="ENABLE_RAY_OPERATOR",
             )
         if spec.queue and spec.queue not in queues:
             raise SettingsError(
@@ -231,44 +247,47 @@ class GkeJobs:
 
     # ------------------------------------------------------------------ how far it is
 
-    def _of_set(self, job: Job, thing: Object, seconds: int | None) -> Job:
-        name, said, own = job.name, conditions(thing), self._pods(job.name)
-        restarts = json_object.whole((thing.get("status") or {}).get("restarts")) or 0
+    def _of_thing(self, job: Job, thing: Object, shape: Shape, seconds: int | None) -> Job:
+        name, end, own = job.name, shape.end(thing), self._pods(job.name, shape)
+        restarts = shape.restarts(thing)
+        if restarts is None:
+            restarts = max(0, len(self._folder.names(f"{_TOLD}{name}/attempts/")) - 1)
         # First the queue: what is said of pods is then not older than what is said of it.
-        if holds(thing, "Completed"):
-            job = replace(job, state=JobState.SUCCEEDED, why="", ended=_since(said["Completed"]))
-        elif holds(thing, "Failed"):
-            why, ended = str(said["Failed"].get("message", "")), _since(said["Failed"])
-            failure = self._failure(name, restarts + 1)
-            job = replace(job, why=why, ended=ended, failure=failure)
+        if end is not None and end.succeeded:
+            job = replace(job, state=JobState.SUCCEEDED, why="", ended=end.ended)
+        elif end is not None:
+            failure = self._failure(job, restarts + 1, shape)
+            job = replace(job, why=end.why, ended=end.ended, failure=failure)
         elif "deletionTimestamp" in thing["metadata"]:
-            job = replace(job, state=JobState.STOPPING, why="its JobSet is being deleted")
+            job = replace(job, state=JobState.STOPPING, why=f"its {shape.kind} is being deleted")
         else:
             stuck = next(filter(None, map(_stuck, own)), None)
-            job = replace(self._of_queue(job, thing), failure=stuck)
+            job = replace(self._of_queue(job, thing, own), failure=stuck)
         started = json_object.number(self._jobs.told(name, "began.json").get("began"))
         if job.state is JobState.RUNNING and not started:
             job = replace(job, state=JobState.PREPARING)
         nodes = [it["spec"].get("nodeName") for it in own]
+        if job.state.is_over and not own:
+            nodes = [json_object.text(it.get("vm")) for it in self._ends(name, restarts + 1)]
         return replace(
             job,
             machines=tuple(it for it in nodes if it),
             attempt=restarts + 1 if started else 0,
             began=job_folder.moment(started),
             ends=job_folder.moment(started + seconds) if started and seconds else None,
-            events=tuple(self._restarted(job, number) for number in range(1, restarts + 1)),
+            events=tuple(self._restarted(job, it, shape) for it in range(1, restarts + 1)),
         )
 
-    def _of_queue(self, job: Job, thing: Object) -> Job:
+    def _of_queue(self, job: Job, thing: Object, own: Sequence[Object]) -> Job:
         """How far a job is that has not ended, by the queue and its pods."""
         found = self._ask(lambda: status.read(self._cluster), "look at the queue")
-        title = f"{job_set.KIND} {job.name}"
+        title = f"{thing['kind']} {job.name}"
         mine = next((it for it in (*found.workloads, *found.outside) if it.name == title), None)
         if mine is None:
             return replace(job, state=JobState.WAITING, why="Kueue has not taken note of it yet")
         why = "; ".join(filter(None, [mine.message, *mine.advice.splitlines()]))
         if mine.state is Queued.GIVEN_UP:
-            return self._given_up(job, thing, why)
+            return self._given_up(job, thing, own, why)
         before = self._before(thing) if mine.state is Queued.PENDING else []
         if before:
             # Kueue's own words for that name flavors, of which users have heard nothing.
@@ -278,27 +297,25 @@ class GkeJobs:
         why = "" if state is JobState.RUNNING else why
         return replace(job, state=state, why=why, place=len(before))
 
-    def _given_up(self, job: Job, thing: Object, why: str) -> Job:
+    def _given_up(self, job: Job, thing: Object, own: Sequence[Object], why: str) -> Job:
         """A job to which Kueue gives nothing more: it has run long enough, or got no nodes."""
-        evicted = conditions(self._work(thing) or {}).get("Evicted", {})
+        evicted = conditions(self._works(thing)[0] or {}).get("Evicted", {})
         if evicted.get("reason") == _LATE:
             why = "JOB_TIME is over, or the time of its nodes"
-        phases = {(it.get("status") or {}).get("phase") for it in self._pods(job.name)}
+        phases = {(it.get("status") or {}).get("phase") for it in own}
         if phases - _OVER:
             return replace(job, state=JobState.STOPPING, why=why)
         return replace(job, why=why, ended=_since(evicted) or job.submitted)
 
-    def _work(self, thing: Object) -> Object | None:
-        """The Workload of a JobSet."""
+    def _works(self, thing: Object) -> tuple[Object | None, list[Object]]:
+        """The Workload of a job, and those of all jobs."""
         every = self._ask(lambda: self._cluster.all(kueue.API, "Workload"), "look at the queue")
         uid = thing["metadata"]["uid"]
-        return next((it for it in every if uid in set(pods.owners(it))), None)
+        return next((it for it in every if uid in set(pods.owners(it))), None), every
 
     def _before(self, thing: Object) -> list[str]:
         """The jobs of its queue that Kueue has let in, then those that it lets in before it."""
-        every = self._ask(lambda: self._cluster.all(kueue.API, "Workload"), "look at the queue")
-        uid = thing["metadata"]["uid"]
-        mine = next((it for it in every if uid in set(pods.owners(it))), None)
+        mine, every = self._works(thing)
         if mine is None:
             return []
         queue = mine["spec"].get("queueName")
@@ -307,22 +324,21 @@ class GkeJobs:
         names = [next(iter(it["metadata"]["ownerReferences"]))["name"] for it in alive]
         return names[: alive.index(mine)] if mine in alive else []
 
-    def _restarted(self, job: Job, attempt: int) -> str:
+    def _restarted(self, job: Job, attempt: int, shape: Shape) -> str:
         """What made an attempt fail after which there was another one."""
-        failure = self._failure(job.name, attempt)
+        failure = self._failure(job, attempt, shape)
         words = failure.words if failure else _LOST
         return f"attempt {attempt} failed: {words}; restart {attempt} of {job.restarts}"
 
-    def _failure(self, name: str, attempt: int) -> JobFailure | None:
+    def _failure(self, job: Job, attempt: int, shape: Shape) -> JobFailure | None:
         """What failed first in an attempt that has ended; None if nothing is known of it."""
-        if (name, attempt) not in self._failures:
-            self._failures[name, attempt] = self._first(name, attempt)
-        return self._failures[name, attempt]
+        if (job.name, attempt) not in self._failures:
+            self._failures[job.name, attempt] = self._first(job.name, attempt, shape)
+        return self._failures[job.name, attempt]
 
-    def _first(self, name: str, attempt: int) -> JobFailure | None:
-        prefix = f"{_TOLD}{name}/ends/{attempt}/"
-        ends = [job_folder.read(self._folder.text(it) or "{}") for it in self._folder.names(prefix)]
-        own = {json_object.whole(_rank(it)): it for it in self._pods(name, attempt)}
+    def _first(self, name: str, attempt: int, shape: Shape) -> JobFailure | None:
+        ends = self._ends(name, attempt)
+        own = {json_object.whole(_rank(it)): it for it in self._pods(name, shape, attempt)[::-1]}
         failed = [it for it in ends if it.get("code") != 0 and it.get("told") is not True]
         failed.sort(key=lambda it: json_object.number(it.get("ended")) or 0.0)
         for end in failed:
@@ -332,6 +348,11 @@ class GkeJobs:
         return next(filter(None, (_unbegun(it) for it in own.values())), None) or self._told_by_job(
             name, own
         )
+
+    def _ends(self, name: str, attempt: int) -> list[dict[str, Any]]:
+        """How the programs of an attempt have ended, as their pods have kept it."""
+        prefix = f"{_TOLD}{name}/ends/{attempt}/"
+        return [job_folder.read(self._folder.text(it) or "{}") for it in self._folder.names(prefix)]
 
     def _told_by_job(self, name: str, own: Mapping[int | None, Object]) -> JobFailure | None:
         """What the Job of the last attempt says of the pod that ended it."""
@@ -351,32 +372,35 @@ class GkeJobs:
 
     # ------------------------------------------------------------------ what the cluster has
 
-    def _set(self, name: str) -> Object | None:
+    def _thing(self, name: str, shape: Shape) -> Object | None:
         found = self._ask(
-            lambda: self._cluster.find(job_set.API, job_set.KIND, name, kueue.NAMESPACE),
+            lambda: self._cluster.find(shape.api, shape.kind, name, kueue.NAMESPACE),
             f"look at {name}",
         )
         return found if found is not None and _is_ours(found) else None
 
-    def _sets(self) -> list[Object]:
+    def _things(self) -> list[Object]:
         return self._ask(
-            lambda: self._cluster.all(job_set.API, job_set.KIND, kueue.NAMESPACE), "list the jobs"
+            lambda: [
+                thing
+                for it in _SHAPES.values()
+                for thing in self._cluster.all(it.api, it.kind, kueue.NAMESPACE)
+            ],
+            "list the jobs",
         )
 
-    def _pods(self, name: str, attempt: int | None = None) -> list[Object]:
+    def _pods(self, name: str, shape: Shape, attempt: int | None = None) -> list[Object]:
         """The pods of a job, by their ranks; of one attempt alone if it is given."""
-        selector = f"{job_set.SET_LABEL}={name}"
-        if attempt is not None:
-            selector += f",{job_set.ATTEMPT_LABEL}={attempt - 1}"
+        selector = shape.selector(name, attempt)
         found = self._ask(
             lambda: self._cluster.all("v1", "Pod", kueue.NAMESPACE, selector), f"look at {name}"
         )
-        return sorted(found, key=lambda it: int(_rank(it)))
+        return sorted(found, key=lambda it: (int(_rank(it)), not _is_head(it)))
 
     def _others(self) -> list[Workload]:
         """What others have submitted, and is not over."""
         found = self._ask(lambda: status.read(self._cluster), "list the jobs")
-        ours = {f"{job_set.KIND} {it}" for it in self._jobs.names()}
+        ours = {f"{kind} {it}" for it in self._jobs.names() for kind in _SHAPES}
         return [
             it
             for it in (*found.workloads, *found.outside)
@@ -393,7 +417,15 @@ def _is_ours(thing: Object) -> bool:
 
 
 def _is_over(thing: Object) -> bool:
-    return holds(thing, "Completed") or holds(thing, "Failed")
+    return _SHAPES[thing["kind"]].end(thing) is not None
+
+
+def _shape(*, ray: object) -> Shape:
+    return job_ray.SHAPE if ray else job_set.SHAPE
+
+
+def _is_head(pod: Object) -> bool:
+    return bool((pod["metadata"].get("labels") or {}).get("ray.io/node-type") == "head")
 
 
 def _rank(pod: Object) -> str:

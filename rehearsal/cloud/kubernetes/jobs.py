@@ -18,8 +18,8 @@ VERSIONS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Kind -> version and plural."""
 
-RAY_ENDS: Final = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})
-"""The states in which a RayJob has ended."""
+RAY_ENDS: Final = frozenset({"Complete", "Failed"})
+"""The states of its deployment in which a RayJob has ended (Kueue's rayjob_controller.go)."""
 
 _HEAD: Final = "head"
 
@@ -84,6 +84,11 @@ def _ray(spec: Mapping[str, Any]) -> Iterator[PodSet]:
         yield PodSet(it["groupName"], count, it.get("template") or {})
 
 
+def is_head(pod: Object) -> bool:
+    """Whether a pod is the head of a Ray cluster."""
+    return bool(pod["metadata"]["labels"].get("ray.io/node-type") == _HEAD)
+
+
 def children(world: World, owner: Object) -> list[Object]:
     """The jobs that an object owns."""
     kind = world.kind(*VERSIONS["Job"])
@@ -98,10 +103,10 @@ def children(world: World, owner: Object) -> list[Object]:
 def end(job: Object) -> tuple[str, str] | None:
     """How a job has ended, as reason and message for its Workload; None while it has not."""
     if job["kind"] == "RayJob":
-        state = (job.get("status") or {}).get("jobStatus")
-        words = str((job.get("status") or {}).get("message", ""))
-        found = ("Succeeded" if state == "SUCCEEDED" else "Failed", words)
-        return found if state in RAY_ENDS else None
+        status = job.get("status") or {}
+        reason = "Succeeded" if status.get("jobStatus") == "SUCCEEDED" else "Failed"
+        is_over = status.get("jobDeploymentStatus") in RAY_ENDS
+        return (reason, str(status.get("message", ""))) if is_over else None
     said = {it["type"]: it for it in (job.get("status") or {}).get("conditions") or []}
     for name, reason in _ENDS:
         if said.get(name, {}).get("status") == "True":

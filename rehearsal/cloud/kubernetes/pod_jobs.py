@@ -8,6 +8,8 @@ known as on VMs.
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +27,7 @@ _RANK: Final = "batch.kubernetes.io/job-completion-index"
 _ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
 _ACCOUNT: Final = "iam.gke.io/gcp-service-account"
 _ARGUMENTS: Final = '"$@"'
+_WRITTEN: Final = r'printf %s "\$\{{(\w+)\}}" >{path}(?: |$)'
 _TOLD_TO_END: Final = 143
 _AT_ONCE: Final = 5.0
 
@@ -41,10 +44,47 @@ def obstacle(world: World, pod: Object, container: Mapping[str, Any]) -> str:
 
 
 def begin(world: World, pod: Object) -> None:
-    """Let the program of a pod begin, if it is such a pod."""
-    kept = _kept(pod)
-    if kept is None:
-        return
+    """Let the program of a pod begin, if it is such a pod; Ray begins none before it is asked."""
+    if "ray.io/node-type" not in pod["metadata"]["labels"]:
+        pod["_attempt"] = int(pod["metadata"]["labels"].get(_ATTEMPT, 0)) + 1
+        _begin(world, pod, _command(pod))
+
+
+def begin_on_ray(world: World, pod: Object, entrypoint: str) -> vm_programs.Course | None:
+    """Let the head of Ray begin the program that a script of its own has; what it does.
+
+    The script is in a variable, which the command of the head writes into the file that the
+    entrypoint runs. None for another entrypoint.
+    """
+    container = pod["spec"]["containers"][0]
+    written = re.search(
+        _WRITTEN.format(path=re.escape(entrypoint.removeprefix("bash "))),
+        " ".join(shell.words(container)),
+    )
+    if written is None:
+        return None
+    variables = {it["name"]: it.get("value", "") for it in container.get("env") or []}
+    first = str(variables[written.group(1)]).replace("$$", "$").partition("\ncd ")[0]
+    pod["_attempt"] = _number(world, pod)
+    return _begin(world, pod, shlex.split(first)[2:])  # set -- PROGRAM ...
+
+
+def _number(world: World, pod: Object) -> int:
+    """Which attempt begins on a head: another one, unless the last one was told to end."""
+    bucket, prefix = _kept(pod) or ("", "")
+    number = 1
+    while objects.live(world.store, bucket, f"{prefix}attempts/{number}") is not None:
+        number += 1
+    last = objects.live(world.store, bucket, f"{prefix}ends/{number - 1}/0.json")
+    if last is not None and json.loads(objects.content(world.store, last))["told"]:
+        return number - 1
+    _write(world, pod, f"attempts/{number}", b"")
+    return number
+
+
+def _begin(world: World, pod: Object, command: Sequence[str]) -> vm_programs.Course | None:
+    if _kept(pod) is None:
+        return None
     files: Mapping[str, str] = {}
     for container in pod["spec"].get("initContainers") or []:
         asked = _told(container, "fetch")
@@ -52,7 +92,7 @@ def begin(world: World, pod: Object) -> None:
         if found is not None:
             files = vm_programs.files_of(objects.content(world.store, found))
     problem = pod["_nccl"]["problem"]
-    done = vm_programs.course(_command(pod), files, "job", _FOLDER)
+    done = vm_programs.course(command, files, "job", _FOLDER)
     if problem:
         done = vm_programs.Course(_AT_ONCE, 1, [(0.0, problem)])
     pod["_course"], pod["_seconds"] = asdict(done), done.seconds
@@ -61,6 +101,7 @@ def begin(world: World, pod: Object) -> None:
         _write(world, pod, "began.json", json.dumps({"began": world.now}).encode(), only_new=True)
     for at, _ in done.said:
         world.wake(world.request.after(at))
+    return done
 
 
 def go_on(world: World, pod: Object) -> None:
@@ -69,15 +110,19 @@ def go_on(world: World, pod: Object) -> None:
         _say(world, pod, _said(world, pod))
 
 
-def end(world: World, pod: Object) -> None:
-    """Keep all that the program has said, and how it ended."""
-    if "_course" in pod:
-        _finish(world, pod, [line for _, line in pod["_course"]["said"]], pod["_code"], told=False)
+def end(world: World, pod: Object) -> int:
+    """Keep all that the program has said, and how it ended; its exit code."""
+    if "_course" not in pod:
+        return 0
+    _finish(world, pod, [line for _, line in pod["_course"]["said"]], pod["_code"], told=False)
+    if "ray.io/node-type" in pod["metadata"]["labels"]:
+        pod["_course"] = {**pod["_course"], "over": True}
+    return int(pod["_code"])
 
 
 def stop(world: World, pod: Object) -> None:
     """SIGTERM to the program."""
-    if "_course" in pod:
+    if "_course" in pod and "over" not in pod["_course"]:
         _finish(world, pod, _said(world, pod), _TOLD_TO_END, told=True)
 
 
@@ -156,4 +201,4 @@ def _rank(pod: Object) -> int:
 
 
 def _attempt(pod: Object) -> int:
-    return int(pod["metadata"]["labels"].get(_ATTEMPT, 0)) + 1
+    return int(pod["_attempt"])

@@ -1,4 +1,7 @@
-"""RayClusters and RayJobs, as KubeRay's operator runs them."""
+"""RayClusters and RayJobs, as KubeRay's operator runs them.
+
+Source: KubeRay v1.6.2, ray-operator/controllers/ray/rayjob_controller.go.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import copy
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import jobs, objects, pods, programs, ray_programs
+from rehearsal.cloud.kubernetes import jobs, objects, pod_jobs, pods, programs, ray_programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +20,17 @@ if TYPE_CHECKING:
 _API: Final = "ray.io/v1"
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where systems have it
 _OLD: Final = "old-ray"
-_FAILED: Final = "Job entrypoint command failed with exit code 1"
+_FAILED: Final = "Job entrypoint command failed with exit code {code}, last available logs"
+_LATE: Final = "The RayJob has passed the activeDeadlineSeconds."
+_LOST: Final = (
+    "Job submission has failed. Reason: BackoffLimitExceeded. Message: Job has reached the"
+    " specified backoff limit"
+)
+_RESET: Final = (
+    *("jobId", "jobStatus", "message", "rayClusterName", "rayClusterStatus", "reason"),
+    *("endTime", "startTime"),
+)
+"""What a RayJob forgets of an attempt before the next one."""
 
 
 def look(world: World) -> None:
@@ -112,15 +125,24 @@ def _with_shared_memory(template: Mapping[str, Any]) -> Object:
 
 def _look_at_job(world: World, of_clusters: Kind, job: Object) -> None:
     status = job.setdefault("status", {})
-    if status.get("jobStatus") in jobs.RAY_ENDS:
+    name, namespace = status.get("rayClusterName", ""), job["metadata"]["namespace"]
+    cluster = world.get(of_clusters, namespace, name) if name else None
+    if status.get("jobDeploymentStatus") in jobs.RAY_ENDS:
+        _forget(world, of_clusters, job, cluster)
         return
-    name = f"{job['metadata']['name']}-{_digest(job)}"
-    namespace = job["metadata"]["namespace"]
-    cluster = world.get(of_clusters, namespace, name)
     if job["spec"].get("suspend"):
-        _suspend(world, of_clusters, job, cluster)
+        _take_down(world, of_clusters, job, cluster)
+        status["jobDeploymentStatus"] = "Suspended"
         return
-    status |= {"rayClusterName": name, "jobDeploymentStatus": "Initializing"}
+    if not name:
+        name = f"{job['metadata']['name']}-{_digest(world, job)}"
+        own = job["spec"].get("jobId") or f"{name}-job"
+        status |= {"rayClusterName": name, "startTime": world.stamp, "jobId": own}
+        status["jobDeploymentStatus"] = "Initializing"
+        job["_begun"] = world.now
+    if _is_late(world, job):
+        _fail(world, of_clusters, job, cluster, "DeadlineExceeded", _LATE)
+        return
     if cluster is None:
         metadata = {
             "name": name,
@@ -137,17 +159,64 @@ def _look_at_job(world: World, of_clusters: Kind, job: Object) -> None:
             _submit(world, of_clusters, job, cluster)
 
 
-def _suspend(world: World, of_clusters: Kind, job: Object, cluster: Object | None) -> None:
+def _is_late(world: World, job: Object) -> bool:
+    """Whether an attempt takes longer than a job says; each has the time anew."""
+    limit = job["spec"].get("activeDeadlineSeconds")
+    if limit is None or not world.request.rate:
+        return False
+    moment = job["_begun"] + limit * world.request.rate
+    world.wake(moment)
+    return bool(moment <= world.now)
+
+
+def _fail(  # noqa: PLR0913, PLR0917 - what there is, and why
+    world: World, of_clusters: Kind, job: Object, cluster: Object | None, reason: str, message: str
+) -> None:
+    """End an attempt; another one begins on a cluster of its own, if there is to be one."""
+    status = job["status"]
+    status["failed"] = int(status.get("failed", 0)) + 1
+    again = status["failed"] <= int(job["spec"].get("backoffLimit") or 0)
+    if again and reason != "DeadlineExceeded":
+        _take_down(world, of_clusters, job, cluster)
+        status["jobDeploymentStatus"] = ""
+        return
+    status |= {"jobDeploymentStatus": "Failed", "reason": reason, "message": message}
+    _end(world, of_clusters, job, cluster)
+
+
+def _end(world: World, of_clusters: Kind, job: Object, cluster: Object | None) -> None:
+    job["status"]["endTime"], job["_ended"] = world.stamp, world.now
+    _forget(world, of_clusters, job, cluster)
+
+
+def _forget(world: World, of_clusters: Kind, job: Object, cluster: Object | None) -> None:
+    """Take down the cluster of a job that is over, when it has been kept for as long as it says."""
+    spec = job["spec"]
+    if cluster is None or not spec.get("shutdownAfterJobFinishes"):
+        return
+    kept = int(spec.get("ttlSecondsAfterFinished") or 0) * world.request.rate
+    world.wake(job["_ended"] + kept)
+    if job["_ended"] + kept <= world.now:
+        _stop(world, of_clusters, cluster)
+
+
+def _stop(world: World, of_clusters: Kind, cluster: Object) -> None:
+    for pod in pods.of(world, cluster):
+        pods.stop(world, pod)
+    world.remove(of_clusters, cluster)
+
+
+def _take_down(world: World, of_clusters: Kind, job: Object, cluster: Object | None) -> None:
     """Take down what a job has; it begins again when it is resumed."""
     if cluster is not None:
-        world.remove(of_clusters, cluster)
+        _stop(world, of_clusters, cluster)
     kind = world.kind(*jobs.VERSIONS["Job"])
     for submitter in jobs.children(world, job) if kind else ():
         if kind is not None:
             world.remove(kind, submitter)
-    for name in ("jobStatus", "rayClusterStatus"):
+    job.pop("_head", None)
+    for name in _RESET:
         job["status"].pop(name, None)
-    job["status"]["jobDeploymentStatus"] = "Suspended"
 
 
 def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> None:
@@ -171,21 +240,59 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
             "ownerReferences": [objects.owner(job)],
         }
         thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
-        world.put(kind, {**thing, "spec": {"backoffLimit": 2, "template": template}})
+        limit = (job["spec"].get("submitterConfig") or {}).get("backoffLimit", 2)
+        world.put(kind, {**thing, "spec": {"backoffLimit": limit, "template": template}})
     status |= {"jobDeploymentStatus": "Running", "jobStatus": "RUNNING"}
     if submitter is None:
         return
     done = objects.holds(submitter, "Complete")
-    if (submitter.get("status") or {}).get("failed") or (done and ray_programs.fails(job)):
+    failed = (submitter.get("status") or {}).get("failed")
+    head = next((it for it in pods.of(world, cluster) if jobs.is_head(it)), None)
+    if head is None or job.get("_head") not in {None, head["metadata"]["uid"]}:
+        # What submitted the job hears no more of it, and Ray knows nothing of it any more.
+        _fail(world, of_clusters, job, cluster, "SubmissionFailed", _LOST)
+    elif failed or (done and ray_programs.fails(job)):
         # The operator asks Ray, and waits for no other try of the submitter.
-        status |= {"jobDeploymentStatus": "Failed", "jobStatus": "FAILED"}
-        status |= {"reason": "AppFailed", "message": _FAILED, "endTime": world.stamp}
+        status["jobStatus"] = "FAILED"
+        message = _FAILED.format(code=_ended(world, head) or 1)
+        _fail(world, of_clusters, job, cluster, "AppFailed", message)
     elif done:
+        _ended(world, head)
         status |= {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
-        status |= {"message": "Job finished successfully.", "endTime": world.stamp}
-    if status["jobStatus"] in jobs.RAY_ENDS and job["spec"].get("shutdownAfterJobFinishes"):
-        world.remove(of_clusters, cluster)
+        status |= {"message": "Job finished successfully.", "succeeded": 1}
+        _end(world, of_clusters, job, cluster)
+    else:
+        _run(world, job, submitter, head)
 
 
-def _digest(job: Object) -> str:
-    return hashlib.sha256(job["metadata"]["uid"].encode()).hexdigest()[:5]
+def _run(world: World, job: Object, submitter: Object, head: Object) -> None:
+    """Let the head begin a program that is known, as soon as it is submitted.
+
+    What submits it follows its log to its end, and fails with it.
+    """
+    kind = world.kind("v1", "pods")
+    running = [it for it in pods.of(world, submitter) if it["status"]["phase"] == "Running"]
+    if kind is None or not running or "_head" in job:
+        return
+    done = pod_jobs.begin_on_ray(world, head, str(job["spec"].get("entrypoint", "")))
+    if done is not None:
+        job["_head"] = head["metadata"]["uid"]
+        (pod,) = running
+        pod["_ends"], pod["_code"] = world.request.after(done.seconds), int(done.code != 0)
+        world.wake(pod["_ends"])
+        world.put(kind, pod)
+        world.put(kind, head)
+
+
+def _ended(world: World, head: Object) -> int:
+    """Keep what the program on a head has said, and how it ended; its exit code."""
+    kind, code = world.kind("v1", "pods"), pod_jobs.end(world, head)
+    if kind is not None:
+        world.put(kind, head)
+    return code
+
+
+def _digest(world: World, job: Object) -> str:
+    """Each attempt has a cluster of its own."""
+    text = f"{job['metadata']['uid']} {world.version()}"
+    return hashlib.sha256(text.encode()).hexdigest()[:5]

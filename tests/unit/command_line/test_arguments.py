@@ -182,7 +182,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
 def test_the_actions_of_every_option_are_these() -> None:
     assert {str(option): sorted(option.actions) for option in Option} == {
         "--copy": ["Create", "Debug", "Plan", "Run", "Validate"],
-        **{f"--{it}": ["Run"] for it in ("env", "create", "destroy-after", "detach")},
+        **{f"--{it}": ["Run"] for it in ("env", "create", "destroy-after", "detach", "ray")},
         **{str(it): ["Run"] for it in OF_A_JOB},
         "--follow": ["Logs"],
         "--yes": ["Create", "Destroy", "Run"],

@@ -56,3 +56,12 @@ def test_the_command_line_wins_over_settings() -> None:
 def test_no_command_is_refused() -> None:
     with pytest.raises(SettingsError, match="no command"):
         job.of(Settings(MANDATORY), (), {})
+
+
+def test_only_a_gke_cluster_takes_a_job_of_ray() -> None:
+    on_gke = Settings({**MANDATORY, "orchestrator_type": "gke"})
+    assert job.of(on_gke, ("true",), {}, ray=True).ray
+    for kind, fix in (("none", "ORCHESTRATOR_TYPE=ray"), ("ray", "remove --ray")):
+        with pytest.raises(SettingsError) as caught:
+            job.of(Settings({**MANDATORY, "orchestrator_type": kind}), ("true",), {}, ray=True)
+        assert fix in caught.value.problems[0].fix

@@ -64,11 +64,13 @@ class Kind(enum.Enum):
         PART: It has some of the node's GPUs, for which its container asks, and no GPU network.
         WHOLE: It has all GPUs and their network. Its container must have a command.
         RAY: As WHOLE, for a worker of Ray: KubeRay starts Ray and brings the shared memory.
+        HEAD: The head of Ray, on a node without GPUs: KubeRay starts Ray.
     """
 
     PART = enum.auto()
     WHOLE = enum.auto()
     RAY = enum.auto()
+    HEAD = enum.auto()
 
 
 def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) -> Object:
@@ -86,19 +88,20 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     volumes, mounts, annotations = storage.pod_volumes(facts)
     spec: Object = {
         "serviceAccountName": identity.name(facts),
-        "nodeSelector": _selector(pool),
-        "tolerations": [dict(GPU_TOLERATION)],
     }
+    if kind is not Kind.HEAD:
+        spec |= {"nodeSelector": _selector(pool), "tolerations": [dict(GPU_TOLERATION)]}
     annotations |= STAYS
     # The end of its log is then in the pod, and outlasts the node for a moment.
     wanted = {"terminationMessagePolicy": "FallbackToLogsOnError", **container}
     _extend(wanted, "volumeMounts", mounts)
     if kind is not Kind.PART:
-        annotations |= networks.pod_annotations(facts, pool)
-        wanted["resources"] = _resources(pool)
         before, beside, lines = [], [], []
         stack, gated = nccl.software(facts, pool), gate.of(facts, pool)
-        if pool.gpu_network and stack and gated:
+        if kind is not Kind.HEAD:
+            annotations |= networks.pod_annotations(facts, pool)
+            wanted["resources"] = _resources(pool)
+        if pool.gpu_network and stack and gated and kind is not Kind.HEAD:
             fabric = pod_fabrics.FABRICS[pool.gpu_network]
             annotations |= _devices(fabric, pool)
             _join(wanted, fabric, pool)
@@ -187,7 +190,7 @@ def _begin_with(container: Object, lines: list[str], kind: Kind) -> None:
     """
     if not lines:
         return
-    if kind is Kind.RAY:
+    if kind in {Kind.RAY, Kind.HEAD}:
         # KubeRay makes it `this && ulimit ...; ray start ...`, in one shell (pod.go).
         container["command"] = [" && ".join(lines)]
         return

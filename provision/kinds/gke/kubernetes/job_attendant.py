@@ -5,7 +5,9 @@ Pods run this file as it stands, in the image of gcloud: Python 3.9, its standar
     python3 -c FILE fetch BUCKET OBJECT    unpack an object into the pod's folder
     python3 -c FILE keep BUCKET PREFIX     until SIGTERM, which comes when the program has ended
 
-Of a job that is begun again on other nodes, the log goes on where the last pod left it.
+Of a job that is begun again on other nodes, the log goes on where the last pod left it. A pod of
+JobSet is told which attempt it is; on Ray each head takes the next number, but for that of a head
+that was told to end.
 """
 
 from __future__ import annotations
@@ -71,17 +73,18 @@ class Bucket:
             if error.code != http.HTTPStatus.PRECONDITION_FAILED:  # it is there already
                 raise
 
-    def end_of_log(self, prefix: str) -> int:
-        """Where the last of some pieces ends; 0 if there is none."""
-        end, page = 0, ""
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """What follows a prefix in the names of objects -> their sizes."""
+        sizes: dict[str, int] = {}
+        page = ""
         while True:
             query = urllib.parse.urlencode({"prefix": prefix, "pageToken": page})
             answer = json.loads(self._ask(f"storage/v1/{self._path}?{query}"))
             for found in answer.get("items", []):
-                end = max(end, int(found["name"][len(prefix) :]) + int(found["size"]))
+                sizes[found["name"][len(prefix) :]] = int(found["size"])
             page = answer.get("nextPageToken", "")
             if not page:
-                return end
+                return sizes
 
     def _ask(self, path: str, content: bytes | None = None) -> bytes:
         headers = {"Authorization": f"Bearer {self._bearer()}"}
@@ -132,8 +135,7 @@ class Keeper:
     def __init__(self, bucket: Bucket, prefix: str) -> None:
         self._bucket, self._prefix = bucket, prefix
         self._rank = os.environ["NODE_RANK"]
-        self._attempt = int(os.environ["JOB_RESTART"]) + 1
-        self._pieces = f"{prefix}logs/{self._attempt}/{self._rank}/"
+        self._attempt, self._pieces = 0, ""
         self._secrets = _secret_values()
         self._read = 0  # bytes of the pod's log
         self._begins = 0  # where the next piece begins
@@ -143,12 +145,32 @@ class Keeper:
 
     def begin(self) -> None:
         """Find where an earlier pod left the log, and say when the job began."""
-        self._begins = self._bucket.end_of_log(self._pieces)
+        self._attempt = self._number()
+        self._pieces = f"{self._prefix}logs/{self._attempt}/{self._rank}/"
+        sizes = self._bucket.sizes(self._pieces)
+        self._begins = max((int(it) + size for it, size in sizes.items()), default=0)
         if (SHARED / "read").exists():  # this program has died here
             self._read = int((SHARED / "read").read_text())
         if self._rank == "0":
             moment = json.dumps({"began": time.time()}).encode()
             self._bucket.put(f"{self._prefix}began.json", moment, only_new=True)
+
+    def _number(self) -> int:
+        """Which attempt this is, which the program on the head of Ray waits to know."""
+        if "JOB_RESTART" in os.environ:
+            return int(os.environ["JOB_RESTART"]) + 1
+        own = SHARED / "attempt"
+        if not own.exists():
+            attempts = f"{self._prefix}attempts/"
+            number = len(self._bucket.sizes(attempts))
+            end = f"{self._prefix}ends/{number}/{self._rank}.json"
+            ended = self._bucket.sizes(end) and json.loads(self._bucket.get(end))
+            # An eviction is no attempt: it goes on with the log.
+            if not (ended and ended["told"]):
+                number += 1
+                self._bucket.put(f"{attempts}{number}", b"", only_new=True)
+            own.write_text(str(number))
+        return int(own.read_text())
 
     def keep(self, *, is_over: bool) -> None:
         """Keep what is new, in whole lines; all of it when the program is over."""
@@ -259,6 +281,9 @@ def main(what: str, bucket_name: str, path: str) -> None:
     if (SHARED / "kept").exists():  # the kubelet begins this again until the pod's turn has come
         over.wait()
         return
+    while "JOB_RESTART" not in os.environ and not (SHARED / "shell").exists():
+        if over.wait(1):  # Ray has not begun the program, and will not
+            return
     keeper = Keeper(bucket, path)
     # GKE's metadata server takes some seconds until it knows a new pod.
     _patiently(keeper.begin)

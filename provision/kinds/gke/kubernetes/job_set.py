@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits
+from provision.documents import json_object
 from provision.kinds.gke.kubernetes import (
     fabric_pods,
     job_attendant,
@@ -18,9 +19,11 @@ from provision.kinds.gke.kubernetes import (
     run_ends,
     torchrun,
 )
-from provision.kinds.gke.kubernetes.objects import MANAGER
+from provision.kinds.gke.kubernetes.objects import MANAGER, conditions, holds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.spec.job import JobSpec
@@ -37,22 +40,24 @@ FETCH: Final = "fetch-folder"
 KEEP: Final = "keep-log"
 
 _PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
-_GRACE: Final = 120  # seconds from SIGTERM to SIGKILL, as on VMs
+GRACE: Final = 120  # seconds from SIGTERM to SIGKILL, as on VMs
 _MARGIN: Final = 900
 """Seconds for which nodes are asked for beyond JOB_TIME: their start, and the job's end."""
 _JAX_PORT: Final = 29600
-_SHARED: Final = str(job_attendant.SHARED)
+SHARED: Final = str(job_attendant.SHARED)
+FOLDER: Final = f"{SHARED}/folder"
+MOUNT: Final[Object] = {"name": "job", "mountPath": SHARED}
 # The program is no child of a shell's job control, gets the pod's SIGTERM, and its exit code stays
 # where the log is kept. What still writes when it has ended has ten seconds.
 PROGRAM: Final = f"""\
-cd {_SHARED}/folder
+cd {FOLDER}
 JOB_ATTEMPT=$((JOB_RESTART + 1)) && export JOB_ATTEMPT
-mkfifo {_SHARED}/said
-tee -a {_SHARED}/log <{_SHARED}/said &
+mkfifo {SHARED}/said
+tee -a {SHARED}/log <{SHARED}/said &
 tee=$!
 told=
 trap 'told=told again=yes; kill -TERM "${{child}}" 2>/dev/null' TERM
-"$@" >{_SHARED}/said 2>&1 </dev/null &
+"$@" >{SHARED}/said 2>&1 </dev/null &
 child=$!
 [ -z "${{told}}" ] || kill -TERM "${{child}}"
 # A signal ends a wait, not the program.
@@ -60,7 +65,7 @@ again=yes
 while [ "${{again}}" = yes ]; do again=no; wait "${{child}}"; code=$?; done
 (sleep 10; kill "${{tee}}") 2>/dev/null &
 wait "${{tee}}"
-echo "${{code}} ${{told}}" >{_SHARED}/code.new && mv {_SHARED}/code.new {_SHARED}/code
+echo "${{code}} ${{told}}" >{SHARED}/code.new && mv {SHARED}/code.new {SHARED}/code
 exit "${{code}}"
 """
 
@@ -88,25 +93,77 @@ class Wanted:
     told: str
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class End:
+    """How a job has ended.
+
+    Attributes:
+        succeeded: Whether well.
+        why: What its object says of that; "" for nothing.
+        ended: When, in RFC 3339 format; None if that is not known.
+    """
+
+    succeeded: bool
+    why: str
+    ended: str | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What the object of a job looks like.
+
+    Attributes:
+        api: Its version.
+        kind: Its kind.
+        build: Makes it.
+        end: How it has ended; None as long as it has not.
+        restarts: How often it was begun again; None where the object does not say.
+        selector: What its pods are found by; of one attempt alone if that is given, and they tell.
+    """
+
+    api: str
+    kind: str
+    build: Callable[[ClusterFacts, Wanted], Object]
+    end: Callable[[Object], End | None]
+    restarts: Callable[[Object], int | None]
+    selector: Callable[[str, int | None], str]
+
+
+def metadata(facts: ClusterFacts, wanted: Wanted) -> Object:
+    """The metadata of a job: where it waits, and when Kueue ends it, before its nodes go."""
+    spec, pool = wanted.spec, wanted.pool
+    seconds = spec.seconds or limits.LONGEST_RUN
+    most = min(seconds, _end_of_nodes(wanted).most) if pool.queued else spec.seconds
+    made = kueue.job_metadata(facts, pool, "", seconds + _MARGIN)
+    made["name"] = made.pop("generateName") + wanted.name
+    made["labels"] = {**made.get("labels", {}), **OURS}
+    if facts.has_queue:
+        made["labels"][kueue.QUEUE_LABEL] = spec.queue or kueue.LOCAL_QUEUE
+        if spec.priority:
+            made["labels"][_PRIORITY_LABEL] = str(spec.priority)
+        if most is not None:
+            made["labels"][run_ends.LABEL] = str(most)
+    return made
+
+
+def grace(wanted: Wanted) -> int:
+    """Seconds from SIGTERM to SIGKILL for its programs."""
+    by_nodes = wanted.pool.queued and not wanted.spec.seconds
+    return max(GRACE, _end_of_nodes(wanted).grace) if by_nodes else GRACE
+
+
+def _end_of_nodes(wanted: Wanted) -> run_ends.OrderedEnd:
+    asked = (wanted.spec.seconds or limits.LONGEST_RUN) + _MARGIN
+    return run_ends.ordered(kueue.run_seconds(wanted.pool, asked))
+
+
 def build(facts: ClusterFacts, wanted: Wanted) -> Object:
     """The JobSet of a job."""
-    spec, pool = wanted.spec, wanted.pool
-    pod = fabric_pods.template(facts, pool, _container(wanted), fabric_pods.Kind.WHOLE)
-    _attend(facts, pod["spec"], wanted)
-    seconds = spec.seconds or limits.LONGEST_RUN
-    end = run_ends.ordered(kueue.run_seconds(pool, seconds + _MARGIN))
-    most = min(seconds, end.most) if pool.queued else spec.seconds
-    grace = max(_GRACE, end.grace) if pool.queued and not spec.seconds else _GRACE
-    pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": grace}
-    metadata = kueue.job_metadata(facts, pool, "", seconds + _MARGIN)
-    metadata["name"] = metadata.pop("generateName") + wanted.name
-    metadata["labels"] = {**metadata.get("labels", {}), **OURS}
-    if facts.has_queue:
-        metadata["labels"][kueue.QUEUE_LABEL] = spec.queue or kueue.LOCAL_QUEUE
-        if spec.priority:
-            metadata["labels"][_PRIORITY_LABEL] = str(spec.priority)
-        if most is not None:
-            metadata["labels"][run_ends.LABEL] = str(most)
+    spec = wanted.spec
+    pod = fabric_pods.template(facts, wanted.pool, _container(wanted), fabric_pods.Kind.WHOLE)
+    place = [*_labelled("NODE_RANK", RANK_LABEL), *_labelled("JOB_RESTART", ATTEMPT_LABEL)]
+    attend(facts, pod["spec"], wanted, place)
+    pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": grace(wanted)}
     job: Object = {
         "parallelism": wanted.nodes,
         "completions": wanted.nodes,
@@ -127,7 +184,7 @@ def build(facts: ClusterFacts, wanted: Wanted) -> Object:
     return {
         "apiVersion": API,
         "kind": KIND,
-        "metadata": metadata,
+        "metadata": metadata(facts, wanted),
         "spec": {
             "failurePolicy": {
                 "maxRestarts": spec.restarts,
@@ -155,7 +212,6 @@ def _container(wanted: Wanted) -> Object:
     ours = [
         *torchrun.launch_variables(wanted.pool, wanted.nodes),
         *_labelled("JOB_RESTART", ATTEMPT_LABEL),
-        {"name": "JOB_NAME", "value": wanted.name},
         {"name": "JAX_COORDINATOR_ADDRESS", "value": f"$(MASTER_ADDR):{_JAX_PORT}"},
         {"name": "JAX_NUM_PROCESSES", "value": "$(NNODES)"},
         {"name": "JAX_PROCESS_ID", "value": "$(NODE_RANK)"},
@@ -163,27 +219,42 @@ def _container(wanted: Wanted) -> Object:
     # torchrun takes what it is not told from these.
     names = ("NNODES", "NODE_RANK", "NPROC_PER_NODE", "MASTER_ADDR", "MASTER_PORT")
     ours += [{"name": f"PET_{name}", "value": f"$({name})"} for name in names]
-    given = [{"name": name, "value": _as_it_is(value)} for name, value in spec.env.items()]
     return {
         "name": CONTAINER,
         "image": spec.image or torchrun.IMAGE,
         "command": [
             *("bash", "-c", PROGRAM, CONTAINER),
-            *map(_as_it_is, spec.command),
+            *map(as_it_is, spec.command),
         ],
-        "env": [*(it for it in ours if it["name"] not in spec.env), *given],
-        "volumeMounts": [{"name": CONTAINER, "mountPath": _SHARED}],
+        "env": variables(wanted, ours),
+        "volumeMounts": [dict(MOUNT)],
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
 
 
-def _attend(facts: ClusterFacts, pod: dict[str, Any], wanted: Wanted) -> None:
-    """Add what fetches the folder, and what keeps the log until the program has ended."""
+def variables(wanted: Wanted, ours: list[Object]) -> list[Object]:
+    """The variables of a job's containers: ours, and those that somebody has set, which win."""
+    spec, named = wanted.spec, {"name": "JOB_NAME", "value": wanted.name}
+    given = [{"name": name, "value": as_it_is(value)} for name, value in spec.env.items()]
+    return [*(it for it in (*ours, named) if it["name"] not in spec.env), *given]
+
+
+def attend(
+    facts: ClusterFacts, pod: dict[str, Any], wanted: Wanted, place: list[Object] | None
+) -> None:
+    """Add what fetches the folder, and what keeps the log until the program has ended.
+
+    Args:
+        facts: The facts of the cluster.
+        pod: The specification of the pod.
+        wanted: The job.
+        place: The variables by which a pod knows its rank and attempt; None to keep no log.
+    """
     program = Path(job_attendant.__file__).read_text(encoding="utf-8")
     common: Object = {
         "image": pod_secrets.IMAGE,
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [{"name": CONTAINER, "mountPath": _SHARED}],
+        "volumeMounts": [dict(MOUNT)],
     }
     run = ["python3", "-c", program]
     fetch = {
@@ -191,26 +262,28 @@ def _attend(facts: ClusterFacts, pod: dict[str, Any], wanted: Wanted) -> None:
         "name": FETCH,
         "command": [*run, "fetch", wanted.bucket, wanted.folder]
         if wanted.folder
-        else ["mkdir", "-p", "-m", "777", f"{_SHARED}/folder"],
+        else ["mkdir", "-p", "-m", "777", FOLDER],
     }
+    pod["initContainers"] = [*pod.get("initContainers", ()), fetch]
+    pod["volumes"] = [*pod.get("volumes", ()), {"name": CONTAINER, "emptyDir": {}}]
+    if place is None:
+        return
     keep: Object = {
         **common,
         "name": KEEP,
         "restartPolicy": "Always",
         "command": [*run, "keep", wanted.bucket, wanted.told],
         "env": [
-            *_labelled("NODE_RANK", RANK_LABEL),
-            *_labelled("JOB_RESTART", ATTEMPT_LABEL),
+            *place,
             {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
         ],
     }
     if facts.secrets:  # which are masked in what is kept
         keep["volumeMounts"] = [*common["volumeMounts"], pod_secrets.mount()]
-    pod["initContainers"] = [*pod.get("initContainers", ()), fetch, keep]
-    pod["volumes"] = [*pod.get("volumes", ()), {"name": CONTAINER, "emptyDir": {}}]
+    pod["initContainers"].append(keep)
 
 
-def _as_it_is(text: str) -> str:
+def as_it_is(text: str) -> str:
     """A text in which Kubernetes finds no references to variables, which are "$(NAME)"."""
     return text.replace("$", "$$")
 
@@ -219,3 +292,28 @@ def _labelled(name: str, label: str) -> list[Object]:
     """A variable with what a label of the pod says."""
     path = f"metadata.labels['{label}']"
     return [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}]
+
+
+def _end(thing: Object) -> End | None:
+    said = conditions(thing)
+    for name in ("Completed", "Failed"):
+        if holds(thing, name):
+            succeeded, told = name == "Completed", said[name]
+            why = "" if succeeded else str(told.get("message", ""))
+            moment = json_object.text(told.get("lastTransitionTime")) or None
+            return End(succeeded=succeeded, why=why, ended=moment)
+    return None
+
+
+def _restarts(thing: Object) -> int:
+    return json_object.whole((thing.get("status") or {}).get("restarts")) or 0
+
+
+def _selector(name: str, attempt: int | None) -> str:
+    only = "" if attempt is None else f",{ATTEMPT_LABEL}={attempt - 1}"
+    return f"{SET_LABEL}={name}{only}"
+
+
+SHAPE: Final = Shape(
+    api=API, kind=KIND, build=build, end=_end, restarts=_restarts, selector=_selector
+)

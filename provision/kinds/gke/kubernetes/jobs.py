@@ -19,7 +19,6 @@ _SAMPLE_IMAGE: Final = "gcr.io/k8s-staging-perf-tests/sleep:v0.0.3"
 _RAY_NODES: Final = 2
 # B200 needs CUDA 12.8, and the others run it as well.
 _RAY_CUDA: Final = "-cu128"
-_RAY_KEPT: Final = 1200  # seconds for which an ended RayJob can be looked at
 _TORCHRUN_NODES: Final = 2
 _GPU_CHECK: Final = """\
 python -c '
@@ -107,23 +106,36 @@ def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 
 def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A Ray cluster with its head on a node without GPUs."""
-    spec = _ray_spec(facts, pool)
+    spec = _ray_spec(facts, pool, min(_RAY_NODES, pool.max_nodes))
     if facts.has_queue:
         spec["suspend"] = True
     metadata = kueue.job_metadata(facts, pool, "ray-", _RAY_SECONDS)
     return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
 
 
-def ray_job(facts: ClusterFacts, pool: GpuPool) -> Object:
-    """A job with its own Ray cluster, which uses each GPU once and is then deleted."""
-    cluster = _ray_spec(facts, pool)
+def ray_job(
+    facts: ClusterFacts,
+    pool: GpuPool,
+    nodes: int | None = None,
+    entrypoint: str = _GPU_CHECK,
+    image: str | None = None,
+) -> Object:
+    """A job with its own Ray cluster, which is deleted after it.
+
+    Args:
+        facts: The facts of the cluster.
+        pool: The pool of its workers.
+        nodes: How many workers it has, each with all GPUs of a node; None for those of the example.
+        entrypoint: The line of shell that Ray runs on the head; it uses each GPU once if not told.
+        image: The image of all its pods; None for Ray's own.
+    """
+    cluster = _ray_spec(facts, pool, nodes or min(_RAY_NODES, pool.max_nodes), image)
     spec = {
-        "entrypoint": _GPU_CHECK,
+        "entrypoint": entrypoint,
         "submitterPodTemplate": _submitter(cluster),
         "shutdownAfterJobFinishes": True,
         # Else its nodes go first, and nothing says why it failed.
         "activeDeadlineSeconds": run_ends.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
-        "ttlSecondsAfterFinished": _RAY_KEPT,
         "rayClusterSpec": cluster,
     }
     if facts.has_queue:
@@ -151,9 +163,10 @@ def _submitter(cluster: Object) -> Object:
     return {"metadata": {"annotations": dict(STAYS)}, "spec": spec}
 
 
-def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
-    image = f"rayproject/ray:{facts.ray_version}-py311"
-    replicas = min(_RAY_NODES, pool.max_nodes)
+def _ray_spec(
+    facts: ClusterFacts, pool: GpuPool, replicas: int, wanted: str | None = None
+) -> dict[str, Any]:
+    image = wanted or f"rayproject/ray:{facts.ray_version}-py311"
     resources = {"cpu": "1", "memory": "4Gi"}
     head = {
         "name": "ray-head",
@@ -165,7 +178,7 @@ def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
         ],
         "resources": {"requests": resources, "limits": resources},
     }
-    worker = {"name": "ray-worker", "image": f"{image}{_RAY_CUDA}"}
+    worker = {"name": "ray-worker", "image": wanted or f"{image}{_RAY_CUDA}"}
     # Without it whoever reaches the head's port 8265 in the cluster runs programs as its pods.
     token = {"authOptions": {"mode": "token"}} if facts.ray_tokens else {}
     return {
@@ -173,7 +186,7 @@ def _ray_spec(facts: ClusterFacts, pool: GpuPool) -> dict[str, Any]:
         **token,
         "headGroupSpec": {
             "rayStartParams": {"dashboard-host": "0.0.0.0", "num-cpus": "0"},  # noqa: S104 - of a pod, for the cluster's service
-            "template": {"metadata": {"annotations": dict(STAYS)}, "spec": {"containers": [head]}},
+            "template": fabric_pods.template(facts, pool, head, Kind.HEAD),
         },
         "workerGroupSpecs": [
             {

@@ -92,13 +92,10 @@ def job(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
         nodes: How many workers it has, each with all GPUs of a node.
     """
     bare = dataclasses.replace(facts, buckets=(), shares=())  # nothing to wait for or to break
-    made = jobs.ray_job(bare, pool)
+    made = jobs.ray_job(bare, pool, nodes, _PROGRAM.replace("@gpus@", str(nodes * pool.gpus)))
     made["metadata"] = {**made["metadata"], "name": NAME}
     del made["metadata"]["generateName"]
-    spec: dict[str, Any] = made["spec"]
-    spec["entrypoint"] = _PROGRAM.replace("@gpus@", str(nodes * pool.gpus))
-    (workers,) = spec["rayClusterSpec"]["workerGroupSpecs"]
-    workers |= dict.fromkeys(("replicas", "minReplicas", "maxReplicas"), nodes)
+    (workers,) = made["spec"]["rayClusterSpec"]["workerGroupSpecs"]
     (worker,) = workers["template"]["spec"]["containers"]
     node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     worker["env"] = [*worker.get("env", []), node]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -80,6 +80,52 @@ def test_a_ray_job_makes_a_cluster_runs_and_takes_it_down(cluster: Gke, clock: C
     assert "succeeded" in log
     (work,) = status.read(cluster.api).workloads
     assert (work.name, work.state) == ("RayJob one", "finished")
+
+
+def _run_through(cluster: Gke, clock: Clock, **spec: Any) -> tuple[set[str], dict[str, Any]]:
+    """Submit a RayJob, and look at it every half minute for ten: its clusters' names, its end."""
+    made = jobs.ray_job(cluster.facts, jobs.main_pool(cluster.facts))
+    made["spec"] |= spec
+    made = _submit(cluster, made)
+    names = set()
+    for _ in range(20):
+        clock.forward(30)
+        found = cluster.api.all("ray.io/v1", "RayCluster", "default")
+        names |= {it["metadata"]["name"] for it in found}
+    status_then: dict[str, Any] = cluster.find(made)["status"]
+    return names, status_then
+
+
+def test_a_ray_job_that_fails_is_begun_again_on_another_cluster_as_often_as_it_says(
+    cluster: Gke, clock: Clock
+) -> None:
+    clusters, then = _run_through(cluster, clock, entrypoint="exit 3", backoffLimit=1)
+    assert len(clusters) == 2
+    assert (then["jobDeploymentStatus"], then["jobStatus"], then["failed"]) == (
+        *("Failed", "FAILED"),
+        2,
+    )
+    assert then["reason"] == "AppFailed"
+    assert cluster.api.all("ray.io/v1", "RayCluster", "default") == []
+
+
+def test_a_ray_job_that_takes_too_long_is_not_begun_again(cluster: Gke, clock: Clock) -> None:
+    limits = {"activeDeadlineSeconds": 40, "backoffLimit": 3}
+    clusters, then = _run_through(cluster, clock, **limits)
+    assert len(clusters) == 1
+    assert (then["jobDeploymentStatus"], then["reason"]) == ("Failed", "DeadlineExceeded")
+    (work,) = status.read(cluster.api).workloads
+    assert work.state == "finished"
+
+
+def test_a_ray_job_keeps_its_cluster_for_as_long_as_it_says_after_its_end(
+    cluster: Gke, clock: Clock
+) -> None:
+    _, then = _run_through(cluster, clock, ttlSecondsAfterFinished=1200)
+    assert then["jobDeploymentStatus"] == "Complete"
+    assert len(cluster.api.all("ray.io/v1", "RayCluster", "default")) == 1
+    clock.forward(1200)
+    assert cluster.pods("ray.io/node-type=worker") == []
 
 
 def test_a_job_set_has_no_jobs_before_it_is_admitted(cluster: Gke, clock: Clock) -> None:

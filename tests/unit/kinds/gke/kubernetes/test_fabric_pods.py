@@ -495,10 +495,12 @@ def test_pools_of_one_node_get_no_example_for_several() -> None:
     assert not [file for file in jobs.render(samples.TWO_QUEUED) if "torchrun" in file]
 
 
-def test_a_ray_job_ends_and_its_object_goes() -> None:
+def test_a_ray_job_ends_and_its_nodes_are_free_at_once() -> None:
     thing = jobs.ray_job(dataclasses.replace(ULTRA, kueue=False), samples.ULTRA)
     assert thing["spec"]["activeDeadlineSeconds"] > 0
-    assert thing["spec"]["ttlSecondsAfterFinished"] > 0
+    assert thing["spec"]["shutdownAfterJobFinishes"] is True
+    # KubeRay would keep the cluster, with its nodes, for as long.
+    assert "ttlSecondsAfterFinished" not in thing["spec"]
 
 
 TOKEN = PodSecret(name="HF_TOKEN", project="my-project", secret="hf-token", version="3")  # noqa: S106 - names one

@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from provision.kinds.gke.kubernetes import all_gather, jobs, objects
+from provision.kinds.gke.kubernetes import all_gather, job_attendant, job_ray, jobs, objects
+from provision.kinds.gke.kubernetes.facts import PodSecret
 from provision.kinds.gke.kubernetes.stages import stages
 from rehearsal import session
 from tests.kubernetes import samples
@@ -52,6 +54,59 @@ def test_every_kind_of_job_on_every_machine_is_as_it_was(name: str, golden: Gold
     for file, text in made.items():
         golden.check(GOLDEN / name / file, text)
     assert {path.name for path in (GOLDEN / name).glob("*.yaml")} == set(made)
+
+
+def test_a_job_of_run_on_ray_is_as_it_was(golden: Golden) -> None:
+    facts = dataclasses.replace(
+        samples.FLEX_QUEUED_ULTRA,
+        ray_tokens=True,
+        secrets=(PodSecret(**dict.fromkeys(("name", "project", "secret", "version"), "x")),),
+    )
+    asked: dict[str, Any] = {"env": {"A": "$B"}, "restarts": 2, "seconds": 3600, "queue": "team-a"}
+    command = ("python", "train.py", "--name", "it's me")
+    made = json.dumps(job_ray.build(facts, samples.wanted(facts, command, **asked)))
+    beside = json.dumps(Path(job_attendant.__file__).read_text(encoding="utf-8"))
+    assert made.count(beside) == 3
+    plain = json.loads(made.replace(beside, '"job_attendant.py"'))
+    golden.check(GOLDEN / "run-ray-job.yaml", objects.to_yaml([plain]))
+
+
+@pytest.mark.parametrize(
+    ("status", "end"),
+    [
+        ({"jobDeploymentStatus": "Running", "jobStatus": "FAILED"}, None),
+        ({"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}, (True, "")),
+        # Somebody has stopped it with Ray's own commands.
+        ({"jobDeploymentStatus": "Complete", "jobStatus": "STOPPED"}, (False, "STOPPED")),
+        (
+            {"jobDeploymentStatus": "Failed", "jobStatus": "FAILED", "message": "one\ntwo"},
+            (False, "one"),
+        ),
+        (
+            {"jobDeploymentStatus": "Failed", "reason": "DeadlineExceeded", "message": "m"},
+            (False, "JOB_TIME is over"),
+        ),
+        ({"jobDeploymentStatus": "ValidationFailed", "reason": "why"}, (False, "why")),
+    ],
+    ids=["not_yet", "succeeded", "stopped", "failed", "late", "unfit"],
+)
+def test_a_job_on_ray_has_ended_when_its_deployment_has(
+    status: dict[str, str], end: tuple[bool, str] | None
+) -> None:
+    found = job_ray.SHAPE.end({"status": status})
+    assert (found and (found.succeeded, found.why)) == end
+
+
+def test_only_a_job_without_a_queue_has_its_time_in_the_ray_job() -> None:
+    facts = samples.facts(samples.L4)
+    wanted = samples.wanted(facts, seconds=600, image="ghcr.io/a/ray:1")
+    queued = job_ray.build(facts, wanted)
+    assert "activeDeadlineSeconds" not in queued["spec"]
+    assert queued["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] == "600"
+    alone = job_ray.build(dataclasses.replace(facts, kueue=False), wanted)
+    assert alone["spec"]["activeDeadlineSeconds"] == 600
+    assert "suspend" not in alone["spec"]
+    assert objects.to_yaml([alone]).count("image: ghcr.io/a/ray:1") == 3
 
 
 def test_the_examples_are_those_of_an_a3_ultra_cluster(golden: Golden) -> None:
