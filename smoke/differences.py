@@ -33,6 +33,7 @@ _APIS: Final = {
     "/cloudbilling/v1/": "cloudbilling.v1",
     "/container/v1/": "container.v1",
     "/file/v1/": "file.v1",
+    "/cloudkms/v1/": "cloudkms.v1",
     "/secretmanager/v1/": "secretmanager.v1",
     "/monitoring/v1/": "monitoring.v1",
 }

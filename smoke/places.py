@@ -23,6 +23,7 @@ GOOGLE: Final = {
     "/cloudbilling/v1/": "https://cloudbilling.googleapis.com/v1/",
     "/container/v1/": "https://container.googleapis.com/v1/",
     "/file/v1/": "https://file.googleapis.com/v1/",
+    "/cloudkms/v1/": "https://cloudkms.googleapis.com/v1/",
     "/secretmanager/v1/": "https://secretmanager.googleapis.com/v1/",
     "/monitoring/": "https://monitoring.googleapis.com/",
 }

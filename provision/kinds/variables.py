@@ -42,7 +42,7 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
                 "tier": str(share.tier),
                 "size_gb": share.size_gb,
                 "location": spec.region if filestores.is_regional(share.tier) else spec.zone,
-                "kms_key": spec.kms_key,
+                **key(spec),
             }
             for share in spec.shares
         ],
@@ -51,9 +51,14 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
     }
 
 
+def key(spec: ClusterSpec) -> dict[str, str]:
+    """The key of Cloud KMS for what keeps data, if there is one."""
+    return {"kms_key": spec.kms_key} if spec.kms_key else {}
+
+
 def disk(spec: ClusterSpec, pool: Pool) -> dict[str, Any]:
     """The boot disk of each machine."""
-    return {"size_gb": pool.disk_size_gb, "type": pool.disk_type, "kms_key": spec.kms_key}
+    return {"size_gb": pool.disk_size_gb, "type": pool.disk_type, **key(spec)}
 
 
 def ip_ranges(spec: ClusterSpec) -> dict[str, str]:

@@ -19,6 +19,8 @@ _KINDS: Final = {resources.CLUSTER.type: "gke", resources.GROUP.type: "mig"}
 """The one thing that each kind of cluster has -> the kind's name."""
 _OF_GKE_ALONE: Final = "module.workload_account"
 """The beginning of addresses that only the GKE root has, for a state without the cluster."""
+_SOMETHING: Final = "unknown"
+"""What stands for all that machines may hold and no state knows: the next Create looks for it."""
 _NUMBERED: Final = re.compile(r"-(\d+)$")
 
 
@@ -51,6 +53,7 @@ def rebuild(state: Mapping[str, Any], place: Place) -> Record | None:
         terraform_version=str(state.get("terraform_version", "")),
         image=_image(state),
         last_request=_last_request(things),
+        held=(_SOMETHING,),
         gke_version=of_type.get(resources.CLUSTER.type, {}).get("min_master_version"),
     )
     # Whoever may write a record may write a state, so the same rules hold.

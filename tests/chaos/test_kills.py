@@ -80,6 +80,10 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
         pytest.param(
             "Change/default_network/kill-all@POST:instanceTemplates/0/then-Create", marks=SLOW
         ),
+        # While it waits for its machines: its lock and its note are gone, as all is done.
+        pytest.param(
+            "Change/default_network/kill-stale@168/0/then-Create/with-lost-record", marks=SLOW
+        ),
         pytest.param(
             "Change/default_network/kill-tool@PATCH:instanceGroupManagers/0/then-Destroy",
             marks=SLOW,

@@ -40,7 +40,7 @@ def variables(
             "maintenance": _window(spec.maintenance),
             "authorized_cidrs": list(spec.authorized_cidrs),
             "ray_operator": spec.ray_operator,
-            "kms_key": spec.kms_key,
+            **parts.key(spec),
         },
         "system_pool": {
             "machine_type": system.machine_type,

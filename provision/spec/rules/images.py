@@ -94,7 +94,7 @@ def _secure_boot(case: Case) -> Iterator[Finding]:
         return
     yield Finding(
         field="secure_boot",
-        what="would refuse a driver",
+        what="asks for an image whose drivers are signed",
         why=why,
         fix=f"IMAGE_PROJECT={images.ACCELERATOR.project} and IMAGE_FAMILY_NAME="
         f"{images.ACCELERATOR.family}, an image of your own with signed drivers, or SECURE_BOOT=no",
