@@ -43,6 +43,10 @@ CASES = [
     {"VM_TYPE": "a4x-highgpu-4g", "RESERVATION_NAME": "mine", "DISK_TYPE": "hyperdisk-balanced"},
     {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a3-highgpu-8g", "ORCHESTRATOR_TYPE": "ray"},
     {"NFS_FILESHARE_LIST": "/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024", "ENABLE_NOTEBOOK": "no"},
+    {
+        "NFS_FILESHARE_LIST": "/mnt/a:ZONAL",
+        "KMS_KEY": "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k",
+    },
     {"LABELS": "a=b", "METADATA": "a=b", "SERVICE_ACCOUNT": "me@p.iam.gserviceaccount.com"},
 ]
 
