@@ -45,7 +45,7 @@ def completed(call: Call, given: Resource) -> Resource:
     result["disks"] = _disks(call, result)
     result["networkInterfaces"] = interfaces.completed(call, result)
     _check_accelerators(result)
-    _check_labels("labels", result.get("labels") or {})
+    check_labels("labels", result.get("labels") or {})
     metadata = result.get("metadata") or {}
     check_metadata(metadata.get("items") or [])
     result["metadata"] = {
@@ -176,7 +176,7 @@ def _disk(call: Call, properties: Resource, index: int, disk: Resource) -> Resou
         parameters["sourceImage"] = _image(call, properties, where, disk, parameters)
     elif disk.get("boot") and not disk.get("source"):
         raise invalid(f"{where}.sourceImage", "", "A boot disk must have a source.")
-    _check_labels(f"{where}.labels", parameters.get("labels") or {})
+    check_labels(f"{where}.labels", parameters.get("labels") or {})
     if parameters.get("diskSizeGb"):
         parameters["diskSizeGb"] = str(parameters["diskSizeGb"])
     result = {**disk, "kind": "compute#attachedDisk", "index": index}
@@ -262,7 +262,12 @@ def _fits(machine: str, accelerator: str, count: int) -> bool:
     return known.attachable and known.vcpus <= limits.get(count, 0)
 
 
-def _check_labels(field: str, labels: Mapping[str, str]) -> None:
+def check_labels(field: str, labels: Mapping[str, str]) -> None:
+    """Refuse labels that break Google's rules.
+
+    Raises:
+        GoogleError: 400.
+    """
     allowed = (
         "can only contain lowercase letters, numeric characters, underscores and dashes. "
         "The {} can be at most 63 characters long. International characters are allowed."
