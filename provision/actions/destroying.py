@@ -57,7 +57,7 @@ def _clean_up(context: Context, end: BaseException, settle: Callable[[], str]) -
     try:
         if ownership.deployed(context, connect(context)) is None:
             return
-        context.console.progress("The cluster is destroyed now, as --destroy-after says")
+        context.console.progress("The cluster is destroyed now, whatever happened")
         with phases.aside(context):
             log = settle()
         destroy(context)

@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, lists, properties, resources
+from rehearsal.cloud.compute import labels, links, lists, resources
 from rehearsal.cloud.compute.resources import DISK, IMAGE, INSTANCE
 from rehearsal.cloud.facts import images as facts
 from rehearsal.cloud.wire import GoogleError
@@ -261,7 +261,7 @@ def _insert(call: Call) -> Resource:
         raise GoogleError(
             400, "Invalid resource usage: 'Must specify exactly one source for an image.'."
         )
-    properties.check_labels("labels", body.get("labels") or {})
+    labels.check("labels", body.get("labels") or {})
     of_disk = {} if given == ["sourceImage"] else _source_disk(call, body)
     source = None if of_disk else _source_image(call, body)
     content = (source.public.project, source.public.name) if source and source.public else None

@@ -65,9 +65,7 @@ def prepare(image: str, step: str = "containers") -> None:
             check=False,
         )
     if done.returncode:
-        raise Unusable(
-            report.tail(done.stdout) or f"the step {step} ended with {done.returncode}"
-        )
+        raise Unusable(report.tail(done.stdout) or f"the step {step} ended with {done.returncode}")
 
 
 def environment(values: Mapping[bytes, bytes], file: Path) -> None:
