@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.runs import rights
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -28,10 +30,7 @@ def _left(rehearsal: Rehearsal) -> list[str]:
     return [*(it for it in resources if "/images/" not in it), *live]
 
 
-def test_an_image_is_made_and_used_and_listed_and_stays(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
-    rehearsal = rehearse(rate=0.002)
+def test_an_image_is_made_and_used_and_listed_and_stays(rehearsal: Rehearsal) -> None:
     asked = {"STARTUP_COMMAND": "docker run hello", "INSTANCE_COUNT": "2", "PROTECT": "yes"}
     baked = rehearsal.run("Bake", behind=("mine",), **asked)
     assert baked.code == 0, baked.said
@@ -45,6 +44,9 @@ def test_an_image_is_made_and_used_and_listed_and_stays(
     assert baked.document["plan"]["change"] == "new"
     assert "Ready after" in baked.said
     assert not _left(rehearsal)
+    role = rehearsal.run("Validate", "--role", **asked).document["role"]
+    assert "compute.images.create" in role
+    assert rights.of(rehearsal.requests()) - set(role) == set()
 
     again = rehearsal.run("Bake", behind=("mine",), **asked)
     assert (again.code, again.problem["code"]) == (4, "name-taken")
@@ -52,16 +54,26 @@ def test_an_image_is_made_and_used_and_listed_and_stays(
     created = rehearsal.run("Create", **use)
     assert created.code == 0, created.said
     assert [it for it in created.document["notes"] if it["code"] == "image-unsuitable"] == []
-    stages = {it["name"]: it["seconds"] for it in created.document["timeline"]}
-    before = {it["name"]: it["seconds"] for it in baked.document["timeline"]}
-    assert stages["startup"] < before["startup"] - 40, "the steps find their work done"
     listed = rehearsal.run("Status", NAME_PREFIX="")
     assert [it["name"] for it in listed.document["images"]] == ["mine"]
     assert rehearsal.run("Destroy", **use).code == 0
     assert [it["name"] for it in _images(rehearsal)] == ["mine"]
 
 
-@pytest.mark.parametrize("moment", ["/instanceGroupManagers", "/stopInstances", "/global/images"])
+_SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_bake.py"
+    "::test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none[/global/images]"
+)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        pytest.param("/instanceGroupManagers", marks=_SLOW),
+        pytest.param("/stopInstances", marks=_SLOW),
+        "/global/images",
+    ],
+)
 def test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none(
     rehearse: Callable[..., Rehearsal], moment: str
 ) -> None:
@@ -77,6 +89,7 @@ def test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none(
     assert made == ([("mine", "READY")] if moment == "/global/images" else [])
 
 
+@_SLOW
 def test_what_a_killed_bake_has_left_is_destroyed_by_the_next(
     rehearse: Callable[..., Rehearsal],
 ) -> None:
