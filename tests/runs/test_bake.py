@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from rehearsal import session
+from rehearsal.cloud.compute.resources import IMAGE
+from rehearsal.cloud.store import Database
 from tests.runs import rights
 
 if TYPE_CHECKING:
@@ -28,6 +32,14 @@ def _left(rehearsal: Rehearsal) -> list[str]:
     resources = [it for it in rehearsal.resources() if not it.startswith("storage/")]
     live = {it for it in rehearsal.objects() if it.startswith("b/") and "/logs/" not in it}
     return [*(it for it in resources if "/images/" not in it), *live]
+
+
+def _delay_images(rehearsal: Rehearsal, seconds: float) -> None:
+    """Let Google still be at work on the images after so many seconds."""
+    database = Database(rehearsal.folder / session.DATABASE)
+    with contextlib.closing(database), database.transaction() as store:
+        for name, image in list(store.list(IMAGE.stored)):
+            store.put(IMAGE.stored, name, image | {"_ready": time.time() + seconds})
 
 
 def test_an_image_is_made_and_used_and_listed_and_stays(rehearsal: Rehearsal) -> None:
@@ -81,6 +93,7 @@ def test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none(
     started = rehearsal.start("Bake", behind=("mine",))
     rehearsal.when_asked("POST", moment)
     rehearsal.kill(started)
+    _delay_images(rehearsal, 15)
     # As after any kill while Terraform runs, it takes a word to release the lock.
     destroyed = rehearsal.run("Destroy", "--yes")
     assert destroyed.code == 0, destroyed.said
