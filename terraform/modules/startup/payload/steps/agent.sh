@@ -11,11 +11,11 @@ set_up_node_ssh() {
 }
 
 # An image that was made of a VM has none. Google's guest agent makes them where it is, and sshd does
-# not start without.
+# not start without: systemd has given it up after some tries.
 make_host_keys() {
   [[ -e /etc/ssh/sshd_config ]] || return 0
   if compgen -G '/etc/ssh/ssh_host_*_key' >/dev/null; then return 0; fi
-  ssh-keygen -A && systemctl restart ssh.service
+  ssh-keygen -A && { systemctl reset-failed ssh.service || true; } && systemctl restart ssh.service
 }
 
 run() {
