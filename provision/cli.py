@@ -22,7 +22,9 @@ from provision.settings.choices import Action
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from provision.intake import Loaded
 
 _IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH", "PROTECT")
 """The settings that identify and protect a deployment; if only these matter, problems of others are
@@ -61,7 +63,7 @@ _OF_WHAT_EXISTS = {
 """Actions that work on an existing deployment -> the settings that matter, whatever the others."""
 
 
-_ASKING = (Action.CREATE, Action.PLAN, Action.VALIDATE)
+_ASKING = (Action.CREATE, Action.PLAN, Action.VALIDATE, Action.BAKE)
 """Actions that ask Google what the settings ask for is available."""
 
 
@@ -158,11 +160,8 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     if not line.problems:
         report.action = str(options.action or loaded.effective.get("ACTION") or "")
     creates = Option.CREATE in options.given
-    if report.action in _OF_WHAT_EXISTS and not creates:
-        loaded = load(only=_OF_WHAT_EXISTS[Action(report.action)])
     lists = report.action == Action.STATUS and loaded.effective.get("NAME_PREFIX") is None
-    if lists:
-        loaded = load(only=_OF_A_BUCKET)
+    loaded = _narrowed(report.action, loaded, load, options, lists=lists)
     report.settings = loaded.effective
     console.veil.learn(loaded.private_texts, loaded.private_maps)
     # What a list guesses is not told where Google answers; the action tells it if Google can't.
@@ -200,7 +199,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         break_lock=options.given.get(Option.BREAK_LOCK, ""),
         copy=options.copy,
         create=creates,
-        destroy_after=Option.DESTROY_AFTER in options.given,
+        destroy_after=Option.DESTROY_AFTER in options.given or report.action == Action.BAKE,
         detach=Option.DETACH in options.given,
         follow=Option.FOLLOW in options.given,
         ray=Option.RAY in options.given,
@@ -221,6 +220,26 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
     finally:
         report.timeline = run.stages.timeline or None
         run.stages.close()
+
+
+def _narrowed(
+    action: str, loaded: Loaded, load: Callable[..., Loaded], options: Options, *, lists: bool
+) -> Loaded:
+    """The settings as far as an action reads them; of Bake, those of the cluster that it makes.
+
+    Raises:
+        SettingsError: That kind of cluster boots no image of one's own.
+    """
+    if lists:
+        return load(only=_OF_A_BUCKET)
+    if action in _OF_WHAT_EXISTS and Option.CREATE not in options.given:
+        return load(only=_OF_WHAT_EXISTS[Action(action)])
+    if action != Action.BAKE or loaded.settings is None:
+        return loaded
+    from provision.actions import bake
+
+    instead, without = bake.settings(loaded.settings)
+    return load(flags={**options.settings, **instead}, without=without)
 
 
 def _file(environ: Mapping[str, str], console: Console, where: str, *, offline: bool) -> str:
@@ -288,6 +307,10 @@ def _perform(context: Context) -> bool:  # noqa: C901 - a row for each action
             from provision.actions.ssh import ssh
 
             ssh(context)
+        case Action.BAKE:
+            from provision.actions.bake import bake
+
+            bake(context)
     return False
 
 

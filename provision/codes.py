@@ -447,6 +447,12 @@ class Code(enum.StrEnum):
         "read `why`; the VM is kept, its serial port 1 has the end of the output",
         _CLUSTER,
     )
+    IMAGE_NOT_MADE = (
+        "image-not-made",
+        "Bake made no image: the VM could not be sealed, or Google could not make one of its disk",
+        "read `why`, then run Bake again; there is nothing left of the VM",
+        _CLUSTER,
+    )
     TEST_FAILED = (
         "test-failed",
         "Test found machines, or a network between them, that are not what they should be",

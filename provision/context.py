@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime as dt
 import functools
 import time
@@ -54,11 +55,12 @@ class Context:
         watch: Whether to look until nothing is pending (`--watch`).
         copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
         create: Whether Run makes the cluster if it is not there (`--create`).
-        destroy_after: Whether Run destroys it at the end, whatever happened (`--destroy-after`).
+        destroy_after: Whether the cluster is destroyed at the end, whatever happened
+            (`--destroy-after`, and Bake).
         detach: Whether a job is not followed (`--detach`).
         follow: Whether a log is followed to its end (`--follow`).
         ray: Whether a job is one of Ray's on GKE (`--ray`).
-        job: The job, or the VM, that the command line names; "" for none.
+        job: The job, VM or image that the command line names; "" for none.
         command: The job's program and its arguments, which stand behind `--`.
         env: The job's variables on the command line (`--env`).
         guesses: Notes from dated lists, to tell where Google is not asked.
@@ -91,6 +93,14 @@ class Context:
     guesses: tuple[Problem, ...] = ()
     page: Path | None = None
     begun: float = field(default_factory=time.monotonic)
+
+    def of(self, prefix: str) -> Context:
+        """The same run, about the deployment with another NAME_PREFIX beside this one."""
+        settings = self.settings.model_copy(update={"name_prefix": prefix})
+        other = dataclasses.replace(self, settings=settings)
+        # Of these a run has one alone.
+        vars(other).update({name: getattr(self, name) for name in ("stages", "progress")})
+        return other
 
     @property
     def seconds(self) -> float:

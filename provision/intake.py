@@ -70,12 +70,13 @@ class Loaded:
     private_maps: tuple[Mapping[str, str], ...] = field(default=(), repr=False)
 
 
-def load(
+def load(  # noqa: PLR0913 - each is a source, or narrows what counts
     environ: Mapping[str, str],
     env_file: Path | None = None,
     *,
     flags: Mapping[str, str] = _NOTHING,
     only: Collection[str] | None = None,
+    without: Collection[str] = (),
     fetch: Callable[[str], str] = lambda where: Path(where).read_text("utf-8"),
 ) -> Loaded:
     """Read, check and complete the settings of one run.
@@ -86,6 +87,7 @@ def load(
         flags: Variable -> value from the command line, which override everything else.
         only: The variables that matter: problems of others are notes, and their fields have their
             defaults. None if all matter.
+        without: The variables that are as if nobody had given them.
         fetch: Reads what TEAM_DEFAULTS names; raises OSError, SettingsError or StateError where it
             can't, and CredentialsError where somebody has to log in first.
 
@@ -99,6 +101,8 @@ def load(
     if not read.readable:
         return Loaded(None, problems=tuple(read.problems))
     rules = _of_team(read, fetch)
+    for name in without:
+        read.given.pop(name.lower(), None)
     settings, problems = _judge_fields(read)
     bad = {found.field for found in problems}
     case = Case(

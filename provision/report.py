@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from provision.documents.cost import Cost
     from provision.documents.deployed import Deployed
     from provision.documents.ending import Ending
-    from provision.documents.image import BootImage
+    from provision.documents.image import BootImage, OwnImage
     from provision.documents.job import Job
     from provision.documents.json_value import (
         SettingValues,
@@ -47,6 +47,7 @@ class Report:
         settings: Setting -> effective value, with secrets masked; of commands and metadata a mask
             with a fingerprint.
         image: The image that VMs boot from.
+        images: The images that Bake has made: the one, or of a Status of the project all.
         tfvars: The variables for Terraform, in the same way.
         backend: Where Terraform keeps its state.
         online_checks: Online check -> what became of it.
@@ -73,6 +74,7 @@ class Report:
     notes: list[Problem] = field(default_factory=list)
     settings: SettingValues | None = None
     image: BootImage | None = None
+    images: Sequence[OwnImage] | None = None
     tfvars: TerraformVariables | None = None
     backend: Backend | None = None
     online_checks: Mapping[str, CheckState] | None = None
@@ -112,6 +114,7 @@ class Report:
             notes=tuple(of(note) for note in self.notes),
             settings=self.settings,
             image=self.image,
+            images=None if self.images is None else tuple(self.images),
             tfvars=self.tfvars,
             backend=self.backend,
             online_checks=self.online_checks,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provision.catalogue import names
 from provision.context import connect
 from provision.deployment import workspace
 from provision.documents.changes import Changes
@@ -16,9 +17,16 @@ if TYPE_CHECKING:
 
 
 def destroy(context: Context) -> None:
-    """Remove what Create made, then everything in the state folder except its logs."""
+    """Remove what Create made, then everything in the state folder except its logs.
+
+    What a Bake that was killed has left of its VM goes first.
+    """
     context.look_for_terraform()
     cloud = connect(context)
+    baking = names.for_image(context.settings.name_prefix)
+    if cloud.folder.beside(baking).record() is not None:
+        context.console.progress(f"A Bake has left {baking}: it is destroyed first")
+        destroy(context.of(baking))
     location = cloud.folder.location
     context.report.backend = location.backend
     record = ownership.deployed(context, cloud)

@@ -9,24 +9,21 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provision.actions import copied_folder, job_following
+from provision.actions import copied_folder, destroying, job_following
 from provision.actions import jobs as jobs_action
 from provision.actions.create import create
-from provision.actions.destroy import destroy
 from provision.codes import Code
 from provision.context import connect
-from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
+from provision.errors import SettingsError
 from provision.files.archive import COPY_FOLDER
 from provision.kinds import registry
-from provision.lifecycle import confirmation, ownership, phases
+from provision.lifecycle import ownership, phases
 from provision.spec import job
 from provision.terraform.log import Log
 
 if TYPE_CHECKING:
     from provision.context import Context
     from provision.spec.job import JobSpec
-
-_AGAIN = "run the same command again"
 
 
 def run(context: Context) -> None:
@@ -49,7 +46,8 @@ def run(context: Context) -> None:
             why="nobody would be there to destroy the cluster when the job is over",
             fix="remove one of them",
         )
-    _run_and_destroy(context, dataclasses.replace(spec, ends_cluster=True))
+    spec = dataclasses.replace(spec, ends_cluster=True)
+    destroying.after(context, lambda: _make_and_run(context, spec), lambda: _settle(context))
 
 
 def _make_and_run(context: Context, spec: JobSpec) -> None:
@@ -85,72 +83,6 @@ def _folder(context: Context) -> Path | None:
     here = Path.cwd()
     # A home has too much in it that is nobody's business.
     return None if here in {Path.home(), Path("/")} else here
-
-
-# ------------------------------------------------------------------ --destroy-after
-
-
-def _run_and_destroy(context: Context, spec: JobSpec) -> None:
-    """Run the job, and destroy the cluster however that ends.
-
-    Raises:
-        SettingsError: The cluster is protected, or the Run was refused; one that was there before
-            stays then.
-        ProvisionError: What the job, or else Destroy, ended with.
-        Interrupted: A signal; the cluster is destroyed.
-    """
-    before = ownership.deployed(context, connect(context))
-    doubts = confirmation.doubts(context, before, registry.given(context.settings))
-    if doubts and not context.agreed:
-        raise SettingsError.of(doubts)
-    context.stages.destroys = True
-    try:
-        _make_and_run(context, spec)
-        with phases.aside(context):
-            _settle(context)
-    except BaseException as end:
-        if isinstance(end, SettingsError) and before is not None:
-            raise
-        _clean_up(context, end)
-        raise
-    destroy(context)
-
-
-def _clean_up(context: Context, end: BaseException) -> None:
-    """Destroy what there is, and say beside the first failure what became of that."""
-    log, after = "", "the cluster is destroyed"
-    try:
-        if ownership.deployed(context, connect(context)) is None:
-            return
-        context.console.progress("The cluster is destroyed now, as --destroy-after says")
-        with phases.aside(context):
-            log = _settle(context)
-        destroy(context)
-    except (ProvisionError, Interrupted) as error:
-        context.note(error.problems)
-        after = f"the cluster is not destroyed, and is billed: {error.problems[0].what}"
-    if isinstance(end, (ProvisionError, Interrupted)):
-        end.problems = tuple(_since(problem, log, after) for problem in end.problems)
-
-
-def _since(problem: Problem, log: str, after: str) -> Problem:
-    """What is still true of a problem once Destroy has run."""
-    what, why, fix = problem.what, problem.why, problem.fix
-    match problem.code:
-        case Code.INTERRUPTED:
-            what, why, fix = "Interrupted", "", _AGAIN
-        case Code.WAITING:
-            why, fix = "CAPACITY_TIMEOUT is over", f"{_AGAIN}, with a greater CAPACITY_TIMEOUT"
-        case Code.JOB_FAILED:
-            fix = _AGAIN
-        case _:
-            pass
-    return dataclasses.replace(
-        problem,
-        what=what,
-        why="\n".join(filter(None, [why, after])),
-        fix="; ".join(filter(None, [log and f"its log is {log}", fix])),
-    )
 
 
 def _settle(context: Context) -> str:

@@ -13,6 +13,7 @@ from provision.errors import ClusterError, ProvisionError, SettingsError, StateE
 from provision.kinds import registry, status
 from provision.lifecycle import ownership
 from provision.screens import deployed as screen
+from provision.screens import images
 from provision.state.location import FOLDER
 
 if TYPE_CHECKING:
@@ -33,7 +34,14 @@ def show_status(context: Context) -> bool:
     if context.lists:
         everything = context.report.deployments = list(_all(context, cloud))
         bucket = f"gs://{cloud.folder.location.bucket}"
-        lines = screen.lines(everything, bucket, context.console.width)
+        context.report.images = own = [
+            image
+            for kind in registry.ALL
+            if kind.images is not None
+            for image in kind.images.found(cloud, context.settings.project_id)
+        ]
+        width = context.console.width
+        lines = [*screen.lines(everything, bucket, width), *images.listed(own, width)]
         context.console.show(lines, as_result=True)
         return not all(one.in_order for one in everything)
     context.report.backend = cloud.folder.location.backend

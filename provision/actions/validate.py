@@ -22,7 +22,8 @@ def validate(context: Context) -> None:
 
         spec = kind.spec(context.settings)
         of_kind = kind.preflight(spec)
-        context.report.role = role.whole(spec, of_kind)
+        every = role.whole(spec, of_kind)
+        context.report.role = sorted([*every, *role.of_bake(of_kind, every)])
         context.console.result(role.as_yaml(spec, of_kind))
         return
     secrets_access.tell(context)

@@ -171,14 +171,28 @@ _BRINGS: Final[Mapping[str, Callable[[Contents], bool]]] = MappingProxyType(
 """Program -> whether an image of these contents has it, by reports of 2026 on its images."""
 
 
-def has(program: str, family: str, *, plain: bool = False) -> bool | None:
+BAKED: Final = "aiinfra-bake"
+"""The label of an image that Bake has made; its value is a digest of what is installed."""
+FROM: Final = "aiinfra-from"
+"""The label with the family of the image that it was made from."""
+PROGRAMS: Final = "aiinfra-has"
+"""The label with those of the programs of `_BRINGS` that it has, with "_" between them."""
+
+
+def has(
+    program: str, family: str, *, plain: bool = False, labels: Mapping[str, str] | None = None
+) -> bool | None:
     """Whether an image has a program; None where nobody knows.
 
     Args:
         program: What would be called, such as "torchrun".
         family: The image's family.
         plain: Whether it is of a system's own images, which have nothing for GPUs.
+        labels: The image's labels, which tell it of one that Bake has made.
     """
+    told = (labels or {}).get(PROGRAMS)
+    if told is not None and program in _BRINGS:
+        return program in told.split("_")
     said = _NOTHING if plain else contents(family)
     rule = _BRINGS.get(program)
     return None if said is None or rule is None else rule(said)

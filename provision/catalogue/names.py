@@ -147,6 +147,23 @@ TIGHTEST_OF_GKE = min(
 _LONGEST_POOL = 40
 _DIGEST = 6
 
+BAKE: Final = "-bake"
+"""How the prefix of a cluster of one VM ends that is made for an image; VMs know it by that."""
+
+
+def for_image(prefix: str) -> str:
+    """The NAME_PREFIX of the cluster of one VM that Bake makes, and then destroys.
+
+    Args:
+        prefix: NAME_PREFIX. A long one is cut, and a digest of it follows.
+    """
+    whole = prefix + BAKE
+    limit = TIGHTEST.longest_prefix
+    if len(whole) <= limit:
+        return whole
+    digest = hashlib.sha256(prefix.encode()).hexdigest()[:_DIGEST]
+    return f"{prefix[: limit - len(BAKE) - _DIGEST - 1].rstrip('-')}-{digest}{BAKE}"
+
 
 def node_pool(prefix: str, name: str) -> str:
     """The full name of a node pool.

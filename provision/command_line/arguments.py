@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
-_ABOUT_ONE: Final = frozenset({Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH})
-"""The actions behind which the name of a job, or of a VM, may stand."""
+_ABOUT_ONE: Final = frozenset({Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH, Action.BAKE})
+"""The actions behind which the name of a job, of a VM or of an image may stand."""
 _SETTINGS: Final = "settings"
 """The topic that `--help` accepts besides an action."""
 

@@ -62,11 +62,11 @@ class Option(enum.StrEnum):
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
-        *(Action.CREATE, Action.DESTROY, Action.RUN),
+        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.BAKE),
     )
     BREAK_LOCK = (
         *("--break-lock", "ID", "release the lock with this ID, which a dead run left"),
-        *(Action.CREATE, Action.DESTROY, Action.RUN),
+        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.BAKE),
     )
     REPLACE_VMS = (
         *("--replace-vms", "", "replace VMs that are older than the settings"),
@@ -74,7 +74,7 @@ class Option(enum.StrEnum):
     )
     FULL = (
         *("--full", "", "show all: Terraform's text, each VM, Debug's secrets"),
-        *(Action.CREATE, Action.DESTROY, Action.PLAN, Action.STATUS, Action.DEBUG),
+        *(Action.CREATE, Action.DESTROY, Action.PLAN, Action.STATUS, Action.DEBUG, Action.BAKE),
     )
     WATCH = (
         *("--watch", "", "look again and again, until nothing is pending"),
@@ -135,7 +135,7 @@ class Options:
     Attributes:
         action: The action; None if the command line has none.
         given: The options, with their values, of one that came again the last; "" for none.
-        job: The job, or the VM, that is named behind an action about one; "" for none.
+        job: The job, VM or image that is named behind an action about one; "" for none.
         command: What stands behind `--`.
         env: The variables of the job.
         about_settings: Whether --help is about the settings.

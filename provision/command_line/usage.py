@@ -120,6 +120,13 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             " is given; on a terminal outside of the image, run it.",
             "docs/how-to/multi-node.md",
         ),
+        Action.BAKE: _About(
+            "make an image that boots in two minutes: Bake [NAME]",
+            "Create one VM of these settings, without command and storage; seal it, make an image"
+            " of its disk, and destroy the VM, whatever happened. Destroy does not take the image;"
+            " Status without NAME_PREFIX lists them.",
+            "docs/how-to/boot-image.md",
+        ),
     }
 )
 
@@ -138,9 +145,8 @@ def overview() -> str:
             *_table((str(action), _ABOUT[action].line) for action in Action),
             *_paragraph(
                 f"Options, which ACTION --help explains: {', '.join(common)}; for some actions"
-                f" only, {others}"
+                f" only, {others}. More: --help settings; docs/"
             ),
-            "More: ACTION --help; --help settings, for an env.list; README.md and docs/",
         ]
     )
 

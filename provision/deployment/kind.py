@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Held, Left, OutOfDate
+    from provision.deployment.images import Images
     from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Contents, Kept
@@ -37,6 +38,7 @@ class Kind(Protocol[SpecT]):
         member: What people call one of its machines.
         root: The name of its Terraform root, a folder of `terraform/`.
         takes_files: Whether it has VMs that a folder can be copied to.
+        images: The images of one's own that its machines can boot; None where they boot Google's.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Kind(Protocol[SpecT]):
     member: str
     root: str
     takes_files: bool
+    images: Images | None
 
     def spec(self, settings: Settings) -> SpecT:
         """Make the specification: what the settings ask for, with every default resolved."""

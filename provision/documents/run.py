@@ -13,7 +13,7 @@ from provision.documents.cost import Cost
 from provision.documents.deployed import Deployed
 from provision.documents.ending import Ending
 from provision.documents.gke_status import GkeCluster
-from provision.documents.image import BootImage
+from provision.documents.image import BootImage, OwnImage
 from provision.documents.job import Job
 from provision.documents.json_value import SettingValues, TerraformOutputs, TerraformVariables
 from provision.documents.older_machine import OlderMachine
@@ -40,6 +40,7 @@ class Run:
         settings: Setting -> effective value, with secrets masked; of commands and metadata a mask
             with a fingerprint.
         image: The image that VMs boot from.
+        images: The images that Bake has made: the one, or of a Status of the project all.
         tfvars: The variables for Terraform, in the same way.
         backend: Where Terraform keeps its state.
         online_checks: Online check -> what became of it; those that do not apply are left out.
@@ -69,6 +70,7 @@ class Run:
     notes: tuple[Problem, ...]
     settings: SettingValues | None = None
     image: BootImage | None = None
+    images: tuple[OwnImage, ...] | None = None
     tfvars: TerraformVariables | None = None
     backend: Backend | None = None
     online_checks: Mapping[str, CheckState] | None = None

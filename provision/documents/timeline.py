@@ -29,6 +29,7 @@ class StageName(enum.StrEnum):
     TEST = "test"
     TEST_CLEANING = "test_cleaning"
     JOB = "job"
+    IMAGE = "image"
     RELEASE = "release"
     SWEEP = "sweep"
 

@@ -103,6 +103,33 @@ class GoogleApi(Rest):
         path = f"projects/{project}/zones/{zone}/instances/{name}/start"
         self._finish(self.call("POST", Service.COMPUTE, path, {}, {}), path)
 
+    def stop_managed(self, project: str, zone: str, group: str, name: str) -> None:
+        """Have a group stop a VM, which it then neither starts nor makes again.
+
+        Google's yes comes at once, and the VM is off later (compute v1, stopInstances).
+
+        Raises:
+            GoogleApiError: The VM does not run, or these credentials may not do that.
+        """
+        path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/stopInstances"
+        body = {"instances": [f"zones/{zone}/instances/{name}"]}
+        self._finish(self.call("POST", Service.COMPUTE, path, {}, body), path)
+
+    def make_image(self, project: str, image: Mapping[str, Any], *, force: bool) -> None:
+        """Make an image of a disk, and wait until Google is done with it.
+
+        Args:
+            project: The project that is to have it.
+            image: The body of compute v1's images.insert.
+            force: Whether the disk may be one of a VM that runs.
+
+        Raises:
+            GoogleApiError: The name is taken (409), the disk is in use (400), or it failed.
+        """
+        path = f"projects/{project}/global/images"
+        query = {"forceCreate": "true"} if force else {}
+        self._finish(self.call("POST", Service.COMPUTE, path, query, image), path)
+
     def change_metadata(
         self, path: str, change: Callable[[dict[str, str]], Mapping[str, str]]
     ) -> None:

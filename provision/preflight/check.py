@@ -147,6 +147,7 @@ class OfKind:
         rules: The firewall rules that it makes in its first network, whosever that is.
         used: Collection -> the verbs of the permissions on the project that Create needs for more
             than creating and deleting resources.
+        bakes: Collection -> the verbs of the permissions that Bake needs beside those of Create.
         swept: Collection -> the verbs of the permissions with which Destroy finds and removes what
             the cluster made itself.
         beside_the_role: What these credentials need besides permissions on the project, a line
@@ -165,6 +166,7 @@ class OfKind:
     policies: tuple[str, ...] = ()
     rules: tuple[DerivedName, ...] = ()
     used: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    bakes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     swept: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     beside_the_role: tuple[str, ...] = ()
     secure_boot: bool = False

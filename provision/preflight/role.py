@@ -9,7 +9,7 @@ from provision.preflight import permissions
 from provision.preflight.table import CHECKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from provision.google.resources import Resource
     from provision.preflight.check import OfKind
@@ -66,8 +66,15 @@ def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
     return sorted({*made, *permissions.listed(collections), *asked})
 
 
+def of_bake(of_kind: OfKind, every: Collection[str]) -> list[str]:
+    """The permissions that Bake uses beside those of the other actions, sorted."""
+    return sorted(set(permissions.listed([of_kind.bakes])).difference(every))
+
+
 def as_yaml(spec: ClusterSpec, of_kind: OfKind) -> str:
     """The definition of a custom role, as `gcloud iam roles create --file` reads it."""
+    every = whole(spec, of_kind)
+    baking = of_bake(of_kind, every)
     lines = [
         f"# What aiinfra needs on the project {spec.project_id} for this env.list. Create it with",
         f"#   gcloud iam roles create aiinfra --project {spec.project_id} --file <this file>",
@@ -76,8 +83,10 @@ def as_yaml(spec: ClusterSpec, of_kind: OfKind) -> str:
         "description: Create, look after and destroy one GPU cluster",
         "stage: GA",
         "includedPermissions:",
-        *(f"- {name}" for name in whole(spec, of_kind)),
+        *(f"- {name}" for name in every),
     ]
+    if baking:
+        lines += ["# for Bake alone:", *(f"- {name}" for name in baking)]
     return "\n".join(lines) + "\n"
 
 

@@ -36,6 +36,7 @@ TITLES: Final[Mapping[StageName, str]] = {
     StageName.TEST: "test",
     StageName.TEST_CLEANING: "test's end",
     StageName.JOB: "job",
+    StageName.IMAGE: "image",
     StageName.RELEASE: "released",
     StageName.SWEEP: "leftovers",
 }
@@ -68,7 +69,7 @@ _LEAVES: Final[Mapping[OnInterrupt, str]] = {
     OnInterrupt.STAYS_QUEUED: "Ctrl-C keeps everything, and the request stays in the queue",
     OnInterrupt.ENDS_TEST: "Ctrl-C ends the test and deletes its job",
     OnInterrupt.JOB_GOES_ON: "Ctrl-C leaves the job alone, which goes on",
-    OnInterrupt.DESTROYS: "Ctrl-C ends the job and destroys the cluster",
+    OnInterrupt.DESTROYS: "Ctrl-C ends this and destroys the cluster",
     OnInterrupt.LEAVES_REST: "Ctrl-C keeps the rest, which is billed",
 }
 

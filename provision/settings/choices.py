@@ -25,6 +25,7 @@ class Action(enum.StrEnum):
     LOGS = "Logs"
     CANCEL = "Cancel"
     SSH = "Ssh"
+    BAKE = "Bake"
 
 
 ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = MappingProxyType(
@@ -39,6 +40,7 @@ ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = MappingProxyType(
         **dict.fromkeys(("squeue",), Action.JOBS),
         **dict.fromkeys(("log", "tail"), Action.LOGS),
         **dict.fromkeys(("abort", "kill", "scancel", "stop"), Action.CANCEL),
+        **dict.fromkeys(("image", "packer", "snapshot"), Action.BAKE),
     }
 )
 """Names of actions in other programs, in lower case. They are only used for suggestions."""

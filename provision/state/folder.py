@@ -234,12 +234,20 @@ class StateFolder:
             for folder in sorted(found.prefixes):
                 name = folder.rstrip("/").rpartition("/")[2]
                 if name.endswith(FOLDER):
-                    other = copy.copy(self)
-                    other.location = dataclasses.replace(self.location, folder=folder.rstrip("/"))
-                    other._place = _Another(self._place, name.removesuffix(FOLDER))  # noqa: SLF001 - of its own class
-                    yield other
+                    yield self._other(folder.rstrip("/"), name.removesuffix(FOLDER))
                 elif folder.count("/") <= _DEEPEST:
                     left.append(folder)
+
+    def beside(self, prefix: str) -> StateFolder:
+        """The folder of another deployment of the same project, beside this one."""
+        above = self.location.folder.rpartition("/")[0]
+        return self._other("/".join(filter(None, [above, f"{prefix}{FOLDER}"])), prefix)
+
+    def _other(self, folder: str, prefix: str) -> StateFolder:
+        other = copy.copy(self)
+        other.location = dataclasses.replace(self.location, folder=folder)
+        other._place = _Another(self._place, prefix)  # noqa: SLF001 - of its own class
+        return other
 
     def missing(self) -> StateError:
         """The error for a TERRAFORM_GCS_PATH whose bucket does not exist."""

@@ -1,4 +1,4 @@
-"""What a VM answers to a task: a look at itself, or its part in a measurement of the bandwidth.
+"""What a VM answers to a task: a look at itself, its part in a measurement, or that it is sealed.
 
 Nothing is measured. Bandwidths are those of `facts.bandwidths`, over the network that NCCL would
 have found on the VM: that of its GPUs if the VM has all interfaces and its start-up has set up the
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import vm_jobs
-from rehearsal.cloud.compute import links, startup_told
-from rehearsal.cloud.compute.resources import NETWORK
+from rehearsal.cloud.compute import links, resources, startup_told
+from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
 
@@ -34,6 +34,10 @@ _SOCKETS = "Socket"
 _HALF = 0.5
 _LOCAL_SSD_BYTES = 375 * 2**30
 _NCCL = "2.28.7"
+_NO_IMAGE = "/missing"
+"""How the name of a container image ends that no registry has."""
+_SEALING = 240.0
+"""How long it takes to install docker and the like, and to clean a VM; a guess."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,31 @@ class Done:
 
 def answer(scene: Scene, vm: Resource, kind: str, arguments: Resource) -> Done | None:
     """What a VM answers; None for a kind of task that it does not know."""
+    if kind == "seal":
+        return _sealed(scene, vm, arguments)
     if kind == "check":
         return Done(bandwidths.CHECK, _check(scene, vm))
     return _measured(scene, vm, arguments) if kind == "bandwidth" else None
+
+
+def _sealed(scene: Scene, vm: Resource, arguments: Resource) -> Done:
+    """A VM that is sealed is known by that when an image is made of its disk."""
+    image = arguments["image"]
+    if "-bake-" not in vm["name"]:
+        return Done(1.0, failure="only the VM of a cluster that ends with -bake may be sealed")
+    if image.partition(":")[0].endswith(_NO_IMAGE):
+        return Done(30.0, failure=f"manifest unknown\nthe image {image} can't be pulled")
+    name = links.name_of(vm["selfLink"])
+    scene.store.put(INSTANCE.stored, name, {**vm, "_sealed": True})
+    installed = resources.fingerprint([links.last(vm["machineType"]), image]).lower()
+    return Done(
+        _SEALING,
+        {
+            "installed": "".join(it for it in installed if it.isalnum()),
+            "programs": ["docker"],
+            "driver": startup_told.gpu_check(vm).get("driver", ""),
+        },
+    )
 
 
 def complaints(scene: Scene, vm: str) -> list[str]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, Held, OutOfDate, RunInputs
+    from provision.deployment.images import Images
     from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
     from provision.documents.plan import Kept
@@ -51,6 +52,7 @@ class Toy:
     member: str = "VM"
     root: str = "mig"
     takes_files: bool = False
+    images: Images | None = None
     diary: list[str] = field(default_factory=list)
 
     def spec(self, settings: Settings) -> VmSpec:

@@ -6,18 +6,21 @@ One VM has all at once that went wrong at somebody's first boot; then it is turn
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.startup.group import Group
+from tests.startup.namespaces import INTERNET
+from tests.startup.sandbox import SCRIPT
 from tests.startup.test_boots import MOUNTS
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.startup.debian_vm import DebianVM
     from tests.startup.group import Site
@@ -42,6 +45,7 @@ NVIDIAS = "deb [signed-by={key}] https://developer.download.nvidia.com/compute/c
 AS_A_SHARE = (
     'DPkg::Post-Invoke {"[ ! -e /sbin/mount.nfs ] || cp /simulated/mount.nfs /sbin/mount.nfs";};\n'
 )
+DOCKER = """[[ $1 != info ]] || echo '{"nvidia": {}}'"""
 BIND = '#!/bin/bash\nexec mount --bind /srv/share "$2"\n'
 
 
@@ -64,6 +68,9 @@ class Boot:
     mounts: str
 
 
+Everything = tuple["DebianVM", Boot, Boot]
+
+
 def _booted(vm: DebianVM) -> Boot:
     ended = vm.boot()
     # What is told waits on the VM, so that Google takes it; the command's end comes later as well.
@@ -76,28 +83,30 @@ def _booted(vm: DebianVM) -> Boot:
 
 
 @pytest.fixture(scope="module")
-def everything(
-    site: Site, root: Root, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[DebianVM, Boot, Boot]]:
+def group(site: Site, root: Root, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Group]:
+    """A group of one VM."""
+    with Group(site, tmp_path_factory.mktemp("everything"), root) as made:
+        made.set_size(1)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def everything(group: Group, root: Root) -> Everything:
     """A VM with everything, and what its first and its second boot have come to."""
-    with Group(site, tmp_path_factory.mktemp("everything"), root) as group:
-        group.set_size(1)
-        vm = group.vm("train-vm-1")
-        vm.write("etc/systemd/system/somebody-else.service", SOMEBODY_ELSE)
-        vm.enable("somebody-else.service")
-        vm.write("etc/apt/apt.conf.d/90image", 'APT::Install-Recommends "false";\n' + AS_A_SHARE)
-        vm.write("simulated/mount.nfs", BIND, 0o755)
-        (vm.disk / "srv/share").mkdir(parents=True)
-        vm.write(NVIDIAS_KEY, (root.sources / "key.asc").read_text())
-        repository = NVIDIAS.format(key=NVIDIAS_KEY, at=f"debian{root.release.number}/x86_64/")
-        vm.write("etc/apt/sources.list.d/nvidia-of-the-image.list", repository)
-        vm.configure("echo begun >>/out", mounts=MOUNTS, ops_agent=True)
-        first = _booted(vm)
-        vm.turn_off()
-        yield vm, first, _booted(vm)
-
-
-Everything = tuple["DebianVM", Boot, Boot]
+    vm = group.vm("train-vm-1")
+    vm.write("etc/systemd/system/somebody-else.service", SOMEBODY_ELSE)
+    vm.enable("somebody-else.service")
+    vm.write("etc/apt/apt.conf.d/90image", 'APT::Install-Recommends "false";\n' + AS_A_SHARE)
+    vm.write("simulated/mount.nfs", BIND, 0o755)
+    (vm.disk / "srv/share").mkdir(parents=True)
+    vm.write(NVIDIAS_KEY, (root.sources / "key.asc").read_text())
+    repository = NVIDIAS.format(key=NVIDIAS_KEY, at=f"debian{root.release.number}/x86_64/")
+    vm.write("etc/apt/sources.list.d/nvidia-of-the-image.list", repository)
+    vm.configure("echo begun >>/out", mounts=MOUNTS, ops_agent=True, name_prefix="np-bake")
+    vm.stubs |= {"docker": DOCKER, "nvidia-ctk": ""}
+    first = _booted(vm)
+    vm.turn_off()
+    return vm, first, _booted(vm)
 
 
 def test_a_vm_is_set_up_and_is_so_after_a_reboot(everything: Everything) -> None:
@@ -172,3 +181,78 @@ def test_no_unit_of_ours_has_failed(everything: Everything) -> None:
     vm, _, _ = everything
 
     assert "aiinfra" not in vm.run("systemctl list-units --failed --plain --no-legend")
+
+
+# ------------------------------------------------------------------ an image is made of it
+
+TASK = {"id": "seal-1", "kind": "seal", "arguments": {"image": ""}, "seconds": 120}
+SECRET = "nobody-else-may-read-this"  # noqa: S105 - it is made up
+SECRETS = ("root/.docker/config.json", "home/ann/.ssh/id_rsa", "var/log/app.log", "root/.ssh/key")
+NOTHING_TO_INSTALL = ("apt-get", "pip")
+
+
+def _sealed(group: Group, vm: DebianVM) -> dict[str, Any]:
+    """Ask a VM to seal itself, as Bake does, and turn it off; what it has answered."""
+    vms = {vm.name: vm.server.values["id"]}
+    vm.server.values["attributes/startup-script"] = SCRIPT.read_text("utf-8")
+    group.write("vms/task.json", json.dumps(TASK | {"vms": vms}).encode())
+    name = f"vms/results/{TASK['id']}/{vm.name}.json"
+
+    def told() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(group.read(name) or b'{"state": "none"}')
+        return found
+
+    until(lambda: told()["state"] not in {"none", "running"}, told, pace=0.2)
+    vm.turn_off()
+    return told()
+
+
+def _of_image(vm: DebianVM, image: Path) -> None:
+    """Give a new VM the disk of another, with what its hypervisor tells it."""
+    name, hosts = vm.read("etc/hostname"), vm.read("etc/hosts").splitlines(keepends=True)
+    subprocess.run(["cp", "--archive", f"{image}/.", str(vm.disk)], check=True)  # noqa: S607
+    vm.write("etc/hostname", name)
+    (vm.disk / "etc/systemd/system/somebody-else.service").unlink()
+    # Of the internet it reaches the state folder alone.
+    reached = [it for it in hosts if INTERNET not in it or "storage.googleapis.com" in it]
+    vm.write("etc/hosts", "".join(reached))
+    vm.stubs |= dict.fromkeys(NOTHING_TO_INSTALL, "exit 1")
+    vm.stubs["docker"] = DOCKER
+
+
+def test_a_vm_of_an_image_that_was_made_of_another_installs_nothing_and_has_nothing_of_it(
+    everything: Everything, group: Group, tmp_path: Path, site: Site, root: Root
+) -> None:
+    vm, _, _ = everything
+    identity = "cat /etc/machine-id /etc/ssh/ssh_host_*.pub"
+    first = vm.run(identity).splitlines()
+    for name in SECRETS:
+        vm.run(f"mkdir -p $(dirname /{name}) && echo {SECRET} >/{name}")
+
+    answer = _sealed(group, vm)
+
+    assert answer["state"] == "done", answer["detail"]
+    assert answer["answer"]["programs"] == ["docker"]
+    assert answer["answer"]["driver"]
+    for text in (SECRET, json.loads(site.token)["access_token"], "echo begun"):
+        found = subprocess.run(
+            ["grep", "-rlFe", text, str(vm.disk)],  # noqa: S607
+            check=False, capture_output=True, text=True,
+        )  # fmt: skip
+        assert found.stdout == ""
+    with Group(site, tmp_path, root) as others:
+        others.set_size(1)
+        other = others.vm("other-vm-1")
+        _of_image(other, vm.disk)
+        other.configure("echo begun >>/out-of-other", mounts=MOUNTS, ops_agent=True)
+        booted = other.boot()
+        assert booted.returncode == 0, booted.stdout
+        until(lambda: other.states()["startup"] != "running", other.states, pace=0.2)
+        assert set(other.states().values()) == {"done", "skipped"}, other.told
+        assert [it for name in NOTHING_TO_INSTALL for it in other.calls(name)] == []
+        assert other.told["number"] == 1
+        second = other.run(identity).splitlines()
+        assert len(second) == len(first)
+        assert not set(second) & set(first)
+        assert other.run("systemctl is-active ssh").strip() == "active"
+        assert other.read("out-of-other") == "begun\n"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         OutOfDate,
         RunInputs,
     )
+    from provision.deployment.images import Images
     from provision.deployment.jobs import Jobs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
@@ -47,6 +48,7 @@ class GkeCluster:
     member = "node"
     root = variables.ROOT
     takes_files = False
+    images: Images | None = None
 
     def spec(self, settings: Settings) -> GkeSpec:
         """Make the specification from the settings."""

@@ -71,7 +71,10 @@ def _command(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[F
     plain = image.project in image_systems.PUBLIC and image_systems.PUBLIC[image.project].plain
     name = str(found["name"])
     family = found.get("family") or images.family_of(name)
-    if begins is None or images.has(begins[1], family, plain=plain) is not False:
+    if (
+        begins is None
+        or images.has(begins[1], family, plain=plain, labels=found.get("labels")) is not False
+    ):
         return
     yield CheckNote(
         Problem(

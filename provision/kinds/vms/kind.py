@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.deployment.deployment import Held, Left
 from provision.kinds.vms import variables
+from provision.kinds.vms.bake import VmImages
 from provision.spec import cluster
 from provision.state import reservations
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate, RunInputs
+    from provision.deployment.images import Images
     from provision.deployment.jobs import Jobs
     from provision.deployment.kind import Kind
     from provision.deployment.workspace import Workspace
@@ -38,6 +40,7 @@ class VmGroup:
     member = "VM"
     root = variables.ROOT
     takes_files = True
+    images: Images | None = VmImages()
 
     def spec(self, settings: Settings) -> VmSpec:
         """Make the specification from the settings."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
 from provision.google import resources
@@ -15,6 +15,13 @@ from provision.preflight.subnetwork import SUBNETWORK, in_the_network
 if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
     from provision.state.record import Record
+
+BAKES: Final = {
+    "compute.disks": "useReadOnly",
+    "compute.images": "create delete get list setLabels",
+    "compute.instanceGroupManagers": "update",
+}
+"""Collection -> the verbs of the permissions with which an image is made of a VM."""
 
 
 def of(spec: VmSpec) -> OfKind:
@@ -38,7 +45,11 @@ def of(spec: VmSpec) -> OfKind:
         secure_boot=spec.secure_boot,
         image_project=spec.image.project,
         # VMs tell of their start-up in guest attributes; those that are idle are started again.
-        used={"compute.instances": "getGuestAttributes" + " start" * bool(spec.idle_seconds)},
+        used={
+            "compute.instances": "getGuestAttributes" + " start" * bool(spec.idle_seconds),
+            **(BAKES if spec.name_prefix.endswith(names.BAKE) else {}),
+        },
+        bakes=BAKES,
         policies=(placing.of(spec.name_prefix),) if spec.group.compact else (),
         rules=(names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY) if spec.closes_ray else (),
         beside_the_role=in_the_network(spec),

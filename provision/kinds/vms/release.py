@@ -8,6 +8,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.google import resources
 from provision.google.api import GoogleApiError
 from provision.google.owner import Owner
+from provision.kinds.vms import bake
 from provision.kinds.vms.resize_requests import ResizeRequest
 from provision.lifecycle import phases
 from provision.lifecycle.phases import Phase
@@ -23,7 +24,12 @@ _PARTS: Final = 5
 
 
 def release(context: Context, cloud: Cloud, record: Record) -> None:
-    """Cancel the open resize requests: the deletion of a group would wait for them (rule M8)."""
+    """Cancel the open resize requests: the deletion of a group would wait for them (rule M8).
+
+    An image that is being made of a disk is waited for.
+    """
+    with phases.during(Phase.REMOVING, cloud, "Could not look at the images of the VM"):
+        bake.settle(context, cloud, record)
     with (
         phases.during(Phase.REMOVING, cloud, "Could not cancel the open resize requests"),
         context.progress.stage(StageName.RELEASE, OnInterrupt.LEAVES_REST),

@@ -291,6 +291,21 @@ def retire(call: Call, names: Sequence[str]) -> float:
     return gone if names else call.now
 
 
+def stop(call: Call, names: Sequence[str]) -> None:
+    """Shut running VMs down, which keep their disks.
+
+    Raises:
+        GoogleError: 400, when one of them does not run.
+    """
+    off = call.request.after(_STOPPING_SECONDS)
+    for name in names:
+        vm = resources.require_ready(call, INSTANCE, name)
+        if status(vm, call.now) != _RUNNING:
+            raise GoogleError(400, f"Instance '{name}' is not running.", reason="resourceNotReady")
+        life = {"_timeline": [[call.now, _STOPPING], [off, "TERMINATED"]], "_action": "stopping"}
+        resources.keep(call, INSTANCE, name, {**vm, **life})
+
+
 def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
     call: Call, name: str, group: Resource, member: str, until: float, shortage: Resource
 ) -> None:

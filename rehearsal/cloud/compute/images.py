@@ -12,8 +12,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, lists, resources
-from rehearsal.cloud.compute.resources import DISK, IMAGE
+from rehearsal.cloud.compute import labels, links, lists, resources
+from rehearsal.cloud.compute.resources import DISK, IMAGE, INSTANCE
 from rehearsal.cloud.facts import images as facts
 from rehearsal.cloud.wire import GoogleError
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from rehearsal.cloud.compute.resources import Call, Resource
 
 _REFERENCE = re.compile(r"projects/([^/]+)/global/images/(family/)?([^/]+)")
+_READY = "READY"
+_ARCHIVE = 24_000_000_000
+"""Bytes that an image of a disk is stored in; a guess."""
 _ACTIVE, _DEPRECATED = "ACTIVE", "DEPRECATED"
 _STATES = frozenset({_ACTIVE, _DEPRECATED, "OBSOLETE", "DELETED"})
 _WITHDRAWN: Mapping[str, str] = {"OBSOLETE": "obsolete", "DELETED": "deleted"}
@@ -39,11 +42,13 @@ class Image:
         name: Its full name ("projects/p/global/images/i").
         document: What a GET answers.
         public: What it is made of, if that is a public image; None for what nobody knows.
+        baked: Whether it is of a VM that was sealed: a start-up finds what it would install.
     """
 
     name: str
     document: Resource
     public: facts.PublicImage | None
+    baked: bool = False
 
     @property
     def size_gb(self) -> int:
@@ -108,7 +113,11 @@ def find(call: Call, reference: str) -> Image | None:
     every = _of(call, project)
     if not of_family:
         return next((it for it in every if links.last(it.name) == name), None)
-    usable = [it for it in every if it.document.get("family") == name and it.state == _ACTIVE]
+    usable = [
+        it
+        for it in every
+        if (it.document.get("family"), it.document["status"], it.state) == (name, _READY, _ACTIVE)
+    ]
     return max(usable, key=lambda it: (_moment(it), it.name), default=None)
 
 
@@ -121,6 +130,10 @@ def require_usable(call: Call, reference: str) -> Image:
     image = find(call, reference)
     if image is None:
         raise resources.not_found(reference)
+    if image.document["status"] != _READY:
+        raise GoogleError(
+            400, f"The resource '{reference}' is not ready", reason="resourceNotReady"
+        )
     if image.refusal:
         raise GoogleError(400, image.refusal, reason="badRequest")
     return image
@@ -146,7 +159,18 @@ def _of(call: Call, project: str) -> Iterator[Image]:
     for name, kept in resources.each(call, IMAGE, IMAGE.prefix(project)):
         content = kept.get("_content")
         made_of = facts.IMAGES.get((content[0], content[1])) if content else None
-        yield Image(name=name, document=resources.show(kept), public=made_of)
+        document = {**resources.show(kept), "status": _status(call, kept)}
+        baked = bool(kept.get("_baked"))
+        yield Image(name=name, document=document, public=made_of, baked=baked)
+
+
+def _status(call: Call, kept: Resource) -> str:
+    """How far an image is: that of a disk which goes before it is done comes to nothing."""
+    disk = call.store.get(DISK.stored, kept.get("_disk", ""))
+    ends = min(call.now, kept.get("_ready", 0))
+    if kept.get("_disk") and (disk is None or disk.get("_gone", _FAR) < ends):
+        return "FAILED"
+    return "PENDING" if kept.get("_ready", 0) > call.now else _READY
 
 
 def _public(image: facts.PublicImage) -> Image:
@@ -237,9 +261,11 @@ def _insert(call: Call) -> Resource:
         raise GoogleError(
             400, "Invalid resource usage: 'Must specify exactly one source for an image.'."
         )
-    source = _source_image(call, body) if given == ["sourceImage"] else _source_disk(call, body)
+    labels.check("labels", body.get("labels") or {})
+    of_disk = {} if given == ["sourceImage"] else _source_disk(call, body)
+    source = None if of_disk else _source_image(call, body)
     content = (source.public.project, source.public.name) if source and source.public else None
-    size = source.size_gb if source else 10
+    size = source.size_gb if source else of_disk["diskSizeGb"]
     arm = source.arm if source else False
     fields = {
         "status": "READY",
@@ -248,6 +274,7 @@ def _insert(call: Call) -> Resource:
         **body,
         "diskSizeGb": str(body.get("diskSizeGb") or size),
         "_content": content,
+        **of_disk,
     }
     return resources.insert(call, IMAGE, fields)
 
@@ -259,13 +286,35 @@ def _source_image(call: Call, body: Resource) -> Image:
     return require_usable(call, name)
 
 
-def _source_disk(call: Call, body: Resource) -> Image | None:
-    disk = resources.require_ready(call, DISK, call.resolve(body["sourceDisk"], DISK, "sourceDisk"))
-    if disk.get("users") and call.parameters.get("forceCreate") != "true":
-        user = links.name_of(disk["users"][0])
-        raise resources.in_use(DISK, links.name_of(disk["selfLink"]), user)
-    # What was done to a disk since it was made is not known.
-    return None
+def _source_disk(call: Call, body: Resource) -> Resource:
+    """What an image has of its disk.
+
+    Raises:
+        GoogleError: 400 while a VM that is not off uses the disk, unless the image is forced
+            ("Create custom images": stop the VM, or --force).
+    """
+    name = call.resolve(body["sourceDisk"], DISK, "sourceDisk")
+    disk = resources.require_ready(call, DISK, name)
+    users = [links.name_of(it) for it in disk.get("users") or []]
+    vms = {user: resources.find(call, INSTANCE, user) for user in users}
+    on = [user for user, vm in vms.items() if vm is None or not _is_off(call, vm)]
+    if on and call.parameters.get("forceCreate") != "true":
+        raise resources.in_use(DISK, name, on[0])
+    # What else was done to a disk since it was made is not known.
+    return {
+        "sourceDisk": disk["selfLink"],
+        "sourceDiskId": disk["id"],
+        "diskSizeGb": disk["sizeGb"],
+        "archiveSizeBytes": str(_ARCHIVE),
+        "storageLocations": ["us"],
+        "_disk": name,
+        "_baked": any(vm and vm.get("_sealed") for vm in vms.values()),
+    }
+
+
+def _is_off(call: Call, vm: Resource) -> bool:
+    moment, status = vm["_timeline"][-1]
+    return bool(status == "TERMINATED" and moment <= call.now)
 
 
 def _deprecate(call: Call) -> Resource:

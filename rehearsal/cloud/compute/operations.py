@@ -28,6 +28,7 @@ SECONDS = {
     "firewalls.delete": 6.0,
     "firewalls.insert": 6.0,
     "firewalls.patch": 6.0,
+    "images.insert": 180.0,
     "instanceGroupManagers.insert": 6.0,
     "instanceTemplates.delete": 2.0,
     "instanceTemplates.insert": 2.0,

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, images, interfaces, links, resources
+from rehearsal.cloud.compute import catalogue, images, interfaces, labels, links, resources
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rehearsal.cloud.compute.resources import Call, Resource
 
-_LABEL_KEY = re.compile(r"[^\W\d_][\w-]{0,62}")
-_LABEL_VALUE = re.compile(r"[\w-]{0,63}")
 _METADATA_KEY = re.compile(r"[a-zA-Z0-9-_]{1,128}")
 _METADATA_VALUE = 256 * 1024
 _METADATA_TOTAL = 512 * 1024
@@ -45,7 +41,7 @@ def completed(call: Call, given: Resource) -> Resource:
     result["disks"] = _disks(call, result)
     result["networkInterfaces"] = interfaces.completed(call, result)
     _check_accelerators(result)
-    _check_labels("labels", result.get("labels") or {})
+    labels.check("properties.labels", result.get("labels") or {})
     metadata = result.get("metadata") or {}
     check_metadata(metadata.get("items") or [])
     result["metadata"] = {
@@ -176,7 +172,7 @@ def _disk(call: Call, properties: Resource, index: int, disk: Resource) -> Resou
         parameters["sourceImage"] = _image(call, properties, where, disk, parameters)
     elif disk.get("boot") and not disk.get("source"):
         raise invalid(f"{where}.sourceImage", "", "A boot disk must have a source.")
-    _check_labels(f"{where}.labels", parameters.get("labels") or {})
+    labels.check(f"properties.{where}.labels", parameters.get("labels") or {})
     if parameters.get("diskSizeGb"):
         parameters["diskSizeGb"] = str(parameters["diskSizeGb"])
     result = {**disk, "kind": "compute#attachedDisk", "index": index}
@@ -260,28 +256,6 @@ def _fits(machine: str, accelerator: str, count: int) -> bool:
         return (accelerator, count) == (known.gpu, known.gpus)
     limits = machines.MOST_VCPUS.get(accelerator, {})
     return known.attachable and known.vcpus <= limits.get(count, 0)
-
-
-def _check_labels(field: str, labels: Mapping[str, str]) -> None:
-    allowed = (
-        "can only contain lowercase letters, numeric characters, underscores and dashes. "
-        "The {} can be at most 63 characters long. International characters are allowed."
-    )
-    for key, value in labels.items():
-        if not _LABEL_KEY.fullmatch(key) or key != key.lower():
-            raise invalid(
-                field,
-                "",
-                f"Label key '{key}' violates format constraints. The key must start with a "
-                f"lowercase character, {allowed.format('key')}",
-            )
-        if not _LABEL_VALUE.fullmatch(value) or value != value.lower():
-            raise invalid(
-                field,
-                "",
-                f"Label value '{value}' violates format constraints. "
-                f"The value {allowed.format('value')}",
-            )
 
 
 def item(metadata: Resource, key: str) -> str | None:

@@ -82,6 +82,8 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     pace = call.request.rate
     begins = running + _BOOT_SECONDS * pace
     told: Resource = {"begins": begins, "pace": pace, "skipped": skipped, "failing": failing}
+    if image and image.baked:
+        told["baked"] = True
     if content != public and not before:
         told["installs"] = True
     told |= {

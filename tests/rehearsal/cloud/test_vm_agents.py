@@ -68,6 +68,7 @@ class Bucket:
             "id": f"id-of-{name}",
             "machineType": f"{CLOUD}projects/my-project/zones/z/machineTypes/a3-megagpu-8g",
             "networkInterfaces": nics,
+            "selfLink": f"{CLOUD}projects/my-project/zones/z/instances/{name}",
             "_timeline": [[NOW - 1000, "RUNNING"]],
             "_startup": startup,
         }
@@ -240,3 +241,16 @@ def test_a_vm_on_which_a_job_runs_is_neither_diagnosed_nor_measured_with(bucket:
 
     bucket.ask("bandwidth", "a", "b", **_groups("ab"))
     assert bucket.answer("a", 900)["answer"]["measured"] is False
+
+
+def test_only_the_vm_of_a_cluster_for_an_image_is_sealed(bucket: Bucket) -> None:
+    bucket.vm("np-vm-a")
+    bucket.vm("np-bake-vm-a")
+    bucket.ask("seal", "np-vm-a", "np-bake-vm-a", image="")
+    done = bucket.answer("np-bake-vm-a", 290)
+    assert (done["state"], done["answer"]["programs"]) == ("done", ["docker"])
+    refused = bucket.answer("np-vm-a", 290)
+    assert (refused["state"], "may be sealed" in refused["detail"]) == ("failed", True)
+    with bucket.database.transaction() as store:
+        sealed = {vm["name"]: vm.get("_sealed") for _, vm in store.list(INSTANCE.stored)}
+    assert sealed == {"np-vm-a": None, "np-bake-vm-a": True}

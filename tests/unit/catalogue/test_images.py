@@ -88,3 +88,11 @@ def test_the_family_is_read_off_an_images_name() -> None:
     assert images.family_of("pytorch-latest-cu124-v20250327-ubuntu-2204") == (
         "pytorch-latest-cu124-ubuntu-2204"
     )
+
+
+def test_an_image_that_was_baked_says_itself_what_it_has() -> None:
+    labels = {images.PROGRAMS: "docker_torchrun"}
+    assert images.has("docker", f"common-{DLVM}") is False
+    assert images.has("docker", f"common-{DLVM}", labels=labels) is True
+    assert images.has("nvcc", "np-bake", labels=labels) is False
+    assert images.has("make", "np-bake", labels=labels) is None

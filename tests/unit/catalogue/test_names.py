@@ -30,3 +30,11 @@ def test_the_last_of_fifty_equal_pools_is_not_cut() -> None:
     prefix = names.TIGHTEST_OF_GKE.longest_prefix * "p"
 
     assert names.node_pool(prefix, "nodepool-50") == f"{prefix}-nodepool-50"
+
+
+def test_the_cluster_for_an_image_has_a_prefix_of_its_own_that_fits() -> None:
+    assert names.for_image("np") == "np-bake"
+    longest = names.TIGHTEST.longest_prefix
+    made = {names.for_image(f"{'a' * (longest - 1)}{last}") for last in "bc"}
+    assert len(made) == 2
+    assert all(len(it) <= longest and it.endswith(names.BAKE) for it in made)

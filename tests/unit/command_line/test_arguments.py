@@ -134,7 +134,7 @@ MISTAKES: dict[str, list[str]] = {
     ],
     "--yes plan": [
         (
-            "Plan does not support --yes; it is for Create, Destroy and Run;"
+            "Plan does not support --yes; it is for Create, Destroy, Run and Bake;"
             " remove it; Plan --help shows the options of Plan"
         )
     ],
@@ -185,10 +185,10 @@ def test_the_actions_of_every_option_are_these() -> None:
         **{f"--{it}": ["Run"] for it in ("env", "create", "destroy-after", "detach", "ray")},
         **{str(it): ["Run"] for it in OF_A_JOB},
         "--follow": ["Logs"],
-        "--yes": ["Create", "Destroy", "Run"],
-        "--full": ["Create", "Debug", "Destroy", "Plan", "Status"],
+        "--yes": ["Bake", "Create", "Destroy", "Run"],
+        "--full": ["Bake", "Create", "Debug", "Destroy", "Plan", "Status"],
         "--offline": ["Validate"],
-        "--break-lock": ["Create", "Destroy", "Run"],
+        "--break-lock": ["Bake", "Create", "Destroy", "Run"],
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
         "--watch": ["Status"],

@@ -31,7 +31,7 @@ from provision.kinds.gke import testing as gke_testing
 from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_test, rollout, trial
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
-from provision.kinds.vms import out_of_date, startup, tasks, waiting
+from provision.kinds.vms import bake, out_of_date, startup, tasks, waiting
 from provision.lifecycle import search, settle
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
@@ -196,6 +196,27 @@ def _tasks(run: Run) -> None:
         tasks.ask(cast("Any", folder), stage, "check", {}, vms={"vm-1": "1"}, seconds=1800)
 
 
+OF_IMAGE = SimpleNamespace(name_prefix="np-bake", project_id="p", zone="us-central1-a")
+
+
+def _shut_down(run: Run) -> None:
+    """A VM that does not go off."""
+    api = SimpleNamespace(stop_managed=lambda *_: None, find=lambda *_: {"status": "STOPPING"})
+    vm = SimpleNamespace(name="np-bake-vm-1")
+    with run.progress.stage(StageName.IMAGE) as stage:
+        stage.counts("the VM is shut down")
+        bake._stop(cast("Any", api), cast("Any", OF_IMAGE), cast("Any", vm), stage)
+
+
+def _image(run: Run) -> None:
+    """An image that a run has begun that was killed."""
+    pages = [{"name": "mine", "status": "PENDING"}]
+    folder = SimpleNamespace(location=SimpleNamespace(url="gs://states/np-bake-deployment"))
+    cloud = SimpleNamespace(api=SimpleNamespace(pages=lambda *_: pages), folder=folder)
+    context = SimpleNamespace(progress=run.progress)
+    bake.settle(cast("Any", context), cast("Any", cloud), cast("Any", OF_IMAGE))
+
+
 def _job_that(**more: Any) -> tuple[SimpleNamespace, SimpleNamespace]:
     """A run, and the only job of its cluster."""
     job = Job(name="train-1", submitted="2026-11-23T10:00:00Z", **more)
@@ -306,6 +327,7 @@ MODULES = {
     "kinds/gke/status.py",
     "kinds/gke/testing.py",
     "kinds/machines.py",
+    "kinds/vms/bake.py",
     "kinds/vms/out_of_date.py",
     "kinds/vms/startup.py",
     "kinds/vms/tasks.py",
@@ -328,6 +350,8 @@ def _stage_of(event: Event) -> StageName | None:
     [
         *(pytest.param(name, wait, id=name) for name, wait in WAITS.items()),
         pytest.param(StageName.TEST, _tasks, id="test of VMs"),
+        pytest.param(StageName.IMAGE, _shut_down, id="VM of an image"),
+        pytest.param(StageName.RELEASE, _image, id="image in the making"),
         pytest.param(StageName.JOB, _job, id="job that waits"),
         pytest.param(StageName.JOB, _cancelled, id="job that is cancelled"),
         pytest.param(StageName.OBJECTS, _rollout, id="installers on nodes"),

@@ -120,6 +120,60 @@ def test_a_disk_makes_an_image_once_nothing_uses_it(wired: Compute) -> None:
     assert wired.get(f"{OWN}/of-disk")["status"] == "READY"
 
 
+def test_a_vm_that_its_group_has_stopped_stays_off_and_gives_an_image_of_its_disk(
+    wired: Compute,
+) -> None:
+    wired.rate = 1.0
+    wired.template()
+    wired.group(size=1)
+    group = f"{ZONE}/instanceGroupManagers/grp"
+    wired.now += 60
+    (vm,) = wired.vms()
+    stop = {"instances": [f"zones/us-central1-a/instances/{vm['name']}"]}
+    wired.post(f"{group}/stopInstances", stop)
+    assert "is not running" in wired.refusal("POST", f"{group}/stopInstances", stop)["message"]
+    disk = vm["disks"][0]["source"].partition("/compute/v1/")[2]
+    body = {
+        "name": "of-disk",
+        "family": "mine",
+        "sourceDisk": disk,
+        "labels": {"aiinfra-bake": "a"},
+    }
+    assert "already being used by" in wired.refusal("POST", OWN, body)["message"]
+    wired.now += 60
+    (vm,) = wired.vms()
+    now = wired.get(group)
+    assert (vm["status"], now["targetSize"], now["targetStoppedSize"]) == ("TERMINATED", 0, 1)
+    assert now["status"]["isStable"]
+
+    upper = {**body, "labels": {"aiinfra-bake": "Upper"}}
+    assert "Label value 'Upper'" in wired.refusal("POST", OWN, upper)["message"]
+    assert wired.refusal("POST", OWN, {**body, "name": "Upper"})["code"] == 400
+    wired.post(OWN, body)
+    assert wired.get(f"{OWN}/of-disk")["status"] == "PENDING"
+    assert wired.refusal("GET", f"{OWN}/family/mine")["code"] == 404
+    wired.now += 300
+    made = wired.get(f"{OWN}/family/mine")
+    assert (made["status"], made["sourceDiskId"]) == ("READY", wired.get(disk)["id"])
+    assert wired.get(OWN, filter="labels.aiinfra-bake:*")["items"] == [made]
+    assert "items" not in wired.get(OWN, filter="labels.other:*")
+    wired.delete(group)
+    wired.now += 300
+    assert wired.get(f"{OWN}/of-disk")["status"] == "READY"
+
+
+def test_an_image_comes_to_nothing_whose_disk_goes_before_it_is_done(wired: Compute) -> None:
+    wired.rate = 1.0
+    wired.template()
+    wired.group(size=1)
+    wired.now += 60
+    disk = wired.vms()[0]["disks"][0]["source"].partition("/compute/v1/")[2]
+    wired.post(OWN, {"name": "of-disk", "sourceDisk": disk}, forceCreate="true")
+    wired.delete(f"{ZONE}/instanceGroupManagers/grp")
+    wired.now += 300
+    assert wired.get(f"{OWN}/of-disk")["status"] == "FAILED"
+
+
 def test_an_image_has_one_source(api: Compute) -> None:
     error = api.refusal("POST", OWN, {"name": "none"})
     assert "Must specify exactly one source for an image." in error["message"]

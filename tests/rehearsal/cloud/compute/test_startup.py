@@ -10,6 +10,7 @@ import pytest
 
 from rehearsal.cloud import policies
 from rehearsal.cloud.compute import properties
+from rehearsal.cloud.compute.resources import INSTANCE
 from tests.rehearsal.cloud.compute.conftest import ZONE, Compute, template_properties
 
 CONFIG = {
@@ -147,6 +148,35 @@ def test_a_vm_has_a_rank_where_its_account_may_write_to_its_part_of_the_state_fo
     told = _told(wired)
     assert told["steps"]["agent"]["state"] == state
     assert told["state"] == "done"
+
+
+def test_a_vm_of_an_image_of_a_sealed_vm_finds_its_work_done(wired: Compute) -> None:
+    wired.rate = 1.0
+    _start(wired)
+    (vm,) = wired.vms()
+    name = vm["selfLink"].partition("/v1/")[2]
+    with wired.database.transaction() as store:
+        store.put(INSTANCE.stored, name, (store.get(INSTANCE.stored, name) or {}) | {"_sealed": 1})
+    body = {"name": "own", "sourceDisk": vm["disks"][0]["source"]}
+    wired.post("projects/proj-a1/global/images", body, forceCreate="true")
+    wired.now += 300
+    disk = {"sourceImage": "projects/proj-a1/global/images/own"}
+    items = {"enable-guest-attributes": "TRUE", "aiinfra-config": json.dumps(CONFIG)}
+    config = [{"key": key, "value": value} for key, value in items.items()]
+    wired.template(
+        "other",
+        machineType="a2-highgpu-2g",
+        scheduling={"onHostMaintenance": "TERMINATE"},
+        metadata={"items": config},
+        disks=[{"boot": True, "autoDelete": True, "initializeParams": disk}],
+    )
+    wired.group("other", size=1, template="other")
+    (baked,) = (it for it in wired.vms() if it["name"].startswith("other-"))
+    path = f"{ZONE}/instances/{baked['name']}/getGuestAttributes"
+    # mounts, gpu and ops-agent take 15 seconds together, not 85; the agent takes another 15.
+    wired.now += 45 + 15 + 15 + 12
+    told = wired.get(path, queryPath="aiinfra/")["queryValue"]["items"][0]["value"]
+    assert json.loads(told)["steps"]["ops-agent"]["state"] == "done"
 
 
 def test_steps_follow_each_other_in_cloud_time(wired: Compute) -> None:

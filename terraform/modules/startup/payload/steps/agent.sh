@@ -10,8 +10,17 @@ set_up_node_ssh() {
   if [[ -n $(setting node_ssh) ]]; then vm node_ssh open; else vm node_ssh close; fi
 }
 
+# An image that was made of a VM has none. Google's guest agent makes them where it is, and sshd does
+# not start without: systemd has given it up after some tries.
+make_host_keys() {
+  [[ -e /etc/ssh/sshd_config ]] || return 0
+  if compgen -G '/etc/ssh/ssh_host_*_key' >/dev/null; then return 0; fi
+  ssh-keygen -A && { systemctl reset-failed ssh.service || true; } && systemctl restart ssh.service
+}
+
 run() {
   local lacking=""
+  make_host_keys || lacking="the host keys of sshd: nobody can come by ssh"
   # Who jobs run as: nobody's administrator (ADR 54).
   make_user aiinfra-job 881 /var/lib/aiinfra-job/.home || lacking="the user aiinfra-job: no jobs"
   set_up_node_ssh || lacking="ENABLE_NODE_SSH: no ssh between the nodes, see above"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The step containers of startup.sh, which brings the functions that are used here: docker, NVIDIA's
 # runtime in it, and the image JOB_IMAGE. The first job that wants an image begins it, no boot does
-# (aiinfra_vm.containers). The step fabric uses its functions.
+# (aiinfra_vm.containers). The steps fabric and image use its functions.
 
 # The one that Cluster Toolkit pins (its blueprint of A3 Mega): people had trouble with 1.17.8 and 9.
 readonly TOOLKIT=1.17.7-1
@@ -67,11 +67,14 @@ pull() {
   return "$code"
 }
 
-run() {
+bring() {
   retry_for 600 install_docker || fail "docker could not be installed"
   if [[ -n $(setting gpus.count) ]]; then
     retry_for 600 install_toolkit || fail "NVIDIA's container toolkit $TOOLKIT could not be installed"
     retry_for 60 use_toolkit || fail "docker does not know NVIDIA's runtime"
   fi
+  [[ -n $JOB_IMAGE ]] || return 0
   retry_for 1200 pull "$JOB_IMAGE" || fail "the image $JOB_IMAGE can't be pulled"
 }
+
+run() { bring; }

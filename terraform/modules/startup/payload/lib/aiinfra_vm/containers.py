@@ -41,8 +41,12 @@ class Unusable(Exception):  # noqa: N818 - a state of the world, in words for it
     """The image, or what runs it, can't be had on this VM."""
 
 
-def prepare(image: str) -> None:
+def prepare(image: str, step: str = "containers") -> None:
     """Bring docker, NVIDIA's runtime and the image, as far as this VM lacks them.
+
+    Args:
+        image: The image; "" for none.
+        step: The step that does it.
 
     Raises:
         Unusable: They can't be had.
@@ -53,7 +57,7 @@ def prepare(image: str) -> None:
         file.write(script)
         file.flush()
         done = subprocess.run(  # noqa: S603 - what each boot runs
-            ["/bin/bash", file.name, "step", "containers", str(_SECONDS)],
+            ["/bin/bash", file.name, "step", step, str(_SECONDS)],
             env={**os.environ, "JOB_IMAGE": image},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -61,9 +65,7 @@ def prepare(image: str) -> None:
             check=False,
         )
     if done.returncode:
-        raise Unusable(
-            report.tail(done.stdout) or f"the step containers ended with {done.returncode}"
-        )
+        raise Unusable(report.tail(done.stdout) or f"the step {step} ended with {done.returncode}")
 
 
 def environment(values: Mapping[bytes, bytes], file: Path) -> None:

@@ -26,6 +26,7 @@ KINDS = {
     "bandwidth": "aiinfra_vm.tasks.bandwidth",
     "check": "aiinfra_vm.tasks.check",
     "peers": "aiinfra_vm.tasks.peers",
+    "seal": "aiinfra_vm.tasks.seal",
 }
 """Kind -> its module."""
 
