@@ -141,7 +141,7 @@ def test_nodes_are_labelled_with_the_marker(made: list[dict[str, Any]]) -> None:
     ("module", "floors"),
     [
         ("gke-nodepool/pool.tf", {gke_versions.FLEX_START, gke_versions.QUEUED}),
-        ("gke-cluster/cluster.tf", {gke_versions.RAY_OPERATOR}),
+        ("gke-cluster/locals.tf", {gke_versions.RAY_OPERATOR}),
     ],
 )
 def test_terraform_and_python_have_the_same_floors(

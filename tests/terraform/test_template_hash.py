@@ -18,7 +18,9 @@ SOURCES = tuple(
     f"${{{name}."
     for name in (
         "local._template",
+        "try([local._template",
         "access_config",
+        "disk_encryption_key",
         "guest_accelerator",
         "max_run_duration",
         "network_interface",

@@ -266,12 +266,18 @@ def test_an_update_changes_one_field_and_leaves_the_rest_of_its_block(api: Api) 
     _make(api)
     _update(api, desiredEnableFqdnNetworkPolicy=True)
     _update(api, desiredIntraNodeVisibilityConfig={"enabled": True})
-    _update(api, desiredDatabaseEncryption={"state": "ENCRYPTED", "keyName": "k"})
+    key = "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k"
+    encrypted = {"state": "ENCRYPTED", "keyName": key}
+    refused = api.refused(
+        "container", "PUT", ONE, {"update": {"desiredDatabaseEncryption": encrypted}}
+    )
+    assert "cryptoKeyVersions.useToEncrypt' denied" in refused[2]
+    _update(api, desiredShieldedNodes={"enabled": False})
     cluster = _get(api)
     assert cluster["networkConfig"]["enableFqdnNetworkPolicy"] is True
     assert cluster["networkConfig"]["enableIntraNodeVisibility"] is True
     assert cluster["networkConfig"]["datapathProvider"] == "ADVANCED_DATAPATH"
-    assert cluster["databaseEncryption"]["keyName"] == "k"
+    assert cluster["shieldedNodes"] == {"enabled": False}
     assert api.refused("container", "PUT", ONE, {"update": {}})[2] == (
         "Must specify a field to update."
     )
