@@ -121,7 +121,7 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             "docs/how-to/multi-node.md",
         ),
         Action.BAKE: _About(
-            "make an image that boots in two minutes: Bake [NAME]",
+            "make an image with all that start-up installs: Bake [NAME]",
             "Create one VM of these settings, without command and storage; seal it, make an image"
             " of its disk, and destroy the VM, whatever happened. Destroy does not take the image;"
             " Status without NAME_PREFIX lists them.",
