@@ -190,8 +190,8 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "NETWORK_CONFIG+NETWORK+SUBNETWORK": Row(_THERE, ENDS),
     "NETWORK_CONFIG+NETWORK_RANGE": Row({**_NEW, "NETWORK_RANGE": "10.64.0.0/24"}, ENDS),
     "NETWORK_RANGE": Row({"NETWORK_RANGE": "10.64.0.0/22"}, REFUSED, {"multi-nic": ENDS}),
-    # A share of a basic tier takes none.
-    "KMS_KEY": Row({"KMS_KEY": _KEY}, NEW, {"vms": REFUSED}),
+    # A share of a basic tier takes none, as other rows have one.
+    "KMS_KEY": Row({"KMS_KEY": _KEY}, NEW, {"vms": REFUSED}, alone=True),
     "GPU_SUBNETWORKS": Row(
         {**_THERE, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED, {"multi-nic": ENDS}
     ),
@@ -231,6 +231,7 @@ _TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
         "NFS_FILESHARE_LIST-off": Row({"NFS_FILESHARE_LIST": ""}, ENDS),
     },
     "spot": {
+        "KMS_KEY": Row({"KMS_KEY": _KEY}, NEW, alone=True),
         "ENABLE_SPOT-off": Row({"ENABLE_SPOT": ""}, NEW, alone=True),
         "ENABLE_SPOT-to-flex": Row(
             {"ENABLE_SPOT": "", "ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "4h"},
