@@ -191,6 +191,8 @@ _POLICY: Final = re.compile(
 # The one sentence that names no constraint.
 _ACCOUNT_CREATION: Final = "Service account creation is not allowed"
 _CONSTRAINT: Final = re.compile(r"constraints/(?P<name>[A-Za-z.]+)")
+# Of a resize request that is to be cancelled, in Compute Engine's words as people have met them.
+_ENDED: Final = "that has reached a final state is not possible"
 _NOT_THERE: Final = re.compile(r"Machine type with name '[^']+' does not exist in zone")
 _MISSING: Final = re.compile(
     r"The resource '[^']+' (?:of type '\w+' )?was not found"
@@ -318,6 +320,15 @@ def may_be_late(message: str) -> bool:
         message: Google's message.
     """
     return _ACCOUNT.search(message) is not None
+
+
+def has_ended(message: str) -> bool:
+    """Whether something that was to be ended has ended by itself meanwhile.
+
+    Args:
+        message: Google's message.
+    """
+    return _ENDED in message
 
 
 def constraint(message: str) -> str:

@@ -278,6 +278,10 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     except TerraformError as error:
         if found.displaces and _clean(context, cloud, kind, target):
             return _plan_and_apply(context, cloud, kind, target, desk, agreed)
+        if tries is None and any(refusals.has_ended(it.why) for it in error.problems):
+            # Between the look at it and its end.
+            kind.prepare(cloud, target, desk)
+            return _plan_and_apply(context, cloud, kind, target, desk, agreed, tries=0)
         left = tries if tries is not None else _TRIES * _is_young(found)
         if not left or not any(refusals.may_be_late(it.why) for it in error.problems):
             raise

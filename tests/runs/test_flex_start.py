@@ -27,6 +27,11 @@ FLEX = {
     "CAPACITY_TIMEOUT": "10m",
 }
 
+AGAIN = pytest.mark.slow(
+    sibling="tests/runs/test_flex_start.py"
+    "::test_a_request_that_has_ended_by_itself_holds_no_other_way_up"
+)
+
 
 @pytest.fixture
 def flex(rehearse: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
@@ -156,3 +161,32 @@ def test_a_request_that_fails_is_a_refusal_and_the_next_create_asks_anew(
     assert "could not check" not in created.said
     assert created.code == 0, created.said
     assert _asked(rehearsal) == ["np-1", "np-2"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "zone"),
+    [
+        ("before the plan", "us-central1-a"),
+        pytest.param("before the plan", "us-central1-c", marks=AGAIN),
+        pytest.param("between the plan and its end", "us-central1-a", marks=AGAIN),
+        pytest.param("between the plan and its end", "us-central1-c", marks=AGAIN),
+    ],
+)
+def test_a_request_that_has_ended_by_itself_holds_no_other_way_up(
+    flex: Callable[..., Rehearsal], ends: str, zone: str
+) -> None:
+    rehearsal = flex(scenario="never")
+    assert rehearsal.run("Create").code == 75
+    assert rehearsal.cloud is not None
+    if ends == "before the plan":
+        group = "compute/v1/projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
+        rehearsal.google("POST", f"{group}/resizeRequests/np-1/cancel")
+    else:
+        # The answer to the first cancellation is lost; the second finds a request that has ended.
+        rehearsal.cloud.faults.add("POST **/cancel: repeat times=1")
+    on_demand = {"ENABLE_FLEX_START": "", "MAX_RUN_DURATION": "", "VM_TYPE": "a2-highgpu-2g"}
+    moved = rehearsal.run("Create", "--yes", **on_demand, ZONE=zone)
+    assert moved.code == 0, moved.said
+    gone = rehearsal.run("Destroy", ZONE=zone)
+    assert gone.code == 0, gone.said
+    assert [line for line in rehearsal.resources() if not stays(line)] == []

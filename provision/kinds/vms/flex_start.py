@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from provision.catalogue import limits
 from provision.errors import SettingsError
 from provision.google.api import Service
-from provision.google.resources import RESIZE_REQUEST
+from provision.google.resources import GROUP, RESIZE_REQUEST
 from provision.kinds.vms import resize_requests, variables
 from provision.kinds.vms.resize_requests import ResizePlan, ResizeRequest
 from provision.spec.group import Group
@@ -40,12 +40,14 @@ def prepare(
     Raises:
         SettingsError: INSTANCE_COUNT is smaller than the number of VMs.
     """
-    if not target.spec.group.mode.means.flex_start:
+    kept = cloud.folder.of_type(RESIZE_REQUEST.type)
+    is_flex, path = target.spec.group.mode.means.flex_start, group(target.spec).path
+    if workspace.live:
+        workspace.tool.forget(_over(cloud, kept, path if is_flex else ""))
+    if not is_flex:
         return target, 0
-    path = group(target.spec).path
     requests = [ResizeRequest.of(document) for document in cloud.api.resize_requests(path)]
     plan = _decide(cloud, target.spec, requests)
-    kept = cloud.folder.of_type(RESIZE_REQUEST.type)
     if workspace.live:
         workspace.tool.forget(_ended(kept, plan, target.spec.zone))
         _keep_number(cloud, plan)
@@ -77,6 +79,29 @@ def require_replaceable(spec: VmSpec) -> None:
 def group(spec: VmSpec) -> Group:
     """The managed instance group of the VMs."""
     return Group.of(spec.project_id, spec.group)
+
+
+def _over(cloud: Cloud, kept: dict[str, dict[str, Any]], but: str) -> list[str]:
+    """The addresses of requests in the state that have ended, but those of one group.
+
+    Terraform would cancel them, as it goes by the state of when it last applied, and Google cancels
+    none that has ended (rule M15). They go with their group.
+
+    Args:
+        cloud: Has the groups.
+        kept: The requests in the state, by address.
+        but: The path of the group on whose requests `_decide` decides; "" for none.
+    """
+    found = []
+    for address, attributes in kept.items():
+        zone, name = (
+            str(attributes[it]).rpartition("/")[2] for it in ("zone", "instance_group_manager")
+        )
+        path = f"projects/{attributes['project']}/zones/{zone}/{GROUP.look.collection}/{name}"
+        requests = [ResizeRequest.of(it) for it in cloud.api.resize_requests(path)]
+        if path != but and not any(it.is_open for it in requests if it.name == attributes["name"]):
+            found.append(address)
+    return found
 
 
 def _ended(kept: dict[str, dict[str, Any]], plan: ResizePlan, zone: str) -> list[str]:
