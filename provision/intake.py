@@ -20,6 +20,7 @@ from provision.errors import (
     assignments,
 )
 from provision.settings import derived, masking, messages, reading, spelling, team
+from provision.settings.candidates import ASKED_BY
 from provision.settings.derived import Derived
 from provision.settings.model import Settings, example_of
 from provision.settings.parsing import shorten
@@ -206,6 +207,9 @@ def _judge_fields(read: Reading) -> tuple[Settings | None, list[_Found]]:
 
 def _settle(read: Reading, dropped: Collection[str]) -> Settings:
     """The settings without the dropped fields; a required field then has its example value."""
+    if "capacity" in dropped:
+        # What it stood in place of was never looked at.
+        dropped = {*dropped, *ASKED_BY.values()}
     texts = {name: given.text for name, given in read.given.items() if name not in dropped}
     for name, about in Settings.model_fields.items():
         if about.is_required():

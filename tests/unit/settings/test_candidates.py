@@ -140,6 +140,7 @@ def test_a_list_of_one_way_is_that_way() -> None:
     ("capacity", "more", "what", "fix"),
     [
         ("spot", {"ENABLE_SPOT": "yes"}, "in place of ENABLE_SPOT", "remove ENABLE_SPOT"),
+        ("flex_start,spot", {"ENABLE_FLEX_START": "my"}, "in place of ENABLE_FLEX_START", "remove"),
         ("spot", {"ENABLE_FLEX_START": "no"}, "ENABLE_FLEX_START", "remove ENABLE_FLEX_START"),
         ("spot", {"RESERVATION_NAME": "r"}, "leaves out", "CAPACITY=reservation,spot"),
         ("reservation,spot", {}, "RESERVATION_NAME is not set", "RESERVATION_NAME=my-reservation"),
