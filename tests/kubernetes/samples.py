@@ -163,11 +163,12 @@ def wanted(
     facts: ClusterFacts,
     command: tuple[str, ...] = ("true",),
     told: str = "np-deployment/pods/jobs/train-1/",
+    name: str = "train-1",
     **asked: Any,
 ) -> Wanted:
     """A job of Run on two nodes of the first pool of a cluster."""
     return Wanted(
-        name="train-1",
+        name=name,
         spec=JobSpec(name="train", command=command, **asked),
         pool=facts.pools[0],
         nodes=2,

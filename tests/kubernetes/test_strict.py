@@ -48,7 +48,8 @@ def _created(facts: ClusterFacts) -> Iterator[Object]:
     for text in jobs.render(facts).values():
         yield from from_yaml(text)
     for shape in (job_set.SHAPE, job_ray.SHAPE):
-        yield shape.build(facts, samples.wanted(facts, restarts=1, seconds=600))
+        # Of a name that no other test has created: what is there can't be changed.
+        yield shape.build(facts, samples.wanted(facts, name="strict-1", restarts=1, seconds=600))
     for pool in facts.pools:
         yield jobs.sample(facts, pool)
         yield jobs.test(facts, pool, 2)
