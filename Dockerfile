@@ -96,7 +96,7 @@ RUN --mount=type=cache,target=/root/.cache/pip \
  && $pip install --require-hashes --no-build-isolation --no-compile -r requirements.txt \
  && $pip uninstall --yes setuptools \
  && find /opt/venv -path '*/discovery_cache/documents/*' \
-      ! -name cloudbilling.v1.json ! -name cloudresourcemanager.v1.json ! -name cloudresourcemanager.v3.json \
+      ! -name cloudbilling.v1.json ! -name cloudkms.v1.json ! -name cloudresourcemanager.v1.json ! -name cloudresourcemanager.v3.json \
       ! -name compute.v1.json ! -name container.v1.json ! -name file.v1.json ! -name iam.v1.json \
       ! -name monitoring.v1.json ! -name orgpolicy.v2.json ! -name secretmanager.v1.json ! -name serviceusage.v1.json \
       ! -name serviceusage.v1beta1.json -delete \
