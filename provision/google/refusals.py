@@ -323,7 +323,7 @@ def may_be_late(message: str) -> bool:
 
 
 def has_ended(message: str) -> bool:
-    """Whether something that was to be ended has ended by itself meanwhile.
+    """Whether something that was to be cancelled is over already.
 
     Args:
         message: Google's message.

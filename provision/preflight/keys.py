@@ -48,12 +48,12 @@ def _key(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             fix="check its spelling, or ask whoever keeps your keys to make it",
         )
         return
-    elif (told := _useless(key)) is not None:
+    elif (told := _useless(path, key)) is not None:
         yield told
     yield from _grants(ctx, path)
 
 
-def _useless(key: dict[str, Any]) -> Problem | None:
+def _useless(path: str, key: dict[str, Any]) -> Problem | None:
     """Why a key can't encrypt, if so."""
     purpose, state = key.get("purpose"), (key.get("primary") or {}).get("state", "missing")
     if (purpose, state) == ("ENCRYPT_DECRYPT", "ENABLED"):
@@ -62,7 +62,7 @@ def _useless(key: dict[str, Any]) -> Problem | None:
     return Problem(
         code=Code.INCOMPATIBLE_REQUEST,
         setting=_SETTING,
-        what=f"{key['name'].rpartition('/')[2]} can't encrypt disks",
+        what=f"{path.rpartition('/')[2]} can't encrypt disks",
         why=f"its purpose is {purpose}" if is_other else f"its primary version is {state}",
         fix="name a key for symmetric encryption" if is_other else "enable its primary version",
     )

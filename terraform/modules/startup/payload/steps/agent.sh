@@ -11,7 +11,8 @@ set_up_node_ssh() {
 }
 
 # An image that was made of a VM has none. Google's guest agent makes them where it is, and sshd does
-# not start without: systemd has given it up after some tries.
+# not start without: after some tries systemd refuses to, until reset-failed. That fails where the
+# unit is not loaded yet, as with Ubuntu's ssh.socket.
 make_host_keys() {
   [[ -e /etc/ssh/sshd_config ]] || return 0
   if compgen -G '/etc/ssh/ssh_host_*_key' >/dev/null; then return 0; fi
