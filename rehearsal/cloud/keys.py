@@ -35,6 +35,12 @@ def refusal(store: Store, key: str, project: str, agent: str, place: str) -> str
         agent: Whose service agent encrypts it, such as `COMPUTE`.
         place: Its zone or region; of a bucket, its location.
     """
+    denied = (
+        "Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource"
+        f" '{key}' (or it may not exist)."
+    )
+    if store.get(_KEYS, key) is None:
+        return denied
     number = projects.require(project, store).number
     member = f"serviceAccount:service-{number}@{agent}.iam.gserviceaccount.com"
     _, owner, _, location, *_ = key.split("/")
@@ -45,11 +51,8 @@ def refusal(store: Store, key: str, project: str, agent: str, place: str) -> str
         for binding in policies.get(store, where, {}).get("bindings", [])
     ]
     may = any(it["role"] in _USERS and member in it["members"] for it in bindings)
-    if store.get(_KEYS, key) is None or not may:
-        return (
-            "Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource"
-            f" '{key}' (or it may not exist)."
-        )
+    if not may:
+        return denied
     region = place.lower() if place.lower() in places.ZONES else places.region_of(place.lower())
     around = location == "global" or region.startswith(f"{location}-")
     if location == region or (around and agent == COMPUTE):

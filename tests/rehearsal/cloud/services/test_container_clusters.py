@@ -266,8 +266,7 @@ def test_an_update_changes_one_field_and_leaves_the_rest_of_its_block(api: Api) 
     _make(api)
     _update(api, desiredEnableFqdnNetworkPolicy=True)
     _update(api, desiredIntraNodeVisibilityConfig={"enabled": True})
-    key = "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k"
-    encrypted = {"state": "ENCRYPTED", "keyName": key}
+    encrypted = {"state": "ENCRYPTED", "keyName": "k"}
     refused = api.refused(
         "container", "PUT", ONE, {"update": {"desiredDatabaseEncryption": encrypted}}
     )
