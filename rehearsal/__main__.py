@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rehearsal import inventory, session, story
+from rehearsal import inventory, page, session, story
 from rehearsal.cloud import fault_rules, faults, scenarios
 from rehearsal.errors import RehearsalError, UnknownFault
 
@@ -60,7 +60,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _serve(folder: Path, arguments: argparse.Namespace) -> None:
-    from rehearsal.cloud.server import Cloud  # noqa: PLC0415 - not needed to show
+    from rehearsal.cloud.server import PAGE, Cloud  # noqa: PLC0415 - not needed to show
 
     scenario = arguments.scenario
     session.check_scenario(scenario)
@@ -77,9 +77,12 @@ def _serve(folder: Path, arguments: argparse.Namespace) -> None:
         port=arguments.port,
     ) as cloud:
         cloud.faults = wrong
+        cloud.page = page.written()
         wanted = session.environment(cloud.base_url, folder, {**os.environ, **own}, provider)
         warning = session.not_as_google(scenario)
-        sys.stdout.writelines([f"# {warning}" if warning else "", *_shell_lines(wanted)])
+        known = f"# What it knows and refuses: {cloud.base_url}{PAGE}\n"
+        about = [known, f"# {warning}" if warning else ""]
+        sys.stdout.writelines([*about, *_shell_lines(wanted)])
         sys.stdout.flush()
         ended.wait()
 
@@ -143,7 +146,7 @@ def main() -> None:
     if arguments.action == "story":
         sys.exit(story.main(arguments.report, arguments.picture))
     folder = session.folder(
-        {**os.environ, session.FOLDER_VARIABLE: str(arguments.folder)}
+        {**os.environ, session.FOLDER_VARIABLE: str(arguments.folder.absolute())}
         if arguments.folder
         else os.environ
     )

@@ -81,6 +81,10 @@ class Api:
             key = (method.verb, len(method.segments))
             self._routes.setdefault(key, []).append(method)
 
+    def names(self) -> set[str]:
+        """What its methods are called, without the API's own name."""
+        return {method.id for methods in self._routes.values() for method in methods}
+
     def match(self, verb: str, path: str) -> Match:
         """The method that serves a path, which is without the version and percent-encoded.
 

@@ -30,10 +30,15 @@ class Routes:
         table: The paths that are served.
         api: Names the discovery document that requests are checked against ("iam.v1"); "" for
             none. What Google has and the table has not is refused as such.
+
+    Attributes:
+        api: The discovery document.
+        paths: What is served: "GET projects/{project}".
     """
 
     def __init__(self, table: dict[str, Handler], *, api: str = "") -> None:
-        self._api = api
+        self.api = api
+        self.paths = tuple(table)
         self._routes = [
             (method, re.compile(_pattern(template)), handler)
             for (method, template), handler in (
@@ -51,11 +56,11 @@ class Routes:
         for method, pattern, handler in self._routes:
             match = pattern.fullmatch(request.path)
             if match and method == request.method:
-                checked = self._checked(request, match) if self._api else request
+                checked = self._checked(request, match) if self.api else request
                 groups = {name: unquote(value) for name, value in match.groupdict().items()}
                 return handler(checked, store, **groups)
-        if self._api:
-            known = discovery.api(self._api).match(request.method, request.path).method.id
+        if self.api:
+            known = discovery.api(self.api).match(request.method, request.path).method.id
             raise GoogleError(501, f"{known} is not part of the simulated cloud.", status=None)
         raise GoogleError(404, "Not Found", status=None)
 
@@ -65,7 +70,7 @@ class Routes:
         Raises:
             GoogleError: 400.
         """
-        api = discovery.api(self._api)
+        api = discovery.api(self.api)
         found = api.match(request.method, _unambiguous(match))
         body = api.check(found, request.query, request.json())
         return replace(request, body=json.dumps(body).encode() if body else b"")

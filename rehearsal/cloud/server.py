@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 from urllib.parse import parse_qsl
 
 from rehearsal import clock
@@ -59,7 +59,7 @@ class Mount:
 # Cloud Storage takes requests without credentials, because Google's clients send none to the host
 # that STORAGE_EMULATOR_HOST names. Nothing works without a metadata server and its tokens, and no
 # client of Google's is made for one that fails: faults spare it.
-_MOUNTS = (
+MOUNTS: Final = (
     Mount("/compute/v1/", "vm_idle:service"),
     Mount("/storage/v1/", "storage:json_api", credentials=False),
     Mount("/upload/storage/v1/", "storage:upload", credentials=False),
@@ -81,19 +81,23 @@ _MOUNTS = (
     Mount("/computeMetadata/", "metadata:service", credentials=False, faults=False),
     Mount("/token", "metadata:service", credentials=False, faults=False),
 )
+PAGE: Final = "/rehearsal"
+"""Where a browser finds what this cloud knows."""
+
 _METADATA = Mount("/", "metadata:service", credentials=False, faults=False)
 _MEDIA = Mount("/", "storage:media", credentials=False)
 
 
 def mount(path: str) -> Mount:
     """The mount that serves a path; Cloud Storage's media reads have no prefix of their own."""
-    for candidate in _MOUNTS:
+    for candidate in MOUNTS:
         if path.startswith(candidate.prefix):
             return candidate
     return _METADATA if path == "/" else _MEDIA
 
 
-def _service(target: str) -> Service:
+def served(target: str) -> Service:
+    """The callable that a mount's `service` names."""
     module, _, name = target.partition(":")
     found = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     return cast("Service", found)
@@ -144,6 +148,7 @@ class Cloud:
 
     Attributes:
         faults: What goes wrong between clients and this cloud; nothing at first.
+        page: What `PAGE` answers, HTML; "" for nothing.
 
     Raises:
         ValueError: A scenario is not known.
@@ -159,6 +164,7 @@ class Cloud:
         log: Path | None = None,
     ) -> None:
         self.faults = Faults()
+        self.page = ""
         self._scenarios = scenarios.parse(scenario)
         self._rate = scenarios.rate(self._scenarios, clock.rate(environ))
         self._log = None if log is None else RequestLog(log)
@@ -194,6 +200,9 @@ class Cloud:
         """Answer a request whose path is the whole one; None: by dropping the connection."""
         if request.path.startswith(CONTROL):
             return self.faults.answer(request)
+        if request.path == PAGE and self.page:
+            html = {"Content-Type": "text/html; charset=UTF-8"}
+            return Reply(headers=html, body=self.page.encode())
         request = replace(
             request, base_url=self.base_url, rate=self._rate, scenarios=self._scenarios
         )
@@ -241,7 +250,7 @@ class Cloud:
         if has_token and "expired" in request.scenarios:
             return _EXPIRED.reply()
         try:
-            service = _service(where.service)
+            service = served(where.service)
             with self._database.transaction(kept=kept) as store:
                 # Transactions wait for each other: the moment that counts is when this one begins.
                 began = replace(request, path=_relative(where, request.path), now=time.time())

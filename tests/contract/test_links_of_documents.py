@@ -12,6 +12,7 @@ ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted(
     [
         *ROOT.glob("*.md"),
+        ROOT / "rehearsal" / "README.md",
         *(
             page
             for folder in ("docs", "examples", "terraform")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
-_METHODS: Mapping[str, Callable[[Call], Resource]] = {
+METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **offers.METHODS,
     **project.METHODS,
     **balancers.METHODS,
@@ -66,6 +66,7 @@ _METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **subnetworks.METHODS,
     **templates.METHODS,
 }
+"""What is served, by the names of the API's discovery document."""
 
 _HAPPENINGS = {
     run_limits.END: fleet.end_run,
@@ -90,7 +91,7 @@ def service(request: Request, store: Store) -> Reply:
     if match.method.request is not None and not body and match.method.id.endswith(".insert"):
         raise GoogleError(400, "Required field 'resource' not specified", reason="required")
     body = api.check(match, request.query, body)
-    handler = _METHODS.get(match.method.id)
+    handler = METHODS.get(match.method.id)
     if handler is None:
         raise GoogleError(501, f"compute.{match.method.id} is not part of the simulated cloud.")
     _check_place(match.parameters, request.scenarios)

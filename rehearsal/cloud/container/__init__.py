@@ -27,7 +27,7 @@ _PLACE = "projects/{project}/locations/{location}"
 _CLUSTER = f"{_PLACE}/clusters/{{cluster}}"
 _POOL = f"{_CLUSTER}/nodePools/{{pool}}"
 
-_routes = Routes(
+routes = Routes(
     {
         f"GET {_PLACE}/serverConfig": versions.server_config,
         f"GET {_PLACE}/operations": operations.every,
@@ -64,4 +64,4 @@ def service(request: Request, store: Store) -> Reply:
         GoogleError: The API refuses.
     """
     upgrades.catch_up(request, store)
-    return _routes(request, store)
+    return routes(request, store)

@@ -51,7 +51,7 @@ class Kind:
 
 
 # Version -> kind -> plural; a plural with a slash at its end is of no namespace.
-_BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
+BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     "v1": {
         "ConfigMap": "configmaps",
         "Event": "events",
@@ -100,7 +100,7 @@ _RAY: Final = {"RayCluster": "rayclusters", "RayJob": "rayjobs", "RayService": "
 
 def _built_in(cluster: Cluster) -> Mapping[str, Mapping[str, str]]:
     """Version -> kind -> plural of what the cluster serves without a definition."""
-    served = dict(_BUILT_IN)
+    served = dict(BUILT_IN)
     if (cluster.record.get("networkConfig") or {}).get("enableMultiNetworking"):
         served["networking.gke.io/v1"] = _NETWORKS
     addons = cluster.record.get("addonsConfig") or {}

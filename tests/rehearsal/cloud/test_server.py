@@ -63,8 +63,8 @@ def probe(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
     module = types.ModuleType("rehearsal.cloud.probe")
     module.service = service  # type: ignore[attr-defined]  # a module of this test's own
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    mounts = (Mount("/probe/", "probe:service"), *server._MOUNTS)
-    monkeypatch.setattr(server, "_MOUNTS", mounts)
+    mounts = (Mount("/probe/", "probe:service"), *server.MOUNTS)
+    monkeypatch.setattr(server, "MOUNTS", mounts)
     return seen
 
 
@@ -229,7 +229,7 @@ def test_bytes_that_are_no_text_are_logged_by_their_length(
 )
 def test_each_path_has_its_service(path: str, service: str) -> None:
     assert server.mount(path).service == service
-    assert callable(server._service(service))
+    assert callable(server.served(service))
 
 
 def test_an_end_drops_the_connections_that_are_kept_alive(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
@@ -31,6 +32,13 @@ url, _ = session._start_cloud(pathlib.Path(os.environ["FOLDER"]), os.environ, ""
 print(url, flush=True)
 os.execvp("sleep", ["sleep", "60"])
 """
+_ALONE = """
+import runpy, sys
+sys.path.insert(0, "")
+sys.modules["provision"] = None  # an import of it fails
+runpy.run_module("rehearsal", run_name="__main__")
+"""
+
 _REHEARSE = """
 import os
 from rehearsal import session
@@ -72,14 +80,21 @@ def _command(environ: Mapping[str, str], *arguments: str) -> subprocess.Complete
 
 
 @contextlib.contextmanager
-def _serving(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
+def _serving(
+    environ: Mapping[str, str], *starting: str, **options: Any
+) -> Iterator[dict[str, str]]:
     """A cloud in the foreground; gives the variables that it prints."""
-    command = [sys.executable, "-m", "rehearsal", "serve"]
-    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True) as server:
+    command = [sys.executable, *(starting or ("-m", "rehearsal")), "serve"]
+    with subprocess.Popen(
+        command, env=environ, stdout=subprocess.PIPE, text=True, **options
+    ) as server:
         assert server.stdout is not None
         variables = {}
         try:
             for line in server.stdout:
+                if line.startswith("#"):
+                    variables["page"] = line.split()[-1]
+                    continue
                 action, assignment = shlex.split(line)
                 name, _, value = assignment.partition("=")
                 variables[name] = value
@@ -148,6 +163,21 @@ def test_a_cloud_is_served_shown_and_forgotten(tmp_path: Path) -> None:
     assert shown == ["The simulated cloud is empty, but for the bucket that keeps states: b/loom."]
     assert _command(environ, "forget").returncode == 0
     assert _command(environ, "show").stdout == "The simulated cloud is empty.\n"
+
+
+def test_it_runs_without_the_program_and_tells_a_browser_what_it_knows_and_refuses(
+    tmp_path: Path,
+) -> None:
+    shutil.copytree(_ROOT / "rehearsal", tmp_path / "alone" / "rehearsal")
+    with _serving(_environ(tmp_path), "-c", _ALONE, cwd=tmp_path / "alone") as variables:
+        answer = requests.get(variables["page"], timeout=10)
+    assert answer.headers["Content-Type"] == "text/html; charset=UTF-8"
+    knows, _, rest = answer.text.partition("Google's alone")
+    refuses, _, others = rest.partition("</details>")
+    assert "<code>instanceGroupManagers.insert</code>" in knows
+    assert "<code>vpnTunnels.insert</code>" in refuses
+    for named in ("POST b", "projects.locations.clusters.create", "PodTemplate", "portal"):
+        assert f"<code>{named}</code>" in others, named
 
 
 def test_what_would_lead_away_is_unset_for_the_shell(tmp_path: Path) -> None:
