@@ -14,9 +14,11 @@ import json
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.documents import json_object
 from provision.documents.events import stamp
 from provision.documents.job import Job, JobFailure
+from provision.errors import SettingsError
 from provision.spec import job
 
 if TYPE_CHECKING:
@@ -93,6 +95,16 @@ class JobFolder:
     def forget(self, name: str) -> None:
         """Remove a job that nothing will run."""
         self._folder.remove(f"{_JOBS}{name}.json")
+
+
+def of_others(name: str, fix: str) -> SettingsError:
+    """Why a job that Run has not submitted is not cancelled, and what its owner does."""
+    return SettingsError(
+        f"{name} is no job of Run",
+        code=Code.WITHOUT_EFFECT,
+        why="somebody submitted it with other means, and may need it",
+        fix=fix,
+    )
 
 
 def read(text: str) -> dict[str, Any]:

@@ -65,7 +65,8 @@ def words(job: Job) -> str:
             ready = f"{machines} get ready{again}" if job.machines else ""
             return "; ".join(filter(None, [ready, job.why])) or "it gets ready"
         case JobState.RUNNING:
-            return f"runs on {machines}{again}"
+            # Of what others run it is not known where.
+            return f"runs on {machines}{again}" if job.machines else job.why or "runs"
         case JobState.STOPPING:
             ending = job.why or "a machine of it failed"
             return f"{ending}; its programs have two minutes to end"

@@ -230,6 +230,18 @@ def _ports(machines: list[Machine], head: Machine) -> dict[str, list[int]]:
     return found
 
 
+def _listed(room: Room, job: Job) -> list[dict[str, object]]:
+    """What the head says that others run, once the job is among it."""
+    deadline = time.monotonic() + _SECONDS
+    while "ray/jobs.json" not in room.names("ray/") or job.name not in (
+        told := room.object("ray/jobs.json").decode()
+    ):
+        assert time.monotonic() < deadline, "the head tells of no job"
+        time.sleep(0.5)
+    found: list[dict[str, object]] = json.loads(told)["jobs"]
+    return found
+
+
 def _story(room: Room, machines: list[Machine], stranger: Machine) -> None:
     ran_on, users = _run_over(machines)
     _tell("joined", ran_on=ran_on, users=users)
@@ -242,6 +254,7 @@ def _story(room: Room, machines: list[Machine], stranger: Machine) -> None:
     _tell("ports", **_ports(machines, head))
 
     job = Job(worker, head)
+    _tell("listed", job=job.name, jobs=_listed(room, job))
     began = _began(machines)
     room.wire.is_down = True
     time.sleep(_AWAY)

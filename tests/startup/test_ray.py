@@ -68,6 +68,15 @@ def test_a_job_that_a_user_submits_has_the_files_beside_it(
     assert '"accuracy"' in told["submitted"]["said"]
 
 
+def test_the_head_tells_the_tool_of_a_job_that_a_user_submitted(
+    told: dict[str, dict[str, Any]],
+) -> None:
+    (found,) = (it for it in told["listed"]["jobs"] if it["name"] == told["listed"]["job"])
+
+    assert found["state"] == "RUNNING"
+    assert found["since"] > 1.7e9
+
+
 def test_the_sample_for_one_gpu_learns(told: dict[str, dict[str, Any]]) -> None:
     (result,) = _results(told["documented"]["said"]["python one_gpu.py"])
 

@@ -12,7 +12,9 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
@@ -36,6 +38,7 @@ from aiinfra_vm import ray_node, ray_process
 from aiinfra_vm.lease import Lease
 from aiinfra_vm.ray_dashboard import Relay
 from aiinfra_vm.ray_node import Identity, Node, Pace
+from aiinfra_vm.ray_others import Others
 from aiinfra_vm.ray_token import Token
 from aiinfra_vm.storage import Folder
 
@@ -104,9 +107,9 @@ class World:
 
     def __enter__(self) -> Self:
         cloud = self._stack.enter_context(Cloud(database=self._folder / "cloud.sqlite"))
-        self._url = cloud.base_url
+        self.url = cloud.base_url
         path = "computeMetadata/v1/instance/service-accounts/default/token"
-        about = Request(f"{self._url}/{path}", headers={"Metadata-Flavor": "Google"})  # noqa: S310 - loopback
+        about = Request(f"{self.url}/{path}", headers={"Metadata-Flavor": "Google"})  # noqa: S310 - loopback
         with urlopen(about) as answer:  # noqa: S310 - loopback
             token = answer.read().decode()
         self._bearer = json.loads(token)["access_token"]
@@ -129,7 +132,7 @@ class World:
         """A request to Cloud Storage, which no wire cuts off."""
         body = None if document is None else json.dumps(document).encode()
         headers = {"Authorization": f"Bearer {self._bearer}", "Content-Type": "application/json"}
-        request = Request(f"{self._url}/{path}", body, headers, method=method)  # noqa: S310 - loopback
+        request = Request(f"{self.url}/{path}", body, headers, method=method)  # noqa: S310 - loopback
         with urlopen(request) as answer:  # noqa: S310 - loopback
             return bytes(answer.read())
 
@@ -141,12 +144,15 @@ class World:
     def add(self, pace: Pace = PACE) -> VM:
         """Another VM, which begins at once."""
         number = len(self.vms) + 1
-        wire = Wire(int(self._url.rpartition(":")[2]), "127.0.0.1")
+        wire = Wire(int(self.url.rpartition(":")[2]), "127.0.0.1")
         self._patch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{wire.port}")
         folder = Folder(BUCKET, FOLDER)
         token = self._folder / f"token-{number}"
         identity = Identity(f"vm-{number}", f"127.0.0.{10 + number}", f"id-{number}")
-        node = Node(identity, Lease(folder), Token(folder, token), Relay(1), pace)
+        others = Others(folder, token)
+        node = Node(
+            identity, Lease(folder), Token(folder, token), Relay(1), others=others, pace=pace
+        )
         vm = VM(wire, node, token)
         self.vms.append(vm)
         vm.start()
@@ -269,6 +275,69 @@ def test_vms_that_begin_at_once_agree_on_one_head_and_one_token(world: World) ->
     assert {vm.token.read_bytes() for vm in world.vms} == {token}
     assert len(bytes.fromhex(token.decode())) >= 32
     assert {vm.token.stat().st_mode & 0o777 for vm in world.vms} == {0o644}
+
+
+class _JobApi(BaseHTTPRequestHandler):
+    """Ray's job API, for whoever shows the token."""
+
+    jobs: list[dict[str, Any]]
+
+    def do_GET(self) -> None:
+        """All jobs."""
+        knows = self.headers["Authorization"] == "Bearer the-token"
+        self.send_response(200 if knows and self.path == "/api/jobs/" else 401)
+        self.end_headers()
+        self.wfile.write(json.dumps(self.jobs).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_head_writes_what_others_run_when_that_changes(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _JobApi)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setattr(ray_process, "ports", lambda: {"dashboard": server.server_port})
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", world.url)
+    token = tmp_path / "shown"
+    token.write_text("the-token")
+    others = Others(Folder(BUCKET, FOLDER), token)
+    sent: dict[str, Any] = {
+        "type": "SUBMISSION",
+        "submission_id": "raysubmit_x",
+        "status": "RUNNING",
+    }
+    sent |= {"entrypoint": "train --key=secret", "start_time": 5000, "metadata": {}}
+    joined: dict[str, Any] = {
+        "type": "DRIVER",
+        "job_id": "02000000",
+        "status": "PENDING",
+        "start_time": None,
+    }
+    ours = {**sent, "submission_id": "train-1-1", "metadata": {"started_by": "aiinfra Run"}}
+    _JobApi.jobs = [sent, joined, ours, {**sent, "status": "SUCCEEDED"}]
+
+    others.note("127.0.0.1")
+    assert json.loads(world.object("jobs.json")) == {
+        "jobs": [
+            {"name": "raysubmit_x", "state": "RUNNING", "since": 5.0},
+            {"name": "02000000", "state": "PENDING", "since": 0.0},
+        ]
+    }
+
+    world.object("jobs.json", "DELETE")
+    others.note("127.0.0.1")  # nothing has changed
+    with pytest.raises(HTTPError):
+        world.object("jobs.json")
+    _JobApi.jobs = [joined]
+    others.note("127.0.0.1")
+    assert b"raysubmit_x" not in world.object("jobs.json")
+    token.write_text("another")
+    with pytest.raises(OSError, match="401"):
+        others.note("127.0.0.1")
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.fixture

@@ -178,12 +178,7 @@ class GkeJobs:
         """Delete its object, with which its pods, its place in the queue and its requests go."""
         asked = self._jobs.asked(job.name)
         if asked is None:
-            raise SettingsError(
-                f"{job.name} is no job of Run",
-                code=Code.WITHOUT_EFFECT,
-                why="somebody submitted it with other means, and may need it",
-                fix=f"kubectl delete {job.name.lower()}",
-            )
+            raise job_folder.of_others(job.name, f"kubectl delete {job.name.lower()}")
         why = job.failure.words if job.failure else ""
         note = f"{job_folder.now()} {why}".strip()
         self._folder.write_once(f"{_CANCELLED}{job.name}", note, "text/plain")

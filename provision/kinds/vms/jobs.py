@@ -5,11 +5,13 @@ Beside what every job has there (`kinds.job_folder`):
     jobs/index.json             the jobs that are not over, in their order
     vms/job.json                how far the job is that is under way
     vms/jobs/NAME/course.json   how far one came that is over
+    ray/jobs.json               what others run on Ray, and is not over
 """
 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents import json_object
@@ -30,6 +32,11 @@ _INDEX: Final = f"jobs/{job_folder.ORDER}.json"
 _NOW: Final = "vms/job.json"
 _TOLD: Final = "vms/jobs/"
 _COURSE: Final = "course.json"
+_OTHERS: Final = "ray/jobs.json"
+_STATES: Final = {"PENDING": JobState.WAITING, "RUNNING": JobState.RUNNING}
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
+"""Any program on a VM may write what others run: no other name is shown."""
+_SENT: Final = "others run it, by Ray's own means; `ray job logs` on a VM has what it says"
 _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
     " are started by Create; those that an earlier version made know of no jobs: Create"
@@ -56,14 +63,15 @@ class VmJobs:
         return name
 
     def names(self) -> Sequence[str]:
-        """The names of all jobs, the newest last."""
-        return self._jobs.names()
+        """The names of all jobs, the newest last; first those that others run on Ray."""
+        ours = self._jobs.names()
+        return [*(name for name in self._others() if name not in ours), *ours]
 
     def find(self, name: str) -> Job | None:
         """How far a job is, by what the VMs say of it."""
         asked = self._jobs.asked(name)
         if asked is None:
-            return None
+            return self._others().get(name)
         course = self._course(name)
         if course:
             return _job(name, asked, course)
@@ -85,6 +93,8 @@ class VmJobs:
 
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""
+        if self._jobs.asked(job.name) is None:
+            raise job_folder.of_others(job.name, f"ray job stop {job.name}, on a VM")
 
         def marked(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
             return [it | {"cancelled": it["cancelled"] or it["name"] == job.name} for it in known]
@@ -117,6 +127,20 @@ class VmJobs:
     def _order(self) -> list[str]:
         index = job_folder.read(self._folder.text(_INDEX) or "{}")
         return [json_object.text(it.get("name")) for it in json_object.objects(index.get("jobs"))]
+
+    def _others(self) -> dict[str, Job]:
+        """What others run on Ray, by name, as its head said last."""
+        told = job_folder.read(self._folder.text(_OTHERS) or "{}")
+        found: dict[str, Job] = {}
+        for it in json_object.objects(told.get("jobs")):
+            name, since = json_object.text(it.get("name")), job_folder.moment(it.get("since"))
+            state = _STATES.get(json_object.text(it.get("state")))
+            if state and _NAME.fullmatch(name):
+                began = since if state is JobState.RUNNING else None
+                found[name] = Job(
+                    name=name, state=state, why=_SENT, submitted=since or "", began=began
+                )
+        return found
 
     def _course(self, name: str) -> dict[str, Any]:
         found = self._jobs.told(name, _COURSE) or job_folder.read(self._folder.text(_NOW) or "{}")

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provision.documents.job import JobState
+from provision.errors import SettingsError
 from provision.kinds.vms.jobs import VmJobs
 from provision.screens import jobs as screen
 
@@ -19,13 +20,15 @@ ASKED = {"name": "train-1", "nodes": None, "restarts": 1, "submitted": "2026-11-
 
 def _jobs(**texts: str) -> VmJobs:
     """The jobs of a folder; the names of its objects with _ for what is no letter."""
-    names = {"jobs/index.json", "jobs/train-1.json", "vms/job.json"}
+    names = {"jobs/index.json", "jobs/train-1.json", "vms/job.json", "ray/jobs.json"}
     names |= {"vms/jobs/train-1/course.json", "vms/jobs/first-1/course.json"}
     by_key = {
         name.replace("/", "_").replace("-", "_").removesuffix(".json"): name for name in names
     }
     known = {by_key[key]: text for key, text in texts.items()}
-    return VmJobs(cast("Any", SimpleNamespace(text=known.get)))
+    created = {name: name for name in known if name.startswith("jobs/")}
+    folder = SimpleNamespace(text=known.get, created=lambda _: created)
+    return VmJobs(cast("Any", folder))
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "null", '{"name": "other-1"}', '{"jobs": [1]}'])
@@ -81,3 +84,56 @@ def test_how_a_job_failed_is_said_in_a_sentence_with_code_cause_and_machine() ->
     assert found is not None
     assert screen.words(found) == "exit code 137: out of memory, first on vm-b (rank 1)"
     assert found.ended == "1970-01-01T00:00:01.000Z"
+
+
+def _of_ray(*jobs: object) -> str:
+    return json.dumps({"jobs": jobs})
+
+
+def test_what_others_run_on_ray_is_listed_before_jobs_of_run() -> None:
+    jobs = _jobs(
+        jobs_train_1=json.dumps(ASKED),
+        ray_jobs=_of_ray(
+            {"name": "raysubmit_x", "state": "RUNNING", "since": 1764000000.5},
+            {"name": "02000000", "state": "PENDING", "since": 0},
+            {"name": "train-1", "state": "RUNNING", "since": 0},
+        ),
+    )
+
+    assert jobs.names() == ["raysubmit_x", "02000000", "train-1"]
+    running, pending, ours = (jobs.find(name) for name in jobs.names())
+    assert running
+    assert running.state is JobState.RUNNING
+    assert running.began == running.submitted == "2025-11-24T16:00:00.500Z"
+    assert pending
+    assert pending.state is JobState.WAITING
+    assert pending.began is None
+    assert ours
+    assert "have not taken note" in ours.why
+    text = "\n".join(line.text for line in screen.lines([running, pending]))
+    assert text.count("ray job logs") == 2
+    assert "0 machines" not in text
+
+
+def test_a_job_of_others_is_not_cancelled_and_ray_s_own_command_is_told() -> None:
+    jobs = _jobs(ray_jobs=_of_ray({"name": "raysubmit_x", "state": "RUNNING", "since": 1}))
+    job = jobs.find("raysubmit_x")
+    assert job is not None
+
+    with pytest.raises(SettingsError) as caught:
+        jobs.cancel(job)
+
+    assert "ray job stop raysubmit_x" in (caught.value.problems[0].fix or "")
+
+
+@given(_ANY, _ANY, _ANY)
+def test_any_job_of_others_at_all_is_shown_as_something_or_not_at_all(
+    name: object, state: object, since: object
+) -> None:
+    for one in (state, "RUNNING"):
+        try:
+            told = json.dumps({"jobs": [{"name": name, "state": one, "since": since}]})
+        except ValueError:
+            return
+        jobs = _jobs(ray_jobs=told)
+        assert screen.lines([it for it in map(jobs.find, jobs.names()) if it])

@@ -25,7 +25,8 @@ _LIBRARY = Path(__file__).parents[1]
 _TOKEN = "/run/aiinfra-ray/token"  # noqa: S105 - a path, as aiinfra-ray.service has it
 _VARIABLES = "AIINFRA_RAY_VARIABLES"
 _HAS_SECRETS = "AIINFRA_RAY_SECRETS"
-_OURS = {"started_by": "aiinfra Run"}  # in what Ray keeps of a job
+OURS = {"started_by": "aiinfra Run"}
+"""What Ray keeps of a job of Run, beside its name."""
 # Ray kills a job that was told to end after so many seconds; the runner kills this after 120.
 _GRACE = "110"
 _PATIENCE = 200.0  # seconds that Ray's head may be away: its programs may take 180 to start
@@ -117,7 +118,7 @@ def run(name: str, words: Sequence[str]) -> int:
         entrypoint=f"exec {shlex.join(words)}",
         submission_id=name,
         runtime_env=_runtime_env(),
-        metadata=_OURS,
+        metadata=OURS,
     )
     log = _Log(name)
     is_stopped = False
@@ -178,7 +179,7 @@ def end_all() -> None:
     """
     client = _client()
     for job in client.list_jobs():
-        if job.metadata == _OURS and not job.status.is_terminal():
+        if job.metadata == OURS and not job.status.is_terminal():
             client.stop_job(job.submission_id)
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiinfra_vm import configuration, metadata, ray_process, ray_token
 from aiinfra_vm.lease import Claim, Lease
 from aiinfra_vm.ray_dashboard import Relay
+from aiinfra_vm.ray_others import Others
 from aiinfra_vm.ray_process import Ray
 from aiinfra_vm.ray_token import Token
 from aiinfra_vm.storage import Folder
@@ -59,16 +60,25 @@ class Node:
         lease: The object that names the head.
         token: What all nodes show each other.
         relay: The dashboard for people on this VM.
+        others: What others run on the head, for the tool.
         pace: How often the lease is looked at.
     """
 
-    def __init__(
-        self, identity: Identity, lease: Lease, token: Token, relay: Relay, pace: Pace
+    def __init__(  # noqa: PLR0913 - each is one of its neighbours
+        self,
+        identity: Identity,
+        lease: Lease,
+        token: Token,
+        relay: Relay,
+        *,
+        others: Others,
+        pace: Pace,
     ) -> None:
         self._identity = identity
         self._lease = lease
         self._token = token
         self._relay = relay
+        self._others = others
         self._pace = pace
         self._stopping = threading.Event()
         self._seen: Version | None = None
@@ -127,6 +137,8 @@ class Node:
             if ray.wait_ready(_START_SECONDS):
                 self._relay.lead_to(head.claim.address)
                 _tell_systemd("READY=1\nSTATUS=Ray's head")
+                told = (head.claim.address, ray)
+                threading.Thread(target=self._tell_of_others, args=told, daemon=True).start()
                 while ray.alive() and keeper.is_alive() and not self._stopping.is_set():
                     keeper.join(0.2)
         finally:
@@ -146,6 +158,14 @@ class Node:
             except OSError as error:
                 # Nobody else wants it as far as is known, and those that work here need their head.
                 _say(f"the lease could not be renewed, and is kept: {error}")
+
+    def _tell_of_others(self, address: str, ray: Ray) -> None:
+        self._others.forget()
+        while ray.alive() and not self._stopping.wait(self._pace.renew):
+            try:
+                self._others.note(address)
+            except OSError as error:
+                _say(f"what others run could not be told: {error}")
 
     def _follow(self, head: Head) -> None:
         """Be a worker of this head until the head is another, Ray ends, or this is stopped."""
@@ -248,7 +268,8 @@ def main() -> None:
         Lease(folder),
         Token(folder, ray_token.file()),
         relay,
-        Pace(options.renew, options.expiry),
+        others=Others(folder, ray_token.file()),
+        pace=Pace(options.renew, options.expiry),
     )
     signal.signal(signal.SIGTERM, lambda *_: node.stop())
     try:
