@@ -87,12 +87,15 @@ class Kind(Protocol[SpecT]):
     def contents(self, spec: SpecT) -> Contents:
         """What the cluster has beside its machines and networks, for people."""
 
-    def kept(self, spec: SpecT, running: int, changed: Collection[str]) -> Kept | None:
+    def kept(
+        self, cloud: Cloud, spec: SpecT, staying: int, changed: Collection[str]
+    ) -> Kept | None:
         """What a change leaves as it is of machines that run; None if it leaves nothing.
 
         Args:
+            cloud: Google, which knows what machines there are.
             spec: What the settings ask for.
-            running: How many machines stay, one at least.
+            staying: How many machines stay of those that were asked for, one at least.
             changed: The settings that changed since the last Create.
         """
 

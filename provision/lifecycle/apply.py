@@ -161,7 +161,7 @@ def plan(
         desk = Workspace(root, tool, live=False)
         prepared, _ = kind.prepare(cloud, target, desk)
         found = _planned(context, cloud, kind, prepared, desk)
-        approval.describe(context, kind, prepared.spec, found)
+        approval.describe(context, cloud, kind, prepared.spec, found)
         older = kind.out_of_date(cloud, target.spec) if backend else ()
         # Here already: nobody should wait for the log to be kept.
         approval.show(context, older=len(older), as_result=True)
@@ -265,7 +265,7 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     is_again = agreed is not None or context.report.changes is not None
     context.report.changes = (context.report.changes or Changes()) + found.counts
     older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
-    approval.describe(context, kind, target.spec, found)
+    approval.describe(context, cloud, kind, target.spec, found)
     if agreed is None or context.report.plan != agreed:
         approval.show(context, older=len(older), is_again=is_again)
         if not _goes_on(cloud, target.spec):

@@ -15,23 +15,24 @@ from provision.lifecycle.consent import Stake, Way
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.context import Context
+    from provision.context import Cloud, Context
     from provision.deployment.deployment import SpecT
     from provision.deployment.kind import Kind
     from provision.terraform.plan import Plan
 
 
-def describe(context: Context, kind: Kind[SpecT], spec: SpecT, found: Plan) -> None:
+def describe(context: Context, cloud: Cloud, kind: Kind[SpecT], spec: SpecT, found: Plan) -> None:
     """Put what Terraform would do into the report's plan.
 
     Args:
         context: The run, whose report has the plan as far as it is known.
+        cloud: Google.
         kind: The kind of cluster.
         spec: What the settings ask for.
         found: Terraform's plan.
     """
     if context.report.plan is not None:
-        context.report.plan = planned.complete(context.report.plan, kind, spec, found)
+        context.report.plan = planned.complete(context.report.plan, cloud, kind, spec, found)
 
 
 def show(

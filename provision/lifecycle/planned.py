@@ -14,7 +14,7 @@ from provision.spec import topology
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from provision.context import Context
+    from provision.context import Cloud, Context
     from provision.deployment.deployment import SpecT
     from provision.deployment.kind import Kind
     from provision.documents.plan import Candidate, Checks, Identity, SettingChange
@@ -55,18 +55,21 @@ def begun(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     )
 
 
-def complete(plan: Plan, kind: Kind[SpecT], spec: SpecT, found: terraform.Plan) -> Plan:
+def complete(
+    plan: Plan, cloud: Cloud, kind: Kind[SpecT], spec: SpecT, found: terraform.Plan
+) -> Plan:
     """The plan with what Terraform would do.
 
     Args:
         plan: As far as it is known.
+        cloud: Google, where a plan leaves machines as they are.
         kind: The kind of cluster.
         spec: What the settings ask for.
         found: Terraform's plan.
     """
     kept = None
     if found.staying and any(it.type == TEMPLATE.type for it in found.creations):
-        kept = kind.kept(spec, found.staying, [it.setting for it in plan.settings])
+        kept = kind.kept(cloud, spec, found.staying, [it.setting for it in plan.settings])
     if kept and found.held:
         stay = "stays" if len(found.held) == 1 else "stay"
         theirs = f"{words.listed(found.held)} {stay} until then"

@@ -87,8 +87,10 @@ class Toy:
     def contents(self, spec: VmSpec) -> Contents:
         return Contents(words="toy", place=spec.zone, image=None, software=(), identities=())
 
-    def kept(self, spec: VmSpec, running: int, changed: Collection[str]) -> Kept | None:
-        del spec, running, changed
+    def kept(
+        self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]
+    ) -> Kept | None:
+        del cloud, spec, staying, changed
         return None
 
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -88,9 +88,11 @@ class GkeCluster:
 
         return contents.of(spec)
 
-    def kept(self, spec: GkeSpec, running: int, changed: Collection[str]) -> Kept | None:
+    def kept(
+        self, cloud: Cloud, spec: GkeSpec, staying: int, changed: Collection[str]
+    ) -> Kept | None:
         """None: a change of a pool is a change of its nodes."""
-        del spec, running, changed
+        del cloud, spec, staying, changed
         return None
 
     def recorded(

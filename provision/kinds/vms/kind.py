@@ -79,11 +79,14 @@ class VmGroup:
 
         return contents.of(spec)
 
-    def kept(self, spec: VmSpec, running: int, changed: Collection[str]) -> Kept | None:
-        """VMs that run keep the template that they came with."""
-        from provision.kinds.vms import contents
+    def kept(
+        self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]
+    ) -> Kept | None:
+        """VMs that run keep the template that they came with; Google may never have given some."""
+        from provision.kinds.vms import contents, instances
 
-        return contents.kept(spec, running, changed)
+        running = min(staying, len(instances.documents(cloud.api, spec)))
+        return contents.kept(spec, running, changed) if running else None
 
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The image that the VMs use, and how they come from a reservation."""

@@ -147,11 +147,36 @@ def test_roles_are_those_of_the_plan_and_vms_that_stay_are_told_of_a_new_templat
     assert _completed(Plan(change=1, staying=2)).kept is None
 
 
-def _completed(found: Plan, **fields: Any) -> Any:
+def test_only_vms_that_google_has_given_are_said_to_be_kept() -> None:
+    template = Creation(address="t", type=resources.TEMPLATE.type, values={})
+    found = Plan(add=1, creations=(template,), staying=4)
+
+    assert _completed(found, there=1).kept.machines == 1
+    assert _completed(found, there=0).kept is None
+
+
+class _Google:
+    """A group that was asked for more VMs than there are."""
+
+    def __init__(self, there: int) -> None:
+        self._vms = [{"name": f"np-vm-{number}"} for number in range(there)]
+
+    def find(self, *_: object) -> object:
+        return {}
+
+    def managed_instances(self, *_: object) -> object:
+        return [{"instance": f"instances/{it['name']}"} for it in self._vms]
+
+    def named_instances(self, *_: object) -> object:
+        return self._vms
+
+
+def _completed(found: Plan, there: int = 9, **fields: Any) -> Any:
     settings = load(
         {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
     ).settings
     assert settings is not None
     spec = VM_GROUP.spec(settings)
+    cloud: Any = SimpleNamespace(api=_Google(there))
     plan = dataclasses.replace(stories.first("env")[0], **{"change": Change.CHANGE, **fields})
-    return planned.complete(plan, VM_GROUP, spec, found)
+    return planned.complete(plan, cloud, VM_GROUP, spec, found)

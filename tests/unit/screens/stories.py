@@ -12,6 +12,8 @@ from provision.documents.ending import Ending, Held
 from provision.documents.plan import Change, Checks, Count, Loss, Plan, Quota
 from provision.intake import load
 from provision.kinds import registry
+from provision.kinds.vms import contents as of_vms
+from provision.kinds.vms.kind import VM_GROUP
 from provision.lifecycle import changed_settings
 from provision.screens import layout
 from provision.spec import topology
@@ -110,7 +112,6 @@ def change(example: str, running: int, **settings: str) -> tuple[Plan, Cost]:
     before, now = _loaded(example), _loaded(example, settings)
     assert now.settings is not None
     plan, cost = of(now)
-    kind = registry.of(now.settings)
     given = {name.upper() for name in now.settings.model_fields_set}
     changed = changed_settings.of(before.effective, now.effective, given)
     name = f"{plan.topology.name}-7b24bc23"
@@ -130,7 +131,7 @@ def change(example: str, running: int, **settings: str) -> tuple[Plan, Cost]:
                 Count(noun="group", add=0, change=1, destroy=0),
                 Count(noun="template", add=1, change=0, destroy=1),
             ),
-            kept=kind.kept(kind.spec(now.settings), running, [it.setting for it in changed]),
+            kept=of_vms.kept(VM_GROUP.spec(now.settings), running, [it.setting for it in changed]),
             checks=_checks(plan),
         ),
         cost,
