@@ -99,6 +99,14 @@ class Kind(Protocol[SpecT]):
             changed: The settings that changed since the last Create.
         """
 
+    def instances(self, cloud: Cloud, spec: SpecT) -> Sequence[Mapping[str, Any]]:
+        """What Google says of each machine that it has to provide now, whether it has or not.
+
+        Args:
+            cloud: Google.
+            spec: What was asked for, in the zone where it is.
+        """
+
     def recorded(self, target: Deployment[SpecT], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The fields of the record that are specific to this kind of cluster.
 

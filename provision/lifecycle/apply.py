@@ -112,7 +112,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
         elif asked.places:
             of_zone = functools.partial(look, of_zone=True)
             asked, tried = candidates.choose(
-                context, cloud, asked, at, record, answers, of_zone, listed
+                context, cloud, kind, asked, at, record, answers, of_zone, listed
             )
         found = look(asked)
     if asked.way is not None:
@@ -332,7 +332,8 @@ def _planned(
     """Plan, and again after untainting pools, after leaving what machines hold, after imports."""
     desk = dataclasses.replace(desk, replaces=_got_otherwise(cloud, target.spec))
     found = desk.plan(context.console.progress)
-    kept = kind.to_untaint(cloud, found.tainted_pools)
+    tainted = [it for it in found.tainted_pools if it.address not in desk.replaces]
+    kept = kind.to_untaint(cloud, tainted)
     if kept:
         words = "it is kept, and Google keeps trying" if desk.live else "Create will keep it"
         for address in kept:
@@ -347,17 +348,25 @@ def _planned(
 
 
 def _got_otherwise(cloud: Cloud, spec: ClusterSpec) -> tuple[str, ...]:
-    """The addresses of groups of a search that goes on in the same zone in another way.
+    """The addresses of groups and pools of a search that goes on, in another way or zone.
 
     New groups alone make all VMs of the new template: those that Google has not given yet may be
-    asked for by the old one as long as their group is there.
+    asked for by the old one as long as their group is there. So it is with a pool that GKE would
+    take to another zone while it still asks for nodes in the first (ADR 75).
     """
     record = cloud.folder.record()
-    if spec.way is None or record is None or not _goes_on(cloud, spec):
+    if record is None or not _goes_on(cloud, spec):
         return ()
-    if whereabouts.way(cloud, record) is spec.way:
-        return ()
-    return tuple(cloud.folder.of_type(resources.GROUP.type))
+    zone_of = {pool.name: pool.zone for pool in spec.pools}
+    pools = cloud.folder.of_type(resources.NODE_POOL.type).items()
+    moved = [
+        address
+        for address, it in pools
+        if zone_of.get(it["name"]) not in (None, *(it.get("node_locations") or ()))
+    ]
+    if spec.way is not None and whereabouts.way(cloud, record) is not spec.way:
+        moved += cloud.folder.of_type(resources.GROUP.type)
+    return tuple(moved)
 
 
 def _adopted(

@@ -19,7 +19,6 @@ from provision.google.api import GoogleApiError, Service
 from provision.lifecycle import pricing, whereabouts
 from provision.settings.candidates import Site
 from provision.settings.choices import Way
-from provision.spec.group import Group
 from provision.spec.rules import every
 
 if TYPE_CHECKING:
@@ -28,18 +27,19 @@ if TYPE_CHECKING:
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
     from provision.deployment.deployment import SpecT
+    from provision.deployment.kind import Kind
     from provision.preflight import CheckResults
     from provision.preflight.answers import Answers
     from provision.state.record import Record
 
 _AT_ONCE: Final = 4
 """Zones that are looked at at the same time, each with all its checks."""
-_NOT_FOUND: Final = 404
 
 
 def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     context: Context,
     cloud: Cloud,
+    kind: Kind[SpecT],
     asked: SpecT,
     at: Callable[[Site], SpecT],
     record: Record | None,
@@ -52,6 +52,7 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     Args:
         context: The run.
         cloud: Google and the state folder.
+        kind: The kind of cluster.
         asked: What the settings ask for, in several zones or ways.
         at: Describes it at one of them.
         record: What is deployed; None if nothing is.
@@ -69,7 +70,7 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
         there = Site(zone, whereabouts.way(cloud, record) if settings.capacity else None)
         if settings.places.names(zone) and there.way in ways:
             staying = at(there)
-            if not _may_leave(cloud, record, staying):
+            if not _may_leave(cloud, kind, record, staying):
                 return staying, ()
     known = _known(context, asked, answers)
     against = {way: every.against(settings, way) if way else "" for way in ways}
@@ -105,22 +106,16 @@ def _site(candidate: Candidate) -> Site:
     return Site(candidate.zone, Way(candidate.way) if candidate.way else None)
 
 
-def _may_leave(cloud: Cloud, record: Record, there: SpecT) -> bool:
+def _may_leave(cloud: Cloud, kind: Kind[SpecT], record: Record, there: SpecT) -> bool:
     """Whether a cluster may move to another zone of ZONE without losing what is in use.
 
     That is so as long as its machines have never come all together; and later, if none of them
     exists, and nothing that holds data.
     """
-    group = Group.of(there.project_id, there.pools[0])
-    try:
-        managed = cloud.api.managed_instances(group.project, group.zone, group.name)
-    except GoogleApiError as error:
-        if error.code != _NOT_FOUND:
-            raise
-        managed = []
-    states = [it.get("instanceStatus") for it in managed]
+    states = [it.get("instanceStatus") for it in kind.instances(cloud, there)]
     if record.searching:
-        return states.count("RUNNING") < group.size
+        wanted = sum(pool.size.count or 0 for pool in there.pools)
+        return states.count("RUNNING") < wanted
     holds_data = there.shares or record.settings.get("NFS_FILESHARE_LIST")
     return not (holds_data or any(states))
 

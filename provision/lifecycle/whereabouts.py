@@ -9,14 +9,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import zones
+from provision.catalogue import names, zones
 from provision.google import resources
 from provision.google.owner import Owner
 from provision.settings.choices import Way
 from provision.spec.capacity import ASKING, Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provision.context import Cloud
     from provision.google.resources import Resource
@@ -33,9 +33,10 @@ def find(cloud: Cloud, record: Record) -> Record:
     found = [_zone(one) for one in _there(cloud, record, resources.GROUP)]
     if not found:
         clusters = _there(cloud, record, resources.CLUSTER)
-        if any(one.get("location") == record.region for one in clusters):
+        found = list(_zones_of_pools(clusters, record))
+        if not found and any(one.get("location") == record.region for one in clusters):
             return record
-        found = [zone for one in clusters for zone in one.get("locations", ())]
+        found = found or [zone for one in clusters for zone in one.get("locations", ())]
     if not found or record.zone in found:
         return record
     return dataclasses.replace(record, zone=found[0], region=zones.region_of(found[0]))
@@ -64,6 +65,14 @@ def way(cloud: Cloud, record: Record) -> Way | None:
 def _there(cloud: Cloud, record: Record, row: Resource) -> list[dict[str, Any]]:
     owner = Owner.of(record.project_id, record.name_prefix, cloud.folder.location.url)
     return cloud.api.marked(row.look, record.project_id, owner)
+
+
+def _zones_of_pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[str]:
+    """The zones of pools that a search takes from zone to zone."""
+    system = names.SYSTEM_POOL.of(record.name_prefix)
+    for pool in (pool for one in clusters for pool in one.get("nodePools", ())):
+        if record.searching and pool.get("name") != system:
+            yield from pool.get("locations", ())
 
 
 def _zone(group: Mapping[str, Any]) -> str:

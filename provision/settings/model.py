@@ -218,10 +218,10 @@ class Settings(BaseSettings):
         PydanticUndefined,
     )
     zone: Zones = _setting(
-        "The zone of the machines, which must offer their GPUs; a VM group may name several, of"
-        " which Create takes the first that has all machines: in order"
-        " (`us-central1-a,us-east4-b`), or by price those that a pattern fits (`us-central1-*`), or"
-        " all (`any` or `cheapest`).",
+        "The zone of the machines, which must offer their GPUs; or several, of which Create takes"
+        " the first that has all machines: in order (`us-central1-a,us-east4-b`), or by price those"
+        " that a pattern fits (`us-central1-*`), or all (`any` or `cheapest`); on GKE of one"
+        " region.",
         "us-central1-a",
         PydanticUndefined,
     )

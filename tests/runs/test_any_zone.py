@@ -299,3 +299,97 @@ def test_ways_of_one_zone_are_tried_with_a_group_each(rehearse: Callable[..., Re
     assert "mine" in reserved["against"]
     assert not [line for line in rehearsal.resources() if "resizeRequests" in line]
     _require_nothing_left(rehearsal, A)
+
+
+GKE = {"ORCHESTRATOR_TYPE": "gke"}
+D = "us-central1-c"
+HERE = f"{A},{B},{D}"
+MEGA = {"VM_TYPE": "a3-megagpu-8g", "INSTANCE_COUNT": "2"}
+W, X = "europe-west1-b", "europe-west1-c"
+A4 = MEGA | SPOT | {"VM_TYPE": "a4-highgpu-8g", "ZONE": f"{W},{X}"}
+AUTOSCALED = {"GKE_MIN_NODE_COUNT": "0", "GKE_MAX_NODE_COUNT": "2"}
+QUEUED = {"ENABLE_QUEUED_PROVISIONING": "yes", **AUTOSCALED}
+NOWHERE = (_none("*"),)
+OF_GKE = [
+    Cell("stockout-first-fixed", (_none(A),), ((A, B),)),
+    Cell("stockout-all-but-the-last-fixed", (_none(A), _none(B)), ((A, B), (B, D))),
+    Cell("stockout-all-but-the-last-spot", (_none(A), _none(B)), ((A, B), (B, D)), settings=SPOT),
+    Cell("stockout-first-multi", (_none(A),), ((A, B),), settings=MEGA),
+    # Its networks are of one zone: they move with it.
+    Cell("stockout-first-rdma", (_none(W),), ((W, X),), settings=A4),
+    Cell(
+        "a-part-of-the-nodes-is-not-enough",
+        ({"zones": A, "machines": 2},),
+        ((A, B),),
+        settings={"INSTANCE_COUNT": "3"},
+    ),
+    # Nothing is asked for before a job wants it, so nothing can be refused.
+    Cell("stockout-all-autoscaled", NOWHERE, (), settings=AUTOSCALED),
+    Cell("stockout-all-flex", NOWHERE, (), settings={"ENABLE_FLEX_START": "yes", **AUTOSCALED}),
+    Cell("stockout-all-queued", NOWHERE, (), settings=QUEUED),
+    # All zones are of one region, and so has each the same quota.
+    Cell("quota-seen", ({"zones": "us-*", **NO_QUOTA},), (), code=4, says="No other zone of ZONE"),
+    Cell("quota-met", ({"zones": "us-*", **NO_QUOTA},), (), code=7, settings=UNSEEN),
+    Cell("policy-of-places-seen", (), (), code=4, scenario="policy-locations"),
+    Cell("permission-met", (), (), code=6, scenario="no-account", says="iam.serviceAccountUser"),
+]
+
+
+def _pool_zone(rehearsal: Rehearsal) -> str:
+    """Where the pool with GPUs is, as Status says."""
+    machines = rehearsal.run("Status").document["status"]["machines"]
+    (found,) = (it["zone"] for it in machines if "system" not in it["name"])
+    return str(found)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        pytest.param(it, id=it.name, marks=[] if it.name == "stockout-first-fixed" else [SLOW])
+        for it in OF_GKE
+    ],
+)
+def test_the_pools_of_a_gke_cluster_go_from_zone_to_zone_and_the_cluster_stays(
+    rehearse: Callable[..., Rehearsal], cell: Cell
+) -> None:
+    rehearsal = rehearse(rate=RATE, scenario=cell.scenario)
+    rehearsal.settings |= {"ZONE": HERE, **GKE, **LONG, **cell.settings}
+    rehearsal.stock(*cell.stock)
+
+    made = rehearsal.run("Create")
+
+    assert made.code == cell.code, made.said
+    assert _moves(made.said) == list(cell.moves), made.said
+    assert cell.says in made.said
+    if made.code == 0:
+        assert made.said.count("(cluster, ") == 1  # it is made once
+        assert _pool_zone(rehearsal) == (cell.moves[-1][1] if cell.moves else A)
+        rehearsal.stock(_none("*"))
+        again = rehearsal.run("Create")
+        assert again.code == 0, again.said
+        assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    _require_nothing_left(rehearsal, rehearsal.settings["ZONE"])
+
+
+@SLOW
+def test_a_search_of_a_gke_cluster_without_an_end_goes_on_where_it_had_come_to(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(rate=RATE)
+    rehearsal.settings |= {"ZONE": f"{A},{B}", "CAPACITY_TIMEOUT": "90m", **GKE}
+    rehearsal.stock(_none("*"))
+
+    waiting = rehearsal.run("Create")
+
+    assert waiting.code == 75, waiting.said
+    first, second = waiting.problem["why"].splitlines()
+    assert first.startswith(f"{A}, ")
+    assert second.startswith(f"{B}, ")
+    there = _moves(waiting.said)[-1][1]
+    assert f"everything is kept, in {there}" in waiting.said
+    rehearsal.stock()
+    made = rehearsal.run("Create", **LONG)
+    assert made.code == 0, made.said
+    assert not _moves(made.said)
+    assert _pool_zone(rehearsal) == there
+    _require_nothing_left(rehearsal, f"{A},{B}")

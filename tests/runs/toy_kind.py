@@ -93,6 +93,10 @@ class Toy:
         del cloud, spec, staying, changed
         return None
 
+    def instances(self, cloud: Cloud, spec: VmSpec) -> Sequence[Mapping[str, Any]]:
+        del cloud, spec
+        return ()
+
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> dict[str, Any]:
         del target, outputs
         return {}

@@ -51,6 +51,15 @@ def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     context.note(states.require(_cluster(cloud, spec), [pool.name for pool in spec.gpu_pools]))
 
 
+def instances(cloud: Cloud, spec: GkeSpec) -> list[Mapping[str, Any]]:
+    """What Google says of each node of the pools of a fixed size, as far as they exist."""
+    return [
+        one
+        for group in _groups(_cluster(cloud, spec), spec)
+        for one in cloud.api.managed_instances(group.project, group.zone, group.name)
+    ]
+
+
 def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
     """Raise the cause if Terraform failed because of missing nodes: its own message lacks it.
 

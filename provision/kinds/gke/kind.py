@@ -95,6 +95,12 @@ class GkeCluster:
         del cloud, spec, staying, changed
         return None
 
+    def instances(self, cloud: Cloud, spec: GkeSpec) -> Sequence[Mapping[str, Any]]:
+        """The nodes of pools of a fixed size."""
+        from provision.kinds.gke import after_apply
+
+        return after_apply.instances(cloud, spec)
+
     def recorded(
         self, target: Deployment[GkeSpec], outputs: Mapping[str, Any]
     ) -> Mapping[str, Any]:

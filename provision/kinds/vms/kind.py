@@ -88,6 +88,12 @@ class VmGroup:
         running = min(staying, len(instances.documents(cloud.api, spec)))
         return contents.kept(spec, running, changed) if running else None
 
+    def instances(self, cloud: Cloud, spec: VmSpec) -> Sequence[Mapping[str, Any]]:
+        """The instances of the group."""
+        from provision.kinds.vms import instances
+
+        return instances.see(cloud.api, spec).members
+
     def recorded(self, target: Deployment[VmSpec], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The image that the VMs use, and how they come from a reservation."""
         image, made = target.spec.image, outputs.get("image") or {}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.catalogue import zones
 from provision.codes import Code
+from provision.settings import candidates
 from provision.settings.choices import Orchestrator, PriceList
 from provision.spec.rules import (
     capacity,
@@ -95,13 +97,30 @@ def _region(case: Case) -> Iterator[Finding]:
 
 
 def _several_zones(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if settings.places.is_several and settings.orchestrator_type is Orchestrator.GKE:
+    settings, named = case.settings, case.settings.places
+    if not named.is_several or settings.orchestrator_type is not Orchestrator.GKE:
+        return
+    region = zones.region_of(settings.zone)
+    beyond = sorted({zones.region_of(it) for it in named.zones} - {region})
+    if beyond:
+        inside = [it for it in named.zones if zones.region_of(it) == region]
+        other = f"ZONE={','.join(inside)}"
+        if named.text in candidates.ANYWHERE:
+            other = f"REGION={region}, or ZONE={region}-*"
         yield Finding(
             field="zone",
-            what="names several zones",
-            why="Create goes from zone to zone with a VM group, not with a GKE cluster",
-            fix=f"ZONE={settings.zone}, with the other zones in GKE_NODE_POOLS",
+            what=f"names zones of {region} and of {words.listed(beyond)}",
+            why="a GKE cluster is in one region, and only its GPU pools go from zone to zone",
+            fix=other,
+        )
+    fixed = [pool for pool in settings.gke_node_pools or () if pool.zone]
+    if fixed and len(fixed) == len(settings.gke_node_pools or ()):
+        yield Finding(
+            code=Code.WITHOUT_EFFECT,
+            field="zone",
+            what="names several zones, and each pool of GKE_NODE_POOLS has its own",
+            why="Create goes from zone to zone with the pools that name none",
+            fix=f"ZONE={settings.zone}, or leave zone out of the pools that may be in any of them",
         )
 
 

@@ -38,7 +38,11 @@ def _fixed_by_name(case: Case) -> Iterator[Finding]:
 def _networks(case: Case) -> Iterator[Finding]:
     if case.settings.orchestrator_type is not Orchestrator.GKE:
         return
-    zones = sorted({pool.zone for pool in pools.of(case.settings) if _is_of_a_zone(pool)})
+    found = [pool for pool in pools.of(case.settings) if _is_of_a_zone(pool)]
+    places = {pool.zone for pool in found}
+    if len({pool.zone_setting for pool in found}) > 1:
+        places.update(case.settings.places.zones)  # some go from zone to zone, others stay
+    zones = sorted(places)
     if len(zones) > 1:
         yield Finding(
             field="gke_node_pools",

@@ -39,7 +39,9 @@ def put(store: Store, rows: Iterable[dict[str, Any]]) -> None:
 def room(call: Call, template: Resource, count: int) -> int:
     """How many VMs of a template, of so many, the call's zone has left; reserved ones are there."""
     wanted, zone = template["properties"], call.parameters["zone"]
-    if reservation_use.named(template) or machines.find(wanted["machineType"]) is None:
+    machine = machines.find(wanted["machineType"])
+    has_gpus = (machine is not None and machine.gpus) or wanted.get("guestAccelerators")
+    if reservation_use.named(template) or not has_gpus:
         return count
     model = wanted["scheduling"]["provisioningModel"]
     left = _last(call.request, call.store, zone, "machines", model)

@@ -94,6 +94,10 @@ BILLS = {
         gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), SYSTEM),
         gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), 3 * SYSTEM),
     ),
+    "gke-any-zone": Bill(
+        gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), SYSTEM),
+        gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), 3 * SYSTEM),
+    ),
     "gke-a3-mega": Bill(
         gke(2 * node(A3_MEGAGPU_8G, 100 * SSD), SYSTEM),
         gke(2 * node(A3_MEGAGPU_8G, 100 * SSD), 3 * SYSTEM),
@@ -163,7 +167,7 @@ def _name(path: Path) -> str:
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {_name(path) for path in FILES} == set(BILLS)
-    assert len(FILES) == 27
+    assert len(FILES) == 28
 
 
 @pytest.mark.parametrize("path", FILES, ids=_name)

@@ -19,7 +19,9 @@ RECORD = dataclasses.replace(ANY, project_id="p")
 ZONES = "https://google/compute/v1/projects/p/zones/"
 
 
-def _where(groups: list[str], clusters: list[dict[str, Any]]) -> tuple[str, str]:
+def _where(
+    groups: list[str], clusters: list[dict[str, Any]], *, searching: bool = False
+) -> tuple[str, str]:
     def marked(look: Look, project: str, _owner: object) -> list[dict[str, Any]]:
         assert project == "p"
         if look is resources.GROUP.look:
@@ -29,7 +31,8 @@ def _where(groups: list[str], clusters: list[dict[str, Any]]) -> tuple[str, str]
 
     folder = SimpleNamespace(location=SimpleNamespace(url="gs://b/np-deployment"))
     cloud = SimpleNamespace(api=SimpleNamespace(marked=marked), folder=folder)
-    found = whereabouts.find(cast("Any", cloud), RECORD)
+    record = dataclasses.replace(RECORD, searching=searching)
+    found = whereabouts.find(cast("Any", cloud), record)
     return found.region, found.zone
 
 
@@ -53,3 +56,16 @@ def test_a_cluster_is_where_the_cloud_has_it() -> None:
 
     assert _where([], [here]) == ("us-central1", "us-central1-a")
     assert _where([], [there]) == ("europe-west4", "europe-west4-a")
+
+
+def test_a_search_of_a_cluster_is_where_its_gpu_pool_is() -> None:
+    system = {"name": f"{RECORD.name_prefix}-system", "locations": ["us-central1-a"]}
+    gpus = {"name": "gpus", "locations": ["us-central1-c"]}
+    here = {"location": "us-central1", "locations": ["us-central1-a"]}
+
+    with_pool = [here | {"nodePools": [system, gpus]}]
+    without = [here | {"nodePools": [system]}]
+
+    assert _where([], with_pool, searching=True) == ("us-central1", "us-central1-c")
+    assert _where([], without, searching=True) == ("us-central1", "us-central1-a")
+    assert _where([], with_pool) == ("us-central1", "us-central1-a")

@@ -84,11 +84,11 @@ def test_zones_outside_of_region_are_a_contradiction() -> None:
     assert problem.setting == "REGION"
 
 
-def test_a_gke_cluster_has_one_zone() -> None:
-    loaded = _loaded(ZONE="us-central1-a,us-central1-b", ORCHESTRATOR_TYPE="gke")
-    (problem,) = loaded.problems
+def test_a_gke_cluster_has_zones_of_one_region() -> None:
+    assert not _loaded(ZONE="us-central1-a,us-central1-b", ORCHESTRATOR_TYPE="gke").problems
+    (problem,) = _loaded(ZONE="us-central1-a,us-east4-b", ORCHESTRATOR_TYPE="gke").problems
     assert problem.setting == "ZONE"
-    assert "not with a GKE cluster" in problem.why
+    assert "a GKE cluster is in one region" in problem.why
 
 
 def test_the_effective_value_is_what_was_written() -> None:

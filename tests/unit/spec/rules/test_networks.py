@@ -36,6 +36,47 @@ def test_a_range_for_pods_of_ones_own_decides_how_many_nodes_fit() -> None:
 
 
 @pytest.mark.parametrize(
+    ("environ", "what", "fix"),
+    [
+        ({"ZONE": "us-central1-a,us-east4-b"}, "zones of us-central1 and of us-east4", "ZONE=us"),
+        ({"ZONE": "any", "VM_TYPE": "a3-megagpu-8g"}, "names zones of", "REGION=asia-east1, or"),
+        (
+            {
+                "ZONE": "us-central1-*",
+                "GKE_NODE_POOLS": "name=a,vm_type=g2-standard-8,zone=us-central1-a",
+            },
+            "each pool of GKE_NODE_POOLS has its own",
+            "ZONE=us-central1-a, or leave zone out",
+        ),
+        (
+            {
+                "ZONE": "us-central1-a,us-central1-b",
+                "GKE_NODE_POOLS": "name=a,vm_type=a3-ultragpu-8g,count=2,zone=us-central1-b"
+                ";name=b,vm_type=a3-ultragpu-8g,count=2",
+            },
+            "has pools with RDMA in us-central1-a and us-central1-b",
+            "zone=us-central1-a for all of them",
+        ),
+    ],
+)
+def test_the_pools_of_a_cluster_go_from_zone_to_zone_within_what_it_can_be(
+    environ: dict[str, str], what: str, fix: str
+) -> None:
+    problems = load(MANDATORY | GKE | environ).problems
+
+    found = [it for it in problems if what in it.what]
+    assert len(found) == 1, problems
+    assert fix in found[0].fix
+
+
+@pytest.mark.parametrize(
+    "environ", [{"ZONE": "us-central1-*"}, {"ZONE": "any", "REGION": "us-central1"}]
+)
+def test_zones_of_one_region_are_enough_for_a_cluster(environ: dict[str, str]) -> None:
+    assert load(MANDATORY | GKE | environ).problems == ()
+
+
+@pytest.mark.parametrize(
     ("environ", "setting", "what", "fix"),
     [
         ({**EXISTING, "NETWORK": ""}, "NETWORK", "is required", "NETWORK=<its name>"),
