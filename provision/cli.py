@@ -192,6 +192,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         guesses=waits,
         role=Option.ROLE in options.given,
         agreed=Option.YES in options.given,
+        buys=Option.BUY in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
         full=Option.FULL in options.given,
         lists=lists,

@@ -9,7 +9,7 @@ from provision.context import connect
 from provision.deployment import workspace
 from provision.documents.changes import Changes
 from provision.kinds import registry
-from provision.lifecycle import confirmation, exclusive, ownership, phases, remove
+from provision.lifecycle import calendar, confirmation, exclusive, ownership, phases, remove
 from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def destroy(context: Context) -> None:
             cloud.folder.begin_state(tool.binary.version)
             tool.init()
             remove.remove(context, cloud, record, tool, kind)
+            calendar.remind(context, cloud)
             cloud.folder.clear()
     count = (context.report.changes or Changes()).destroy
     context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provision.actions import copied_folder, report_page, secrets_access
 from provision.context import connect
 from provision.kinds import registry
-from provision.lifecycle import apply, older_machines
+from provision.lifecycle import apply, calendar, older_machines
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -31,6 +31,8 @@ def _plan(context: Context) -> bool:
     secrets_access.tell(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         target = apply.settle(context, cloud, kind, archive, bucket=exists)
+        if context.settings.calendar_duration:
+            calendar.tell(context, cloud, target.spec)
         backend = exists and cloud.folder.has_state()
         found, older = apply.plan(context, cloud, kind, target, backend=backend)
     context.report.changes = found.counts

@@ -12,6 +12,16 @@ SHORTEST_GROUP_RUN: Final = 600
 """The shortest run duration in a VM template or resize request, in seconds (rule M3), and so of
 GKE's nodes of flex start and queues."""
 
+SHORTEST_CALENDAR: Final = 86400
+LONGEST_CALENDAR: Final = 90 * 86400
+"""Seconds that calendar mode is bought for (Google's page on it, undated: 1 to 90 days)."""
+CALENDAR_LEAD: Final = 87 * 3600
+"""Seconds before which its capacity does not begin (the same page)."""
+CALENDAR_AHEAD: Final = 60 * 86400
+"""Seconds ahead for which Google tells what there is (the same page)."""
+MOST_OF_CALENDAR: Final = 80
+"""The maximum number of VMs with GPUs in one purchase (the same page)."""
+
 MOST_REQUESTED: Final = 1000
 """The maximum number of VMs in one resize request (rule M9)."""
 

@@ -151,6 +151,11 @@ BAKE: Final = "-bake"
 """How the prefix of a cluster of one VM ends that is made for an image; VMs know it by that."""
 
 
+def for_calendar(prefix: str) -> str:
+    """The reservation of calendar mode that a cluster with this NAME_PREFIX buys."""
+    return f"{prefix}-calendar"
+
+
 def for_image(prefix: str) -> str:
     """The NAME_PREFIX of the cluster of one VM that Bake makes, and then destroys.
 

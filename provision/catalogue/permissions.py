@@ -14,6 +14,10 @@ _ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "compute.addresses.": ("Compute Network Admin", "roles/compute.networkAdmin"),
     "compute.disks.": ("Compute Instance Admin (v1)", "roles/compute.instanceAdmin.v1"),
     "compute.firewalls.": ("Compute Security Admin", "roles/compute.securityAdmin"),
+    "compute.futureReservations.": (
+        "Compute Future Reservation User",
+        "roles/compute.futureReservationUser",
+    ),
     "compute.instance": ("Compute Instance Admin (v1)", "roles/compute.instanceAdmin.v1"),
     "compute.networks.": ("Compute Network Admin", "roles/compute.networkAdmin"),
     "compute.networks.updatePolicy": ("Compute Security Admin", "roles/compute.securityAdmin"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 from provision.catalogue import billed_shapes, machines, prices
 from provision.catalogue.machines import Consumption
 from provision.catalogue.prices import Source
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from provision.catalogue.prices import Price, Prices
@@ -96,9 +97,9 @@ def machine(pool: Pool, listed: Prices) -> Rate:
     """One machine of a pool, with its GPUs and the local SSDs that its type includes.
 
     Machines of a reservation cost what those on demand do. Those that are bound to it have no list
-    price: theirs is agreed with Google, or that of calendar mode.
+    price: theirs is agreed with Google. Calendar mode has one, which is paid for all of the time.
     """
-    if pool.mode.means.bound:
+    if pool.mode is Mode.RESERVATION_BOUND:
         return Rate(None, missing=f"{pool.machine_type} of a reservation that it is bound to")
     shape = billed_shapes.of(pool.machine_type)
     terms: list[tuple[Decimal | int, str]]

@@ -16,6 +16,7 @@ from provision.preflight import reserved_fit, reserved_room
 from provision.preflight.check import CheckNote, Settled
 from provision.preflight.reserved import Asked, last, properties
 from provision.settings.reservations import ReservationPath
+from provision.spec.capacity import Mode
 from provision.state import reservations as state
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def reservation(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield _unseen(asked, error)
             continue
         if found is None:
-            yield _missing(ctx, asked)
+            yield from _missing(ctx, asked)
             continue
         yield from reserved_fit.check(ctx, asked, found)
         yield from reserved_room.check(ctx, asked, found)
@@ -87,10 +88,12 @@ def _unseen(asked: Asked, error: GoogleApiError) -> CheckNote:
     )
 
 
-def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Problem:
+def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Iterator[Problem]:
     others = _elsewhere(ctx, asked)
+    if not others and asked.pools[0].mode is Mode.CALENDAR:
+        return  # it comes when it is bought, which is another step of Create
     if not others:
-        return Problem(
+        yield Problem(
             code=Code.RESERVATION_UNUSABLE,
             setting=asked.setting,
             what=f"there is no reservation {asked.path.name} in {asked.owner}",
@@ -99,11 +102,12 @@ def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Problem:
             f" {asked.owner}\nif another project owns it, write"
             f" projects/<project>/reservations/{asked.path.name}",
         )
+        return
     has = " and ".join(f"{_type(it)} in {last(it['zone'])}" for it in others)
     mend = f"ZONE={last(others[0]['zone'])}"
     if _type(others[0]) not in {pool.machine_type for pool in asked.pools}:
         mend += f" and VM_TYPE={_type(others[0])}"
-    return Problem(
+    yield Problem(
         code=Code.RESERVATION_UNUSABLE,
         setting=asked.setting,
         what=f"the reservation {asked.path.name} has {has}, the settings ask for {asked.machines}",

@@ -40,6 +40,7 @@ from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 from provision.settings.values import (
     AbsolutePath,
     ActionWord,
+    CalendarSeconds,
     ChannelWord,
     Checks,
     Cidr,
@@ -56,6 +57,7 @@ from provision.settings.values import (
     ImageName,
     JobName,
     KmsKey,
+    Moment,
     MostNodes,
     NamePrefix,
     NetworkName,
@@ -384,6 +386,18 @@ class Settings(BaseSettings):
         "Use the machines of this reservation, or of one of its blocks or sub-blocks; in another"
         " project, `projects/P/reservations/R`; not with flex start, queued provisioning or spot.",
         "my-reservation",
+    )
+    calendar_duration: CalendarSeconds | None = _setting(
+        "Buy the VMs for so long beforehand (calendar mode, 1d to 90d): `Plan` says when and where"
+        " Google has them and for how much; `Create` asks, and buys with `--buy`.",
+        "7d",
+        only_with=_VMS,
+    )
+    calendar_start: Moment | None = _setting(
+        "The day, or the moment, before which that time does not begin; if unset, as early as"
+        " Google has them.",
+        "2026-12-24",
+        only_with=_VMS,
     )
     enable_compact_placement: Switch = _setting(
         "Place the machines close together; not with queued provisioning, and with flex start only"

@@ -143,6 +143,7 @@ class Pool:
             read: Whether Google's answer told so.
         """
         mode = Mode.RESERVATION_BOUND if bound else Mode.RESERVATION
+        mode = self.mode if self.mode is Mode.CALENDAR else mode
         # Its own placement takes the place of ours.
         compact = self.compact and not policies
         return replace(self, mode=mode, policies=policies, compact=compact, reservation_read=read)
@@ -184,7 +185,7 @@ def group(settings: Settings) -> Pool:
         gpu_type=settings.accelerator_type,
         gpu_count=settings.gpu_count,
         mode=mode,
-        reservation=settings.reservation_name,
+        reservation=_calendar(settings) or settings.reservation_name,
         max_run_seconds=settings.max_run_duration,
         size=Size(count=settings.instance_count),
         disk_size_gb=settings.disk_size_gb,
@@ -192,6 +193,11 @@ def group(settings: Settings) -> Pool:
         compact=settings.enable_compact_placement,
         external_ip=settings.enable_external_ip,
     )
+
+
+def _calendar(settings: Settings) -> str | None:
+    """The reservation that calendar mode makes; None without it."""
+    return names.for_calendar(settings.name_prefix) if settings.calendar_duration else None
 
 
 def of(settings: Settings) -> tuple[Pool, ...]:

@@ -142,6 +142,8 @@ _BOTH: Final[Mapping[str, Row]] = {
         {"gke": ENDS, "spot": REFUSED, "flex": REFUSED},
         alone=True,
     ),
+    "CALENDAR_DURATION": Row({"CALENDAR_DURATION": "7d"}, REFUSED),
+    "CALENDAR_START": Row({"CALENDAR_START": "2026-12-24"}, REFUSED),
     "SERVICE_ACCOUNT": Row({"SERVICE_ACCOUNT": _TEAM}, NEW, {"gke": ENDS}),
     "LABELS": Row({"LABELS": '{ team = "research" }'}, REACHES, {"gke": BESIDE, "flex": NEW}),
     "GCS_MOUNT_LIST": Row(_DATA, NEW, {"gke": BESIDE}),

@@ -53,6 +53,7 @@ STORIES = {
         (("flex_start_queued", 0),), trained=("ultra-queue-nodepool-1", "gIB"), tested=2
     ),
     "gke-a4": Story((("flex_start", 0),), trained=("gke-a4-nodepool-1", "gIB"), tested=2),
+    "gke-any-zone": Story((("standard", 2),)),
     "gke-plain": Story((("standard", 2),), jobs=("sample-job-gke-l4-nodepool-1.yaml",)),
     "gke-ray-h200": Story((("flex_start_queued", 0),), jobs=("ray-job.yaml",), tested=2),
     "gke-t4-a100-queued": Story(

@@ -9,6 +9,7 @@ from provision.catalogue import gcsfuse
 from provision.catalogue.fabrics import STACKS
 from provision.kinds import variables as parts
 from provision.settings.masking import seal_settings
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,8 @@ def variables(
             "secure_boot": spec.secure_boot,
         },
         "capacity": {
-            "model": str(group.mode),
+            # To Terraform, what binds VMs is a reservation, whoever made that.
+            "model": str(Mode.RESERVATION_BOUND if group.mode.means.bound else group.mode),
             "reservation": group.reservation,
             "max_run_seconds": group.max_run_seconds,
             "idle_seconds": spec.idle_seconds,

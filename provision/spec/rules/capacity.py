@@ -48,7 +48,7 @@ def of_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
 
 def _conflicts(wanted: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
     for one, other, why in EXCLUSIVE:
-        if wanted[one] and wanted[other]:
+        if wanted.get(one) and wanted.get(other):
             yield one, other, why
 
 
@@ -307,10 +307,31 @@ def _instead(case: Case) -> Iterator[Finding]:
         )
 
 
+def _purchase(case: Case) -> Iterator[Finding]:
+    settings, most = case.settings, limits.MOST_OF_CALENDAR
+    if settings.calendar_start and settings.calendar_duration is None:
+        yield Finding(
+            code=Code.MISSING_SETTING,
+            field="calendar_start",
+            what="is set without CALENDAR_DURATION",
+            why="Google sells a number of days",
+            fix="CALENDAR_DURATION=7d, or remove CALENDAR_START",
+        )
+    if settings.calendar_duration and settings.instance_count > most:
+        yield Finding(
+            code=Code.INVALID_VALUE,
+            field="instance_count",
+            what="is more than calendar mode sells at once",
+            why=f"at most {most} VMs",
+            fix=f"INSTANCE_COUNT={most}",
+        )
+
+
 _HOURS: Final = 24
 """Up to so many without a unit are meant as hours, and more as minutes."""
 RULES: Final = (
     Rule(("capacity",), _instead),
+    Rule(("calendar_start", "calendar_duration", "instance_count"), _purchase),
     Rule((), _exclusive),
     Rule(("vm_type", "orchestrator_type", *POOL_KEYS), _offered),
     Rule(("vm_type", "orchestrator_type", "enable_flex_start"), _flex_machine),

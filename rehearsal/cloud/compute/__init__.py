@@ -14,6 +14,7 @@ from rehearsal.cloud.compute import (
     balancers,
     firewalls,
     fleet,
+    future_reservations,
     groups,
     guest_attributes,
     host_events,
@@ -50,6 +51,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **project.METHODS,
     **balancers.METHODS,
     **firewalls.METHODS,
+    **future_reservations.METHODS,
     **groups.METHODS,
     **host_events.METHODS,
     **guest_attributes.METHODS,
@@ -105,6 +107,7 @@ def service(request: Request, store: Store) -> Reply:
         parameters={**request.query, **match.parameters},
         body=body,
     )
+    future_reservations.deliver(call)
     _check_policies(call)
     shared_vpc.check_sight(call)
     if not images.is_public(owner.id):

@@ -58,6 +58,7 @@ FIREWALL = Kind("firewalls", "", "firewall", "firewall")
 ROUTER = Kind("routers", "region", "router", "router")
 POLICY = Kind("resourcePolicies", "region", "resource_policy", "resourcePolicy")
 RESERVATION = Kind("reservations", "zone", "reservation", "reservation")
+FUTURE_RESERVATION = Kind("futureReservations", "zone", "future_reservation", "futureReservation")
 TEMPLATE = Kind("instanceTemplates", "", "instance_template", "instanceTemplate")
 GROUP_MANAGER = Kind(
     "instanceGroupManagers", "zone", "instance_group_manager", "instanceGroupManager"

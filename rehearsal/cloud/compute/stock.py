@@ -54,6 +54,11 @@ def room(call: Call, template: Resource, count: int) -> int:
     return min(count, max(0, int(left) - int(present)))
 
 
+def for_sale(call: Call, zone: str) -> float | None:
+    """How many VMs a zone has for calendar mode; None for enough."""
+    return _last(call.request, call.store, zone, "machines", "CALENDAR")
+
+
 def gpu_quota(request: Request, store: Store, region: str) -> float | None:
     """How many GPUs of each kind the project may have in a region; None for the usual number."""
     return _last(request, store, places.zones_of(region)[0], "quota", "*")

@@ -22,6 +22,11 @@ def specific_only(machine: str) -> bool:
     return machine in _FACTS["specific_only"]
 
 
+def sold_by_calendar(machine: str) -> bool:
+    """Whether Google sells such VMs for a time to come, in calendar mode."""
+    return machine in _FACTS["sold_by_calendar"]
+
+
 def always_bound(machine: str) -> bool:
     """Whether VMs of that type are bound to their reservation, whatever it is."""
     return machine.startswith(tuple(_FACTS["always_bound"]))

@@ -32,7 +32,7 @@ from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
 from provision.kinds.vms import bake, out_of_date, startup, tasks, waiting
-from provision.lifecycle import search, settle
+from provision.lifecycle import calendar, search, settle
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
@@ -332,6 +332,7 @@ MODULES = {
     "kinds/vms/startup.py",
     "kinds/vms/tasks.py",
     "kinds/vms/waiting.py",
+    "lifecycle/calendar.py",
     "lifecycle/search.py",
     "lifecycle/settle.py",
     "google/api.py",
@@ -495,6 +496,16 @@ def test_the_pause_after_all_zones_is_named_too(monkeypatch: pytest.MonkeyPatch)
     found._begin_again()
     assert {event.words for event in run.waiting} == {"machines in one of the zones"}
     assert len(run.waiting) == LONG // stages_module.SILENCE
+
+
+def test_googles_answer_to_a_purchase_is_waited_for_with_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch)
+    context = cast("Any", SimpleNamespace(progress=run.progress))
+    cloud = cast("Any", SimpleNamespace(api=SimpleNamespace(find=lambda *_: None)))
+    assert calendar._answer(context, cloud, "projects/p") == {}
+    assert {event.words for event in run.waiting} == {"Google's answer to the purchase"}
 
 
 def test_a_terraform_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:

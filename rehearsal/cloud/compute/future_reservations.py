@@ -1,0 +1,185 @@
+"""Future reservations of calendar mode, and what Google advises about them.
+
+What is bought is answered within two minutes, becomes a reservation at its start, and goes at its
+end. Sources: compute v1, discovery of 2026-11-06; Google's pages on calendar mode (undated).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rehearsal.cloud.compute import links, lists, reservations, resources, stock
+from rehearsal.cloud.compute.resources import FUTURE_RESERVATION, RESERVATION, Call, Resource
+from rehearsal.cloud.facts import offers, places
+from rehearsal.cloud.facts import reservations as facts
+from rehearsal.cloud.instants import moment, rfc3339
+from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_DAY = 86400
+_LONGEST = 90 * _DAY
+_LEAD = 87 * 3600
+_AHEAD = 60 * _DAY
+_MOST = 80
+_ANSWER = 90.0
+"""Seconds until Google says yes or no."""
+_CALENDAR = "CALENDAR"
+
+
+def _scaled(call: Call, seconds: float) -> float:
+    return seconds * (call.request.rate or 0.0)
+
+
+def _invalid(field: str, value: object, why: str) -> GoogleError:
+    return links.invalid(f"resource.{field}", value, why)
+
+
+# ------------------------------------------------------------------ advice
+
+
+def _advise(call: Call) -> Resource:
+    """The first zone that has the machines, and why not the others."""
+    specs = call.body.get("futureResourcesSpecs") or {}
+    if len(specs) != 1:
+        raise _invalid("futureResourcesSpecs", len(specs), "Exactly one specification is needed.")
+    ((key, spec),) = specs.items()
+    return {"recommendations": [{"recommendationsPerSpec": {key: _recommended(call, spec)}}]}
+
+
+def _recommended(call: Call, spec: Resource) -> Resource:
+    wanted = spec["targetResources"]["specificSkuResources"]
+    times = spec["timeRangeSpec"]
+    seconds = float(times["minDuration"].removesuffix("s"))
+    if not _DAY <= seconds <= _LONGEST:
+        raise _invalid("timeRangeSpec.minDuration", times["minDuration"], "From 1 to 90 days.")
+    soonest = call.now + _scaled(call, _LEAD)
+    start = max(moment(times["startTimeNotEarlierThan"]), soonest)
+    latest = min(moment(times["startTimeNotLaterThan"]) + 1, call.now + _scaled(call, _AHEAD))
+    located = (spec.get("locationPolicy") or {}).get("locations") or {}
+    others: dict[str, Resource] = {}
+    found: Resource = {}
+    for zone in places.zones_of(call.parameters["region"]):
+        if located and located.get(f"zones/{zone}", {}).get("preference") != "ALLOW":
+            continue
+        against = _against(call, zone, str(wanted["machineType"]), int(wanted["instanceCount"]))
+        if start > latest:
+            against = {"status": "CONDITIONS_NOT_MET", "details": "No such time is for sale."}
+        if against:
+            others[f"zones/{zone}"] = against
+        elif not found:
+            found = {
+                "location": f"zones/{zone}",
+                "startTime": rfc3339(start),
+                "endTime": rfc3339(start + _scaled(call, seconds)),
+                "recommendationType": "FUTURE_RESERVATION",
+            }
+        else:
+            others[f"zones/{zone}"] = {"status": "RECOMMENDED"}
+    return {**found, "otherLocations": others}
+
+
+def _against(call: Call, zone: str, machine: str, count: int) -> Resource:
+    if not facts.sold_by_calendar(machine):
+        return {"status": "NOT_SUPPORTED"}
+    if not offers.has_machine(zone, machine, call.request.scenarios):
+        return {"status": "NOT_SUPPORTED"}
+    left = stock.for_sale(call, zone)
+    if count > (_MOST if left is None else left):
+        return {"status": "NO_CAPACITY"}
+    return {}
+
+
+# ------------------------------------------------------------------ what is bought
+
+
+def _insert(call: Call) -> Resource:
+    body = resources.without_nulls(call.body)
+    if body.get("reservationMode") != _CALENDAR:
+        raise GoogleError(501, "Only calendar mode is part of the simulated cloud.")
+    sku = body.get("specificSkuProperties") or {}
+    count, machine = int(sku.get("totalCount", 0)), sku["instanceProperties"]["machineType"]
+    if not facts.sold_by_calendar(machine):
+        field = "specificSkuProperties.instanceProperties.machineType"
+        raise _invalid(field, machine, "The machine type is not sold in calendar mode.")
+    if not 1 <= count <= _MOST:
+        raise _invalid("specificSkuProperties.totalCount", count, f"From 1 to {_MOST}.")
+    start, end = (moment(body["timeWindow"][it]) for it in ("startTime", "endTime"))
+    # A second for what a moment loses that is written in whole seconds.
+    if start + 60 < call.now + _scaled(call, _LEAD) or end <= start:
+        raise _invalid("timeWindow.startTime", body["timeWindow"]["startTime"], "Is too early.")
+    return resources.insert(call, FUTURE_RESERVATION, {**body, "_asked": call.now})
+
+
+def _status(call: Call, found: Resource) -> str:
+    """Where its procurement is: asked for, sold or not, there."""
+    if call.now < found["_asked"] + _scaled(call, _ANSWER):
+        return "PENDING_APPROVAL"
+    if "calendar-declined" in call.request.scenarios:
+        return "DECLINED"
+    return "FULFILLED" if moment(found["timeWindow"]["startTime"]) <= call.now else "APPROVED"
+
+
+def deliver(call: Call) -> None:
+    """Make the reservations of all that is sold, and has begun."""
+    for name, found in list(resources.each(call, FUTURE_RESERVATION, "projects/")):
+        if found.get("_delivered") or _status(call, found) != "FULFILLED":
+            continue
+        parts = name.split("/")
+        there = Call(
+            request=call.request,
+            store=call.store,
+            method="reservations.insert",
+            project=parts[1],
+            parameters={"project": parts[1], "zone": parts[3]},
+            body=_reservation(found),
+        )
+        if resources.find(there, RESERVATION, f"{'/'.join(parts[:4])}/reservations/{parts[5]}"):
+            continue
+        if moment(found["timeWindow"]["endTime"]) > call.now:
+            reservations.METHODS["reservations.insert"](there)
+        resources.keep(call, FUTURE_RESERVATION, name, {**found, "_delivered": True})
+
+
+def _reservation(found: Resource) -> Resource:
+    sku = found["specificSkuProperties"]
+    return {
+        "name": found["reservationName"],
+        "description": "made by a future reservation",
+        "specificReservation": {
+            "count": str(sku["totalCount"]),
+            "instanceProperties": sku["instanceProperties"],
+        },
+        "specificReservationRequired": True,
+        "deploymentType": "DENSE",
+        "deleteAtTime": found["timeWindow"]["endTime"],
+    }
+
+
+def _view(call: Call, found: Resource) -> Resource:
+    shown = resources.show(found)
+    return {**shown, "status": {"procurementStatus": _status(call, found)}}
+
+
+def _get(call: Call) -> Resource:
+    return _view(call, resources.require(call, FUTURE_RESERVATION, call.name(FUTURE_RESERVATION)))
+
+
+def _each(call: Call) -> Iterator[tuple[str, Resource]]:
+    prefix = f"projects/{call.project}/"
+    for name, found in resources.each(call, FUTURE_RESERVATION, prefix):
+        yield name, _view(call, found)
+
+
+def _aggregated(call: Call) -> Resource:
+    kind = FUTURE_RESERVATION
+    return lists.aggregated(call, kind.collection, kind.singular, _each(call))
+
+
+METHODS: Mapping[str, Callable[[Call], Resource]] = {
+    "advice.calendarMode": _advise,
+    "futureReservations.insert": _insert,
+    "futureReservations.get": _get,
+    "futureReservations.aggregatedList": _aggregated,
+}
