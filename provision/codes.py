@@ -268,6 +268,12 @@ class Code(enum.StrEnum):
         "ask an administrator for the role in `fix`",
         _GOOGLES,
     )
+    MAY_ONLY_LOOK = (
+        "may-only-look",
+        "the account may look at the project, and change nothing",
+        "plan with it; create with an account that has the role of `Validate --role`",
+        _GOOGLES,
+    )
     POLICY_FORBIDS = (
         "policy-forbids",
         "an organization policy forbids it",

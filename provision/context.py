@@ -49,7 +49,7 @@ class Context:
         agreed: Whether the user approved losses in advance (`--yes`).
         buys: Whether what can't be given back is bought without a question (`--yes --buy`).
         break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
-        role: Whether Validate is to print a custom role instead of checking (`--role`).
+        role: Whether Validate or Plan is to print a custom role instead (`--role`).
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
         full: Whether Terraform's own text, or everything of a Status, is shown (`--full`).
         lists: Whether a Status is of all deployments, as the settings name none.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.actions import copied_folder, report_page, secrets_access
+from provision.actions import copied_folder, report_page, secrets_access, validate
 from provision.context import connect
 from provision.kinds import registry
 from provision.lifecycle import apply, calendar, older_machines
@@ -19,6 +19,9 @@ def plan(context: Context) -> bool:
     Returns:
         Whether Create would change anything.
     """
+    if context.role:
+        validate.show_role(context, looks=True)
+        return False
     with report_page.written(context):
         return _plan(context)
 
@@ -30,7 +33,7 @@ def _plan(context: Context) -> bool:
     kind = registry.of(context.settings)
     secrets_access.tell(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
-        target = apply.settle(context, cloud, kind, archive, bucket=exists)
+        target = apply.settle(context, cloud, kind, archive, bucket=exists, looks=True)
         if context.settings.calendar_duration:
             calendar.tell(context, cloud, target.spec)
         backend = exists and cloud.folder.has_state()

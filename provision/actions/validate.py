@@ -14,17 +14,29 @@ if TYPE_CHECKING:
     from provision.context import Context
 
 
+def show_role(context: Context, *, looks: bool = False) -> None:
+    """Print a custom role with the permissions that the actions of this env.list need.
+
+    Args:
+        context: The run.
+        looks: Whether it is for Plan and Status alone.
+    """
+    from provision.preflight import role  # noqa: PLC0415 - as below
+
+    kind = registry.of(context.settings)
+    spec = kind.spec(context.settings)
+    of_kind = kind.preflight(spec)
+    every = role.whole(spec, of_kind)
+    every = role.reading(every) if looks else [*every, *role.of_bake(of_kind, every)]
+    context.report.role = sorted(every)
+    context.console.result(role.as_yaml(spec, of_kind, looks=looks))
+
+
 def validate(context: Context) -> None:
     """Check the settings and the folder to copy, then run the online checks."""
     kind = registry.of(context.settings)
     if context.role:
-        from provision.preflight import role  # noqa: PLC0415 - as below
-
-        spec = kind.spec(context.settings)
-        of_kind = kind.preflight(spec)
-        every = role.whole(spec, of_kind)
-        context.report.role = sorted([*every, *role.of_bake(of_kind, every)])
-        context.console.result(role.as_yaml(spec, of_kind))
+        show_role(context)
         return
     secrets_access.tell(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -40,6 +41,14 @@ _ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "serviceusage.": ("Service Usage Admin", "roles/serviceusage.serviceUsageAdmin"),
     "storage.": ("Storage Admin", "roles/storage.admin"),
 }
+
+
+_READS: Final = re.compile(r"\.(?:get|list)[A-Za-z]*$|\.calendarMode$")
+
+
+def reads(permission: str) -> bool:
+    """Whether nothing can be changed with a permission, by its verb."""
+    return _READS.search(permission) is not None
 
 
 def role_with(permission: str) -> tuple[str, str] | None:

@@ -86,8 +86,8 @@ class Option(enum.StrEnum):
     )
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
     ROLE = (
-        *("--role", "", "print a custom role with the permissions that this env.list needs"),
-        Action.VALIDATE,
+        *("--role", "", "print a custom role with the permissions for this env.list"),
+        *(Action.VALIDATE, Action.PLAN),
     )
     REPORT = (
         *("--report", "FILE", "write the result as one HTML page, with a drawing"),

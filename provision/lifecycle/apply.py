@@ -65,6 +65,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     *,
     bucket: bool,
     is_gate: bool = False,
+    looks: bool = False,
     place: tuple[Site, tuple[Site, ...]] | None = None,
 ) -> Deployment[SpecT]:
     """Check this machine, run the online checks, and describe the deployment if they pass.
@@ -76,6 +77,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
         archive: The files to copy to the VMs.
         bucket: Whether the state's bucket exists, and so could hold a deployment.
         is_gate: Whether a check that could not be made counts as one that failed.
+        looks: Whether nothing is made: then an account that may only look is no problem.
         place: The zone and way, and those that there is a choice of, once one has been tried.
 
     Raises:
@@ -115,6 +117,8 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
                 context, cloud, kind, asked, at, record, answers, of_zone, listed
             )
         found = look(asked)
+    if looks:
+        found = found.of_looking()
     if asked.way is not None:
         context.report.settings = intake.effective(context.settings.by(asked.way))
     context.report.online_checks = found.states

@@ -11,7 +11,7 @@ import dataclasses
 import time
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic, Self
 
 from provision.codes import Code
 from provision.documents.checks import CheckState
@@ -71,6 +71,18 @@ class CheckResults(Generic[SpecT]):
             return [*self.notes]
         made = f"{len(passed)} online checks were made, and passed: {', '.join(passed)}"
         return [*self.notes, Problem(what=made, code=Code.NOTE)]
+
+    def of_looking(self) -> Self:
+        """These, for a run that makes nothing: what an account that may only look lacks is a note.
+
+        Of one that may do a part of what Create needs it is a problem, as it is meant to create.
+        """
+        codes = {Code.MAY_ONLY_LOOK, Code.PERMISSION_MISSING}
+        lacks = [it for it in self.problems if it.code in codes]
+        if not any(it.code is Code.MAY_ONLY_LOOK for it in lacks):
+            return self
+        left = [it for it in self.problems if it not in lacks]
+        return dataclasses.replace(self, problems=left, notes=[*self.notes, *lacks])
 
     def require(self, *, is_gate: bool = False) -> SpecT:
         """The specification, if no check failed.

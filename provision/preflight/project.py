@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue.permissions import role_with
+from provision.catalogue.permissions import reads, role_with
 from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
@@ -66,7 +66,17 @@ def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check that the caller has all permissions that this env.list needs."""
     needed = permissions.changing(ctx.spec, ctx.of_kind, makes_bucket=ctx.makes_bucket)
     lacking = sorted(set(needed) - set(ctx.answers.held_permissions(ctx.project, needed)))
-    if lacking:
+    changing = sorted(it for it in needed if not reads(it))
+    if lacking == changing:
+        yield Problem(
+            code=Code.MAY_ONLY_LOOK,
+            setting="PROJECT_ID",
+            what=f"these credentials may change nothing in {ctx.project}",
+            why=f"they have none of the {len(changing)} permissions to change it that Create needs",
+            fix="Plan and Status are for them; Create takes an account that has the role of"
+            " Validate --role",
+        )
+    elif lacking:
         yield Problem(
             code=Code.PERMISSION_MISSING,
             setting="PROJECT_ID",

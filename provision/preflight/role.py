@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue.permissions import reads
 from provision.google import resources
 from provision.preflight import permissions
 from provision.preflight.table import CHECKS
@@ -66,21 +67,37 @@ def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
     return sorted({*made, *permissions.listed(collections), *asked})
 
 
+def reading(every: Iterable[str]) -> list[str]:
+    """Those of permissions with which nothing can be changed: all that Plan and Status take."""
+    return list(filter(reads, every))
+
+
 def of_bake(of_kind: OfKind, every: Collection[str]) -> list[str]:
     """The permissions that Bake uses beside those of the other actions, sorted."""
     return sorted(set(permissions.listed([of_kind.bakes])).difference(every))
 
 
-def as_yaml(spec: ClusterSpec, of_kind: OfKind) -> str:
-    """The definition of a custom role, as `gcloud iam roles create --file` reads it."""
+def as_yaml(spec: ClusterSpec, of_kind: OfKind, *, looks: bool = False) -> str:
+    """The definition of a custom role, as `gcloud iam roles create --file` reads it.
+
+    Args:
+        spec: What the settings ask for.
+        of_kind: What the kind of cluster adds.
+        looks: Whether it is for those who look alone.
+    """
     every = whole(spec, of_kind)
-    baking = of_bake(of_kind, every)
+    baking = [] if looks else of_bake(of_kind, every)
+    every = reading(every) if looks else every
+    who, does = "aiinfra", "Create, look after and destroy one GPU cluster"
+    if looks:
+        who, does = "aiinfra_plan", "Plan one GPU cluster, and look at it"
+    beside = () if looks else of_kind.beside_the_role
     lines = [
         f"# What aiinfra needs on the project {spec.project_id} for this env.list. Create it with",
-        f"#   gcloud iam roles create aiinfra --project {spec.project_id} --file <this file>",
-        *(f"# {line}" for line in of_kind.beside_the_role),
-        f"title: aiinfra for {spec.name_prefix}",
-        "description: Create, look after and destroy one GPU cluster",
+        f"#   gcloud iam roles create {who} --project {spec.project_id} --file <this file>",
+        *(f"# {line}" for line in beside),
+        f"title: {who} for {spec.name_prefix}",
+        f"description: {does}",
         "stage: GA",
         "includedPermissions:",
         *(f"- {name}" for name in every),

@@ -7,6 +7,7 @@ Services that take part in one ask `request.scenarios`; what concerns every requ
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud.fault_rules import Effect, Fault
@@ -57,6 +58,7 @@ SCENARIOS = {
     "missing-interface": "the pods of one node of each GKE pool lack one of their interfaces",
     "old-ray": "GKE's Ray operator is older than KubeRay 1.5.1, and knows no tokens",
     "forbidden": "the caller may not make managed instance groups",
+    "read-only": "the caller may look at everything, and change nothing",
     "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
     "real-provider": "Terraform runs HashiCorp's own google provider in place of its stand-in",
@@ -68,6 +70,13 @@ REHEARSED = "scenarios/rehearsed"
 
 _WITHHELD = {"forbidden": "compute.instanceGroupManagers.create"}
 """Scenario -> the permission that the caller does not have."""
+
+READ_ONLY = "read-only"
+_READS = re.compile(r"\.(?:get|list)[A-Za-z]*$|\.calendarMode$")
+_ASKS = re.compile(
+    r"testIamPermissions$|listManagedInstances$|/advice/|:getIamPolicy$|^/token|^/computeMetadata"
+)
+"""Requests with a body that change nothing."""
 
 _SLOWNESS = 10.0
 
@@ -101,7 +110,15 @@ def rate(scenarios: frozenset[str], clock_rate: float) -> float:
 
 def is_withheld(permission: str, scenarios: frozenset[str]) -> bool:
     """Whether the caller lacks a permission under these scenarios."""
+    if READ_ONLY in scenarios and not _READS.search(permission):
+        return True
     return any(_WITHHELD.get(name) == permission for name in scenarios)
+
+
+def is_forbidden(request: Request) -> bool:
+    """Whether a request would change something, and the caller may only look."""
+    reads = request.method in {"GET", "HEAD"} or _ASKS.search(request.path)
+    return READ_ONLY in request.scenarios and not reads
 
 
 _FAULTS = (

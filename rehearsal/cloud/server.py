@@ -136,6 +136,9 @@ _EXPIRED = _unauthenticated(
 )
 
 
+_FORBIDDEN = GoogleError(403, "Permission denied: the caller may only look.", reason="forbidden")
+
+
 class Cloud:
     """A simulated Google Cloud that serves from `with` until its end.
 
@@ -249,6 +252,8 @@ class Cloud:
             return _MISSING.reply()
         if has_token and "expired" in request.scenarios:
             return _EXPIRED.reply()
+        if scenarios.is_forbidden(request):
+            return _FORBIDDEN.reply()
         try:
             service = served(where.service)
             with self._database.transaction(kept=kept) as store:

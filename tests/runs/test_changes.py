@@ -142,8 +142,6 @@ _BOTH: Final[Mapping[str, Row]] = {
         {"gke": ENDS, "spot": REFUSED, "flex": REFUSED},
         alone=True,
     ),
-    "CALENDAR_DURATION": Row({"CALENDAR_DURATION": "7d"}, REFUSED),
-    "CALENDAR_START": Row({"CALENDAR_START": "2026-12-24"}, REFUSED),
     "SERVICE_ACCOUNT": Row({"SERVICE_ACCOUNT": _TEAM}, NEW, {"gke": ENDS}),
     "LABELS": Row({"LABELS": '{ team = "research" }'}, REACHES, {"gke": BESIDE, "flex": NEW}),
     "GCS_MOUNT_LIST": Row(_DATA, NEW, {"gke": BESIDE}),
@@ -211,6 +209,8 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "ENABLE_NOTEBOOK": Row({"ENABLE_NOTEBOOK": "no"}, NEW),
     "SHOW_PROXY_URL": Row({"SHOW_PROXY_URL": "no"}, NOTHING),
     "DISABLE_OPS_AGENT": Row({"DISABLE_OPS_AGENT": "yes"}, NEW),
+    "CALENDAR_DURATION": Row({"CALENDAR_DURATION": "7d"}, REFUSED),
+    "CALENDAR_START": Row({"CALENDAR_START": "2026-12-24"}, REFUSED),
     "IDLE_TIMEOUT": Row({"IDLE_TIMEOUT": "2h"}, NEW, {"flex": REFUSED}, alone=True),
     "SECURE_BOOT+IMAGE_FAMILY_NAME+IMAGE_PROJECT": Row(
         {

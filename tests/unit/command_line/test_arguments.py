@@ -193,7 +193,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
         "--watch": ["Status"],
-        "--role": ["Validate"],
+        "--role": ["Plan", "Validate"],
         "--detailed-exitcode": ["Plan", "Status"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)
