@@ -215,6 +215,9 @@ def test_a_cluster_that_runs_stays_where_it_is(rehearse: Callable[..., Rehearsal
     assert _groups(rehearsal) == [B]
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
+)
 def test_a_search_without_an_end_says_what_was_tried_and_goes_on_later(
     rehearse: Callable[..., Rehearsal],
 ) -> None:
@@ -257,6 +260,9 @@ def _mode(rehearsal: Rehearsal) -> object:
     return pool["mode"]
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
+)
 def test_a_cluster_goes_from_way_to_way_and_stays_how_it_came(
     rehearse: Callable[..., Rehearsal],
 ) -> None:

@@ -73,19 +73,12 @@ def test_an_image_is_made_and_used_and_listed_and_stays(rehearsal: Rehearsal) ->
 
 
 _SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_bake.py"
-    "::test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none[/global/images]"
+    sibling="tests/runs/test_bake.py::test_an_image_is_made_and_used_and_listed_and_stays"
 )
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        pytest.param("/instanceGroupManagers", marks=_SLOW),
-        pytest.param("/stopInstances", marks=_SLOW),
-        "/global/images",
-    ],
-)
+@_SLOW
+@pytest.mark.parametrize("moment", ["/instanceGroupManagers", "/stopInstances", "/global/images"])
 def test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none(
     rehearse: Callable[..., Rehearsal], moment: str
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -55,6 +57,9 @@ def test_row_6_vms_without_labels_are_still_the_groups(
     assert len(ended.document["checks"]) == 4 + 1  # the VMs, and the bandwidth between them
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_done_is_done.py::test_row_5_labels_and_metadata_are_changed_on_running_vms"
+)
 def test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_replaced(
     standing: Callable[..., Rehearsal],
 ) -> None:

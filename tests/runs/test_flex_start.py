@@ -127,6 +127,9 @@ def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
     assert [line for line in granting.resources() if not stays(line)] == []
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
+)
 def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
     standing: Callable[..., Rehearsal],
 ) -> None:

@@ -63,7 +63,7 @@ STORIES = {
     ),
 }
 
-QUICK = {"gke-plain", "gke-a3-ultra-flex-queued"}
+QUICK = {"gke-plain"}
 SLOW = pytest.mark.slow(
     sibling="tests/runs/test_gke_examples.py::test_a_gke_story_comes_works_and_goes"
 )

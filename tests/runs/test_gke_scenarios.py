@@ -153,6 +153,9 @@ REFUSED = {
 """Scenario -> what Google says of the request, and what to do."""
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_gke_scenarios.py::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
+)
 def test_nodes_that_do_not_come_in_time_end_the_test_with_a_reason_and_advice(
     queue: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:
@@ -200,6 +203,9 @@ def test_a_job_whose_requests_are_refused_is_asked_for_on_and_on_and_tells_why(
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_gke_scenarios.py::test_a_job_whose_requests_are_refused_is_asked_for_on_and_on_and_tells_why"
+)
 def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
     queue: Callable[..., Rehearsal],
 ) -> None:
@@ -214,6 +220,9 @@ def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
     assert re.search(r"2 nodes of np-nodepool-1: (?:the first )?in \d+ min", told), told
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_gke_scenarios.py::test_a_job_whose_requests_are_refused_is_asked_for_on_and_on_and_tells_why"
+)
 def test_nodes_that_no_queue_asks_for_are_refused_in_the_autoscalers_words(
     rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:
@@ -298,6 +307,9 @@ def _of_nodes(text: str) -> str:
     return re.sub(r"(?<=-system-)[0-9a-f]{8}-\w{4}", "<id>", text)
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_gke_scenarios.py::test_without_the_manifests_nothing_is_begun"
+)
 def test_objects_that_cannot_be_brought_leave_a_cluster_that_can_be_reached(
     queue: Callable[..., Rehearsal], golden: Golden, goldens: Path, tmp_path: Path
 ) -> None:

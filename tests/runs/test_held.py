@@ -39,6 +39,9 @@ CHANGES: Final[Mapping[str, Change]] = {
     ),
 }
 """Name -> settings before, what changes, what goes with the last VM of before, said of it."""
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_held.py::test_what_running_vms_hold_stays_until_they_are_replaced"
+)
 
 
 def _prepare(rehearsal: Rehearsal) -> None:
@@ -67,7 +70,13 @@ def _granted(policy: Mapping[str, list[dict[str, list[str]]]], where: str) -> se
     }
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "no_compact_placement" else pytest.param(name, marks=SLOW)
+        for name in CHANGES
+    ],
+)
 def test_what_running_vms_hold_stays_until_they_are_replaced(
     rehearse: Callable[..., Rehearsal], name: str
 ) -> None:

@@ -23,6 +23,11 @@ GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", **TWO}
 RAY = {"ORCHESTRATOR_TYPE": "ray", **TWO}
 RAYJOB = {**GKE, "ENABLE_RAY_OPERATOR": "yes"}
 KINDS = {"none": TWO, "ray": RAY, "gke": GKE, "gke_ray": RAYJOB}
+QUICK = {"none", "gke"}
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_jobs.py"
+    "::test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once[none]"
+)
 QUEUED = {
     "ORCHESTRATOR_TYPE": "gke",
     "VM_TYPE": "g2-standard-24",
@@ -47,7 +52,9 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(
+    params=[name if name in QUICK else pytest.param(name, marks=SLOW) for name in KINDS]
+)
 def there(request: pytest.FixtureRequest, standing: Callable[..., Rehearsal]) -> Any:
     """Make a rehearsal with a cluster of two machines, of each kind."""
     settings = KINDS[request.param]
@@ -240,8 +247,11 @@ def _lose_the_head(rehearsal: Rehearsal) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "lose"),
-    [(TWO, _lose_a_vm), (QUEUED, _lose_a_node), (RAYJOB, _lose_the_head)],
-    ids=["none", "gke", "gke_ray"],
+    [
+        pytest.param(TWO, _lose_a_vm, id="none"),
+        pytest.param(QUEUED, _lose_a_node, id="gke", marks=SLOW),
+        pytest.param(RAYJOB, _lose_the_head, id="gke_ray", marks=SLOW),
+    ],
 )
 def test_a_machine_that_is_lost_costs_an_attempt_and_not_the_job(
     standing: Callable[..., Rehearsal],

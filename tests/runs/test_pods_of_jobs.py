@@ -248,6 +248,9 @@ def test_a_signal_to_the_pod_reaches_the_program_which_has_time_to_save(node: No
     assert (end["code"], end["told"], end["tail"]) == (75, True, "saved")
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_pods_of_jobs.py::test_a_head_on_which_ray_began_nothing_is_no_attempt"
+)
 def test_on_ray_each_head_takes_the_next_attempt_but_for_one_that_was_told_to_end(
     node: Node,
 ) -> None:

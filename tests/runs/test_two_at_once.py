@@ -36,6 +36,9 @@ def _held_up(rehearsal: Rehearsal, started: Started) -> Iterator[None]:
     os.kill(terraform, signal.SIGCONT)
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_one_lock.py::test_create_and_destroy_hold_one_lock_from_the_first_write_to_the_last_delete"
+)
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 def test_while_one_creates_another_run_is_told_who_is_at_work(
     rehearse: Callable[..., Rehearsal],
