@@ -19,7 +19,7 @@ from tests.chaos import cases
 from tests.chaos.chaos import Chaos, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tests.chaos.cases import Case
     from tests.chaos.chaos import Fault
@@ -35,15 +35,16 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--number", type=int, default=10, help="how many cases are drawn")
     parser.add_argument("--seed", type=int, help="draws the same cases again")
+    parser.add_argument("--action", choices=cases.ACTIONS, help="what alone is hit")
     parser.add_argument("--case", type=cases.Case.parse, help="this one case alone")
     parser.add_argument("--verbose", action="store_true", help="a line for each case")
     return parser.parse_args()
 
 
-def _drawn(chaos: Chaos, seed: int, number: int) -> Iterator[Case]:
+def _drawn(chaos: Chaos, seed: int, number: int, actions: Sequence[str]) -> Iterator[Case]:
     dice = random.Random(seed)  # noqa: S311 - to be drawn again, not to be secret
     for _ in range(number):
-        yield cases.draw(dice, chaos.profile)
+        yield cases.draw(dice, chaos.profile, actions)
 
 
 def _shown(faults: list[Fault]) -> str:
@@ -63,7 +64,10 @@ def main() -> int:
         _say(f"seed {seed}")
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
         chaos = Chaos(Path(folder))
-        drawn = [arguments.case] if arguments.case else _drawn(chaos, seed, arguments.number)
+        actions = [arguments.action] if arguments.action else cases.ACTIONS
+        drawn = (
+            [arguments.case] if arguments.case else _drawn(chaos, seed, arguments.number, actions)
+        )
         for case in drawn:
             verdict = chaos.carry_out(case)
             done += 1

@@ -225,15 +225,20 @@ def _subject(request: Request) -> str:
     return f"{request.path} {request.query.get('name')} {request.body[:_HEAD]!r}"
 
 
-def draw(dice: random.Random, profile: Callable[[Scene], Sequence[frozenset[Role]]]) -> Case:
+def draw(
+    dice: random.Random,
+    profile: Callable[[Scene], Sequence[frozenset[Role]]],
+    actions: Sequence[str] = ACTIONS,
+) -> Case:
     """Draw a case; any moment at which its target is there is as likely as any other.
 
     Args:
         dice: Where chance comes from.
         profile: Gives for each request of an undisturbed scene who was alive.
+        actions: What may be hit.
     """
     (rate,) = dice.choices(list(RATES), list(RATES.values()))
-    scene = Scene(action=dice.choice(ACTIONS), network=dice.choice(NETWORKS), rate=rate)
+    scene = Scene(action=dice.choice(actions), network=dice.choice(NETWORKS), rate=rate)
     blow = dice.choice(list(Blow))
     present = [
         number

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.waiting import until
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -399,3 +401,32 @@ def test_a_search_of_a_gke_cluster_without_an_end_goes_on_where_it_had_come_to(
     assert not _moves(made.said)
     assert _pool_zone(rehearsal) == there
     _require_nothing_left(rehearsal, f"{A},{B}")
+
+
+@SLOW
+@pytest.mark.parametrize("moment", [("DELETE", "/nodePools/"), ("POST", "/nodePools")])
+@pytest.mark.parametrize("then", ["Create", "Destroy"])
+def test_a_gke_cluster_that_is_killed_on_the_way_to_another_zone_is_finished_or_undone(
+    rehearse: Callable[..., Rehearsal], moment: tuple[str, str], then: str
+) -> None:
+    rehearsal = rehearse(rate=0.01)
+    rehearsal.settings |= {"ZONE": f"{A},{B}", **GKE, **LONG}
+    rehearsal.stock(_none(A))
+    started = rehearsal.start("Create")
+    until(lambda: f"From {A} to {B}: " in rehearsal.said(started), lambda: rehearsal.said(started))
+    asked = len(rehearsal.requests())
+    method, part = moment
+    until(
+        lambda: any(
+            it["method"] == method and part in it["path"] for it in rehearsal.requests()[asked:]
+        )
+    )
+    rehearsal.kill(started)
+
+    if then == "Create":
+        made = rehearsal.run("Create", "--yes")
+        assert made.code == 0, made.said
+        assert _pool_zone(rehearsal) == B
+    gone = rehearsal.run("Destroy", "--yes")
+    assert gone.code == 0, gone.said
+    assert not [it for it in rehearsal.resources() if not it.startswith("storage/")]

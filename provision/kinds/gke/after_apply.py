@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.documents.connection import ClusterConnection, NodePoolMade
 from provision.errors import ClusterError
+from provision.google.api import GoogleApiError
 from provision.google.resources import CLUSTER
 from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane, states
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _GO_ON: Final = "everything is kept: run Create again to continue, or Destroy to remove everything"
 _JOBS: Final = "jobs"
+_NOT_FOUND: Final = 404
 
 
 def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
@@ -53,11 +55,15 @@ def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
 
 def instances(cloud: Cloud, spec: GkeSpec) -> list[Mapping[str, Any]]:
     """What Google says of each node of the pools of a fixed size, as far as they exist."""
-    return [
-        one
-        for group in _groups(_cluster(cloud, spec), spec)
-        for one in cloud.api.managed_instances(group.project, group.zone, group.name)
-    ]
+    found: list[Mapping[str, Any]] = []
+    for group in _groups(_cluster(cloud, spec), spec):
+        try:
+            found += cloud.api.managed_instances(group.project, group.zone, group.name)
+        except GoogleApiError as error:
+            if error.code != _NOT_FOUND:
+                raise
+            # Its pool is being deleted, and still named.
+    return found
 
 
 def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
