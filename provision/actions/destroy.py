@@ -31,6 +31,8 @@ def destroy(context: Context) -> None:
     context.report.backend = location.backend
     record = ownership.deployed(context, cloud)
     if record is None:
+        if cloud.has_bucket():
+            calendar.remind(context, cloud)
         count = remove.without_state(context, cloud, registry.ALL)
         context.report.changes = Changes(destroy=count)
         if count:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 _FOR_EVERY_RUN: Final[Mapping[str, str]] = {
+    "compute.disks": "list",
     "compute.globalOperations": "get list",
     "compute.instanceGroupManagers": "get list",
     "compute.instances": "get list",

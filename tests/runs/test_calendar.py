@@ -79,6 +79,10 @@ def test_what_is_bought_is_waited_for_used_and_outlives_a_destroy(rehearsal: Reh
     waiting = rehearsal.run("Create", *BUY)
     assert waiting.code == 75, waiting.said
     assert PRICE in waiting.said
+    # There is no cluster yet, and what was bought is paid for all the same.
+    nothing = rehearsal.run("Destroy")
+    assert nothing.code == 0, nothing.said
+    assert f"{NAME} goes on costing" in nothing.said
     again = rehearsal.run("Create")
     assert again.code == 75, again.said
     assert _bought(rehearsal) == [B]
