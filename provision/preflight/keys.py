@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 _SETTING: Final = "KMS_KEY"
-_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-_USING: Final = frozenset({_ROLE, "roles/cloudkms.cryptoOperator"})
+ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+_USING: Final = frozenset({ROLE, "roles/cloudkms.cryptoOperator"})
 
 
 def _key(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
@@ -89,18 +89,22 @@ def _grants(ctx: CheckContext[ClusterSpec], path: str) -> Iterator[Finding]:
     refused = next((error for _, error in asked if error), None)
     lacking = {
         agent: what
-        for agent, what in _agents(ctx).items()
+        for agent, what in _agents_of(ctx).items()
         if not any(lets(one, agent, _USING) for one in bindings)
     }
     if not lacking:
         return
+    users = "; ".join(f"{agent} encrypts {what}" for agent, what in lacking.items())
+    if ctx.spec.grants_kms:
+        what = f"Create lets Google's service agents use {path.rpartition('/')[2]}"
+        yield CheckNote(Problem(code=Code.NOTE, setting="GRANT_KMS", what=what, why=users))
+        return
     commands = [
         f"gcloud kms keys add-iam-policy-binding {path} --member serviceAccount:{agent}"
-        f" --role {_ROLE}"
+        f" --role {ROLE}"
         for agent in lacking
     ]
     granting = "\n".join([f"ask whoever keeps the keys of {project} to run:", *commands])
-    users = "; ".join(f"{agent} encrypts {what}" for agent, what in lacking.items())
     if refused is not None:
         yield _unseen("whether Google's service agents may use the key", refused, granting)
         return
@@ -109,20 +113,30 @@ def _grants(ctx: CheckContext[ClusterSpec], path: str) -> Iterator[Finding]:
         setting=_SETTING,
         what=f"Google's service agents may not use {path.rpartition('/')[2]}",
         why=users,
-        fix=f"{granting}\nSKIP_CHECKS={OnlineCheck.KMS_KEY} if a folder or the organization"
-        " grants it",
+        fix=f"GRANT_KMS=yes, if you may grant it, or {granting}\nSKIP_CHECKS={OnlineCheck.KMS_KEY}"
+        " if a folder or the organization grants it",
     )
 
 
-def _agents(ctx: CheckContext[ClusterSpec]) -> dict[str, str]:
-    """Google's service agents that use the key -> for what."""
+def _agents_of(ctx: CheckContext[ClusterSpec]) -> dict[str, str]:
     number = ctx.answers.project_number(ctx.project)
+    return agents(ctx.spec, number, makes_bucket=ctx.makes_bucket)
+
+
+def agents(spec: ClusterSpec, number: str, *, makes_bucket: bool) -> dict[str, str]:
+    """Google's service agents that use the key -> for what.
+
+    Args:
+        spec: What the settings ask for.
+        number: The project's number.
+        makes_bucket: Whether the bucket for the state is made, too.
+    """
     found = {"compute-system": "boot disks"}
-    if ctx.spec.has_control_plane:
+    if spec.has_control_plane:
         found["container-engine-robot"] = "Kubernetes' secrets"
-    if ctx.spec.shares:
+    if spec.shares:
         found["cloud-filer"] = "Filestore shares"
-    if ctx.makes_bucket:
+    if makes_bucket:
         found["gs-project-accounts"] = "the state"
     return {
         f"service-{number}@{agent}.iam.gserviceaccount.com": what for agent, what in found.items()

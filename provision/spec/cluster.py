@@ -99,6 +99,7 @@ class ClusterSpec(abc.ABC):
     secrets: tuple[Secret, ...] = ()
     ranges: Ranges = field(default_factory=Ranges)
     kms_key: str | None = None
+    grants_kms: bool = False
     existing: ExistingNetwork | None = None
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
@@ -490,6 +491,7 @@ def _common(settings: Settings) -> dict[str, Any]:
         "secrets": settings.secrets or (),
         "ranges": Ranges.of(settings),
         "kms_key": settings.kms_key,
+        "grants_kms": settings.grant_kms,
         "existing": ExistingNetwork.of(settings),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),

@@ -192,6 +192,7 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "NETWORK_RANGE": Row({"NETWORK_RANGE": "10.64.0.0/22"}, REFUSED, {"multi-nic": ENDS}),
     # A share of a basic tier takes none, as other rows have one.
     "KMS_KEY": Row({"KMS_KEY": _KEY}, NEW, {"vms": REFUSED}, alone=True),
+    "GRANT_KMS": Row({"GRANT_KMS": "yes"}, REFUSED),
     "GPU_SUBNETWORKS": Row(
         {**_THERE, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED, {"multi-nic": ENDS}
     ),

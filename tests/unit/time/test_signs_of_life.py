@@ -32,7 +32,7 @@ from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
 from provision.kinds.vms import bake, out_of_date, startup, tasks, waiting
-from provision.lifecycle import calendar, search, settle
+from provision.lifecycle import calendar, key_access, search, settle
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
@@ -333,6 +333,7 @@ MODULES = {
     "kinds/vms/tasks.py",
     "kinds/vms/waiting.py",
     "lifecycle/calendar.py",
+    "lifecycle/key_access.py",
     "lifecycle/search.py",
     "lifecycle/settle.py",
     "google/api.py",
@@ -506,6 +507,20 @@ def test_googles_answer_to_a_purchase_is_waited_for_with_words(
     cloud = cast("Any", SimpleNamespace(api=SimpleNamespace(find=lambda *_: None)))
     assert calendar._answer(context, cloud, "projects/p") == {}
     assert {event.words for event in run.waiting} == {"Google's answer to the purchase"}
+
+
+def test_a_new_role_on_a_key_is_waited_for_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(monkeypatch)
+    console = SimpleNamespace(progress=lambda _: None)
+    context = cast("Any", SimpleNamespace(progress=run.progress, console=console))
+    api = SimpleNamespace(grant_on_key=lambda *_: True)
+    cloud = cast("Any", SimpleNamespace(api=api, project_number="1"))
+    spec = SimpleNamespace(
+        grants_kms=True, kms_key="projects/p/k", has_control_plane=False, shares=()
+    )
+    monkeypatch.setattr(key_access, "_SPREADS", LONG)
+    key_access.grant(context, cloud, cast("Any", spec), makes_bucket=False)
+    assert {event.words for event in run.waiting} == {"the role on the key to count"}
 
 
 def test_a_terraform_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:
