@@ -260,6 +260,7 @@ _OF_NODES: Final[Mapping[str, Row]] = {
     "NETWORK_RANGE": Row({"NETWORK_RANGE": "10.64.0.0/22"}, ENDS),
     "NETWORK_RANGE-larger": Row({"NETWORK_RANGE": "10.0.0.0/15"}, BESIDE),
     "KMS_KEY": Row({"KMS_KEY": _KEY}, ENDS),
+    "GRANT_KMS": Row({"GRANT_KMS": "yes"}, REFUSED),
     "GKE_PODS_RANGE": Row({"GKE_PODS_RANGE": "10.64.0.0/16"}, ENDS),
     "GKE_SERVICES_RANGE": Row({"GKE_SERVICES_RANGE": "10.64.0.0/20"}, ENDS),
     "GKE_MAX_PODS_PER_NODE": Row({"GKE_MAX_PODS_PER_NODE": "32"}, ENDS),
