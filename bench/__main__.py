@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench import gke, image, scale, zones
+from bench import gke, image, jobs, scale, zones
 from bench.measuring import ENTRYPOINT, Program, row, run, timed, worked
 from provision import intake, terraform
 from provision.deployment import workspace
@@ -206,6 +206,10 @@ _PARTS: dict[str, tuple[str, Callable[[dict[str, str], int], list[str]]]] = {
     "zones": (
         "Machines wherever they are, in a rehearsal",
         lambda environ, _: zones.measure(environ),
+    ),
+    "jobs": (
+        "A job on a warm cluster, in a rehearsal, whose seconds are five of Google's",
+        lambda environ, _: jobs.measure(environ),
     ),
     "image": ("The image", image.measure),
     "imports": ("What `Validate --offline` loads", lambda environ, _: _imports(environ)),
