@@ -226,9 +226,12 @@ class Rehearsal:
 
     def requests(self) -> list[dict[str, Any]]:
         """What the cloud was asked so far."""
-        if not self.log.exists():
-            return []
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
+        return [json.loads(line) for line in self._told()]
+
+    def _told(self) -> list[bytes]:
+        """The lines of the cloud's log, without one that is being written."""
+        log = self.log.read_bytes() if self.log.exists() else b""
+        return log[: log.rfind(b"\n") + 1].splitlines()
 
     def writes(self, since: int = 0) -> list[dict[str, Any]]:
         """The requests, from a number on, that change something in the cloud."""
@@ -255,10 +258,9 @@ class Rehearsal:
         read = 0
         while time.monotonic() < deadline:
             # Only what is new: the cloud serves in this very process.
-            log = self.log.read_bytes()[read:] if self.log.exists() else b""
-            whole = log[: log.rfind(b"\n") + 1]
-            read += len(whole)
-            requests = map(json.loads, whole.splitlines())
+            told = self._told()[read:]
+            read += len(told)
+            requests = map(json.loads, told)
             if any(r["method"] == method and part in r["path"] for r in requests):
                 return
             time.sleep(0.05)
