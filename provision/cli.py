@@ -22,13 +22,16 @@ from provision.settings.choices import Action
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
 
     from provision.intake import Loaded
 
-_IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH", "PROTECT")
-"""The settings that identify and protect a deployment; if only these matter, problems of others are
-notes."""
+_WAY_OUT = ("HTTPS_PROXY", "NO_PROXY", "CA_BUNDLE")
+_IDENTITY = (
+    "PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH", "PROTECT", *_WAY_OUT
+)  # fmt: skip
+"""The settings that identify, reach and protect a deployment; if only these matter, problems of
+others are notes."""
 
 _NO_ACTION = Problem(
     code=Code.INVALID_COMMAND_LINE,
@@ -49,7 +52,7 @@ _ENV_FILE = Path("env.list")
 _ALLOCATIONS = 200_000
 """Between two looks for garbage; Python's own number is 700."""
 
-_OF_A_BUCKET = ("PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ACTION")
+_OF_A_BUCKET = ("PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ACTION", *_WAY_OUT)
 """The settings that matter where Status lists all deployments."""
 
 _OF_A_JOB = (*_IDENTITY, "ACTION", "ORCHESTRATOR_TYPE", "CAPACITY_TIMEOUT", *(
@@ -78,12 +81,13 @@ def entrypoint() -> NoReturn:
     sys.exit(code)
 
 
-def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
+def main(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
     """Run one action.
 
     Args:
         argv: The command line without the program's name.
-        environ: The environment, which is read only here.
+        environ: The environment, which is read only here; what the settings say of the way out is
+            added to it.
 
     Returns:
         The exit code; see `errors.ExitCode`.
@@ -145,17 +149,20 @@ def _answer(line: CommandLine) -> str | None:
     return usage.of_action(options.action) if options.action else usage.overview()
 
 
-def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report: Report) -> bool:
+def _act(
+    line: CommandLine, environ: MutableMapping[str, str], console: Console, report: Report
+) -> bool:
     """Load the settings and run the action; returns what `_perform` does."""
-    from provision import intake
+    from provision import intake, outgoing
 
     options = line.options
     env_file = _env_file(options, environ)
     if env_file != options.env_file:
         console.progress(f"Settings are from ./{env_file}")
     is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
-    fetch = functools.cache(functools.partial(_file, environ, console, offline=is_offline))
-    load = functools.partial(intake.load, environ, env_file, flags=options.settings, fetch=fetch)
+    given = functools.partial(intake.load, environ, env_file, flags=options.settings)
+    fetch = functools.cache(functools.partial(_file, environ, console, given, offline=is_offline))
+    load = functools.partial(given, fetch=fetch)
     loaded = load()
     if not line.problems:
         report.action = str(options.action or loaded.effective.get("ACTION") or "")
@@ -182,6 +189,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         raise SettingsError.of(problems)
     report.rehearsal = endpoints.is_rehearsal(environ) and not is_offline
     endpoints.require_safe(environ)
+    certificates = outgoing.use(loaded.settings, environ)
     run = Context(
         settings=loaded.settings,
         environ=environ,
@@ -208,6 +216,7 @@ def _act(line: CommandLine, environ: Mapping[str, str], console: Console, report
         command=options.command,
         env=options.env,
         page=options.report,
+        certificates=certificates,
     )
     if not run.offline and report.action != Action.DEBUG:
         # Before what asks Google is loaded: whoever waits should see soon that something goes on.
@@ -243,7 +252,14 @@ def _narrowed(
     return load(flags={**options.settings, **instead}, without=without)
 
 
-def _file(environ: Mapping[str, str], console: Console, where: str, *, offline: bool) -> str:
+def _file(
+    environ: MutableMapping[str, str],
+    console: Console,
+    load: Callable[..., Loaded],
+    where: str,
+    *,
+    offline: bool,
+) -> str:
     """The text of a file, here or in a bucket.
 
     Raises:
@@ -253,9 +269,14 @@ def _file(environ: Mapping[str, str], console: Console, where: str, *, offline: 
         return Path(where).read_text("utf-8")
     if offline:
         raise SettingsError("--offline reads no bucket", fix="leave --offline out")
+    from provision import outgoing
     from provision.google import auth
     from provision.state import folder
 
+    # The proxy may be in the way to the file that all else waits for.
+    known = load(only=_WAY_OUT, without=("TEAM_DEFAULTS",)).settings
+    if known is not None:
+        outgoing.use(known, environ)
     return folder.read_object(where, auth.credentials(environ, console.progress), environ)
 
 

@@ -237,6 +237,12 @@ class Code(enum.StrEnum):
         (ExitCode.CREDENTIALS, *_GOOGLES),
         Again.MAY_HELP,
     )
+    UNTRUSTED = (
+        "untrusted",
+        "somebody between this machine and Google answers with a certificate that is not trusted",
+        "ask who runs the network for its certificates, and set CA_BUNDLE",
+        (ExitCode.CREDENTIALS, *_GOOGLES),
+    )
     # ---------------------------------------------------------------- Google's refusals
     GOOGLE_REFUSED = (
         "google-refused",

@@ -66,6 +66,7 @@ class Context:
         env: The job's variables on the command line (`--env`).
         guesses: Notes from dated lists, to tell where Google is not asked.
         page: The file to write the report's page to (`--report`); None for none.
+        certificates: What CA_BUNDLE holds; None for none.
         begun: When the run began, by the clock of `time.monotonic`.
     """
 
@@ -94,6 +95,7 @@ class Context:
     env: Mapping[str, str] = field(default_factory=dict)
     guesses: tuple[Problem, ...] = ()
     page: Path | None = None
+    certificates: str | None = None
     begun: float = field(default_factory=time.monotonic)
 
     def of(self, prefix: str) -> Context:

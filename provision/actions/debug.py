@@ -75,7 +75,8 @@ def _described(
             return apply.settle(context, cloud, kind, archive, bucket=bucket), has_state
         except ProvisionError as error:
             context.note([_told("Create would not begin", it) for it in error.problems])
-    target = registry.deployment(context, RunInputs(files=archive))
+    inputs = RunInputs(files=archive, certificates=context.certificates)
+    target = registry.deployment(context, inputs)
     return deployment.show(context, target), has_state
 
 

@@ -40,7 +40,8 @@ def validate(context: Context) -> None:
         return
     secrets_access.tell(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
-        target = deployment.show(context, registry.deployment(context, RunInputs(files=archive)))
+        inputs = RunInputs(files=archive, certificates=context.certificates)
+        target = deployment.show(context, registry.deployment(context, inputs))
         if context.offline:
             # Another machine may be the one that creates the cluster.
             context.note(kind.missing(target.spec, context.environ))

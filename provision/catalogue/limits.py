@@ -61,8 +61,11 @@ METADATA_BYTES: Final = 512 * 1024
 """Bytes that Google takes as the metadata of one VM, keys and values together; one value has at
 most half of them. They are shared out below: what is left over is for the tool's own files."""
 
-USERS_METADATA_BYTES: Final = 208 * 1024
+USERS_METADATA_BYTES: Final = 184 * 1024
 """Bytes of the values of METADATA, all together. `terraform/modules/gpu-mig` has the same."""
 
 COMMAND_BYTES: Final = 128 * 1024
 """Bytes of STARTUP_COMMAND. `terraform/modules/startup` has the same."""
+
+CERTIFICATES_BYTES: Final = 16 * 1024
+"""Bytes of what CA_BUNDLE names."""

@@ -45,6 +45,7 @@ class RunInputs:
         node_runs: Queued node pools that exist and that Google says a run of nodes of, in seconds.
         pool_versions: Empty node pools with an older version than their cluster's -> the version to
             give them.
+        certificates: Those that VMs trust beside the public ones, as PEM; None for none.
         shared_account: Whether pods of the name that clusters had in common have its rights too.
     """
 
@@ -52,6 +53,7 @@ class RunInputs:
     resize_requests: Mapping[str, ResizeRequestSpec] = field(default_factory=dict)
     node_runs: Mapping[str, int] = field(default_factory=dict)
     pool_versions: Mapping[str, str] = field(default_factory=dict)
+    certificates: str | None = None
     shared_account: bool = False
 
 

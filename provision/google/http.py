@@ -110,6 +110,10 @@ class UnreachableError(TransientError):
     """No answer came: the trouble is between this machine and Google."""
 
 
+class UntrustedError(Exception):
+    """Somebody else answered, with a certificate that is not trusted: no retry changes that."""
+
+
 class NoAnswerError(GoogleApiError):
     """Google could not be reached.
 
@@ -121,6 +125,10 @@ class NoAnswerError(GoogleApiError):
     def __init__(self, message: str, url: str) -> None:
         super().__init__(503, message, url)
         host = urlsplit(url).hostname
+        if refusals.is_untrusted(message):
+            what, code = f"What answers for {host} is not trusted", Code.UNTRUSTED
+            self.problems = (Problem(what=what, why=message, fix=refusals.TRUST, code=code),)
+            return
         self.problems = (
             Problem(
                 what=f"{host} could not be reached, {retries.TRIES} times in a row",
@@ -229,7 +237,7 @@ class Rest:
         again = retries.policy(self._progress.clock, self._progress.tell)
         try:
             return again(self._once, method, url, query, body)
-        except UnreachableError as error:
+        except (UnreachableError, UntrustedError) as error:
             raise NoAnswerError(str(error), url) from error
         except TransientError as error:
             raise GoogleApiError(503, f"{error}; tried {retries.TRIES} times", url) from error
@@ -251,7 +259,7 @@ class Rest:
         except GoogleAuthError as error:
             raise _without_token(error) from error
         except requests.RequestException as error:
-            raise UnreachableError(str(error)) from error
+            raise _no_answer(error) from error
         if not answer.ok:
             raise _failure(answer, url)
         return _document(answer)
@@ -305,10 +313,15 @@ def _failure(answer: Any, url: str) -> Exception:
     return credential_refusals.explain(message) or GoogleApiError(code, message, url)
 
 
+def _no_answer(error: Exception) -> UnreachableError | UntrustedError:
+    said = str(error)
+    return UntrustedError(said) if refusals.is_untrusted(said) else UnreachableError(said)
+
+
 def _without_token(error: GoogleAuthError) -> Exception:
     """The exception for a token that can't be had."""
     if credential_refusals.is_passing(error):
-        return UnreachableError(str(error))
+        return _no_answer(error)
     return _unauthorized(str(error))
 
 

@@ -25,6 +25,12 @@ QUOTA_PAGE: Final = "https://console.cloud.google.com/iam-admin/quotas"
 AGAIN: Final = "run the same action again; if it keeps failing, see https://status.cloud.google.com"
 """What fixes an outage."""
 
+TRUST: Final = (
+    "set CA_BUNDLE to a file with the certificates of whoever reads TLS between this machine and"
+    " Google: a company's proxy, which those know who run the network"
+)
+"""What lets this program trust a proxy."""
+
 QUOTA_ROLE: Final = "needs the role Quota Administrator, roles/servicemanagement.quotaAdmin"
 
 
@@ -246,6 +252,10 @@ _OUTAGE: Final = re.compile(
     r"|: dial tcp|: connection reset by peer|: i/o timeout|TLS handshake timeout|: unexpected EOF"
     r"|invalid character '<' looking for beginning of value"
 )
+# Of Python's and OpenSSL's, and of Go's crypto/x509.
+_UNTRUSTED: Final = re.compile(
+    "CERTIFICATE_VERIFY_FAILED|certificate signed by unknown authority|x509: certificate"
+)
 # Pattern of a message -> what it means; the first match counts.
 _SENTENCES: Final = (
     (_CONFIGURATION, Refusal.CONFIGURATION),
@@ -290,6 +300,8 @@ def code_in(message: str, otherwise: Code) -> Code:
         message: Google's message.
         otherwise: The code if the message says nothing that is known.
     """
+    if is_untrusted(message):
+        return Code.UNTRUSTED
     refusal = read("", message)
     if refusal is None and _OUTAGE.search(message):
         return Code.UNREACHABLE
@@ -311,6 +323,15 @@ def reach(code: Code | None, message: str) -> Reach:
     if constraint(message) == _LOCATIONS:
         return Reach.REGION
     return _REACH.get(code, Reach.EVERYWHERE) if code is not None else Reach.EVERYWHERE
+
+
+def is_untrusted(message: str) -> bool:
+    """Whether a connection ended as the other side's certificate is not trusted.
+
+    Args:
+        message: The message of the client that ended it.
+    """
+    return _UNTRUSTED.search(message) is not None
 
 
 def may_be_late(message: str) -> bool:
@@ -431,13 +452,15 @@ def _details(errors: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def remedy(message: str) -> str:
-    """How to fix a missing permission, a disabled API, a policy's refusal, a use or an outage.
+    """How to fix what a message tells; "" for what is not known.
 
-    "" for other messages.
+    Known are certificates, permissions, APIs that are off, policies, what is in use, and outages.
 
     Args:
         message: Google's message.
     """
+    if is_untrusted(message):
+        return TRUST
     off = _API_OFF.search(message)
     if off is not None:
         return _enabling(message, off["project"])

@@ -132,7 +132,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     deployed = record if record and cloud.folder.has_state() else None
     context.report.plan = planned.begun(context, kind, spec, deployed, found.checks, tried)
     pricing.tell(context, spec, listed, deployed)
-    inputs = RunInputs(files=archive)
+    inputs = RunInputs(files=archive, certificates=context.certificates)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
 
 

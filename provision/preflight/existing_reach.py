@@ -109,7 +109,8 @@ def way_out(case: Case, found: Mapping[str, Any], network: str) -> Iterator[Find
         found: What Google says of it.
         network: The path of its network.
     """
-    if any(pool.external_ip for pool in case.ctx.spec.pools):
+    spec = case.ctx.spec
+    if any(pool.external_ip for pool in spec.pools) or spec.outbound.proxy:
         return
     it, name = case.it, network.rpartition("/")[2]
     routers, refused = seen(

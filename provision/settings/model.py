@@ -40,6 +40,7 @@ from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 from provision.settings.values import (
     AbsolutePath,
     ActionWord,
+    Around,
     CalendarSeconds,
     ChannelWord,
     Checks,
@@ -54,9 +55,11 @@ from provision.settings.values import (
     GkeVersion,
     IdleSeconds,
     Image,
+    ImageMirrors,
     ImageName,
     JobName,
     KmsKey,
+    MirrorUrl,
     Moment,
     MostNodes,
     NamePrefix,
@@ -72,6 +75,7 @@ from provision.settings.values import (
     PriceWord,
     PriorityWord,
     ProjectId,
+    ProxyUrl,
     RayVersion,
     Region,
     ReservationName,
@@ -480,6 +484,39 @@ class Settings(BaseSettings):
         " there; who runs Create needs the right to.",
         "yes",
         False,
+    )
+
+    # --- The way out
+    https_proxy: ProxyUrl | None = _setting(
+        "The proxy, without a password, through which this program, Terraform and the VMs go out;"
+        " the nodes of GKE do not.",
+        "http://proxy.example.com:3128",
+    )
+    no_proxy: Around | None = _setting(
+        "Hosts, domains and IP ranges that are reached without `HTTPS_PROXY`, separated by commas;"
+        " the metadata server is always one of them.",
+        ".example.com,10.0.0.0/8",
+    )
+    ca_bundle: AbsolutePath | None = _setting(
+        "A file with certificates, as PEM, that this program, Terraform and the VMs trust beside"
+        " the public ones: those of a proxy that reads TLS, or of mirrors.",
+        "/usr/aiinfra/copy/company.pem",
+    )
+    apt_mirror: MirrorUrl | None = _setting(
+        "Where VMs get the packages of Ubuntu, Debian and NVIDIA instead:"
+        " `<APT_MIRROR>/<the host that has them>/<path>`; those of Google come from Google.",
+        "https://mirror.example.com/apt",
+        only_with=_VMS,
+    )
+    pip_index: MirrorUrl | None = _setting(
+        "The index of Python packages from which VMs install Ray, instead of pypi.org.",
+        "https://us-python.pkg.dev/my-project/pypi/simple",
+        only_with=_RAY,
+    )
+    image_mirror: ImageMirrors | None = _setting(
+        "Where the tool's own container images are instead: one place for all, or"
+        " `<registry>=<place>,...`; each keeps its path below it, and its digest.",
+        "us-docker.pkg.dev/my-project/mirror",
     )
 
     # --- On the VMs

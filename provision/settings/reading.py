@@ -35,10 +35,13 @@ _IDENTIFIES: Final = frozenset(
     {"NAME_PREFIX", "ORCHESTRATOR_TYPE", "PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ZONE"}
 )
 """The settings that say which deployment is meant."""
+_PROXIES: Final = re.compile("(?i:(https?|no|all|ftp)_proxy)")
+_PROXY: Final = frozenset({"HTTPS_PROXY", "NO_PROXY"})
+"""What other programs read, too, and of that what is a setting."""
 _OTHERS: Final = re.compile(
     r"HOME|HOSTNAME|PATH|PWD|OLDPWD|SHLVL|SHELL|TERM|COLORTERM|USER|LOGNAME|LANG|LANGUAGE|TZ|_"
     r"|COLUMNS|LINES|container|NO_COLOR|FORCE_COLOR|NO_GCE_CHECK|NETRC|KUBECONFIG|EDITOR"
-    r"|(?i:https?|no|all|ftp)_(?i:proxy)|.*_CA_BUNDLE|SSL_CERT_.*|.*_SERVICE_HOST|.*_PORT(_.*)?"
+    r"|(?i:(https?|no|all|ftp)_proxy)|.+_CA_BUNDLE|SSL_CERT_.*|.*_SERVICE_HOST|.*_PORT(_.*)?"
     r"|CLOUD_CLOCK_RATE|API_ENDPOINT_OVERRIDE|STORAGE_EMULATOR_HOST"
     r"|(LC|XDG|TF|GOOGLE|GCE|CLOUDSDK|AIINFRA|KUBERNETES|PYTHON|PIP|DEBUGINFOD|OTEL|NVIDIA)_?.*"
 )
@@ -106,12 +109,28 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
         _check_name(name, environ.get(name, ""), meant.get(name, ""), named, reading)
     # A blank value counts as unset, so a source with lower precedence can set it.
     values: dict[str, str] = {}
-    for source in (lines, environ, flags):
+    for source in (lines, _but_for_others(environ), flags):
         values |= {name: value for name, value in source.items() if value.strip()}
     for name in sorted(filter(spelling.is_known, values), key=flags.__contains__):
         _take(name, values[name], reading, strongest=name in flags)
-    _compare(lines, {name: environ[name] for name in environ if name not in flags}, reading)
+    others = _but_for_others(environ)
+    _compare(lines, {name: others[name] for name in others if name not in flags}, reading)
     return reading
+
+
+def _but_for_others(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment without a proxy that is nobody's setting.
+
+    A shell's own proxy is often one of this machine alone, and may have a password; it does not go
+    to VMs. It is a setting where the others came in the same way, as with docker's --env-file; but
+    not where docker's own configuration gave both spellings, nor in a CI system (ADR 78).
+    """
+    is_file = bool(environ.get("NAME_PREFIX", "").strip()) and not environ.get("CI")
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in _PROXY or (is_file and environ.get(name.lower()) != value)
+    }
 
 
 def _compare(lines: Mapping[str, str], environ: Mapping[str, str], reading: Reading) -> None:
@@ -230,6 +249,8 @@ def _check_name(
     name: str, in_environ: str, in_file: str, given: Collection[str], reading: Reading
 ) -> None:
     if spelling.is_known(name) or not (in_environ + in_file).strip():
+        return
+    if not in_file.strip() and _PROXIES.fullmatch(name):
         return
     if synonyms.is_synonym(name):
         problem = synonyms.problem(name, in_file, in_environ, given)

@@ -6,6 +6,7 @@ import datetime as dt
 import ipaddress
 import re
 from typing import Annotated, Final
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -315,7 +316,81 @@ def _kms_key(text: str) -> str:
     )
 
 
+def _url(text: str, what: str, such_as: str) -> SplitResult:
+    """The parts of the URL of a host; no password, as these settings are stored and shown."""
+    bad = InvalidValueError(f"is not the URL of {what}", f"such as {such_as}")
+    try:
+        found = urlsplit(text)
+        is_host = found.scheme in {"http", "https"} and _HOST.fullmatch(found.hostname or "")
+        is_whole = found.port != 0 and not (found.query or found.fragment)
+    except ValueError:
+        raise bad from None
+    if not (is_host and is_whole) or not re.fullmatch(r"[!-~]{1,500}", text):
+        raise bad
+    if "@" in found.netloc:
+        raise InvalidValueError(
+            "has a name or a password",
+            "it would be in the metadata of VMs and in the state: let that host know machines by"
+            " their address or their account",
+        )
+    return found
+
+
+def _proxy(text: str) -> str:
+    found = _url(text, "a proxy", "http://proxy.example.com:3128")
+    if found.path.strip("/"):
+        raise InvalidValueError("has a path", "a proxy is a host and a port")
+    return f"{found.scheme}://{found.netloc}"
+
+
+def _mirror(text: str) -> str:
+    _url(text, "a mirror", "https://mirror.example.com/apt")
+    return text.rstrip("/")
+
+
+def _around(items: tuple[str, ...]) -> tuple[str, ...]:
+    for item in items:
+        if re.fullmatch(r"[0-9.]+/[0-9]+|[0-9a-fA-F:]+(/[0-9]+)?", item):
+            try:
+                ipaddress.ip_network(item)
+            except ValueError:
+                raise InvalidValueError(
+                    f"has {shorten(item)}, which is not an IP range", "such as 10.0.0.0/8"
+                ) from None
+        elif not _HOST.fullmatch(item.removeprefix(".")):
+            raise InvalidValueError(
+                f"has {shorten(item)}, which is no host",
+                "a host, a domain with a dot before it, or an IP range; no wildcard, no port",
+                fix=".example.com",
+            )
+    return items
+
+
+def _image_mirrors(items: tuple[str, ...]) -> tuple[str, ...]:
+    froms = []
+    for item in items:
+        registry, equals, place = item.rpartition("=")
+        if equals and not _REGISTRY.fullmatch(registry):
+            raise InvalidValueError(
+                f"has {shorten(registry)}, which is no registry", "such as nvcr.io"
+            )
+        if not _PLACE.fullmatch(place):
+            raise InvalidValueError(
+                f"has {shorten(place)}, where no images can be",
+                "<registry>/<path>, such as us-docker.pkg.dev/my-project/mirror",
+            )
+        froms.append(registry)
+    if len(set(froms)) < len(froms):
+        raise InvalidValueError(
+            "has two places for the same images", "one for all, and one for each registry"
+        )
+    return items
+
+
 _IMAGE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
+_HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,62}\.?){0,9}[A-Za-z0-9]?|[0-9a-f:]+")
+_REGISTRY: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,200}(:[0-9]{1,5})?")
+_PLACE: Final = re.compile(rf"{_REGISTRY.pattern}(/[a-z0-9][a-z0-9._-]{{0,100}}){{0,9}}")
 
 ProjectId = Annotated[str, AfterValidator(_project_id)]
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
@@ -349,6 +424,8 @@ NetworkName = Annotated[str, AfterValidator(_network)]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
 KmsKey = Annotated[str, AfterValidator(_kms_key)]
 ServiceAccount = Annotated[str, AfterValidator(_service_account)]
+ProxyUrl = Annotated[str, AfterValidator(_proxy)]
+MirrorUrl = Annotated[str, AfterValidator(_mirror)]
 PoolName = Annotated[
     str,
     _matching(
@@ -412,6 +489,10 @@ Networks = Annotated[
 ]
 Subnetworks = Annotated[
     tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_subnetworks)
+]
+Around = Annotated[tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_around)]
+ImageMirrors = Annotated[
+    tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_image_mirrors)
 ]
 Checks = Annotated[
     tuple[OnlineCheck, ...],

@@ -19,6 +19,7 @@ from provision.settings.candidates import Site
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.spec import pools, ranges
 from provision.spec.networks import ExistingNetwork
+from provision.spec.outbound import Outbound
 from provision.spec.ranges import Ranges
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class ClusterSpec(abc.ABC):
             Google's own keys.
         existing: The network that its machines join and that was there before; None if one is made
             for it, or for the project's default network.
+        outbound: How its machines go out.
         capacity_timeout: The longest wait for machines, in seconds of cloud time.
         skipped_checks: The online checks to skip.
     """
@@ -101,6 +103,7 @@ class ClusterSpec(abc.ABC):
     kms_key: str | None = None
     grants_kms: bool = False
     existing: ExistingNetwork | None = None
+    outbound: Outbound = field(default_factory=Outbound)
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
 
@@ -493,6 +496,7 @@ def _common(settings: Settings) -> dict[str, Any]:
         "kms_key": settings.kms_key,
         "grants_kms": settings.grant_kms,
         "existing": ExistingNetwork.of(settings),
+        "outbound": Outbound.of(settings),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),
     }

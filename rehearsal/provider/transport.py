@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import select
 import threading
 from collections import defaultdict
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
 
 from rehearsal.provider.failures import GoogleApiError
 
@@ -115,8 +117,15 @@ class Transport:
                     return connection
                 connection.close()
         scheme, netloc = place
-        kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
-        return kind(netloc, timeout=_TIMEOUT)
+        if scheme != "https":
+            return http.client.HTTPConnection(netloc, timeout=_TIMEOUT)
+        # As Go's: HTTPS_PROXY first, then in lower case, but for what NO_PROXY names.
+        proxy = os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy")
+        if not proxy or proxy_bypass(netloc):
+            return http.client.HTTPSConnection(netloc, timeout=_TIMEOUT)
+        connection = http.client.HTTPSConnection(urlsplit(proxy).netloc, timeout=_TIMEOUT)
+        connection.set_tunnel(netloc)
+        return connection
 
     def _give_back(self, place: tuple[str, str], connection: http.client.HTTPConnection) -> None:
         if connection.sock:

@@ -250,7 +250,7 @@ variable "service_account" {
 }
 
 variable "startup" {
-  description = "What VMs do when they start: where files land, GPUs, interfaces, Local SSDs and NCCL's fabric that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, when the command is begun again (never, on-failure, always), how many seconds before the VM's end it is told, and whether the image's own updates go on while nothing runs."
+  description = "What VMs do when they start: where files land, GPUs, interfaces, Local SSDs and NCCL's fabric that each is to have, and what is set up beside: ssh between the VMs, Jupyter, the Ops Agent with a dashboard, a Ray cluster of a version, when the command is begun again (never, on-failure, always), how many seconds before the VM's end it is told, whether the image's own updates go on while nothing runs, and how they go out: by a proxy, whose certificates count, where packages are."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
@@ -264,6 +264,7 @@ variable "startup" {
     restart           = optional(string, "never")
     stop_notice       = optional(number)
     os_updates        = optional(bool, true)
+    outbound          = optional(object({ proxy = optional(string), no_proxy = optional(string), certificates = optional(string), apt_mirror = optional(string), pip_index = optional(string) }))
   })
   nullable = false
 }

@@ -35,6 +35,7 @@ FLOORS = [
     ["lifecycle"],
     ["deployment"],
     ["preflight"],
+    ["outgoing"],
     ["context"],
     ["console", "live", "report"],
     ["screens"],

@@ -54,4 +54,5 @@ def test_the_users_shares_leave_room_for_the_tools_own_files() -> None:
     packed = len(base64.b64encode(gzip.compress(texts)))
     # The configuration has mounts and names.
     own = packed + (STARTUP / "startup.sh").stat().st_size + 32 * 1024
-    assert own + limits.USERS_METADATA_BYTES + limits.COMMAND_BYTES < limits.METADATA_BYTES
+    others = limits.USERS_METADATA_BYTES + limits.COMMAND_BYTES + limits.CERTIFICATES_BYTES
+    assert own + others < limits.METADATA_BYTES

@@ -9,7 +9,13 @@ NAMES_NOTHING = {
     # What the program makes, or how.
     "ACTION",
     "ASK_ABOVE",
+    "APT_MIRROR",
     "AUTHORIZED_CIDR",
+    "CA_BUNDLE",
+    "HTTPS_PROXY",
+    "IMAGE_MIRROR",
+    "NO_PROXY",
+    "PIP_INDEX",
     "CALENDAR_DURATION",
     "CALENDAR_START",
     "CAPACITY_TIMEOUT",

@@ -47,6 +47,8 @@ CASES = [
         "NFS_FILESHARE_LIST": "/mnt/a:ZONAL",
         "KMS_KEY": "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k",
     },
+    {"HTTPS_PROXY": "http://proxy:3128", "APT_MIRROR": "https://mirror/apt"},
+    {"ORCHESTRATOR_TYPE": "ray", "PIP_INDEX": "https://index/simple"},
     {"LABELS": "a=b", "METADATA": "a=b", "SERVICE_ACCOUNT": "me@p.iam.gserviceaccount.com"},
 ]
 
@@ -72,6 +74,7 @@ def _made(case: dict[str, str]) -> dict[str, Any]:
     assert loaded.settings is not None
     found = RunInputs(
         files=Archive(path=Path("files.tar.gz"), sha256="0a1b", count=1, size=1),
+        certificates="-----BEGIN CERTIFICATE-----",
         resize_requests={"np-1": ResizeRequestSpec(count=1, run_seconds=600)},
     )
     kind = registry.of(loaded.settings)

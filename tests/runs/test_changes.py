@@ -11,6 +11,7 @@ import enum
 import json
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -23,7 +24,6 @@ from tests.runs.conftest import rehearsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
     from tests.runs.conftest import Ended, Rehearsal
 
@@ -72,6 +72,9 @@ _T4: Final = {
 _NEW: Final = {"NETWORK_CONFIG": "new_network"}
 _THERE: Final = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpu-vms"}
 _RANGES: Final = {"GKE_PODS_RANGE": "pods", "GKE_SERVICES_RANGE": "services"}
+_BEHIND: Final = {"HTTPS_PROXY": "http://proxy.example.com:3128", "NO_PROXY": "10.0.0.0/8"}
+_MIRRORED: Final = {"IMAGE_MIRROR": "us-docker.pkg.dev/my-project/mirror"}
+_COMPANY: Final = str(Path(__file__).parents[1] / "company.pem")
 _DATA: Final = {"GCS_MOUNT_LIST": "my-data:/mnt/data,my-models:/mnt/models"}
 _OF_THE_RUN: Final = {
     "ASK_ABOVE": "50",
@@ -225,6 +228,10 @@ _OF_VMS: Final[Mapping[str, Row]] = {
         alone=True,
     ),
     "OS_UPDATES": Row({"OS_UPDATES": "no"}, NEW),
+    "HTTPS_PROXY+NO_PROXY": Row(_BEHIND, NEW),
+    "CA_BUNDLE": Row({"CA_BUNDLE": _COMPANY}, NEW),
+    "APT_MIRROR": Row({"APT_MIRROR": "https://mirror.example.com/apt"}, NEW),
+    "IMAGE_MIRROR": Row(_MIRRORED, NOTHING, {"multi-nic": NEW}),
     "STOP_NOTICE": Row({"MAX_RUN_DURATION": "12h", "STOP_NOTICE": "5m"}, NEW),
 }
 _TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
@@ -292,6 +299,9 @@ _OF_NODES: Final[Mapping[str, Row]] = {
     "JOB_QUEUE+JOB_PRIORITY": Row({"JOB_PRIORITY": "high", "JOB_QUEUE": "team-a"}, NOTHING),
     "KUEUE_MAX_WAIT": Row({"KUEUE_MAX_WAIT": "2h"}, NOTHING),
     "KUEUE_GPU_QUOTA": Row({"KUEUE_GPU_QUOTA": "16"}, NOTHING),
+    "HTTPS_PROXY+NO_PROXY": Row(_BEHIND, NOTHING),
+    "CA_BUNDLE": Row({"CA_BUNDLE": _COMPANY}, NOTHING),
+    "IMAGE_MIRROR": Row(_MIRRORED, NOTHING),
     "ENABLE_RAY_OPERATOR": Row({"ENABLE_RAY_OPERATOR": "yes"}, BESIDE),
     "TEST_NODES+TEST_CORDON+...": Row(
         {"TEST_CORDON": "yes", "TEST_NODES": "1", "TEST_POOL": "nodepool-1"}, NOTHING

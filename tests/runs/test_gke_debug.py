@@ -93,3 +93,33 @@ def test_debug_writes_what_create_applies_and_the_jobs_that_it_writes(
             found = cluster.find(thing["apiVersion"], thing["kind"], *place)
             assert found is not None, title(thing)
             assert found.get("spec") == thing.get("spec"), title(thing)
+
+
+def test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirror(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(rate=0.002)
+    rehearsal.settings |= SETTINGS | {"IMAGE_MIRROR": "mirror.example.com/all"}
+    rehearsal.settings["NAME_PREFIX"] = "mirrored"
+    debugged = rehearsal.run("Debug")
+    assert debugged.code == 0, debugged.said
+    (folder,) = Path(tempfile.gettempdir()).glob("mirrored-debug-*")
+    lines = [it.split() for it in (folder / "images.txt").read_text().splitlines()[1:]]
+    assert {"nvcr.io", "us-docker.pkg.dev"} <= {name.partition("/")[0] for name, _ in lines}
+    others = [place for name, place in lines if not name.startswith("gke.gcr.io/")]
+    assert all(place.startswith("mirror.example.com/all/") for place in others)
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    cluster = cluster_side.kubectl(rehearsal, created.document["connection"])
+    found = {
+        container["image"]
+        for api, kind in (("apps/v1", "DaemonSet"), ("apps/v1", "Deployment"))
+        for thing in cluster.all(api, kind)
+        if thing["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by") != "gke"
+        for container in thing["spec"]["template"]["spec"]["containers"]
+    }
+    assert found
+    assert found <= {place for _, place in lines}
+    shutil.rmtree(folder)

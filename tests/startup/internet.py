@@ -7,22 +7,20 @@ it run as they are, with TLS, and need no setting.
 from __future__ import annotations
 
 import functools
-import http.client
 import shutil
 import socketserver
 import ssl
 import threading
-from contextlib import closing
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from tests import debian
+from tests.intercepting import Answers
 from tests.startup import namespaces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
     from socket import socket
 
 # A certificate that signs itself, for all the names. Python 3.13 wants to see what it is for.
@@ -116,7 +114,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, internet: Internet) -> None:
-        super().__init__((namespaces.INTERNET, 443), functools.partial(_Connection, internet.sites))
+        super().__init__((namespaces.INTERNET, 443), functools.partial(Answers, internet.sites))
         self._internet = internet
 
     def server_bind(self) -> None:
@@ -130,51 +128,3 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: a VM may be killed while it reads."""
-
-
-class _Connection(SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def __init__(self, sites: Mapping[str, Path | str], *arguments: object) -> None:
-        self._sites = sites
-        super().__init__(*arguments)  # type: ignore[arg-type]
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def translate_path(self, path: str) -> str:
-        """The file, below the folder of the site that is asked."""
-        self.directory = str(self._site)
-        return super().translate_path(path)
-
-    def do_GET(self) -> None:
-        if isinstance(self._site, Path):
-            super().do_GET()
-        else:
-            self._pass_on()
-
-    def do_POST(self) -> None:
-        self._pass_on()
-
-    do_DELETE = do_PATCH = do_PUT = do_POST  # noqa: N815 - http.server calls them so
-
-    @property
-    def _site(self) -> Path | str:
-        return self._sites[self.headers["Host"].partition(":")[0]]
-
-    def _pass_on(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        site = urlsplit(str(self._site))
-        skipped = {"connection", "content-length"}
-        headers = {k: v for k, v in self.headers.items() if k.lower() not in skipped}
-        with closing(http.client.HTTPConnection(site.netloc, timeout=60)) as server:
-            server.request(self.command, self.path, body, headers)
-            answer = server.getresponse()
-            said = answer.read()
-        self.send_response(answer.status)
-        for name, value in answer.getheaders():
-            if name.lower() not in {*skipped, "transfer-encoding", "date", "server"}:
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(said)))
-        self.end_headers()
-        self.wfile.write(said)

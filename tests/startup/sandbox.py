@@ -115,6 +115,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "max_run_seconds": None,
         "stop_notice": None,
         "os_updates": True,
+        "outbound": None,
     } | changes
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from provision.codes import Code
 from provision.errors import CredentialsError
+from provision.google import refusals as google_refusals
 from provision.google import sessions
 from provision.google.auth import login, metadata_server, refusals
 
@@ -228,11 +229,14 @@ def _prove(made: Credentials, whose: str) -> None:
     except (GoogleAuthError, ValueError) as error:
         message = _words(error)
         if isinstance(error, GoogleAuthError) and refusals.is_passing(error):
+            is_untrusted = google_refusals.is_untrusted(message)
             raise CredentialsError(
                 "Google could not be reached to get a token",
-                code=Code.UNREACHABLE,
+                code=Code.UNTRUSTED if is_untrusted else Code.UNREACHABLE,
                 why=message,
-                fix="check the network and proxy settings of this machine, then run again",
+                fix=google_refusals.TRUST
+                if is_untrusted
+                else "check the network and proxy settings of this machine, then run again",
             ) from error
         raise refusals.explain(message) or CredentialsError(
             f"Google gives no token for {whose}", why=message, fix=refusals.RENEW

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from provision.kinds.gke.kubernetes import facts, jobs, manifests, stages
+from provision.kinds.gke.kubernetes import facts, jobs, manifests, pod_secrets, stages, torchrun
 from provision.kinds.gke.kubernetes.objects import to_yaml
+from provision.spec import outbound
 from provision.terraform.plan import UNKNOWN
 
 if TYPE_CHECKING:
@@ -16,27 +17,48 @@ if TYPE_CHECKING:
     from provision.context import Context
     from provision.deployment.deployment import Deployment
     from provision.deployment.workspace import Workspace
+    from provision.errors import Problem
     from provision.kinds.gke.kubernetes.apply import Stage
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.spec.cluster import GkeSpec
 
+_IMAGE: Final = re.compile(r"^[ -]*image: *[\"']?([^\s\"']+)", re.MULTILINE)
+
 
 def files(context: Context, target: Deployment[GkeSpec], workspace: Workspace) -> Mapping[str, str]:
-    """The objects by stage, in the order in which Create applies them, and the example jobs.
+    """The objects by stage, in the order in which Create applies them, the jobs, and their images.
 
     What they refer to, such as the names of networks, is read from a plan's outputs, as Create
     reads it from those of its apply. Objects of add-ons whose manifests are not at hand are left
     out; that they are not is told in the same run, as Create would not begin.
     """
-    known = _facts(target.spec, workspace.tool.plan().foreseen)
+    found = _facts(target.spec, workspace.tool.plan().foreseen)
+    made, notes = _made(found, context.environ)
+    context.note(notes)
+    bare, _ = _made(dataclasses.replace(found, image_mirrors=()), context.environ)
+    return {**made, "images.txt": _images(bare, found.image_mirrors)}
+
+
+def _made(
+    known: ClusterFacts, environ: Mapping[str, str]
+) -> tuple[dict[str, str], Sequence[Problem]]:
+    """The files, and notes on manifests."""
+    notes: Sequence[Problem] = ()
     add_ons = manifests.wanted(queue=known.has_queue)
-    if manifests.missing(add_ons, context.environ):
+    if manifests.missing(add_ons, environ):
         wanted = stages.own(known)
     else:
-        wanted, notes = stages.stages(known, context.environ)
-        context.note(notes)
+        wanted, notes = stages.stages(known, environ)
     rendered = {f"jobs/{name}": text for name, text in jobs.render(known).items()}
-    return {**_by_stage(wanted), **rendered}
+    return {**_by_stage(wanted), **rendered}, notes
+
+
+def _images(made: Mapping[str, str], mirrors: Sequence[str]) -> str:
+    """Each image by its own name, and by that with which it is fetched."""
+    names = {it for text in made.values() for it in _IMAGE.findall(text)}
+    names |= {pod_secrets.IMAGE, torchrun.IMAGE}  # of jobs that Run makes
+    lines = (f"{name} {outbound.image(name, mirrors)}\n" for name in sorted(names))
+    return "# What nodes fetch: the image, and where IMAGE_MIRROR has it.\n" + "".join(lines)
 
 
 def _facts(spec: GkeSpec, outputs: Mapping[str, object]) -> ClusterFacts:

@@ -122,9 +122,8 @@ class GkeJobs:
             told=f"{where.folder}/{_TOLD}{name}/",
         )
         try:
-            self._ask(
-                lambda: self._cluster.create(shape.build(self._facts, wanted)), f"submit {name}"
-            )
+            thing = self._facts.mirrored(shape.build(self._facts, wanted), but=spec.image)
+            self._ask(lambda: self._cluster.create(thing), f"submit {name}")
         except KubernetesError as error:
             # A request whose answer was lost is repeated, and finds what it made.
             if error.code != _TAKEN or self._thing(name, shape) is None:

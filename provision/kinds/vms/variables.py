@@ -9,6 +9,7 @@ from provision.catalogue import gcsfuse
 from provision.catalogue.fabrics import STACKS
 from provision.kinds import variables as parts
 from provision.settings.masking import seal_settings
+from provision.spec import outbound
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ def variables(
         "boot_disk": parts.disk(spec, group),
         "files": _files(inputs.files),
         "startup_command": spec.command or "",
-        "startup": _startup(spec, 1 + sum(network.subnets for network in networks)),
+        "startup": {
+            **_startup(spec, 1 + sum(network.subnets for network in networks)),
+            "outbound": spec.outbound.on_vms(inputs.certificates),
+        },
     }
 
 
@@ -129,12 +133,12 @@ def _fabric(spec: VmSpec) -> dict[str, Any] | None:
     if stack is None:
         return {"kind": str(spec.fabric), "interfaces": 0, "plugin": None, "daemon": None}
     # Those of the GPUs are last, each with a subnetwork of its own.
-    gpus = spec.gpu_networks[-1]
+    gpus, mirrors = spec.gpu_networks[-1], spec.outbound.image_mirrors
     return {
         "kind": str(spec.fabric),
         "interfaces": sum(it.subnets for it in spec.gpu_networks if it == gpus),
-        "plugin": stack.package or stack.plugin.pinned,
-        "daemon": stack.daemon.pinned if stack.daemon else None,
+        "plugin": stack.package or outbound.image(stack.plugin.pinned, mirrors),
+        "daemon": outbound.image(stack.daemon.pinned, mirrors) if stack.daemon else None,
     }
 
 

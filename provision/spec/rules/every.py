@@ -18,6 +18,7 @@ from provision.spec.rules import (
     networks,
     offers,
     orchestrator,
+    outbound,
     ray,
     secrets,
     storage,
@@ -188,6 +189,7 @@ RULES: Final = (
     *capacity.RULES,
     *storage.RULES,
     *command.RULES,
+    *outbound.RULES,
     *secrets.RULES,
     Rule(
         ("enable_notebook", "show_proxy_url", "image_project", "orchestrator_type"),

@@ -22,7 +22,7 @@ _INSTALL: Final = "container_entry.sh install"
 _HELPER: Final = "modprobe import-helper"
 _APERTURES: Final = "/dev/aperture_devices"
 _INJECTOR: Final = "/nri-device-injector"
-_REGISTRY: Final = "us-docker.pkg.dev/gce-ai-infra/"
+_FOLDER: Final = "/gce-ai-infra/"
 _IMAGE: Final = re.compile(
     r"(?P<name>[^:@]+)(?::(?P<tag>[^@]+))?(?:@(?P<digest>sha256:[0-9a-f]+))?"
 )
@@ -72,8 +72,8 @@ def missing_images(pod: Mapping[str, Any]) -> list[str]:
 
 
 def _exists(image: str) -> bool:
-    """Whether an image can be pulled; of other registries nothing is known."""
-    if not image.startswith(_REGISTRY):
+    """Whether an image can be pulled; a mirror has what Google has, of others nothing is known."""
+    if _FOLDER not in image:
         return True
     name, tag = image_of(image)
     for stack in fabrics.STACKS.values():
@@ -85,8 +85,8 @@ def _exists(image: str) -> bool:
 
 
 def image_of(reference: str) -> tuple[str, str]:
-    """The name of an image of Google's registry for NCCL, and its tag."""
-    found = _IMAGE.fullmatch(reference.removeprefix(_REGISTRY))
+    """The name of an image of Google's registry for NCCL, or of its mirror, and its tag."""
+    found = _IMAGE.fullmatch(reference.rpartition(_FOLDER)[2])
     return (found["name"], found["tag"] or "") if found else (reference, "")
 
 

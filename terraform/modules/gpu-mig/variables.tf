@@ -191,8 +191,8 @@ variable "users_metadata" {
 
   # Half of what Google takes as a VM's metadata. Base64 has 4 characters for 3 bytes.
   validation {
-    condition     = sum(concat([0], [for value in values(var.users_metadata) : floor(length(trim(base64encode(value), "=")) * 3 / 4)])) <= 212992
-    error_message = "The values of the user's metadata have at most 212992 bytes in all; received ${nonsensitive(sum(concat([0], [for value in values(var.users_metadata) : floor(length(trim(base64encode(value), "=")) * 3 / 4)])))}. A file among the copied ones would pass."
+    condition     = sum(concat([0], [for value in values(var.users_metadata) : floor(length(trim(base64encode(value), "=")) * 3 / 4)])) <= 188416
+    error_message = "The values of the user's metadata have at most 188416 bytes in all; received ${nonsensitive(sum(concat([0], [for value in values(var.users_metadata) : floor(length(trim(base64encode(value), "=")) * 3 / 4)])))}. A file among the copied ones would pass."
   }
 }
 

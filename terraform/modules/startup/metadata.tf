@@ -21,6 +21,7 @@ locals {
     idle_seconds    = var.startup.idle_seconds
     stop_notice     = var.startup.stop_notice
     os_updates      = var.startup.os_updates
+    outbound        = var.startup.outbound
     files = var.files.object == null ? null : {
       object      = var.files.object
       sha256      = var.files.sha256

@@ -100,6 +100,9 @@ vm() {
   PYTHONPATH=$PROGRAMS/lib python3 -S -m "aiinfra_vm.$program" "$@"
 }
 
+# mirrored URL: where that is for this VM, which may be below APT_MIRROR.
+mirrored() { vm outbound mirrored "$1"; }
+
 # setting PATH: a value of the configuration, such as ray.version; nothing where it's null or false.
 setting() { vm configuration "$1"; }
 
@@ -229,6 +232,13 @@ make_user() {
 # run_step NAME LIMIT: each step is a file of the payload that defines `run`, and is sourced here.
 run_step() {
   set -o errexit
+  # A proxy, and whose certificates count.
+  if [[ -e $PROGRAMS/outbound.env ]]; then
+    set -o allexport
+    # shellcheck source=/dev/null
+    source "$PROGRAMS/outbound.env"
+    set +o allexport
+  fi
   # Without a limit, it is what nobody waits for.
   STEP_ENDS=$(($(uptime) + ($2 ? $2 : 10 ** 9)))
   readonly STEP_ENDS
@@ -308,6 +318,7 @@ main() {
   }
   remove_sources
   report boot
+  vm outbound up || log "the way out could not be set up: HTTPS_PROXY, CA_BUNDLE, APT_MIRROR"
   # Tells what is new meanwhile: a step may begin a moment after another, and then take an hour.
   vm report relay 9>&- &
   RELAY=$!

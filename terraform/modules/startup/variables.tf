@@ -87,7 +87,7 @@ variable "secrets" {
 }
 
 variable "startup" {
-  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the Local SSDs that the machine type has (0 where that is not known), what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, when the command is begun again (restart: never, on-failure, always), after how long Google ends the VM and how many seconds before that the command is told (120 where it is null), whether the image's own updates go on while nothing runs, and after how many seconds without work the VMs power themselves off."
+  description = "What is set up on each VM: where copied files go, the GPUs and the number of network interfaces that must be there, the Local SSDs that the machine type has (0 where that is not known), what NCCL uses between VMs (kind tcp, tcpxo or gib; the GPUs' interfaces; the plugin's image or Debian package, its daemon's image), ssh between the VMs, the notebook, the Ops Agent, Ray by version, when the command is begun again (restart: never, on-failure, always), after how long Google ends the VM and how many seconds before that the command is told (120 where it is null), whether the image's own updates go on while nothing runs, how they go out (a proxy and what is reached without it, certificates in PEM that count beside the public ones, below which URL packages of all hosts but Google's are, an index of Python packages), and after how many seconds without work the VMs power themselves off."
   type = object({
     files_destination = string
     gpus              = optional(object({ count = number, accelerator = string }))
@@ -103,6 +103,7 @@ variable "startup" {
     idle_seconds      = optional(number)
     stop_notice       = optional(number)
     os_updates        = optional(bool, true)
+    outbound          = optional(object({ proxy = optional(string), no_proxy = optional(string), certificates = optional(string), apt_mirror = optional(string), pip_index = optional(string) }))
   })
   nullable = false
 

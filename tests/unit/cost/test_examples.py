@@ -134,6 +134,8 @@ BILLS = {
         WEEK * (N1_STANDARD_2_T4 + A2_HIGHGPU_1G_FLEX + 2 * 20 * SSD / MONTH),
     ),
     "n1-t4": always(vm(N1_STANDARD_8_T4, 200 * BALANCED)),
+    "proxy": always(2 * (MONTH * G2_STANDARD_24 + 2000 * SSD)),
+    "no-internet": always(2 * (MONTH * G2_STANDARD_24 + 2000 * SSD)),
     "shared-vpc": always(2 * (MONTH * G2_STANDARD_24 + 2000 * SSD)),
     "new-network": always(
         node(G2_STANDARD_24_IN_EUROPE_WEST4, 2000 * SSD_IN_EUROPE_WEST4) + MONTH * NAT_ADDRESS
@@ -169,7 +171,7 @@ def _name(path: Path) -> str:
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {_name(path) for path in FILES} == set(BILLS)
-    assert len(FILES) == 29
+    assert len(FILES) == 31
 
 
 @pytest.mark.parametrize("path", FILES, ids=_name)

@@ -373,3 +373,14 @@ def test_guest_attributes_that_are_none_are_left_out(document: object) -> None:
     damaged._content = json.dumps(document).encode()
 
     assert _api(Session(damaged)).guest_attributes("projects/p/zones/z/instances/i", "a") == {}
+
+
+def test_a_certificate_that_nobody_knows_is_not_asked_for_again() -> None:
+    session = Session(requests.exceptions.SSLError("[SSL: CERTIFICATE_VERIFY_FAILED] it"))
+
+    with pytest.raises(GoogleApiError) as raised:
+        _api(session).get(Service.COMPUTE, PATH)
+
+    assert session.asked == 1
+    assert raised.value.problems[0].code is Code.UNTRUSTED
+    assert "CA_BUNDLE" in raised.value.problems[0].fix

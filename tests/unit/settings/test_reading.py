@@ -300,3 +300,36 @@ def test_the_command_line_settles_what_two_spellings_say(in_file: InFile) -> Non
 
     assert case["DISABLE_OPS_AGENT"] is True
     assert not case.loaded.problems
+
+
+MINE = "http://proxy.example.com:3128"
+_LOGIN = "http://me:s3cret@localhost:1"
+
+
+@pytest.mark.parametrize(
+    ("environ", "counts"),
+    [
+        ({}, True),
+        ({"AIINFRA_IMAGE": "it"}, True),
+        ({"CI": "true"}, False),
+        ({"https_proxy": MINE}, False),
+        ({"https_proxy": "http://other:1"}, True),
+    ],
+    ids=["env-file", "image", "CI", "dockers-own", "two"],
+)
+def test_a_proxy_of_the_environment_is_a_setting_where_all_others_came_so(
+    given: Given, environ: dict[str, str], *, counts: bool
+) -> None:
+    assert given(HTTPS_PROXY=MINE, **environ)["HTTPS_PROXY"] == (MINE if counts else None)
+
+
+def test_a_shells_own_proxy_is_no_setting_and_may_have_a_password(tmp_path: Path) -> None:
+    file = tmp_path / "env.list"
+    file.write_text("PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n")
+
+    loaded = load({"HTTPS_PROXY": _LOGIN, "NO_PROXY": "*"}, file)
+    assert (loaded.problems, loaded.notes, loaded.effective["HTTPS_PROXY"]) == ((), (), None)
+
+    file.write_text(file.read_text() + f"HTTPS_PROXY={_LOGIN}\n")
+    (problem,) = load({}, file).problems
+    assert "s3cret" not in str(problem)

@@ -153,8 +153,9 @@ def test_the_names_of_other_tools_are_those_that_were_tried() -> None:
     [
         {"CI": "true", "GPUS": "8", "DEPLOYMENT_NAME": "web", "OTHER": "x"},
         {"HOSTNAME": "c", "https_proxy": "http://p", "WEB_PORT_80_TCP": "x", "GOOGLE_X": "y"},
+        {"HTTP_PROXY": "http://p", "all_proxy": "socks5://p"},
     ],
-    ids=["CI", "engine"],
+    ids=["CI", "engine", "proxies"],
 )
 def test_the_image_leaves_alone_what_nobody_gave_it(given: Given, environ: dict[str, str]) -> None:
     case = given(AIINFRA_IMAGE="yes", **environ)

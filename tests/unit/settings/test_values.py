@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 PASSES = {
     "ACTION": ["create", "DESTROY"],
+    "APT_MIRROR": ["https://mirror.example.com/apt/", "http://10.0.0.5:8081/repository"],
+    "CA_BUNDLE": ["/etc/company.pem"],
+    "HTTPS_PROXY": ["http://proxy.example.com:3128", "https://10.0.0.9:443/", "http://proxy"],
+    "IMAGE_MIRROR": [
+        "us-docker.pkg.dev/p/mirror",
+        "nvcr.io=mirror.example.com:5000/nvcr,docker.io=mirror/hub,mirror.example.com",
+    ],
+    "NO_PROXY": ["localhost,.example.com,10.0.0.0/8,fd00::1", "10.1.2.3,"],
     "AUTHORIZED_CIDR": ["203.0.113.0/24, 2001:db8::/32,"],
     "CAPACITY_TIMEOUT": ["1", "30m"],
     "DISK_SIZE_GB": ["10", "65536", "500GB", "500 GiB", "500g", "500Gi", "2TB", "64T"],
@@ -83,6 +91,14 @@ FAILS = {
     "GKE_PODS_RANGE": ["Pods", "10.64.8.0/33"],
     "GKE_VERSION": ["latest", "1", "2.0"],
     "GPU_COUNT": ["0", "17", "two"],
+    "APT_MIRROR": ["mirror.example.com", "https://a/?b=c"],
+    "HTTPS_PROXY": [
+        "proxy:3128", "socks5://proxy:1080", "http://proxy/path",
+        "http://proxy:0", "http://proxy:99999", "http:// proxy", "http://",
+    ],
+    "IMAGE_MIRROR": ["https://mirror", "a,b", "nvcr.io=", "=x/", "nvcr.io/x=y", "mirror/Path"],
+    "NO_PROXY": ["*.example.com", "http://a", "10.0.0.0/99", "host:80"],
+    "PIP_INDEX": ["us-python.pkg.dev/p/pypi/simple"],
     "IMAGE_NAME": ["My-Image", "a b"],
     "INSTANCE_COUNT": ["0", "-1", "abc", "1.5"],
     "KUEUE_QUEUES": ["a", "a:x", "A:1", "a:1,a:1", "a:-1", "dws-local-queue:1", "a:1:2"],
@@ -208,8 +224,8 @@ def test_labels_have_a_greatest_number(given: Given) -> None:
 
 
 def test_metadata_has_a_greatest_size(given: Given) -> None:
-    assert not given(METADATA="a=" + "x" * 212_992).loaded.problems
-    assert "208 KiB" in given(METADATA="a=" + "x" * 212_993).problem("METADATA").why
+    assert not given(METADATA="a=" + "x" * 188_416).loaded.problems
+    assert "184 KiB" in given(METADATA="a=" + "x" * 188_417).problem("METADATA").why
     many = f"a={'x' * 200_000},b={'x' * 200_000}"
     assert "400000 bytes" in given(METADATA=many).problem("METADATA").what
 

@@ -67,7 +67,7 @@ def run(  # noqa: PLR0913 - what a test is about
         CapacityError: The requests for nodes failed, one after the other.
         ClusterError: The test failed.
     """
-    wanted = jobs.test(facts, pool, nodes)
+    wanted = facts.mirrored(jobs.test(facts, pool, nodes))
     wanted["metadata"] = {**wanted["metadata"], "name": NAME}
     del wanted["metadata"]["generateName"]
     ours = Trial(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from provision.catalogue import bandwidths, machines
+from provision.spec import outbound
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from provision.settings import storage
     from provision.spec import pools
     from provision.spec.cluster import GkeSpec
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +184,7 @@ class ClusterFacts:
         ray_version: The Ray version of the example jobs.
         ray_tokens: Whether the operator can have Ray ask for a token, as Create has seen.
         test_nodes: The number of nodes of the bandwidth test.
+        image_mirrors: Where container images are instead, as `spec.outbound.Outbound` has them.
     """
 
     project: str
@@ -203,6 +208,7 @@ class ClusterFacts:
     ray_version: str = ""
     ray_tokens: bool = False
     test_nodes: int = 2
+    image_mirrors: tuple[str, ...] = ()
 
     def document(self) -> str:
         """The facts as JSON, to be stored for runs without the cluster's settings."""
@@ -223,8 +229,18 @@ class ClusterFacts:
         for name, kind in parts.items():
             document[name] = tuple(kind(**_hashable(one)) for one in document.get(name, ()))
         # Not in documents of earlier versions.
-        document["bucket_options"] = tuple(document.get("bucket_options", ()))
+        for name in ("bucket_options", "image_mirrors"):
+            document[name] = tuple(document.get(name, ()))
         return cls(**document)
+
+    def mirrored(self, thing: T, but: str | None = None) -> T:
+        """Objects as this cluster gets them: with their images from where it can fetch them.
+
+        Args:
+            thing: An object, or several.
+            but: The image that the user named, as it is to be fetched.
+        """
+        return outbound.images(thing, self.image_mirrors, but=but)
 
     def networks_of(self, pool: GpuPool) -> tuple[str, ...]:
         """The networks of a pool's interfaces after the first, by their names in Kubernetes.
@@ -288,6 +304,7 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         ray_operator=spec.ray_operator,
         ray_version=spec.ray_version,
         test_nodes=spec.test_nodes,
+        image_mirrors=spec.outbound.image_mirrors,
     )
 
 

@@ -50,7 +50,9 @@ def render(facts: ClusterFacts) -> dict[str, str]:
             files["ray-cluster.yaml"] = [ray_cluster(facts, pool)]
             files["ray-job.yaml"] = [ray_job(facts, pool)]
     head = f"# For the GKE cluster {facts.name}. To run it: kubectl create --filename "
-    return {name: f"{head}{name}\n{to_yaml(things)}" for name, things in files.items()}
+    return {
+        name: f"{head}{name}\n{to_yaml(facts.mirrored(things))}" for name, things in files.items()
+    }
 
 
 def main_pool(facts: ClusterFacts) -> GpuPool:

@@ -99,7 +99,7 @@ def job(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     (worker,) = workers["template"]["spec"]["containers"]
     node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
     worker["env"] = [*worker.get("env", []), node]
-    return made
+    return facts.mirrored(made)
 
 
 def run(  # noqa: PLR0913 - what a test is about

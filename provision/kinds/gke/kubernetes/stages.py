@@ -58,7 +58,7 @@ def _with(facts: ClusterFacts, read: Mapping[str, Manifest]) -> list[Stage]:
             Stage("Kueue", kueue_manager.configured(queue.rest, facts.most_nodes)),
             Stage("the queue", kueue.objects(facts)),
         ]
-    return found
+    return [Stage(it.name, facts.mirrored(it.objects)) for it in found]
 
 
 _NOTHING: Final = Manifest(definitions=[], rest=[])

@@ -200,7 +200,7 @@ run "accepts_as_much_metadata_as_fits" {
   command = plan
 
   variables {
-    users_metadata = { a = join("", [for index in range(1024) : format("%0128d", index)]), b = join("", [for index in range(640) : format("é%0126d", index)]) }
+    users_metadata = { a = join("", [for index in range(1024) : format("%0128d", index)]), b = join("", [for index in range(448) : format("é%0126d", index)]) }
   }
 }
 
@@ -208,7 +208,7 @@ run "refuses_more_metadata_than_fits" {
   command = plan
 
   variables {
-    users_metadata = { a = join("", [for index in range(1024) : format("%0128d", index)]), b = join("", [for index in range(640) : format("é%0126d", index)]), c = "x" }
+    users_metadata = { a = join("", [for index in range(1024) : format("%0128d", index)]), b = join("", [for index in range(448) : format("é%0126d", index)]), c = "x" }
   }
 
   expect_failures = [var.users_metadata]

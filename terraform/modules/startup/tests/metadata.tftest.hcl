@@ -48,6 +48,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
       max_run_seconds = null
       stop_notice     = null
       os_updates      = true
+      outbound        = null
       idle_seconds    = null
     }
     error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
@@ -67,7 +68,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
   }
   # It comes with every VM of every list that asks for metadata.
   assert {
-    condition     = sum([for value in values(output.metadata) : length(value)]) < 147456
+    condition     = sum([for value in values(output.metadata) : length(value)]) < 151552
     error_message = "The metadata has ${sum([for value in values(output.metadata) : length(value)])} characters."
   }
 }

@@ -31,12 +31,12 @@ get_docker() {
 
 # An image's own is of another version, and held.
 install_toolkit() {
-  local key=/usr/share/keyrings/aiinfra-nvidia.asc
+  local key=/usr/share/keyrings/aiinfra-nvidia.asc from
   local packages=(nvidia-container-toolkit nvidia-container-toolkit-base libnvidia-container-tools
     libnvidia-container1)
   command -v nvidia-ctk >/dev/null && return
-  fetch "$NVIDIA/gpgkey" "$key" &&
-    apt_install_from nvidia "deb [signed-by=$key] $NVIDIA/stable/deb/$(dpkg --print-architecture) /" \
+  from=$(mirrored "$NVIDIA") && fetch "$from/gpgkey" "$key" &&
+    apt_install_from nvidia "deb [signed-by=$key] $from/stable/deb/$(dpkg --print-architecture) /" \
       "${packages[@]/%/=$TOOLKIT}" && apt-mark hold "${packages[@]}"
 }
 

@@ -32,14 +32,15 @@ add_nvidia_source() {
   arch=$(uname -m)
   repository=developer.download.nvidia.com/compute/cuda/repos/$release/${arch/aarch64/sbsa}
   grep -rqsE "^[^#]*$repository" /etc/apt/sources.list /etc/apt/sources.list.d && return
-  fetch "https://$repository/cuda-keyring_1.1-1_all.deb" "$package" || return
+  fetch "$(mirrored "https://$repository/cuda-keyring_1.1-1_all.deb")" "$package" || return
   sum=$(keyring_sum "$release")
   # Of a release that nobody knew when this was written there is none: it comes by TLS all the same.
   if [[ -n $sum ]] && ! echo "$sum  $package" | sha256sum --check --status; then
     echo "https://$repository/cuda-keyring_1.1-1_all.deb is not NVIDIA's: its checksum differs" >&2
     return "$HOPELESS"
   fi
-  apt_get install "$package"
+  # The source that it brings is NVIDIA's own, so that a mirror is set once more.
+  apt_get install "$package" && vm outbound up
 }
 
 # Pascal and Volta have none of CUDA 13, though their driver says that it could.

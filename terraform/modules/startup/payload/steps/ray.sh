@@ -24,6 +24,17 @@ make_venv() {
 install_ray() {
   local version=$1 pins=$PROGRAMS/ray-$1.txt
   local pip=("$PROGRAMS/ray/bin/python" -m pip install --quiet --no-input --only-binary=:all:)
+  local index host
+  index=$(setting outbound.pip_index)
+  host=${index#*://} host=${host%%/*}
+  if [[ -n $index ]]; then pip+=(--index-url "$index"); fi
+  # With the VM's own account, in a file that is root's alone and goes again.
+  if [[ $host == *.pkg.dev ]]; then
+    export NETRC=$PROGRAMS/netrc
+    (umask 077 && printf 'machine %s login oauth2accesstoken password %s\n' "$host" \
+      "$(vm metadata token)" >"$NETRC") || return
+    trap 'rm -f "$NETRC"' RETURN
+  fi
   if [[ -e $pins ]]; then pip+=(--constraint "$pins"); fi
   make_venv "$(python_for_ray)" && timeout 600 "${pip[@]}" "ray[default]==$version"
 }

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from typing import TYPE_CHECKING, Iterable, Mapping, Sequence
 
-from aiinfra_vm import metadata, report
+from aiinfra_vm import metadata, outbound, report
 
 if TYPE_CHECKING:
     import pwd
@@ -122,6 +122,9 @@ def command(  # noqa: PLR0913, PLR0917 - all that a container has
     if has_gpus:
         found += ["--gpus=all"]
     found += [f"--device={it}" for it in _DEVICES if os.path.exists(it)]  # noqa: PTH110 - a device
+    # Programs find it by variables of the job's environment, in images that have it elsewhere too.
+    if os.environ.get("SSL_CERT_FILE") == outbound.BUNDLE:
+        found += [f"--volume={outbound.BUNDLE}:{outbound.BUNDLE}:ro"]
     shared += [it for it in _FOLDERS if os.path.isdir(it) and it not in shared]  # noqa: PTH112 - as above
     found += [f"--volume={it}:{it}" for it in shared]
     return [*found, image, "sh", "-c", _BEGIN, "sh", *words]

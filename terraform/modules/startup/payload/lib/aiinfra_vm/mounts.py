@@ -11,13 +11,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aiinfra_vm import configuration, localssd
+from aiinfra_vm import blocks, configuration, localssd
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-_BEGIN = "# aiinfra: begin, written at each boot"
-_END = "# aiinfra: end"
 # The VM boots, and can be reached, also when the storage cannot; it waits for the network.
 _ALWAYS = ("_netdev", "nofail")
 # Else a cache would fill the boot disk at a boot at which the Local SSDs come later, or not at all.
@@ -39,38 +37,11 @@ def has_cache(mount: Mapping[str, str]) -> bool:
     return f"cache-dir={localssd.MOUNT_POINT}/" in mount["options"]
 
 
-def with_mounts(fstab: str, mounts: Iterable[Mapping[str, str]]) -> str:
-    """The text of a fstab with these mounts in place of those of an earlier boot."""
-    kept = []
-    inside = False
-    for text in fstab.splitlines():
-        if text == _BEGIN:
-            inside = True
-        elif text == _END:
-            inside = False
-        elif not inside:
-            kept.append(text)
-    lines = [*kept, _BEGIN, *map(line, mounts), _END]
-    return "".join(f"{text}\n" for text in lines)
-
-
 def _escaped(field: str) -> str:
     # fstab has its own escapes, as blanks part its fields.
     for character in "\\ \t":
         field = field.replace(character, f"\\{ord(character):03o}")
     return field
-
-
-def _rewrite(file: Path, mounts: Iterable[Mapping[str, str]]) -> None:
-    before = file.read_text("utf-8") if file.exists() else ""
-    after = with_mounts(before, mounts)
-    if after == before:
-        return
-    # Whole or not at all: half a fstab is a VM that does not boot.
-    draft = file.with_name(f"{file.name}.aiinfra")
-    draft.write_text(after, "utf-8")
-    draft.chmod(0o644)
-    draft.replace(file)
 
 
 def open_share(point: Path) -> bool:
@@ -101,7 +72,7 @@ def main() -> None:
     mounts = configuration.load()["mounts"]
     action = sys.argv[1]
     if action == "fstab":
-        _rewrite(Path(sys.argv[2]), mounts)
+        blocks.rewrite(Path(sys.argv[2]), list(map(line, mounts)))
     elif action == "open":
         for mount in mounts:
             if mount["type"] == "nfs" and open_share(Path(mount["local_mount"])):

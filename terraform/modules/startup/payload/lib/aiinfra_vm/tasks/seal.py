@@ -18,7 +18,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from aiinfra_vm import configuration, containers, mounts
+from aiinfra_vm import blocks, configuration, containers, outbound
 
 SYSTEM = Path("/")
 """Where this VM's file system begins."""
@@ -33,8 +33,8 @@ _PATH += ":/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
 _UNITS = ("agent", "command", "job", "ray", "rxdm")
 # Docker may have its data on the Local SSDs, so that they are mounted before it starts.
 _KEPT_UNIT = "aiinfra-local-ssd.service"
-_INSTALLED = ("ray.version", "tcpxo.plugin")
-"""What the start-up knows by these that it has installed."""
+_INSTALLED = ("ray.version", "tcpxo.plugin", outbound.APT_ORIGINALS)
+"""What the start-up knows by these that it has installed, or changed."""
 _TASKS = "tasks"
 _OWN = (
     "etc/aiinfra", "etc/ssh/ssh_host_*", "etc/ssh/sshd_config.d/50-aiinfra.conf",
@@ -129,7 +129,8 @@ def clean(root: Path, config: dict[str, Any]) -> None:
     )
     fstab = root / "etc/fstab"
     if fstab.exists():
-        fstab.write_text(mounts.with_mounts(fstab.read_text("utf-8"), ()), "utf-8")
+        blocks.rewrite(fstab, ())
+    outbound.forget(root)
 
 
 def _stop() -> None:

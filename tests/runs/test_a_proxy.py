@@ -1,0 +1,81 @@
+"""By a company's proxy that reads TLS, at Google's own names: Python, Terraform, its provider."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pytest
+
+from provision.google.http import Service
+from rehearsal import session
+from tests import real_provider
+from tests.intercepting import Company, Proxy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.runs.conftest import Rehearsal
+
+pytestmark = pytest.mark.skipif(
+    real_provider.in_use(), reason="a provider from outside asks whose its token is, too"
+)
+
+
+@pytest.fixture
+def company(tmp_path: Path) -> Company:
+    """Who runs the proxy."""
+    (tmp_path / "company").mkdir()
+    return Company(tmp_path / "company")
+
+
+@pytest.fixture
+def behind(
+    rehearse: Callable[..., Rehearsal], company: Company, tmp_path: Path
+) -> Iterator[tuple[Rehearsal, Proxy]]:
+    """A rehearsal in which only the proxy leads to the cloud, by the names of Google's hosts."""
+    made = rehearse(real=True)
+    base = made.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"].removesuffix("/compute/v1/")
+    sites: dict[str, Path | str] = {}
+    for service in Service:
+        variable, address, *_ = service.value
+        real = urlsplit(address)
+        sites[str(real.hostname)] = base + session.ENDPOINTS[variable].removesuffix(real.path)
+    for name in list(made.environ):
+        if name.endswith(("_CUSTOM_ENDPOINT", "_ENDPOINT_OVERRIDE")):
+            del made.environ[name]
+    (tmp_path / "company.pem").write_text(company.certificate)
+    made.settings["CA_BUNDLE"] = str(tmp_path / "company.pem")
+    with Proxy(company, sites) as proxy:
+        made.settings["HTTPS_PROXY"] = proxy.url
+        yield made, proxy
+
+
+def test_a_cluster_comes_and_goes_by_a_proxy_that_reads_tls(
+    behind: tuple[Rehearsal, Proxy],
+) -> None:
+    rehearsal, proxy = behind
+
+    created = rehearsal.run("Create")
+    again = rehearsal.run("Plan", "--detailed-exitcode")
+    destroyed = rehearsal.run("Destroy")
+
+    assert [created.code, again.code, destroyed.code] == [0, 0, 0]
+    assert {"compute.googleapis.com", "storage.googleapis.com"} <= proxy.asked
+    # Destroy keeps the bucket that was made for the state, and nothing else.
+    assert [it for it in rehearsal.resources() if "instance" in it] == []
+
+
+def test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it(
+    behind: tuple[Rehearsal, Proxy],
+) -> None:
+    rehearsal, _ = behind
+    del rehearsal.settings["CA_BUNDLE"]
+
+    ended = rehearsal.run("Create")
+
+    assert ended.code == 4
+    assert ended.problem["code"] == "untrusted"
+    assert "CA_BUNDLE" in ended.problem["fix"]
+    assert "retrying" not in ended.said
