@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import ipaddress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
 from provision.errors import Problem
+from provision.google.api import Service
 from provision.google.owner import MARKER
 from provision.preflight.check import CheckNote
 from provision.preflight.existing import seen, unseen
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
     from provision.spec.firewall_rules import FirewallRule
     from provision.spec.networks import ExistingNetwork
+
+_SERVICES: Final = "servicenetworking-googleapis-com"
 
 
 def room(case: Case, found: Mapping[str, Any]) -> Iterator[Finding]:
@@ -145,6 +148,36 @@ def way_out(case: Case, found: Mapping[str, Any], network: str) -> Iterator[Find
                 " packages, containers and models come from",
                 fix=f"if there is no other way out, ask an administrator of {it.project} for one",
             )
+        )
+
+
+def shares(case: Case, network: str) -> Iterator[Finding]:
+    """Check that Filestore reaches a network of another project, where there are shares to make.
+
+    Google peers no network of another project itself: its owner has to connect it to Google's
+    services (VPC, "Configure private services access"), which is seen as a peering of this name.
+
+    Args:
+        case: The subnetwork of the machines.
+        network: The path of its network.
+    """
+    if not case.ctx.spec.shares or case.it.project == case.ctx.spec.project_id:
+        return
+    found, refused = seen(lambda: case.ctx.answers.find(Service.COMPUTE, network))
+    name, owner = network.rpartition("/")[2], case.it.project
+    if refused is not None:
+        yield unseen(case, f"private services access of {name}, by which shares are made", refused)
+    elif found and not any(it.get("name") == _SERVICES for it in found.get("peerings", [])):
+        yield Problem(
+            code=Code.CONFLICTING_SETTINGS,
+            setting="NFS_FILESHARE_LIST",
+            what=f"{name} has no private services access, which shares on a Shared VPC need",
+            why=f"Filestore joins a network of {owner} only by that",
+            fix=f"ask an administrator of {owner} to run:\ngcloud compute addresses create"
+            f" google-services --project {owner} --network {name} --global --purpose VPC_PEERING"
+            f" --prefix-length 20\ngcloud services vpc-peerings connect --project {owner}"
+            f" --network {name} --service servicenetworking.googleapis.com --ranges google-services"
+            "\nor use a bucket (GCS_MOUNT_LIST)",
         )
 
 

@@ -60,6 +60,7 @@ def _first(case: Case, existing: ExistingNetwork, needed: list[FirewallRule]) ->
         if existing.pods:
             yield from existing_reach.ranges(case, existing, found)
         yield from existing_reach.way_out(case, found, existing.path)
+    yield from existing_reach.shares(case, existing.path)
     yield from _each(case, found, refused)
 
 

@@ -46,6 +46,9 @@ _CHANGEABLE = frozenset(
         "performanceConfig",
     }
 )
+_PEERING, _SERVICE_ACCESS = "DIRECT_PEERING", "PRIVATE_SERVICE_ACCESS"
+_SERVICE_NETWORKING = "servicenetworking-googleapis-com"
+"""The peering that Service Networking makes in a network."""
 _RANGES = ipaddress.IPv4Network("10.99.0.0/16")
 # Tiers of several servers take more addresses than the basic ones.
 _PREFIX = {True: 29, False: 26}
@@ -136,14 +139,34 @@ def _networked(request: Request, store: Store, project: str, instance: Instance)
     gone = network is None or network.get("_gone", request.now + 1) <= request.now
     if gone and not (is_default and network is None):
         raise _invalid(f"network '{link}' does not exist.")
+    _connected(given, project, name, network or {})
     cidr = given.get("reservedIpRange") or _free_range(store, _tier(instance["tier"]))
     try:
         first = ipaddress.IPv4Network(cidr)[2]
     except ValueError:
         raise _invalid(f"Invalid reserved IP range '{cidr}'.") from None
-    connected = {"connectMode": "DIRECT_PEERING", **given}
+    connected = {"connectMode": _PEERING, **given}
     connected |= {"reservedIpRange": cidr, "ipAddresses": [str(first)]}
     return {**instance, "networks": [connected]}
+
+
+def _connected(given: Instance, project: str, name: str, network: Mapping[str, Any]) -> None:
+    """Refuse a network that the way of connecting does not reach.
+
+    Raises:
+        GoogleError: 400: a network of another project (k8s-config-connector#691, 2022-07-29), or
+            one without private services access, in words that are believed.
+    """
+    owner = name.split("/")[1]
+    if given.get("connectMode", _PEERING) != _SERVICE_ACCESS:
+        if owner != project:
+            raise _invalid(
+                f"network project is: {owner}, mismatch with instance project with project_id:"
+                f" {project} and project_number: {projects.number(project)}."
+            )
+        return
+    if _SERVICE_NETWORKING not in {it["name"] for it in network.get("peerings", [])}:
+        raise _invalid(f"network '{name}' has no private services access connection.")
 
 
 def _free_range(store: Store, tier: Tier) -> str:

@@ -48,8 +48,22 @@ def of(settings: Mapping[str, str]) -> Iterator[Thing]:
         if settings.get(name) and "/" not in settings[name]
     ]
     first = _subnetwork(user, owner, network["name"], region, subnetwork["name"])
+    if owner != user and settings.get("NFS_FILESHARE_LIST"):
+        first = _with_service_access(first, owner, network["name"])
     yield first if not secondary else _with_ranges(first, user, owner, secondary)
     yield from _of_gpus(settings, owner, region)
+
+
+def _with_service_access(first: Thing, owner: str, network: str) -> Thing:
+    """The subnetwork in a network with private services access, by which shares are reached."""
+    name = "servicenetworking-googleapis-com"
+    tenant = f"projects/google-tenant/global/networks/{name}"
+    ask = Ask(
+        "POST",
+        f"/compute/v1/projects/{owner}/global/networks/{network}/addPeering",
+        body={"networkPeering": {"name": name, "network": tenant, "exchangeSubnetRoutes": True}},
+    )
+    return replace(first, make=[*first.make, ask])
 
 
 def _with_ranges(first: Thing, user: str, owner: str, secondary: list[dict[str, str]]) -> Thing:

@@ -33,10 +33,10 @@ SLOW = pytest.mark.slow(
 def shared(rehearse: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
     """Make a rehearsal of the example, in a scenario, with all that its settings name."""
 
-    def make(scenario: str = "") -> Rehearsal:
+    def make(scenario: str = "", **settings: str) -> Rehearsal:
         rehearsal = rehearse(scenario=scenario)
         values = dotenv_values(EXAMPLES / "shared-vpc.env.list")
-        rehearsal.settings = {name: value for name, value in values.items() if value}
+        rehearsal.settings = {name: value for name, value in values.items() if value} | settings
         rehearsal.presume()
         return rehearsal
 
@@ -78,6 +78,22 @@ def test_a_host_project_is_byte_for_byte_as_it_was(shared: Callable[..., Rehears
     assert again.code == 0, again.said
     assert rehearsal.run("Destroy").code == 0
     assert _of_host(rehearsal) == before
+
+
+def test_a_share_joins_the_network_of_others_by_private_services_access(
+    shared: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = shared(NFS_FILESHARE_LIST="/mnt/nfs:BASIC_SSD")
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    assert rehearsal.run("Plan", "--detailed-exitcode").code == 0
+    (share,) = [it for it in rehearsal.resources() if it.startswith("file/instances")]
+    name = share.split()[-1]
+    made = rehearsal.google("GET", f"file/v1/{name}")
+    assert made["networks"][0]["connectMode"] == "PRIVATE_SERVICE_ACCESS"
+    assert rehearsal.run("Destroy", "--yes").code == 0
 
 
 def test_the_rules_that_are_not_there_are_told_ready_to_send(
@@ -167,6 +183,13 @@ LACKS: Mapping[str, tuple[Callable[[Rehearsal], None], dict[str, str], str, str,
         "INSTANCE_COUNT",
         "the subnetwork gpu-vms has too few addresses for 1200 VMs",
         "INSTANCE_COUNT=1020",
+    ),
+    "private services access": (
+        _nothing,
+        {"NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
+        "NFS_FILESHARE_LIST",
+        "my-vpc has no private services access",
+        "gcloud services vpc-peerings connect --project my-host --network my-vpc",
     ),
     "way out": (
         _close,

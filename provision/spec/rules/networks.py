@@ -9,7 +9,6 @@ from provision.codes import Code
 from provision.settings.choices import NetworkConfig, Orchestrator
 from provision.settings.networks import PRIVATE, NetworkPath, SubnetworkPath
 from provision.spec import cluster, ranges
-from provision.spec.networks import ExistingNetwork
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
@@ -148,20 +147,6 @@ def _gpus(case: Case) -> Iterator[Finding]:
         )
 
 
-def _shares(case: Case) -> Iterator[Finding]:
-    existing = ExistingNetwork.of(case.settings)
-    if not case.settings.nfs_fileshare_list or existing is None:
-        return
-    if existing.project != case.settings.project_id:
-        yield Finding(
-            field="nfs_fileshare_list",
-            what=f"can't be made on a network of {existing.project}",
-            why="Filestore joins a network of its own project; on a Shared VPC it needs private"
-            " service access, which this tool does not set up",
-            fix="a bucket (GCS_MOUNT_LIST), or NETWORK_CONFIG=new_network",
-        )
-
-
 def _own_ranges(case: Case) -> Iterator[Finding]:
     """Check the ranges of networks that are made: apart from each other, and large enough."""
     if not any(map(case.asked, _OWN)):
@@ -257,5 +242,4 @@ RULES: Final = (
     Rule(("network_config", "orchestrator_type", "vm_type", "gke_node_pools"), _on_gke),
     Rule((*_NAMES, "zone"), _together),
     Rule(("network_config", "gpu_subnetworks", "vm_type"), _gpus),
-    Rule(("project_id", "network_config", *_NAMES, "nfs_fileshare_list", "region"), _shares),
 )

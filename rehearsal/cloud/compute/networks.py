@@ -231,6 +231,15 @@ def _patch(call: Call) -> Resource:
     return resources.change(call, NETWORK, name, resources.merge(network, call.body))
 
 
+def _add_peering(call: Call) -> Resource:
+    """Connect the network to another one, as its owner does, or Google's Service Networking."""
+    name = call.name(NETWORK)
+    network = resources.require_ready(call, NETWORK, name)
+    wanted = {"autoCreateRoutes": True, **call.body.get("networkPeering", {}), "state": "ACTIVE"}
+    others = [it for it in network.get("peerings", []) if it["name"] != wanted.get("name")]
+    return resources.change(call, NETWORK, name, {**network, "peerings": [*others, wanted]})
+
+
 def _check_mtu_change(call: Call, network: Resource) -> None:
     """Refuse another MTU for a network in which VMs run: they would all have to be stopped.
 
@@ -283,5 +292,6 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "networks.get": _get,
     "networks.list": _list,
     "networks.patch": _patch,
+    "networks.addPeering": _add_peering,
     "networks.delete": _delete,
 }

@@ -1,6 +1,10 @@
 locals {
   _share = "share"
 
+  # Google peers a network of the instances' own project. One of another project, a Shared VPC, must
+  # have private services access, which is its owner's to set up.
+  _connect_mode = startswith(var.network, "projects/${var.project_id}/") ? "DIRECT_PEERING" : "PRIVATE_SERVICE_ACCESS"
+
   _shares = { for share in var.filestores : share.path => share }
 
   # What cannot be changed in place is in the name, so that a replacement can be
@@ -31,7 +35,7 @@ resource "google_filestore_instance" "shares" {
   networks {
     network      = var.network
     modes        = ["MODE_IPV4"]
-    connect_mode = "DIRECT_PEERING"
+    connect_mode = local._connect_mode
   }
 
   lifecycle {

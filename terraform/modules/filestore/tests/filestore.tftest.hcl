@@ -19,6 +19,19 @@ variables {
   project_id  = "my-project"
 }
 
+run "a_network_of_another_project_is_joined_by_private_services_access" {
+  command = plan
+
+  variables {
+    network = "projects/my-host/global/networks/my-vpc"
+  }
+
+  assert {
+    condition     = alltrue([for share in google_filestore_instance.shares : share.networks[0].connect_mode == "PRIVATE_SERVICE_ACCESS"])
+    error_message = "A share would be peered with a network of others."
+  }
+}
+
 run "each_share_is_of_its_tier_size_and_place_with_labels_and_marker" {
   assert {
     condition = [for share in google_filestore_instance.shares : "${share.tier} ${share.location} ${share.file_shares[0].capacity_gb}"] == [
@@ -35,7 +48,7 @@ run "each_share_is_of_its_tier_size_and_place_with_labels_and_marker" {
     error_message = "The descriptions are ${jsonencode([for share in google_filestore_instance.shares : share.description])}."
   }
   assert {
-    condition     = alltrue([for share in google_filestore_instance.shares : share.networks[0].network == var.network])
+    condition     = alltrue([for share in google_filestore_instance.shares : share.networks[0].network == var.network && share.networks[0].connect_mode == "DIRECT_PEERING"])
     error_message = "A share is in another network."
   }
 }

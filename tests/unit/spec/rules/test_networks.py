@@ -197,12 +197,6 @@ def test_zones_of_one_region_are_enough_for_a_cluster(environ: dict[str, str]) -
             "can't mount the shares",
             "GCS_MOUNT_LIST",
         ),
-        (
-            {**EXISTING, "NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD"},
-            "NFS_FILESHARE_LIST",
-            "can't be made on a network of my-host",
-            "GCS_MOUNT_LIST",
-        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(
