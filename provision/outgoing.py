@@ -37,10 +37,11 @@ def use(settings: Settings, environ: MutableMapping[str, str]) -> str | None:
         SettingsError: CA_BUNDLE names no file of certificates.
     """
     if settings.https_proxy:
-        # In lower case as well: requests prefers that, and a shell may have another there.
-        around = Outbound.of(settings).no_proxy
-        for name, value in (("https_proxy", settings.https_proxy), ("no_proxy", around)):
-            environ[name] = environ[name.upper()] = value
+        # In lower case it is no setting, but this program's own, and may be another than the VMs'.
+        proxy = environ.get("https_proxy") or settings.https_proxy
+        around = [environ.get("no_proxy", ""), Outbound.of(settings).no_proxy]
+        environ["https_proxy"] = environ["HTTPS_PROXY"] = proxy
+        environ["no_proxy"] = environ["NO_PROXY"] = ",".join(filter(None, around))
     if settings.ca_bundle is None:
         return None
     certificates = _certificates(settings.ca_bundle)
