@@ -52,6 +52,8 @@ class Layer:
         about: What is tested there.
         needs: What it takes beyond Python, Terraform and loopback; "" for nothing.
         spread: How its tests share processes.
+        one_row: Whether `make test` has but the first row of a test with several, unless rows are
+            marked as slow by hand.
         again: Tests of other layers that it runs again, in its own way; () for those of its folder.
     """
 
@@ -59,6 +61,7 @@ class Layer:
     about: str
     needs: str = ""
     spread: Spread = Spread.TESTS
+    one_row: bool = False
     again: tuple[str, ...] = ()
 
     @property
@@ -79,7 +82,7 @@ LAYERS: Final = (
     Layer(
         "rehearsal", "the simulated cloud and the stand-in provider, against recorded traffic too"
     ),
-    Layer("runs", "whole actions against the simulated cloud"),
+    Layer("runs", "whole actions against the simulated cloud", one_row=True),
     Layer("chaos", "blows at fixed moments"),
     Layer(
         "startup",

@@ -105,6 +105,23 @@ def _is_quick(item: pytest.Item) -> bool:
     return layer is not None and layer.quick and _sibling(item) is None
 
 
+def leave_rows_out(items: Iterable[pytest.Item]) -> None:
+    """Mark all rows of a test but the first as slow, where it is cheaper to try all at the end.
+
+    Each row of a whole run takes seconds, and the first of them shows most mistakes. Where somebody
+    has marked rows by hand, that stays.
+    """
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        layer = _layer(item)
+        if layer is not None and layer.one_row and hasattr(item, "callspec"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, rows in tests.items():
+        if all(_sibling(row) is None for row in rows):
+            for row in rows[1:]:
+                row.add_marker(pytest.mark.slow.with_args(sibling=name))
+
+
 class _Selection:
     """Leaves out what is not in the part of the tests that is asked for."""
 
@@ -114,6 +131,7 @@ class _Selection:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        leave_rows_out(items)
         whole = not any("::" in argument for argument in self._config.args)
         if whole and (wrong := unsound([(it.nodeid, _sibling(it)) for it in items])):
             raise pytest.UsageError("\n".join(wrong))

@@ -6,7 +6,8 @@ When tests are collected the plugin looks closer still: a sibling with cases nee
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests import layers, plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 TESTS = layers.TREE / "tests"
 
@@ -57,6 +59,41 @@ def test_a_sibling_that_is_slow_in_all_its_cases_is_none() -> None:
     (said,) = plugin.unsound(marks)
     assert "tests/unit/a.py::c is no test of `make test`" in said
     assert plugin.unsound([*marks, ("tests/unit/a.py::c[2]", None)]) == []
+
+
+@dataclass
+class Item:
+    """As much of a collected test as the plugin looks at."""
+
+    nodeid: str
+    marks: list[pytest.Mark] = field(default_factory=list)
+    callspec: str = "its row"
+
+    @property
+    def path(self) -> Path:
+        return layers.TREE / self.nodeid.partition("::")[0]
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        self.marks.append(mark.mark)
+
+    def get_closest_marker(self, _: str) -> pytest.Mark | None:
+        return next(iter(self.marks), None)
+
+
+def test_of_rows_of_whole_runs_the_first_is_quick_unless_somebody_has_chosen() -> None:
+    by_hand = [pytest.mark.slow.with_args(sibling="x").mark]
+    rows = [Item(f"tests/runs/a.py::b[{row}]") for row in "123"]
+    chosen = [
+        Item("tests/runs/a.py::c[1]", by_hand),
+        *(Item("tests/runs/a.py::c[2]") for _ in "12"),
+    ]
+    units = [Item(f"tests/unit/a.py::b[{row}]") for row in "12"]
+
+    plugin.leave_rows_out(cast("Any", [*rows, *chosen, *units]))
+
+    slow = [item.nodeid for item in (*rows, *chosen, *units) if item.marks]
+    assert slow == ["tests/runs/a.py::b[2]", "tests/runs/a.py::b[3]", "tests/runs/a.py::c[1]"]
+    assert rows[1].marks[0].kwargs == {"sibling": "tests/runs/a.py::b"}
 
 
 def test_a_slow_test_without_a_sibling_is_refused() -> None:

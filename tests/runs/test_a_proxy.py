@@ -52,6 +52,10 @@ def behind(
         yield made, proxy
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_a_proxy.py"
+    "::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
+)
 def test_a_cluster_comes_and_goes_by_a_proxy_that_reads_tls(
     behind: tuple[Rehearsal, Proxy],
 ) -> None:

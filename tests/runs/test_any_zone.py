@@ -414,10 +414,7 @@ def _pool_zone(rehearsal: Rehearsal) -> str:
 
 @pytest.mark.parametrize(
     "cell",
-    [
-        pytest.param(it, id=it.name, marks=[] if it.name == "stockout-first-fixed" else [SLOW])
-        for it in OF_GKE
-    ],
+    [pytest.param(it, id=it.name, marks=SLOW) for it in OF_GKE],
 )
 def test_the_pools_of_a_gke_cluster_go_from_zone_to_zone_and_the_cluster_stays(
     rehearse: Callable[..., Rehearsal], cell: Cell

@@ -23,7 +23,7 @@ GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", **TWO}
 RAY = {"ORCHESTRATOR_TYPE": "ray", **TWO}
 RAYJOB = {**GKE, "ENABLE_RAY_OPERATOR": "yes"}
 KINDS = {"none": TWO, "ray": RAY, "gke": GKE, "gke_ray": RAYJOB}
-QUICK = {"none", "gke"}
+QUICK = {"none"}
 SLOW = pytest.mark.slow(
     sibling="tests/runs/test_jobs.py"
     "::test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once[none]"
