@@ -160,7 +160,8 @@ def _act(
     if env_file != options.env_file:
         console.progress(f"Settings are from ./{env_file}")
     is_offline = not options.given.keys().isdisjoint({Option.OFFLINE, Option.ROLE})
-    given = functools.partial(intake.load, environ, env_file, flags=options.settings)
+    # As they came: what the settings say of the way out is added to the environment meanwhile.
+    given = functools.partial(intake.load, dict(environ), env_file, flags=options.settings)
     fetch = functools.cache(functools.partial(_file, environ, console, given, offline=is_offline))
     load = functools.partial(given, fetch=fetch)
     loaded = load()

@@ -167,8 +167,10 @@ class Context:
         """The environment of Terraform: with this run's credentials, without its settings."""
         from provision import terraform  # noqa: PLC0415 - as above
         from provision.google import auth  # noqa: PLC0415 - as above
+        from provision.settings import reading  # noqa: PLC0415 - as above
 
-        own = {name.upper() for name in type(self.settings).model_fields}
+        # A proxy is Terraform's as well, whether it is a setting or the shell's own.
+        own = {name.upper() for name in type(self.settings).model_fields} - reading.OF_PROGRAMS
         return terraform.environment(auth.for_terraform(self.environ), private=own)
 
     @contextlib.contextmanager

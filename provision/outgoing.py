@@ -39,9 +39,9 @@ def use(settings: Settings, environ: MutableMapping[str, str]) -> str | None:
     if settings.https_proxy:
         # In lower case it is no setting, but this program's own, and may be another than the VMs'.
         proxy = environ.get("https_proxy") or settings.https_proxy
-        around = [environ.get("no_proxy", ""), Outbound.of(settings).no_proxy]
+        around = f"{environ.get('no_proxy', '')},{Outbound.of(settings).no_proxy}".split(",")
         environ["https_proxy"] = environ["HTTPS_PROXY"] = proxy
-        environ["no_proxy"] = environ["NO_PROXY"] = ",".join(filter(None, around))
+        environ["no_proxy"] = environ["NO_PROXY"] = ",".join(dict.fromkeys(filter(None, around)))
     if settings.ca_bundle is None:
         return None
     certificates = _certificates(settings.ca_bundle)

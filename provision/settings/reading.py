@@ -36,8 +36,9 @@ _IDENTIFIES: Final = frozenset(
 )
 """The settings that say which deployment is meant."""
 _PROXIES: Final = re.compile("(?i:(https?|no|all|ftp)_proxy)")
-_PROXY: Final = frozenset({"HTTPS_PROXY", "NO_PROXY"})
-"""What other programs read, too, and of that what is a setting."""
+"""What other programs read, too."""
+OF_PROGRAMS: Final = frozenset({"HTTPS_PROXY", "NO_PROXY"})
+"""The settings among them."""
 _OTHERS: Final = re.compile(
     r"HOME|HOSTNAME|PATH|PWD|OLDPWD|SHLVL|SHELL|TERM|COLORTERM|USER|LOGNAME|LANG|LANGUAGE|TZ|_"
     r"|COLUMNS|LINES|container|NO_COLOR|FORCE_COLOR|NO_GCE_CHECK|NETRC|KUBECONFIG|EDITOR"
@@ -129,7 +130,7 @@ def _but_for_others(environ: Mapping[str, str]) -> Mapping[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if name not in _PROXY or (is_file and environ.get(name.lower()) != value)
+        if name not in OF_PROGRAMS or (is_file and environ.get(name.lower()) != value)
     }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import certifi
 import pytest
 
 from provision.google.http import Service
@@ -14,7 +16,6 @@ from tests.intercepting import Company, Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.runs.conftest import Rehearsal
 
@@ -83,3 +84,27 @@ def test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it(
     assert ended.problem["code"] == "untrusted"
     assert "CA_BUNDLE" in ended.problem["fix"]
     assert "retrying" not in ended.said
+
+
+@pytest.mark.slow(
+    sibling="tests/runs/test_a_proxy.py"
+    "::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
+)
+def test_a_proxy_of_the_shell_is_terraforms_too_and_nobody_elses(
+    behind: tuple[Rehearsal, Proxy], company: Company, tmp_path: Path
+) -> None:
+    rehearsal, proxy = behind
+    del rehearsal.settings["CA_BUNDLE"]
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_text(Path(certifi.where()).read_text("utf-8") + company.certificate)
+    rehearsal.environ |= dict.fromkeys(("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"), str(trusted))
+    rehearsal.environ["HTTPS_PROXY"] = rehearsal.settings.pop("HTTPS_PROXY")
+
+    planned = rehearsal.run("Plan")
+
+    assert planned.code == 0, planned.said
+    assert planned.document["settings"]["HTTPS_PROXY"] is None
+    # Terraform's provider alone asks for this.
+    assert "compute.googleapis.com" in proxy.asked
+    looked = [it["path"] for it in rehearsal.requests()]
+    assert any(it.endswith("/networks/default") for it in looked), looked
