@@ -316,7 +316,7 @@ def _kms_key(text: str) -> str:
     )
 
 
-def _url(text: str, what: str, such_as: str) -> SplitResult:
+def _url(text: str, what: str, such_as: str, instead: str = "") -> SplitResult:
     """The parts of the URL of a host; no password, as these settings are stored and shown."""
     bad = InvalidValueError(f"is not the URL of {what}", f"such as {such_as}")
     try:
@@ -331,13 +331,14 @@ def _url(text: str, what: str, such_as: str) -> SplitResult:
         raise InvalidValueError(
             "has a name or a password",
             "it would be in the metadata of VMs and in the state: let that host know machines by"
-            " their address or their account",
+            f" their address or their account{instead}",
         )
     return found
 
 
 def _proxy(text: str) -> str:
-    found = _url(text, "a proxy", "http://proxy.example.com:3128")
+    own = "; https_proxy, in lower case, is for this program alone, and may have one"
+    found = _url(text, "a proxy", "http://proxy.example.com:3128", own)
     if found.path.strip("/"):
         raise InvalidValueError("has a path", "a proxy is a host and a port")
     return f"{found.scheme}://{found.netloc}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from provision.catalogue import images
 from provision.documents.plan import Contents, Kept
@@ -104,3 +105,8 @@ def _software(spec: VmSpec) -> Iterator[str]:
     if spec.command:
         yield "your STARTUP_COMMAND"
     yield "updates while idle" if spec.os_updates else "no updates"
+    way = spec.outbound
+    if way.proxy:
+        yield f"a proxy, {urlsplit(way.proxy).netloc}"
+    if mirrors := [it for it in (way.apt_mirror, way.pip_index) if it]:
+        yield f"packages from {' and '.join(str(urlsplit(it).netloc) for it in mirrors)}"

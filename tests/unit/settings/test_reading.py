@@ -332,4 +332,5 @@ def test_a_shells_own_proxy_is_no_setting_and_may_have_a_password(tmp_path: Path
 
     file.write_text(file.read_text() + f"HTTPS_PROXY={_LOGIN}\n")
     (problem,) = load({}, file).problems
+    assert "https_proxy, in lower case" in problem.why
     assert "s3cret" not in str(problem)

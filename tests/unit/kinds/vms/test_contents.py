@@ -35,3 +35,17 @@ def test_whether_vms_update_themselves_is_said(asked: str, said: str) -> None:
     spec = cluster.vms(Settings(texts=MANDATORY | {"os_updates": asked}))
 
     assert said in contents.of(spec).software
+
+
+def test_the_way_out_of_vms_is_part_of_what_they_have() -> None:
+    asked = {
+        "orchestrator_type": "ray",
+        "https_proxy": "http://proxy.example.com:3128",
+        "apt_mirror": "https://mirror.example.com/apt",
+        "pip_index": "https://us-python.pkg.dev/p/pypi/simple",
+    }
+
+    software = contents.of(cluster.vms(Settings(texts=MANDATORY | asked))).software
+
+    assert "a proxy, proxy.example.com:3128" in software
+    assert "packages from mirror.example.com and us-python.pkg.dev" in software
