@@ -43,7 +43,7 @@ def find(cloud: Cloud, record: Record) -> Record:
 
 
 def way(cloud: Cloud, record: Record) -> Way | None:
-    """The way of CAPACITY that its group has; that of the last Create where there is no group.
+    """The way of CAPACITY that its machines have; that of the last Create where there are none.
 
     Args:
         cloud: Google and the state folder.
@@ -54,10 +54,14 @@ def way(cloud: Cloud, record: Record) -> Way | None:
         path = f"projects/{versions[0]['instanceTemplate'].partition('/projects/')[2]}"
         template = cloud.api.find(resources.TEMPLATE.look.service, path) or {}
         properties = template.get("properties", {})
-        affinity = properties.get("reservationAffinity", {}).get("consumeReservationType")
         model = properties.get("scheduling", {}).get("provisioningModel")
-        named = Way.RESERVATION if affinity == "SPECIFIC_RESERVATION" else Way.ON_DEMAND
-        return {"SPOT": Way.SPOT, "FLEX_START": Way.FLEX_START}.get(model, named)
+        by_model = {"SPOT": Way.SPOT, "FLEX_START": Way.FLEX_START}
+        return by_model.get(model) or _without_model(properties)
+    for pool in _pools(_there(cloud, record, resources.CLUSTER), record):
+        config = pool.get("config", {})
+        if config.get("spot") or config.get("flexStart"):
+            return Way.SPOT if config.get("spot") else Way.FLEX_START
+        return _without_model(config)
     asked = {name: record.settings.get(name.upper()) for name in ASKING}
     return Mode.asked(asked).means.way
 
@@ -69,10 +73,21 @@ def _there(cloud: Cloud, record: Record, row: Resource) -> list[dict[str, Any]]:
 
 def _zones_of_pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[str]:
     """The zones of pools that a search takes from zone to zone."""
+    for pool in _pools(clusters, record) if record.searching else ():
+        yield from pool.get("locations", ())
+
+
+def _pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[Mapping[str, Any]]:
+    """The pools that run jobs."""
     system = names.SYSTEM_POOL.of(record.name_prefix)
     for pool in (pool for one in clusters for pool in one.get("nodePools", ())):
-        if record.searching and pool.get("name") != system:
-            yield from pool.get("locations", ())
+        if pool.get("name") != system:
+            yield pool
+
+
+def _without_model(properties: Mapping[str, Any]) -> Way:
+    affinity = properties.get("reservationAffinity", {}).get("consumeReservationType")
+    return Way.RESERVATION if affinity == "SPECIFIC_RESERVATION" else Way.ON_DEMAND
 
 
 def _zone(group: Mapping[str, Any]) -> str:

@@ -352,11 +352,10 @@ class Settings(BaseSettings):
 
     # --- Capacity
     capacity: Ways | None = _setting(
-        "Ways to get the VMs, in the order in which they are tried: reservation, flex_start, spot,"
-        " on_demand; each in all zones of `ZONE` before the next, in place of `ENABLE_SPOT` and"
-        " `ENABLE_FLEX_START`; reservation is that of `RESERVATION_NAME`.",
+        "Ways to get the machines, in the order in which they are tried: reservation, flex_start,"
+        " spot, on_demand; each in all zones of `ZONE` before the next, in place of `ENABLE_SPOT`"
+        " and `ENABLE_FLEX_START`; reservation is that of `RESERVATION_NAME`.",
         "flex_start,spot",
-        only_with=_VMS,
     )
     enable_flex_start: Switch = _setting(
         "Wait in Google's queue (DWS flex start) for machines that run for a limited time.",

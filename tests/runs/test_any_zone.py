@@ -465,14 +465,17 @@ def test_a_search_of_a_gke_cluster_without_an_end_goes_on_where_it_had_come_to(
 @SLOW
 @pytest.mark.parametrize("moment", [("DELETE", "/nodePools/"), ("POST", "/nodePools")])
 @pytest.mark.parametrize("then", ["Create", "Destroy"])
-def test_a_gke_cluster_that_is_killed_on_the_way_to_another_zone_is_finished_or_undone(
-    rehearse: Callable[..., Rehearsal], moment: tuple[str, str], then: str
+@pytest.mark.parametrize("to", ["another zone", "another way"])
+def test_a_gke_cluster_that_is_killed_on_the_way_is_finished_or_undone(
+    rehearse: Callable[..., Rehearsal], moment: tuple[str, str], then: str, to: str
 ) -> None:
     rehearsal = rehearse(rate=0.01)
-    rehearsal.settings |= {"ZONE": f"{A},{B}", **GKE, **LONG}
-    rehearsal.stock(_none(A))
+    by_way = to == "another way"
+    rehearsal.settings |= {"ZONE": A if by_way else f"{A},{B}", **GKE, **LONG}
+    rehearsal.settings |= {"CAPACITY": "spot,on_demand"} if by_way else {}
+    rehearsal.stock(_none(A, way="SPOT") if by_way else _none(A))
     started = rehearsal.start("Create")
-    until(lambda: f"From {A} to {B}: " in rehearsal.said(started), lambda: rehearsal.said(started))
+    until(lambda: f"\nFrom {A}" in rehearsal.said(started), lambda: rehearsal.said(started))
     asked = len(rehearsal.requests())
     method, part = moment
     until(
@@ -485,7 +488,30 @@ def test_a_gke_cluster_that_is_killed_on_the_way_to_another_zone_is_finished_or_
     if then == "Create":
         made = rehearsal.run("Create", "--yes")
         assert made.code == 0, made.said
-        assert _pool_zone(rehearsal) == B
+        assert _pool_zone(rehearsal) == (A if by_way else B)
     gone = rehearsal.run("Destroy", "--yes")
     assert gone.code == 0, gone.said
     assert not [it for it in rehearsal.resources() if not it.startswith("storage/")]
+
+
+@SLOW
+@pytest.mark.parametrize("zones", [(A, B), (A,)])
+def test_the_pools_of_a_gke_cluster_go_from_way_to_way(
+    rehearse: Callable[..., Rehearsal], zones: tuple[str, ...]
+) -> None:
+    rehearsal = rehearse(rate=RATE)
+    rehearsal.stock(_none("*", way="SPOT"))
+    rehearsal.settings |= {"ZONE": ",".join(zones), "CAPACITY": "spot,on_demand"} | LONG | GKE
+
+    made = rehearsal.run("Create")
+
+    assert made.code == 0, made.said
+    steps = [*(f"{zone} (spot)" for zone in zones), f"{A} (on demand)"]
+    assert _moves(made.said) == list(itertools.pairwise(steps)), made.said
+    assert made.said.count("(cluster, ") == 1  # it is made once
+    # Now that there are some: nobody who works on the nodes loses them.
+    rehearsal.stock()
+    again = rehearsal.run("Create")
+    assert again.code == 0, again.said
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    _require_nothing_left(rehearsal, rehearsal.settings["ZONE"])

@@ -263,6 +263,7 @@ _TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
 _OF_NODES: Final[Mapping[str, Row]] = {
     **_BOTH,
     "ORCHESTRATOR_TYPE": Row({"ORCHESTRATOR_TYPE": "none"}, REFUSED),
+    "CAPACITY": Row({"CAPACITY": "spot"}, ENDS, alone=True),
     "NETWORK_CONFIG+NETWORK+SUBNETWORK+...": Row({**_THERE, **_RANGES}, ENDS),
     "NETWORK_RANGE": Row({"NETWORK_RANGE": "10.64.0.0/22"}, ENDS),
     "NETWORK_RANGE-larger": Row({"NETWORK_RANGE": "10.0.0.0/15"}, BESIDE),

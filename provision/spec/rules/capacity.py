@@ -307,6 +307,33 @@ def _instead(case: Case) -> Iterator[Finding]:
         )
 
 
+def _ways_of_nodes(case: Case) -> Iterator[Finding]:
+    """A way of CAPACITY is left only where Google has refused it, which it does at a Create."""
+    settings, ways = case.settings, case.settings.capacity or ()
+    if settings.orchestrator_type is not Orchestrator.GKE or not ways:
+        return
+    if settings.gke_node_pools is not None:
+        yield Finding(
+            field="capacity",
+            what="can't be combined with GKE_NODE_POOLS",
+            why="each pool there says itself how its nodes are got",
+            fix="remove CAPACITY, or GKE_NODE_POOLS",
+        )
+        return
+    later = [way for way in ways if any(it.size.first == 0 for it in pools.of(settings.by(way)))]
+    if not later or later == [ways[-1]]:
+        return
+    asked = [way for way in ways if way not in later]
+    yield Finding(
+        field="capacity",
+        what=f"can't go on after {later[0]}",
+        why="its nodes come when a job wants them, so that Create asks for none, and hears no"
+        " refusal",
+        fix=f"CAPACITY={','.join([*asked, later[0]])}"
+        + ("" if asked else ", or GKE_MIN_NODE_COUNT=1"),
+    )
+
+
 def _purchase(case: Case) -> Iterator[Finding]:
     settings, most = case.settings, limits.MOST_OF_CALENDAR
     if settings.calendar_start and settings.calendar_duration is None:
@@ -331,6 +358,13 @@ _HOURS: Final = 24
 """Up to so many without a unit are meant as hours, and more as minutes."""
 RULES: Final = (
     Rule(("capacity",), _instead),
+    Rule(
+        (
+            *("capacity", "orchestrator_type", "gke_node_pools", "instance_count"),
+            *("gke_min_node_count", "gke_max_node_count", "vm_type"),
+        ),
+        _ways_of_nodes,
+    ),
     Rule(("calendar_start", "calendar_duration", "instance_count"), _purchase),
     Rule((), _exclusive),
     Rule(("vm_type", "orchestrator_type", *POOL_KEYS), _offered),

@@ -10,6 +10,7 @@ import pytest
 
 from provision.google import resources
 from provision.lifecycle import whereabouts
+from provision.settings.choices import Way
 from tests.unit.preflight.test_quotas import RECORD as ANY
 
 if TYPE_CHECKING:
@@ -69,3 +70,33 @@ def test_a_search_of_a_cluster_is_where_its_gpu_pool_is() -> None:
     assert _where([], with_pool, searching=True) == ("us-central1", "us-central1-c")
     assert _where([], without, searching=True) == ("us-central1", "us-central1-a")
     assert _where([], with_pool) == ("us-central1", "us-central1-a")
+
+
+def _bound(kind: str) -> dict[str, Any]:
+    return {"reservationAffinity": {"consumeReservationType": kind}}
+
+
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        ({"spot": True}, Way.SPOT),
+        ({"flexStart": True}, Way.FLEX_START),
+        (_bound("SPECIFIC_RESERVATION"), Way.RESERVATION),
+        (_bound("NO_RESERVATION"), Way.ON_DEMAND),
+        ({}, Way.ON_DEMAND),
+    ],
+)
+def test_the_nodes_of_a_cluster_are_got_as_its_gpu_pool_says(
+    config: dict[str, Any], found: Way
+) -> None:
+    pools = [
+        {"name": f"{RECORD.name_prefix}-system", "config": {"spot": True}},
+        {"name": "gpus", "config": config},
+    ]
+
+    def marked(look: Look, *_: object) -> list[dict[str, Any]]:
+        return [{"nodePools": pools}] if look is resources.CLUSTER.look else []
+
+    folder = SimpleNamespace(location=SimpleNamespace(url="gs://b/np-deployment"))
+    cloud = SimpleNamespace(api=SimpleNamespace(marked=marked), folder=folder)
+    assert whereabouts.way(cast("Any", cloud), RECORD) is found

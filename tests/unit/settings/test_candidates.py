@@ -191,3 +191,37 @@ def test_a_zone_that_is_accepted_names_each_of_its_zones(parts: list[str]) -> No
     assert len(set(found.zones)) == len(found.zones)
     assert all(found.names(zone) for zone in found.zones)
     assert set(found.zones) <= set(EVERY)
+
+
+@pytest.mark.parametrize(
+    ("settings", "what", "fix"),
+    [
+        (
+            {"CAPACITY": "flex_start,spot"},
+            "can't go on after flex_start",
+            "CAPACITY=spot,flex_start",
+        ),
+        (
+            {"CAPACITY": "spot,on_demand", "GKE_MIN_NODE_COUNT": "0", "GKE_MAX_NODE_COUNT": "2"},
+            "can't go on after spot",
+            "GKE_MIN_NODE_COUNT=1",
+        ),
+        (
+            {"CAPACITY": "spot", "GKE_NODE_POOLS": "name=a,vm_type=a2-highgpu-1g,count=1"},
+            "can't be combined with GKE_NODE_POOLS",
+            "remove CAPACITY",
+        ),
+    ],
+)
+def test_nodes_that_nobody_asks_for_at_a_create_are_no_way_before_another(
+    settings: dict[str, str], what: str, fix: str
+) -> None:
+    (problem,) = _loaded(ZONE="us-central1-a", ORCHESTRATOR_TYPE="gke", **settings).problems
+
+    assert what in problem.what
+    assert fix in problem.fix
+
+
+@pytest.mark.parametrize("ways", ["spot,flex_start", "spot,on_demand", "flex_start"])
+def test_the_last_way_of_nodes_may_be_one_that_comes_later(ways: str) -> None:
+    assert not _loaded(ZONE="us-central1-a", ORCHESTRATOR_TYPE="gke", CAPACITY=ways).problems
