@@ -391,16 +391,14 @@ class Settings(BaseSettings):
         "my-reservation",
     )
     calendar_duration: CalendarSeconds | None = _setting(
-        "Buy the VMs for so long beforehand (calendar mode, 1d to 90d): `Plan` says when and where"
-        " Google has them and for how much; `Create` asks, and buys with `--buy`.",
+        "Buy the machines for so long beforehand (calendar mode, 1d to 90d): `Plan` says when and"
+        " where Google has them and for how much; `Create` asks, and buys with `--buy`.",
         "7d",
-        only_with=_VMS,
     )
     calendar_start: Moment | None = _setting(
         "The day, or the moment, before which that time does not begin; if unset, as early as"
         " Google has them.",
         "2026-12-24",
-        only_with=_VMS,
     )
     enable_compact_placement: Switch = _setting(
         "Place the machines close together; not with queued provisioning, and with flex start only"

@@ -232,7 +232,7 @@ def _equal(number: int, settings: Settings) -> Pool:
         gpu_type=settings.accelerator_type,
         gpu_count=settings.gpu_count,
         mode=mode,
-        reservation=settings.reservation_name,
+        reservation=_calendar(settings) or settings.reservation_name,
         max_run_seconds=_run(None, mode, settings),
         size=_cluster_wide_size(mode, settings),
         disk_size_gb=settings.disk_size_gb,

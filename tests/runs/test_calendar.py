@@ -109,6 +109,34 @@ def test_what_is_bought_is_waited_for_used_and_outlives_a_destroy(rehearsal: Reh
     assert rights.of(rehearsal.requests()) <= set(role)
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_calendar.py"
+    "::test_what_is_bought_is_waited_for_used_and_outlives_a_destroy"
+)
+def test_the_nodes_of_a_gke_cluster_are_bought_in_the_same_way(rehearsal: Rehearsal) -> None:
+    del rehearsal.settings["NETWORK_CONFIG"]
+    rehearsal.settings["ORCHESTRATOR_TYPE"] = "gke"
+    waiting = rehearsal.run("Create", *BUY)
+    assert waiting.code == 75, waiting.said
+    assert PRICE in waiting.said
+    _begin(rehearsal)
+
+    made = rehearsal.run("Create")
+
+    assert made.code == 0, made.said
+    status = rehearsal.run("Status").document["status"]
+    (pool,) = (it for it in status["machines"] if "system" not in it["name"])
+    assert (pool["zone"], pool["mode"], pool["ready"]) == (B, "calendar", 2)
+    same = rehearsal.run("Create")
+    assert same.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    gone = rehearsal.run("Destroy", "--yes")
+    assert gone.code == 0, gone.said
+    assert f"{NAME} goes on costing" in gone.said
+    assert _bought(rehearsal) == [B]
+    role = rehearsal.run("Validate", "--role").document["role"]
+    assert rights.of(rehearsal.requests()) <= set(role)
+
+
 def test_a_person_on_a_terminal_says_yes_to_price_and_dates_or_nothing_is_bought(
     rehearsal: Rehearsal,
 ) -> None:

@@ -352,6 +352,18 @@ def _purchase(case: Case) -> Iterator[Finding]:
             why=f"at most {most} VMs",
             fix=f"INSTANCE_COUNT={most}",
         )
+    is_gke = settings.orchestrator_type is Orchestrator.GKE
+    if not settings.calendar_duration or not is_gke:
+        return
+    several = ("gke_node_pools", "gke_node_pool_count", "gke_max_node_count")
+    for name in filter(case.on, several):
+        if name != "gke_node_pool_count" or settings.gke_node_pool_count > 1:
+            yield Finding(
+                field=name,
+                what="can't be combined with CALENDAR_DURATION",
+                why="what is bought is a number of equal machines, for one pool of that size",
+                fix=f"INSTANCE_COUNT, and remove {case.name(name)}",
+            )
 
 
 _HOURS: Final = 24
@@ -365,7 +377,13 @@ RULES: Final = (
         ),
         _ways_of_nodes,
     ),
-    Rule(("calendar_start", "calendar_duration", "instance_count"), _purchase),
+    Rule(
+        (
+            *("calendar_start", "calendar_duration", "instance_count", "orchestrator_type"),
+            *("gke_node_pools", "gke_node_pool_count", "gke_max_node_count"),
+        ),
+        _purchase,
+    ),
     Rule((), _exclusive),
     Rule(("vm_type", "orchestrator_type", *POOL_KEYS), _offered),
     Rule(("vm_type", "orchestrator_type", "enable_flex_start"), _flex_machine),

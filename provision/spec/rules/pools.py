@@ -195,7 +195,7 @@ def _told(written: NodePool, finding: Finding, case: Case) -> Finding:
 def _of_the_cluster(finding: Finding) -> Finding:
     return Finding(
         code=finding.code,
-        field=_SETTINGS[finding.field],
+        field=_SETTINGS.get(finding.field, finding.field),
         what=finding.what,
         why=finding.why,
         fix=re.sub(
