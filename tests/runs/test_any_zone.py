@@ -109,7 +109,7 @@ def _of_way(way: str, settings: Mapping[str, str]) -> Iterator[Cell]:
     yield cell("stockout-all-but-the-last", *on, stock=({"zones": US, **none},))
     yield cell(
         "stockout-all", *on, stock=({"zones": EVERYWHERE, **none},), code=75,
-        settings={**settings, "CAPACITY_TIMEOUT": "40m"}, says="None of 3 zones",
+        settings={**settings, "CAPACITY_TIMEOUT": "75m"}, says="None of 3 zones",
     )  # fmt: skip
     # Met by the VMs: it holds for the region, so the zone beside is not tried. More takes a person.
     out = ({"zones": US, **no_quota},)
@@ -166,7 +166,7 @@ CELLS = [
         moves=((A, B), (B, C)),
         code=75,
         says="None of 3 zones",
-        settings={**TAKEN, "CAPACITY_TIMEOUT": "40m"},
+        settings={**TAKEN, "CAPACITY_TIMEOUT": "75m"},
     ),
     _reserved("gone-seen-all", 2, scenario="no-reservation", code=4, says="no reservation mine"),
     _reserved("permission-met", 2, 2, scenario="no-account", code=7, says="serviceAccountUser"),
@@ -372,11 +372,12 @@ def _of_gke(way: str, settings: Mapping[str, str]) -> Iterator[Cell]:
     def cell(name: str, *moves: tuple[str, str], **more: Any) -> Cell:
         return Cell(f"{name}-{way}", moves=moves, **{"stock": (), "settings": settings, **more})
 
-    yield cell("stockout-first", *on[:1], stock=(_none(A),))
-    yield cell("stockout-all-but-the-last", *on, stock=(_none(A), _none(B)))
+    if asks:
+        yield cell("stockout-first", *on[:1], stock=(_none(A),))
+        yield cell("stockout-all-but-the-last", *on, stock=(_none(A), _none(B)))
     yield cell(
         "stockout-all", *on, stock=NOWHERE, code=75 if asks else 0,
-        settings={**settings, "CAPACITY_TIMEOUT": "40m"},
+        settings={**settings, "CAPACITY_TIMEOUT": "75m"},
     )  # fmt: skip
     # All zones are of one region, and so has each the same quota.
     out = ({"zones": "us-*", **NO_QUOTA},)
