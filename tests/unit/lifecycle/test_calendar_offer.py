@@ -81,7 +81,7 @@ def test_a_time_begins_no_earlier_than_asked_nor_than_google_can(
         ({"MAX_RUN_DURATION": "1d"}, "can't be combined with"),
         ({"INSTANCE_COUNT": "81"}, "more than calendar mode sells"),
         ({"VM_TYPE": "a2-highgpu-8g"}, "is not available for a2-highgpu-8g"),
-        ({"ORCHESTRATOR_TYPE": "gke"}, "has no effect with"),
+        ({"ORCHESTRATOR_TYPE": "gke", "GKE_NODE_POOL_COUNT": "2"}, "can't be combined with"),
     ],
 )
 def test_what_calendar_mode_does_not_sell_is_refused(settings: dict[str, str], what: str) -> None:
