@@ -107,6 +107,6 @@ def _software(spec: VmSpec) -> Iterator[str]:
     yield "updates while idle" if spec.os_updates else "no updates"
     way = spec.outbound
     if way.proxy:
-        yield f"a proxy, {urlsplit(way.proxy).netloc}"
+        yield f"the proxy {urlsplit(way.proxy).netloc}"
     if mirrors := [it for it in (way.apt_mirror, way.pip_index) if it]:
         yield f"packages from {' and '.join(str(urlsplit(it).netloc) for it in mirrors)}"

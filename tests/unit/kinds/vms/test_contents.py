@@ -47,5 +47,5 @@ def test_the_way_out_of_vms_is_part_of_what_they_have() -> None:
 
     software = contents.of(cluster.vms(Settings(texts=MANDATORY | asked))).software
 
-    assert "a proxy, proxy.example.com:3128" in software
+    assert "the proxy proxy.example.com:3128" in software
     assert "packages from mirror.example.com and us-python.pkg.dev" in software
