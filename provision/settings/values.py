@@ -389,7 +389,8 @@ def _image_mirrors(items: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _IMAGE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
-_HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,62}\.?){0,9}[A-Za-z0-9]?|[0-9a-f:]+")
+_LABEL: Final = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
+_HOST: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*|[0-9a-fA-F:]+")
 _REGISTRY: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,200}(:[0-9]{1,5})?")
 _PLACE: Final = re.compile(rf"{_REGISTRY.pattern}(/[a-z0-9][a-z0-9._-]{{0,100}}){{0,9}}")
 

@@ -93,7 +93,7 @@ FAILS = {
     "GPU_COUNT": ["0", "17", "two"],
     "APT_MIRROR": ["mirror.example.com", "https://a/?b=c"],
     "HTTPS_PROXY": [
-        "proxy:3128", "socks5://proxy:1080", "http://proxy/path",
+        "proxy:3128", "http://" + 60 * "a" + "_b", "socks5://proxy:1080", "http://proxy/path",
         "http://proxy:0", "http://proxy:99999", "http:// proxy", "http://",
     ],
     "IMAGE_MIRROR": ["https://mirror", "a,b", "nvcr.io=", "=x/", "nvcr.io/x=y", "mirror/Path"],
