@@ -183,7 +183,7 @@ class Answers(SimpleHTTPRequestHandler):
 
     def __init__(self, sites: Mapping[str, Path | str], *arguments: object) -> None:
         self._sites = sites
-        super().__init__(*arguments)  # type: ignore[arg-type]
+        super().__init__(*arguments)  # type: ignore[arg-type]  # as http.server hands them over
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

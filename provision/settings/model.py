@@ -506,7 +506,7 @@ class Settings(BaseSettings):
         only_with=_VMS,
     )
     pip_index: MirrorUrl | None = _setting(
-        "The index of Python packages from which VMs install Ray, instead of pypi.org.",
+        "The index of Python packages from which VMs install Ray, instead of PyPI.",
         "https://us-python.pkg.dev/my-project/pypi/simple",
         only_with=_RAY,
     )

@@ -30,7 +30,7 @@ class Outbound:
         proxy: The URL of the proxy; None for none, or for one that only this machine reaches.
         around: What is reached without it, beside `ALWAYS_AROUND`.
         apt_mirror: The URL below which packages of all hosts but Google's are; None for none.
-        pip_index: The URL of the index of Python packages; None for pypi.org.
+        pip_index: The URL of the index of Python packages; None for PyPI.
         image_mirrors: Where container images are instead: PLACE, or REGISTRY=PLACE.
     """
 

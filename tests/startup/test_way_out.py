@@ -116,7 +116,7 @@ def test_a_vm_that_has_no_proxy_any_more_goes_without(
 
 def test_packages_come_from_a_mirror_but_those_of_google(lonely: Lonely) -> None:
     vm = lonely.machine
-    vm.write("etc/apt/sources.list", "deb http://deb.debian.org/debian stable main\n")
+    vm.write("etc/apt/sources.list", "deb http://packages.example.org/debian stable main\n")
     vm.write("etc/apt/mirrors/ubuntu.list", "http://us-central1.gce.archive.ubuntu.com/ubuntu/\n")
     mirror = {"apt_mirror": "https://mirror.example.com/apt"}
     vm.write("etc/hosts", vm.read("etc/hosts") + NAMES)
@@ -126,7 +126,7 @@ def test_packages_come_from_a_mirror_but_those_of_google(lonely: Lonely) -> None
 
     assert ended.returncode == 0, ended.stderr
     assert vm.read("etc/apt/sources.list") == (
-        "deb https://mirror.example.com/apt/deb.debian.org/debian stable main\n"
+        "deb https://mirror.example.com/apt/packages.example.org/debian stable main\n"
     )
     assert vm.read("etc/apt/mirrors/ubuntu.list") == (
         "https://mirror.example.com/apt/archive.ubuntu.com/ubuntu/\n"
@@ -136,7 +136,7 @@ def test_packages_come_from_a_mirror_but_those_of_google(lonely: Lonely) -> None
     vm.turn_off()
     vm.configure(gpus=None, mounts=BUCKETS)
     assert vm.boot().returncode == 0
-    assert vm.read("etc/apt/sources.list") == "deb http://deb.debian.org/debian stable main\n"
+    assert vm.read("etc/apt/sources.list") == "deb http://packages.example.org/debian stable main\n"
 
 
 def test_ray_comes_from_an_index_of_ones_own_and_the_token_is_on_no_command_line(vm: VM) -> None:

@@ -16,7 +16,7 @@ MIRROR = "https://mirror.example.com/apt"
 @pytest.mark.parametrize(
     ("url", "found"),
     [
-        ("http://deb.debian.org/debian", f"{MIRROR}/deb.debian.org/debian"),
+        ("http://packages.example.org/debian", f"{MIRROR}/packages.example.org/debian"),
         (
             "http://us-central1.gce.archive.ubuntu.com/ubuntu",
             f"{MIRROR}/archive.ubuntu.com/ubuntu",
@@ -46,7 +46,7 @@ def test_package_sources_are_as_they_were_once_there_is_no_mirror(tmp_path: Path
     sources.mkdir(parents=True)
     (tmp_path / "var/lib/aiinfra").mkdir(parents=True)
     texts = {
-        "debian.sources": "URIs: http://deb.debian.org/debian http://security.debian.org\n",
+        "debian.sources": "URIs: http://packages.example.org/debian http://security.example.org\n",
         "google.list": "deb https://packages.cloud.google.com/apt gcsfuse main\n",
     }
     for name, text in texts.items():
@@ -55,7 +55,7 @@ def test_package_sources_are_as_they_were_once_there_is_no_mirror(tmp_path: Path
     for mirror in (MIRROR, MIRROR, "https://other.example.com"):
         outbound._rewrite_sources(tmp_path, mirror)
         assert (sources / "debian.sources").read_text() == (
-            f"URIs: {mirror}/deb.debian.org/debian {mirror}/security.debian.org\n"
+            f"URIs: {mirror}/packages.example.org/debian {mirror}/security.example.org\n"
         )
     outbound._rewrite_sources(tmp_path, None)
 
