@@ -47,7 +47,7 @@ _CHANGEABLE = frozenset(
     }
 )
 _PEERING, _SERVICE_ACCESS = "DIRECT_PEERING", "PRIVATE_SERVICE_ACCESS"
-_SERVICE_NETWORKING = "servicenetworking-googleapis-com"
+SERVICE_NETWORKING = "servicenetworking-googleapis-com"
 """The peering that Service Networking makes in a network."""
 _RANGES = ipaddress.IPv4Network("10.99.0.0/16")
 # Tiers of several servers take more addresses than the basic ones.
@@ -165,7 +165,7 @@ def _connected(given: Instance, project: str, name: str, network: Mapping[str, A
                 f" {project} and project_number: {projects.number(project)}."
             )
         return
-    if _SERVICE_NETWORKING not in {it["name"] for it in network.get("peerings", [])}:
+    if SERVICE_NETWORKING not in {it["name"] for it in network.get("peerings", [])}:
         raise _invalid(f"network '{name}' has no private services access connection.")
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import projects
+from rehearsal.cloud import filestore, projects
 from rehearsal.cloud.facts import machines, places
 from rehearsal.cloud.facts.machines import GpuNetwork
 from rehearsal.presumption import texts
@@ -56,7 +56,7 @@ def of(settings: Mapping[str, str]) -> Iterator[Thing]:
 
 def _with_service_access(first: Thing, owner: str, network: str) -> Thing:
     """The subnetwork in a network with private services access, by which shares are reached."""
-    name = "servicenetworking-googleapis-com"
+    name = filestore.SERVICE_NETWORKING
     tenant = f"projects/google-tenant/global/networks/{name}"
     ask = Ask(
         "POST",
