@@ -135,6 +135,8 @@ TIGHTEST = min(ALL, key=lambda name: name.longest_prefix)
 """The name that limits the length of NAME_PREFIX."""
 
 WORKLOAD_ACCOUNT = DerivedName("service account of the pods", "-workload", 30)
+FIREWALL_NODES = DerivedName("firewall rule", "-nodes", 63, bound=True)
+FIREWALL_PODS = DerivedName("firewall rule", "-pods", 63, bound=True)
 SYSTEM_POOL = DerivedName("system node pool", "-system", 40)
 # Two digits are enough: there are at most 50 equal pools.
 EQUAL_POOL = DerivedName("node pool", "-nodepool-xx", 40)

@@ -20,7 +20,7 @@ from provision.google.http import Service, segment
 from provision.google.owner import MARKER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provision.catalogue.names import DerivedName
     from provision.google.owner import Owner
@@ -313,6 +313,8 @@ FIREWALL: Final = Resource(
         names.FIREWALL_RAY_ALLOW,
         names.FIREWALL_RAY_DENY,
         names.FIREWALL_GPU,
+        names.FIREWALL_NODES,
+        names.FIREWALL_PODS,
     ),
     permissions={"compute.firewalls": "create delete get", "compute.networks": "updatePolicy"},
 )
@@ -421,6 +423,21 @@ ORDER: Final[Mapping[str, int]] = {
     noun: place for place, noun in enumerate(dict.fromkeys(row.noun for row in (*_FIRST, *ALL)))
 }
 """What people call resources -> its place in a list, what matters most first."""
+
+
+def places(
+    rows: Iterable[Resource], project: str, hosts: Iterable[str]
+) -> Iterator[tuple[Resource, str]]:
+    """Each type with each project in which there may be some.
+
+    Args:
+        rows: The types.
+        project: The deployment's project.
+        hosts: Other projects in which it makes firewall rules, and nothing else.
+    """
+    for row in rows:
+        yield from ((row, where) for where in (project, *(hosts if row is FIREWALL else ())))
+
 
 WITHOUT_LOSS: Final = (TEMPLATE, RESOURCE_POLICY, ROUTER, FIREWALL, SUBNETWORK, NETWORK)
 """Those of SWEPT that hold neither machines nor data, in the same order.

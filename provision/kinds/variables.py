@@ -46,7 +46,10 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
             }
             for share in spec.shares
         ],
-        "existing": _existing(spec.existing, spec.gpu_networks),
+        "existing": {
+            **_existing(spec.existing, spec.gpu_networks),
+            "rules": [rule.variable for rule in spec.firewall_rules],
+        },
         "secrets": [secret.model_dump() for secret in spec.secrets],
     }
 

@@ -320,6 +320,7 @@ def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment
             context.console.progress,
             last=False,
             buckets={cloud.folder.location.bucket, *(held.buckets(record) if record else ())},
+            hosts=record.hosts if record else (),
             rows=resources.WITHOUT_LOSS,
             held=kind.held(cloud, target.spec),
         )
@@ -419,6 +420,7 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
         settings=dict(context.report.settings or {}),
         later=before.later if before else {},
         held=before.held if before else (),
+        hosts=tuple(sorted({*spec.hosts, *(before.hosts if before else ())})),
         hourly=_hourly(context),
         **kind.recorded(target, outputs),
     )

@@ -45,12 +45,13 @@ def find(api: GoogleApi, place: Place, location: StateLocation) -> list[Namesake
 
     Args:
         api: Google; of what these credentials may not list there is nothing.
-        place: The project and the prefix.
+        place: The projects and the prefix.
         location: Where this deployment would have its state.
     """
     ours = Owner.of(place.project_id, place.name_prefix, location.url)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda row: _of_type(api, row, place, ours), resources.SWEPT)
+        where = resources.places(resources.SWEPT, place.project_id, place.hosts)
+        found = pool.map(lambda pair: _of_type(api, pair[0], pair[1], place, ours), where)
         return [one for of_type in found for one in of_type]
 
 
@@ -120,9 +121,13 @@ def _orphans(left: Left, location: StateLocation) -> Problem:
     )
 
 
-def _of_type(api: GoogleApi, row: Resource, place: Place, ours: Owner) -> Iterator[Namesake]:
-    patterns = [name.pattern(place.name_prefix) for name in row.names]
-    for document in api.listed(row.look, place.project_id):
+def _of_type(
+    api: GoogleApi, row: Resource, project: str, place: Place, ours: Owner
+) -> Iterator[Namesake]:
+    # In a host project, others may have the same names.
+    is_own = project == place.project_id
+    patterns = [name.pattern(place.name_prefix) for name in row.names if is_own]
+    for document in api.listed(row.look, project):
         found = owner.read(document)
         if found is None:
             continue

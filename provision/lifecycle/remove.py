@@ -210,6 +210,7 @@ def _sweep_all(  # noqa: PLR0913 - one of them is a choice between two ways
                 context.console.progress,
                 last=last,
                 buckets=buckets,
+                hosts=place.hosts,
                 held=holding,
             )
             for owner in ownership.ours(context, place, cloud.folder.location)

@@ -72,8 +72,10 @@ def _unfinished(api: GoogleApi, places: Sequence[Place]) -> list[str]:
     regions = {one.region: one for one in places}
     scopes = ["global", *(f"regions/{region}" for region in regions)]
     scopes += [f"zones/{zone}" for zone in dict.fromkeys(one.zone for one in places)]
+    looked = [(place.project_id, scope) for scope in scopes]
+    looked += [(host, "global") for host in {host for one in places for host in one.hosts}]
     looks: list[Callable[[], Iterator[str]]] = [
-        *(functools.partial(_in_scope, api, place, scope) for scope in scopes),
+        *(functools.partial(_in_scope, api, place.name_prefix, *one) for one in looked),
         *(functools.partial(_on_clusters, api, one) for one in regions.values()),
         functools.partial(_on_shares, api, place),
     ]
@@ -81,16 +83,16 @@ def _unfinished(api: GoogleApi, places: Sequence[Place]) -> list[str]:
         return [one for found in pool.map(lambda look: list(look()), looks) for one in found]
 
 
-def _in_scope(api: GoogleApi, place: Place, scope: str) -> Iterator[str]:
+def _in_scope(api: GoogleApi, prefix: str, project: str, scope: str) -> Iterator[str]:
     try:
-        operations = api.unfinished(place.project_id, scope)
+        operations = api.unfinished(project, scope)
     except GoogleApiError as error:
         if error.code != _FORBIDDEN:
             raise
         return
     for operation in operations:
         collection, name = operation.get("targetLink", "/").split("/")[-2:]
-        if collection in _COLLECTIONS and name.startswith(f"{place.name_prefix}-"):
+        if collection in _COLLECTIONS and name.startswith(f"{prefix}-"):
             yield f"{operation['operationType']} {name}"
 
 

@@ -35,6 +35,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     *,
     last: bool,
     buckets: Collection[str] = (),
+    hosts: Collection[str] = (),
     rows: Sequence[Resource] = resources.SWEPT,
     held: Held = NOTHING_HELD,
     why: str = "an earlier run was interrupted and left it",
@@ -51,6 +52,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
         last: Whether this is the last sweep. Earlier ones skip resources that are in use; by the
             last one nothing is in use any more.
         buckets: The buckets on which VMs may have been granted roles.
+        hosts: Other projects in which firewall rules may have been made.
         rows: The types to remove, in the order in which to.
         held: What is left because machines hold it.
         why: Why something is there that is removed.
@@ -62,7 +64,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     accounts = api.marked(resources.SERVICE_ACCOUNT.look, project, owner)
     for bucket in buckets:
         _leave(bucket, {one["email"] for one in accounts}, owner, known, held, api)
-    for path, service in _marked(project, owner, api, rows):
+    for path, service in _marked(project, owner, api, rows, hosts):
         if service is Service.IAM:
             email = path.rpartition("/")[2]
             if email in held.accounts:
@@ -137,11 +139,15 @@ def _roles_in_state(project: str, email: str, known: Collection[str]) -> set[str
 
 
 def _marked(
-    project: str, owner: Owner, api: GoogleApi, rows: Sequence[Resource]
+    project: str,
+    owner: Owner,
+    api: GoogleApi,
+    rows: Sequence[Resource],
+    hosts: Collection[str] = (),
 ) -> Iterator[tuple[str, Service]]:
     """The marked resources, ordered so that each is unused by the time it is removed."""
-    for row in rows:
-        for document in api.marked(row.look, project, owner):
+    for row, where in resources.places(rows, project, hosts):
+        for document in api.marked(row.look, where, owner):
             yield resources.path_in_document(document), row.look.service
 
 

@@ -1,8 +1,7 @@
-"""What a network of others has for machines: addresses, a way out, and rules that let in."""
+"""What a network of others has for machines: addresses, a way out, and a way to shares."""
 
 from __future__ import annotations
 
-import functools
 import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,12 +14,10 @@ from provision.preflight.existing import seen, unseen
 from provision.spec.ranges import OF_GOOGLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from provision.preflight.check import CheckContext, Finding
+    from provision.preflight.check import Finding
     from provision.preflight.existing import Case
-    from provision.spec.cluster import ClusterSpec
-    from provision.spec.firewall_rules import FirewallRule
     from provision.spec.networks import ExistingNetwork
 
 _SERVICES: Final = "servicenetworking-googleapis-com"
@@ -179,44 +176,3 @@ def shares(case: Case, network: str) -> Iterator[Finding]:
             f" --network {name} --service servicenetworking.googleapis.com --ranges google-services"
             "\nor use a bucket (GCS_MOUNT_LIST)",
         )
-
-
-def rules(ctx: CheckContext[ClusterSpec], needed: Iterable[FirewallRule]) -> Iterator[Finding]:
-    """The firewall rules that the network's team has to have, as far as they are not seen."""
-    lacking, hidden = _unmet(ctx, needed)
-    if lacking:
-        count, several = len(lacking), len(lacking) > 1
-        owner = " and ".join(dict.fromkeys(one.project for one in lacking))
-        yield CheckNote(
-            Problem(
-                code=Code.NOT_CHECKED if hidden else Code.NOTE,
-                setting="NETWORK",
-                what=f"the network has to let in what {count} firewall"
-                f" {'rules' if several else 'rule'} would"
-                + (", which could not be looked for" if hidden else ""),
-                why="\n".join(f"{one.name}: {one.purpose}" for one in lacking),
-                fix=f"unless policies let it in, ask an administrator of {owner} to run:\n"
-                + "\n".join(one.gcloud for one in lacking)
-                + "\nor in Terraform:\n"
-                + "\n".join(one.terraform for one in lacking),
-            )
-        )
-
-
-def _unmet(
-    ctx: CheckContext[ClusterSpec], needed: Iterable[FirewallRule]
-) -> tuple[list[FirewallRule], bool]:
-    """The firewall rules that are not there; and whether some could not be looked for.
-
-    Args:
-        ctx: What every check gets.
-        needed: The rules that machines need.
-    """
-    lacking, hidden = [], False
-    for one in needed:
-        at = f"projects/{one.project}/global/firewalls"
-        there, refused = seen(functools.partial(ctx.answers.listed, at))
-        hidden = hidden or refused is not None
-        if not one.is_met_by(there or ()):
-            lacking.append(one)
-    return lacking, hidden

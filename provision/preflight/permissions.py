@@ -48,6 +48,8 @@ def made(spec: ClusterSpec, of_kind: OfKind) -> Iterator[Resource]:
         yield resources.FIREWALL
         yield resources.ROUTER
         yield resources.NAT
+    elif spec.makes_firewall and not spec.hosts:
+        yield resources.FIREWALL
     if spec.service_account == "dedicated":
         yield resources.SERVICE_ACCOUNT
         yield resources.PROJECT_ROLE

@@ -12,11 +12,10 @@ from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import NETWORK
-from provision.preflight import existing_reach, existing_rights
+from provision.preflight import existing_firewall, existing_reach, existing_rights
 from provision.preflight.check import Check
 from provision.preflight.existing import Case, seen, unseen
 from provision.settings.choices import OnlineCheck
-from provision.spec import firewall_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +43,8 @@ def _find(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     kinds = [one for one in ctx.spec.gpu_networks for _ in range(one.subnets)]
     for number, (one, kind) in enumerate(zip(existing.gpus, kinds, strict=True), start=1):
         yield from _of_gpus(Case(ctx, one, "GPU_SUBNETWORKS"), number, kind, needed)
-    yield from existing_reach.rules(ctx, needed)
+    rules = existing_firewall.made if ctx.spec.makes_firewall else existing_firewall.told
+    yield from rules(ctx, needed)
 
 
 def _first(case: Case, existing: ExistingNetwork, needed: list[FirewallRule]) -> Iterator[Finding]:
@@ -54,7 +54,8 @@ def _first(case: Case, existing: ExistingNetwork, needed: list[FirewallRule]) ->
     pods = f"<RANGE {existing.pods}>"
     for one in (found or {}).get("secondaryIpRanges", []):
         pods = one["ipCidrRange"] if one["rangeName"] == existing.pods else pods
-    needed += firewall_rules.of(case.ctx.spec, existing.path, cidr, pods)
+    if found is not None or refused is not None:
+        needed += existing_firewall.of(case.ctx.spec, existing.path, cidr, pods)
     if found is not None:
         yield from _of_network(case, existing, found)
         if existing.pods:
@@ -78,9 +79,9 @@ def _of_gpus(
         yield from _profile(case, kind, network)
         if kind.profile is None and any(one.network == network for one in needed):
             yield _taken(case, network)
-    if kind.profile is None:
+    if kind.profile is None and (found is not None or refused is not None):
         cidr = found["ipCidrRange"] if found else case.unknown_range
-        needed.append(firewall_rules.of_gpus(case.ctx.spec, number, network, cidr))
+        needed.append(existing_firewall.of_gpus(case.ctx.spec, number, network, cidr))
     yield from _each(case, found, refused)
 
 
@@ -190,6 +191,7 @@ def in_the_network(spec: ClusterSpec) -> tuple[str, ...]:
     if it is None or it.project == spec.project_id:
         return ()
     return (
+        *(f"On the project {one}, roles/compute.securityAdmin;" for one in spec.hosts),
         *(f"On {one.path}, roles/compute.networkUser;" for one in (it.subnetwork, *it.gpus)),
         f"on the project {it.project}, roles/compute.networkViewer, to have it checked.",
     )
@@ -205,6 +207,7 @@ SUBNETWORK: Final = Check(
         "compute.subnetworks.getIamPolicy",
         "cloudresourcemanager.projects.get",
         "cloudresourcemanager.projects.getIamPolicy",
+        "cloudresourcemanager.projects.testIamPermissions",
         "compute.routers.list",
         "compute.firewalls.list",
         "compute.instances.aggregatedList",
@@ -212,9 +215,9 @@ SUBNETWORK: Final = Check(
     says="with NETWORK_CONFIG=existing: the project is not attached to the host project; a"
     " subnetwork does not exist, is of another network or not for interfaces of these GPUs, may not"
     " be used by these credentials or by Google's account that makes VMs, has too few free"
-    " addresses, or no way to Google's APIs. What its owner does not let these credentials see is a"
-    " note; so are firewall rules that are not there, with the commands and the Terraform that make"
-    " them",
+    " addresses, or no way to Google's APIs; with MAKE_FIREWALL, its firewall rules can't be made."
+    " What its owner does not let these credentials see is a note; so are firewall rules that are"
+    " not there, with the commands and the Terraform that make them",
     find=_find,
     of_zone=True,
     applies=lambda ctx: ctx.spec.existing is not None,

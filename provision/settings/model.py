@@ -33,6 +33,7 @@ from provision.settings.derived import Derived
 from provision.settings.labels import Environment, Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.maintenance import Maintenance
+from provision.settings.networks import owners
 from provision.settings.pools import NodePools
 from provision.settings.queues import QueueName, Queues
 from provision.settings.secrets import Secrets
@@ -191,6 +192,13 @@ class Settings(BaseSettings):
         ways = self.capacity or (None,)
         found = tuple(Site(zone, way) for way in ways for zone in self.places.zones)
         return found if len(found) > 1 or self.places.is_several else ()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The other projects in which MAKE_FIREWALL makes rules, sorted."""
+        named = (self.network, self.subnetwork, *(self.gpu_subnetworks or ()))
+        found = set(owners(named)) - {self.project_id} if self.make_firewall else ()
+        return tuple(sorted(found))
 
     def by(self, way: Way | None) -> Self:
         """The same settings, asking for another way of CAPACITY; None for no other."""
@@ -432,6 +440,13 @@ class Settings(BaseSettings):
         " `SUBNETWORK`, and `gpu-{0..7}` stands for eight.",
         "gpu-{0..7}",
         only_with=_VMS,
+    )
+    make_firewall: Switch = _setting(
+        "With `NETWORK_CONFIG=existing`, make the firewall rules that the machines need in the"
+        " network, also in a host project, and remove them with the machines; who runs Create needs"
+        " the right to.",
+        "yes",
+        False,
     )
     network_range: Cidr | None = _setting(
         "The IP range that a new network, and those of the GPUs, get their ranges from; if unset,"

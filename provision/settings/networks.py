@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 PRIVATE: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 """RFC 1918."""
@@ -35,6 +35,14 @@ def expanded(item: str) -> Iterator[str]:
         return
     before, first, last, after = found.groups()
     yield from (f"{before}{number}{after}" for number in range(int(first), int(last) + 1))
+
+
+def owners(named: Iterable[str | None]) -> Iterator[str]:
+    """The projects that names and paths of networks and subnetworks say."""
+    for text in named:
+        found = NetworkPath.parse(text or "") or SubnetworkPath.parse(text or "")
+        if found is not None and found.project is not None:
+            yield found.project
 
 
 @dataclass(frozen=True, kw_only=True)

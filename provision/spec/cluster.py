@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from provision.settings.queues import Queue
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
+    from provision.spec.firewall_rules import FirewallRule
     from provision.spec.pools import Pool
     from provision.spec.ranges import Part
 
@@ -80,6 +81,9 @@ class ClusterSpec(abc.ABC):
             Google's own keys.
         existing: The network that its machines join and that was there before; None if one is made
             for it, or for the project's default network.
+        makes_firewall: Whether the firewall rules that it needs there are made.
+        firewall_rules: These rules, once it has been looked up what they have to let in.
+        hosts: The other projects in which they are made.
         outbound: How its machines go out.
         capacity_timeout: The longest wait for machines, in seconds of cloud time.
         skipped_checks: The online checks to skip.
@@ -103,6 +107,9 @@ class ClusterSpec(abc.ABC):
     kms_key: str | None = None
     grants_kms: bool = False
     existing: ExistingNetwork | None = None
+    makes_firewall: bool = False
+    firewall_rules: tuple[FirewallRule, ...] = ()
+    hosts: tuple[str, ...] = ()
     outbound: Outbound = field(default_factory=Outbound)
     capacity_timeout: int = 1800
     skipped_checks: tuple[OnlineCheck, ...] = ()
@@ -496,6 +503,8 @@ def _common(settings: Settings) -> dict[str, Any]:
         "kms_key": settings.kms_key,
         "grants_kms": settings.grant_kms,
         "existing": ExistingNetwork.of(settings),
+        "makes_firewall": settings.make_firewall,
+        "hosts": settings.hosts,
         "outbound": Outbound.of(settings),
         "capacity_timeout": settings.capacity_timeout,
         "skipped_checks": settings.skip_checks or (),

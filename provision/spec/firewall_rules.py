@@ -1,4 +1,4 @@
-"""The firewall rules that machines in a network of others need: pure, for its team to make."""
+"""A firewall rule for a network of others: as command, as Terraform, and whether others do."""
 
 from __future__ import annotations
 
@@ -7,18 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.spec.cluster import GkeSpec, VmSpec
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from provision.spec.cluster import ClusterSpec
+    from collections.abc import Mapping, Sequence
 
 
-IAP: Final = "35.235.240.0/20"
-"""Where Identity-Aware Proxy's connections come from (d:iap/docs/using-tcp-forwarding)."""
-
-_ALL: Final = {"tcp": (), "udp": (), "icmp": ()}
 _EVERY_PORT: Final = range(1, 65536)  # nothing listens at 0, and rules of GKE's begin at 1
 
 
@@ -27,7 +19,7 @@ class FirewallRule:
     """A rule that lets connections in to the machines.
 
     Attributes:
-        name: What it may be called.
+        name: What it may be called; a hash of the network follows where we make it.
         network: The path of the network.
         purpose: What it is for, as a part of a sentence.
         source: The range that connections come from; what to put there, if it is not known.
@@ -44,6 +36,20 @@ class FirewallRule:
     def project(self) -> str:
         """The project of the network."""
         return self.network.split("/")[1]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its network and the range that it lets in are known."""
+        return "<" not in self.network + self.source
+
+    @property
+    def variable(self) -> dict[str, Any]:
+        """It as the module `network` takes it."""
+        allow = [
+            {"protocol": protocol, "ports": list(map(str, ports))}
+            for protocol, ports in self.allowed.items()
+        ]
+        return {"name": self.name, "network": self.network, "source": self.source, "allow": allow}
 
     @property
     def gcloud(self) -> str:
@@ -100,65 +106,6 @@ class FirewallRule:
             return False
         ranges = (it for it in rule.get("sourceRanges", []) if ":" not in it)
         return any(own.subnet_of(ipaddress.IPv4Network(it, strict=False)) for it in ranges)
-
-
-def of(spec: ClusterSpec, network: str, cidr: str, pods: str = "") -> Iterator[FirewallRule]:
-    """The rules that machines need; those of GKE are also made by GKE, if its account may.
-
-    Args:
-        spec: The machines.
-        network: The path of the network of their first interface.
-        cidr: The range of their subnetwork; what to put there, if it is not known.
-        pods: The range of pods, likewise.
-    """
-    if isinstance(spec, GkeSpec):
-        for name, purpose, source in (
-            ("nodes", "kubelets, webhooks and NCCL between the nodes", cidr),
-            ("pods", "connections of pods to nodes and to each other", pods),
-        ):
-            yield FirewallRule(
-                name=f"{spec.name_prefix}-{name}",
-                network=network,
-                purpose=purpose,
-                source=source,
-                allowed=_ALL,
-            )
-        return
-    assert isinstance(spec, VmSpec)  # noqa: S101 - there are two
-    if spec.group.size.most > 1 or spec.ray_version is not None:
-        what = "Ray's, NCCL's and other connections" if spec.ray_version else "NCCL's connections"
-        yield FirewallRule(
-            name=f"{spec.name_prefix}-internal",
-            network=network,
-            purpose=f"{what} between the VMs, on ports that differ each time",
-            source=cidr,
-            allowed=_ALL,
-        )
-    yield FirewallRule(
-        name=f"{spec.name_prefix}-iap-ssh",
-        network=network,
-        purpose="ssh through Identity-Aware Proxy, and what is tunnelled in it",
-        source=IAP,
-        allowed={"tcp": (22,)},
-    )
-
-
-def of_gpus(spec: ClusterSpec, number: int, network: str, cidr: str) -> FirewallRule:
-    """The rule of a network of the GPUs' interfaces; for the other arguments, see `of`.
-
-    Args:
-        spec: The VMs.
-        number: The interface's, from 1 on.
-        network: The path of its network.
-        cidr: The range of its subnetwork.
-    """
-    return FirewallRule(
-        name=f"{spec.name_prefix}-gpu-internal-{number}",
-        network=network,
-        purpose=f"NCCL's connections between the GPUs, over interface {number}",
-        source=cidr,
-        allowed=_ALL,
-    )
 
 
 def _is_open(rule: Mapping[str, Any], network: str) -> bool:

@@ -199,6 +199,8 @@ def _doors_of_vms(spec: VmSpec) -> Iterator[Door]:
         yield Door(name=_ADDRESSES, reach=Reach.INTERNET, words=f"on each VM; {rules} {let_in}")
     if not is_there or not spec.group.external_ip:
         rule = f"if {whose} lets it in" if is_there else "port 22, as IAM allows"
+        if spec.makes_firewall:
+            rule = f"port 22, as IAM allows, by a firewall rule that is made in {whose}"
         yield Door(name=_IAP, reach=Reach.IDENTITY, words=rule)
     if spec.notebook and spec.shows_urls:
         yield Door(

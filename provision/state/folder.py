@@ -68,6 +68,10 @@ class _Another:
     def zone(self) -> str:
         return self.of.zone
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return self.of.hosts
+
 
 @dataclasses.dataclass(frozen=True)
 class _Nowhere:
@@ -77,6 +81,7 @@ class _Nowhere:
     region: str = ""
     zone: str = ""
     name_prefix: str = ""
+    hosts: tuple[str, ...] = ()
 
 
 def read_object(url: str, credentials: Credentials, environ: Mapping[str, str]) -> str:

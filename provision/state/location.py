@@ -41,6 +41,10 @@ class Place(Protocol):
     def name_prefix(self) -> str:
         """How the names of all that is made begin."""
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The other projects in which it makes firewall rules."""
+
 
 @dataclass(frozen=True)
 class StateLocation:

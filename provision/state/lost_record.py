@@ -42,10 +42,12 @@ def rebuild(state: Mapping[str, Any], place: Place) -> Record | None:
     if not owners:
         return None
     of_type = dict(reversed(things))
+    # Rules may be in a host project.
+    own = [(type_, values) for type_, values in things if type_ != resources.FIREWALL.type]
     record = Record(
         kind=_kind(of_type, terraform_state.addresses(state)),
         cluster_id=owners[0].id,
-        project_id=_first(things, "project") or place.project_id,
+        project_id=_first(own, "project") or place.project_id,
         name_prefix=place.name_prefix,
         region=_region(of_type) or place.region,
         zone=_last(of_type.get(resources.GROUP.type, {}).get("zone")) or place.zone,
@@ -54,6 +56,7 @@ def rebuild(state: Mapping[str, Any], place: Place) -> Record | None:
         image=_image(state),
         last_request=_last_request(things),
         held=(_SOMETHING,),
+        hosts=place.hosts,
         gke_version=of_type.get(resources.CLUSTER.type, {}).get("min_master_version"),
     )
     # Whoever may write a record may write a state, so the same rules hold.

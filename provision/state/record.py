@@ -67,6 +67,8 @@ class Record:
         reservations: Name of the group or node pool -> what was told of its reservation.
         held: What was taken out of Terraform's state because machines of older settings hold it:
             paths, email addresses of accounts, and "b/BUCKET" where they have a role.
+        hosts: The other projects in which firewall rules have been made, those of older settings
+            too: a run that died may have left some that no state knows.
         searching: Whether Create may still go on to another zone of ZONE: all machines have never
             come together yet.
         hourly: What the last Create said that it costs at most, in USD per hour; None if not known.
@@ -88,6 +90,7 @@ class Record:
     gke_version: GkeVersion | None = None
     reservations: dict[_Word, Reserved] = field(default_factory=dict)
     held: tuple[_Held, ...] = ()
+    hosts: tuple[ProjectId, ...] = ()
     searching: Annotated[bool, Field(strict=True)] = False
     hourly: Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")] | None = None
     settings: Annotated[dict[str, Any], AfterValidator(recorded.sound)] = field(

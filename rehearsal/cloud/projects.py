@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
+HOSTS = "compute/hosts"
+"""The collection of host projects of a Shared VPC."""
+OF_RULES = tuple(f"compute.firewalls.{verb}" for verb in ("create", "delete", "update"))
+"""What the caller may not do in a host project under `network-forbidden`."""
+
 _COLLECTION = "projects"
 _ID = re.compile(r"(?:[a-z0-9][a-z0-9.-]*:)?[a-z][a-z0-9-]{4,28}[a-z0-9]")
 _MISSING = "missing-"
@@ -156,7 +161,10 @@ def _set_policy(request: Request, store: Store, project: str) -> Reply:
 
 def _test_permissions(request: Request, store: Store, project: str) -> Reply:
     permitted(project, store)
-    return Reply(body=policies.granted(request, request.json().get("permissions") or []))
+    asked = request.json().get("permissions") or []
+    if "network-forbidden" in request.scenarios and store.get(HOSTS, project) is not None:
+        asked = [it for it in asked if it not in OF_RULES]
+    return Reply(body=policies.granted(request, asked))
 
 
 def _first_policy() -> dict[str, Any]:

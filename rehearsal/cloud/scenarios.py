@@ -36,7 +36,7 @@ SCENARIOS = {
     "policy-keys": "a policy of the organization forbids to make keys of service accounts",
     "policy-images": "a policy of the organization allows images of few projects alone",
     "policy-locations": "a policy of the organization allows the European Union alone",
-    "network-forbidden": "the caller may not use the subnetworks of a host project",
+    "network-forbidden": "the caller may not use what a host project has, nor make rules there",
     "network-unseen": "the caller may use, but not look at, what a host project has",
     "no-account": "the account that VMs are to act as may not be used",
     "young-account": "an account that was just made is unknown to VMs and GKE for 75 seconds",

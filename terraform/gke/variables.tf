@@ -33,8 +33,8 @@ variable "cluster_id" {
 }
 
 variable "existing" {
-  description = "The network that nodes join and that stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, with no interfaces after the first; \"\" to make one."
-  type        = object({ network = string, subnetwork = string, interfaces = optional(list(object({ nic_type = string, subnetwork = string })), []) })
+  description = "The network that nodes join and that stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, with no interfaces after the first, and the firewall rules to make there, as the module network has them; \"\" to make one."
+  type        = object({ network = string, subnetwork = string, interfaces = optional(list(object({ nic_type = string, subnetwork = string })), []), rules = optional(list(object({ name = string, network = string, source = string, allow = list(object({ protocol = string, ports = list(string) })) })), []) })
   nullable    = false
 
   validation {

@@ -44,8 +44,8 @@ variable "cluster_id" {
 }
 
 variable "existing" {
-  description = "With the network_config existing, what the VMs join and what stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, and the interfaces after the first, in order; else each is \"\"."
-  type        = object({ network = string, subnetwork = string, interfaces = optional(list(object({ nic_type = string, subnetwork = string })), []) })
+  description = "With the network_config existing, what the VMs join and what stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, the interfaces after the first, in order, and the firewall rules to make there, as the module network has them; else each is \"\"."
+  type        = object({ network = string, subnetwork = string, interfaces = optional(list(object({ nic_type = string, subnetwork = string })), []), rules = optional(list(object({ name = string, network = string, source = string, allow = list(object({ protocol = string, ports = list(string) })) })), []) })
   nullable    = false
 }
 

@@ -143,7 +143,7 @@ CHANGED: Final = {"SERVICE_ACCOUNT": "default", "STARTUP_COMMAND": "date"}
 """Another template and account: VMs hold both of before."""
 ACTIONS: Final = tuple(ZONES)
 THEN: Final = ("Create", "Destroy")
-NETWORKS: Final = ("default_network", "new_network")
+NETWORKS: Final = ("default_network", "new_network", "existing")
 # CLOUD_CLOCK_RATE -> how often it is drawn. 0: every operation is done at once. Else operations
 # are waited for, and end after the blow; with the slowest, after the next run has begun.
 RATES: Final = {"0": 6, "0.005": 3, "0.1": 1}

@@ -46,6 +46,8 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
             marks=SLOW,
         ),
         "Create/new_network/SIGINT@POST:networks/0.005/then-Destroy",
+        pytest.param("Create/existing/kill-all@POST:firewalls/0/then-Destroy", marks=SLOW),
+        pytest.param("Destroy/existing/kill-all@DELETE:firewalls/0/then-Create", marks=SLOW),
         pytest.param(
             "Create/default_network/SIGTERM-twice@POST:default.tflock/0/then-Destroy", marks=SLOW
         ),

@@ -131,7 +131,12 @@ class World:
             "CLOUD_CLOCK_RATE": self._rate,
         }
         environ = session.environment(self._cloud.base_url, self._folder, base)
-        self._rehearsal = Rehearsal(self._folder, environ, self._folder / "requests.jsonl")
+        self._rehearsal = Rehearsal(
+            self._folder, environ, self._folder / "requests.jsonl", cloud=self._cloud
+        )
+        for zone in ZONES.values():
+            self._rehearsal.settings |= _placed(self._network, zone)
+            self._rehearsal.presume()
         if "," in self._zone:
             self._rehearsal.stock({"zones": HERE, "machines": 0})
         return self
@@ -184,7 +189,7 @@ class World:
 
     def resources(self) -> Counter[str]:
         """What the cloud holds, but what every Destroy leaves."""
-        lines = [line for line in self._rehearsal.resources() if not inventory.stays(line)]
+        lines = [line for line in self._rehearsal.resources() if not _stays(line)]
         return Counter(_RANDOM.sub("*", line) for line in lines)
 
     def unreachable(self) -> list[str]:
@@ -252,7 +257,8 @@ class World:
             action, settings = "Create", {**settings, **CHANGED}
         if action == "GoOn":
             action = "Create"
-        values = {"NETWORK_CONFIG": self._network, "INSTANCE_COUNT": str(COUNT), "ZONE": self._zone}
+        zone = settings.get("ZONE", self._zone)
+        values = _placed(self._network, zone) | {"INSTANCE_COUNT": str(COUNT)}
         return (rehearsal or self._rehearsal).start(action, *options, **(values | settings))
 
     def _finish(self, action: str, tool: Started) -> Ended:
@@ -304,3 +310,19 @@ class _Striker:
             os.kill(pid, blow.signum)
         if blow.is_repeated:
             threading.Timer(_BETWEEN, self._tool.send_signal, [blow.signum]).start()
+
+
+def _placed(network: str, zone: str) -> dict[str, str]:
+    """The settings of network and zone; each region has a network of the host project."""
+    settings = {"NETWORK_CONFIG": network, "ZONE": zone}
+    if network != "existing":
+        return settings
+    region = zone.partition(",")[0].rpartition("-")[0]
+    path = f"projects/my-host/global/networks/{region}-vpc"
+    return settings | {"NETWORK": path, "SUBNETWORK": "gpu-vms", "MAKE_FIREWALL": "yes"}
+
+
+def _stays(line: str) -> bool:
+    """Whether it is about what a Destroy leaves, or what the host project has of its own."""
+    of_host = "projects/my-host/" in line and not line.startswith("compute/firewalls")
+    return inventory.stays(line) or of_host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from provision.deployment.deployment import ResizeRequestSpec, RunInputs
 from provision.deployment.kind import deploy
 from provision.files.archive import Archive
 from provision.kinds import registry
+from provision.spec.firewall_rules import FirewallRule
 from provision.state.location import locate
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ CASES = [
         "SUBNETWORK": "gpu-vms",
         "VM_TYPE": "a3-megagpu-8g",
         "GPU_SUBNETWORKS": "gpu-{1..8}",
+        "MAKE_FIREWALL": "yes",
     },
     {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-ultragpu-8g"},
     {"ENABLE_SPOT": "yes", "GCS_MOUNT_LIST": "data:/mnt/data", "STARTUP_COMMAND": "true"},
@@ -51,6 +54,15 @@ CASES = [
     {"ORCHESTRATOR_TYPE": "ray", "PIP_INDEX": "https://index/simple"},
     {"LABELS": "a=b", "METADATA": "a=b", "SERVICE_ACCOUNT": "me@p.iam.gserviceaccount.com"},
 ]
+
+
+RULE = FirewallRule(
+    name="np-internal",
+    network="projects/my-project/global/networks/my-vpc",
+    purpose="",
+    source="10.0.0.0/8",
+    allowed={"tcp": ()},
+)
 
 
 def _names(declared: str) -> set[str]:
@@ -79,6 +91,8 @@ def _made(case: dict[str, str]) -> dict[str, Any]:
     )
     kind = registry.of(loaded.settings)
     spec = kind.spec(loaded.settings)
+    if spec.makes_firewall:
+        spec = dataclasses.replace(spec, firewall_rules=(RULE,))
     return dict(deploy(kind, spec, locate(loaded.settings), found).variables)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from provision.errors import ExitCode
 from rehearsal import session
 from rehearsal.cloud import projects
 from rehearsal.cloud.store import Database
+from tests.runs import state_file
 from tests.runs.test_examples import EXAMPLES
 
 if TYPE_CHECKING:
@@ -51,7 +54,8 @@ def _of_host(rehearsal: Rehearsal) -> dict[str, Any]:
     with contextlib.closing(database), database.transaction() as store:
         for collection in store.collections():
             for name, document in store.list(collection):
-                if name.startswith("projects/my-host") and "operations" not in collection:
+                is_there = "_gone" not in document and "operations" not in collection
+                if name.startswith("projects/my-host") and is_there:
                     found[f"{collection} {name}"] = document
     return found
 
@@ -137,6 +141,133 @@ def test_the_rules_that_are_not_there_are_told_ready_to_send(
         rehearsal.google("POST", f"{HOST}/global/firewalls", body)
     planned = rehearsal.run("Plan")
     assert [it for it in planned.document["notes"] if it["setting"] == "NETWORK"] == []
+
+
+def _rules(rehearsal: Rehearsal) -> dict[str, Any]:
+    """The firewall rules of the host project with names of ours."""
+    found = rehearsal.google("GET", f"{HOST}/global/firewalls").get("items", [])
+    return {it["name"]: it for it in found if it["name"].startswith("shared-vpc-")}
+
+
+def test_rules_that_are_asked_for_are_made_and_go_with_the_machines(
+    shared: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = shared(MAKE_FIREWALL="yes")
+    before = _of_host(rehearsal)
+    assert _rules(rehearsal) == {}
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    assert not [it for it in created.document["notes"] if it["setting"] == "NETWORK"]
+    ssh, inside = (_rules(rehearsal)[name] for name in sorted(_rules(rehearsal)))
+    assert inside["name"].startswith("shared-vpc-internal-")
+    assert inside["sourceRanges"] == ["10.200.0.0/22"]
+    assert ssh["sourceRanges"] == ["35.235.240.0/20"]
+    assert ssh["allowed"] == [{"IPProtocol": "tcp", "ports": ["22"]}]
+    again = rehearsal.run("Plan", "--detailed-exitcode")
+    assert again.code == 0, again.said
+    assert rehearsal.run("Destroy").code == 0
+    assert _of_host(rehearsal) == before
+
+
+def test_rules_of_a_network_that_is_left_go_too(shared: Callable[..., Rehearsal]) -> None:
+    rehearsal = shared(MAKE_FIREWALL="yes")
+    before = _of_host(rehearsal)
+    assert rehearsal.run("Create").code == 0
+
+    refused = rehearsal.run("Create", MAKE_FIREWALL="no")
+    told = rehearsal.run("Create", "--yes", MAKE_FIREWALL="no")
+
+    assert refused.code == ExitCode.USAGE, refused.said
+    assert refused.problem["why"].count("firewall rule shared-vpc-") == 2
+    assert told.code == 0, told.said
+    assert _of_host(rehearsal) == before
+    assert rehearsal.run("Destroy").code == 0
+
+
+@pytest.mark.parametrize("lost", ["the state's entry", "the state", "the record"])
+def test_a_rule_that_no_state_knows_is_not_left(
+    shared: Callable[..., Rehearsal], lost: str
+) -> None:
+    rehearsal = shared(MAKE_FIREWALL="yes")
+    before = _of_host(rehearsal)
+    assert rehearsal.run("Create").code == 0
+    folder = "shared-vpc-deployment"
+    state = f"{folder}/terraform/state/default.tfstate"
+    match lost:
+        case "the state":
+            for name in (state, f"{folder}/deployment.json"):
+                with state_file.blob(rehearsal, name) as blob:
+                    blob.delete()
+        case "the record":
+            with state_file.blob(rehearsal, f"{folder}/deployment.json") as blob:
+                blob.delete()
+        case _:
+            with state_file.blob(rehearsal, state) as blob:
+                document = json.loads(blob.download_as_text())
+                kept = [
+                    it for it in document["resources"] if it["type"] != "google_compute_firewall"
+                ]
+                assert len(kept) < len(document["resources"])
+                blob.upload_from_string(json.dumps({**document, "resources": kept}))
+
+    # Settings that no longer say so: what is made is known all the same.
+    asked = "no" if lost == "the state's entry" else "yes"
+    ended = rehearsal.run("Destroy", "--yes", MAKE_FIREWALL=asked)
+
+    assert ended.code == 0, ended.said
+    assert _of_host(rehearsal) == before
+
+
+def test_the_rules_of_a_namesake_in_another_project_are_left_alone(
+    shared: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = shared(MAKE_FIREWALL="yes")
+    number = hashlib.sha256(b"my-vpc").hexdigest()[:8]
+    body = {
+        "name": f"shared-vpc-internal-{number}",
+        "description": "aiinfra-cluster=0123abcd, whose state is in gs://b/f",
+        "network": "projects/my-host/global/networks/my-vpc",
+        "sourceRanges": ["10.0.0.0/8"],
+        "allowed": [{"IPProtocol": "tcp"}],
+    }
+    rehearsal.google("POST", f"{HOST}/global/firewalls", body)
+    before = _of_host(rehearsal)
+
+    ended = rehearsal.run("Create")
+
+    assert ended.code != 0
+    assert "projects/my-host/global/firewalls/shared-vpc-internal" in ended.said
+    assert _of_host(rehearsal) == before
+    assert rehearsal.run("Destroy").code == 0
+    assert _of_host(rehearsal) == before
+
+
+@pytest.mark.parametrize(
+    ("scenario", "what", "fix"),
+    [
+        (
+            "network-forbidden",
+            "these credentials may not make firewall rules in my-host",
+            "--role roles/compute.securityAdmin",
+        ),
+        (
+            "network-unseen",
+            "the firewall rule shared-vpc-internal can't be made",
+            "roles/compute.networkViewer",
+        ),
+    ],
+)
+def test_who_may_not_make_rules_hears_it_before(
+    shared: Callable[..., Rehearsal], scenario: str, what: str, fix: str
+) -> None:
+    ended = shared(scenario, MAKE_FIREWALL="yes").run("Create")
+
+    assert ended.code == ExitCode.CHECK, ended.said
+    (problem,) = [it for it in ended.document["problems"] if it["setting"] == "MAKE_FIREWALL"]
+    assert problem["what"] == what
+    assert fix in problem["fix"]
 
 
 def _detach(rehearsal: Rehearsal) -> None:
@@ -284,6 +415,12 @@ def test_the_networks_of_gpus_are_those_of_the_host_too(shared: Callable[..., Re
     assert names == ["gpu-vms", "gvnic-1", *(f"rdma-{number}" for number in range(8))]
     again = rehearsal.run("Plan", "--detailed-exitcode")
     assert again.code == 0, again.said
+    assert rehearsal.run("Create", MAKE_FIREWALL="yes").code == 0
+    assert [it.rpartition("-")[0] for it in sorted(_rules(rehearsal))] == [
+        "shared-vpc-gpu-internal-1",
+        "shared-vpc-iap-ssh",
+        "shared-vpc-internal",
+    ]
     assert rehearsal.run("Destroy").code == 0
     assert _of_host(rehearsal) == before
 
@@ -355,6 +492,20 @@ def test_a_gke_cluster_joins_the_network_of_a_host_project(for_gke: Rehearsal) -
     again = rehearsal.run("Plan", "--detailed-exitcode")
     assert again.code == 0, again.said
     assert rehearsal.run("Destroy").code == 0
+    assert _of_host(rehearsal) == before
+
+
+def test_the_rules_of_gkes_nodes_and_pods_are_made(for_gke: Rehearsal) -> None:
+    rehearsal = for_gke
+    before = _of_host(rehearsal)
+
+    created = rehearsal.run("Create", MAKE_FIREWALL="yes")
+
+    assert created.code == 0, created.said
+    made = {name.rpartition("-")[0]: it["sourceRanges"] for name, it in _rules(rehearsal).items()}
+    assert made == {"shared-vpc-nodes": ["10.200.0.0/22"], "shared-vpc-pods": ["10.220.0.0/16"]}
+    assert rehearsal.run("Plan", "--detailed-exitcode", MAKE_FIREWALL="yes").code == 0
+    assert rehearsal.run("Destroy", MAKE_FIREWALL="yes").code == 0
     assert _of_host(rehearsal) == before
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import gpu_networks, machines, zones
 from provision.codes import Code
-from provision.settings.choices import NetworkConfig, Orchestrator
+from provision.settings.choices import NetworkConfig, OnlineCheck, Orchestrator
 from provision.settings.networks import PRIVATE, NetworkPath, SubnetworkPath
 from provision.spec import cluster, ranges
 from provision.spec.rules.findings import Case, Finding, Rule
@@ -234,6 +234,28 @@ def _too_small(case: Case, part: ranges.Part, machines: int) -> Finding:
     )
 
 
+def _firewall(case: Case) -> Iterator[Finding]:
+    """Check that the rules have a network to be made in, and that it can be looked at."""
+    settings = case.settings
+    if not settings.make_firewall:
+        return
+    if settings.network_config is not NetworkConfig.EXISTING:
+        yield Finding(
+            code=Code.WITHOUT_EFFECT,
+            field="make_firewall",
+            what=f"has no effect with NETWORK_CONFIG={settings.network_config}",
+            why="a network that is made has its rules, and the default network is left as it is",
+            fix=f"NETWORK_CONFIG=existing, or remove {case.name('make_firewall')}",
+        )
+    elif OnlineCheck.SUBNETWORK in (settings.skip_checks or ()):
+        yield Finding(
+            field="make_firewall",
+            what=f"can't stand beside SKIP_CHECKS={OnlineCheck.SUBNETWORK}",
+            why="that check looks up the ranges which the rules let in",
+            fix=f"remove one of {case.name('make_firewall')} and {case.name('skip_checks')}",
+        )
+
+
 RULES: Final = (
     Rule(
         (*_OWN, *_COUNTED, "network_config", "orchestrator_type", "nfs_fileshare_list"), _own_ranges
@@ -241,5 +263,6 @@ RULES: Final = (
     Rule(("network_config", *_NAMES, *_RANGES, "orchestrator_type"), _named),
     Rule(("network_config", "orchestrator_type", "vm_type", "gke_node_pools"), _on_gke),
     Rule((*_NAMES, "zone"), _together),
+    Rule(("make_firewall", "network_config", "skip_checks"), _firewall),
     Rule(("network_config", "gpu_subnetworks", "vm_type"), _gpus),
 )

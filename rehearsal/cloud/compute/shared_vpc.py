@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rehearsal.cloud.compute.resources import Call, Resource
     from rehearsal.cloud.store import Store
 
-_HOSTS, _ATTACHED = "compute/hosts", "compute/attached"
+_HOSTS, _ATTACHED = projects.HOSTS, "compute/attached"
 _USE, _USE_EXTERNAL = "compute.subnetworks.use", "compute.subnetworks.useExternalIp"
 _USERS = frozenset(
     {
@@ -44,6 +44,8 @@ _SEEN = frozenset(
     }
 )
 """What the caller may not do in a host project under `network-unseen`."""
+_VERBS = {"insert": "create", "patch": "update"}
+"""The last part of a method -> that of its permission, where they differ."""
 
 
 def status(call: Call) -> str:
@@ -53,14 +55,18 @@ def status(call: Call) -> str:
 
 
 def check_sight(call: Call) -> None:
-    """Refuse a caller who may not see what a host project has.
+    """Refuse a caller who may not see what a host project has, or not change its firewall.
 
     Raises:
         GoogleError: 403.
     """
-    is_foreign = status(call) == "HOST" and call.method in _SEEN
-    if is_foreign and "network-unseen" in call.request.scenarios:
-        collection, _, verb = call.method.partition(".")
+    collection, _, verb = call.method.partition(".")
+    may_not = {
+        "network-unseen": call.method in _SEEN,
+        "network-forbidden": f"compute.{collection}.{_VERBS.get(verb, verb)}" in projects.OF_RULES,
+    }
+    if status(call) == "HOST" and any(may_not.get(it) for it in call.request.scenarios):
+        verb = _VERBS.get(verb, verb)
         where = f"projects/{call.project}"
         if "subnetwork" in call.parameters:
             where = call.name(SUBNETWORK)

@@ -46,3 +46,25 @@ resource "google_compute_firewall" "iap_ssh" {
     replace_triggered_by = [google_compute_network.new[count.index].id]
   }
 }
+
+# In a network of others, whose team has agreed to rules of ours. Each bears the marker, and
+# what is in that project beside it is left alone.
+resource "google_compute_firewall" "existing" {
+  for_each = { for rule in var.existing.rules : rule.name => rule }
+
+  name          = "${each.key}-${substr(sha256(basename(each.value.network)), 0, 8)}"
+  project       = split("/", each.value.network)[1]
+  description   = var.marker
+  network       = each.value.network
+  direction     = "INGRESS"
+  source_ranges = [each.value.source]
+
+  dynamic "allow" {
+    for_each = each.value.allow
+
+    content {
+      protocol = allow.value.protocol
+      ports    = allow.value.ports
+    }
+  }
+}

@@ -1,7 +1,11 @@
 output "network" {
   description = "The network, as projects/P/global/networks/N; known at plan."
   value       = var.existing.network != "" ? var.existing.network : "projects/${var.project_id}/global/networks/${local._network}"
-  depends_on  = [google_compute_firewall.internal, google_compute_firewall.iap_ssh]
+  depends_on = [
+    google_compute_firewall.existing,
+    google_compute_firewall.internal,
+    google_compute_firewall.iap_ssh,
+  ]
 }
 
 # A VM's first minute downloads drivers and packages, so it waits for the NAT.
@@ -9,6 +13,7 @@ output "subnetwork" {
   description = "The subnetwork, as projects/P/regions/R/subnetworks/S; known at plan. A VM there reaches the internet and its peers."
   value       = var.existing.network != "" ? var.existing.subnetwork : "projects/${var.project_id}/regions/${var.region}/subnetworks/${local._subnetwork}"
   depends_on = [
+    google_compute_firewall.existing,
     google_compute_firewall.internal,
     google_compute_firewall.iap_ssh,
     google_compute_router_nat.new,

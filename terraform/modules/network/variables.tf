@@ -1,12 +1,16 @@
 variable "existing" {
-  description = "With the network_config existing, what is there and stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S."
-  type        = object({ network = string, subnetwork = string })
+  description = "With the network_config existing, what is there and stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S; and firewall rules to make: the start of the name, the network, the range that it lets in, and for each protocol the ports, none for all."
+  type        = object({ network = string, subnetwork = string, rules = optional(list(object({ name = string, network = string, source = string, allow = list(object({ protocol = string, ports = list(string) })) })), []) })
   default     = { network = "", subnetwork = "" }
   nullable    = false
 
   validation {
     condition     = (var.network_config == "existing") == (var.existing.network != "")
     error_message = "What exists is named with the network configuration existing and with no other; received ${jsonencode(var.existing)} with \"${var.network_config}\". Names of \"\" would pass with \"new_network\"."
+  }
+  validation {
+    condition     = var.network_config == "existing" || length(var.existing.rules) == 0
+    error_message = "A network that is made has rules of its own; received ${jsonencode(var.existing.rules[*].name)} with \"${var.network_config}\". rules = [] would pass."
   }
 }
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provision.google.resources import Look
 
 PLACE = SimpleNamespace(
-    project_id="p", region="us-central1", zone="us-central1-a", name_prefix="np"
+    project_id="p", region="us-central1", zone="us-central1-a", name_prefix="np", hosts=()
 )
 AT_ONCE = Clock(0)
 
@@ -166,6 +166,24 @@ def test_after_a_move_what_is_under_way_in_the_old_zone_counts_too() -> None:
         "zones/us-central1-a",
         "zones/us-central1-b",
     }
+
+
+def test_a_rule_that_is_being_made_in_a_host_project_is_waited_for() -> None:
+    class OfHosts(Api):
+        def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
+            found = super().unfinished(project, scope)
+            return found if project == "my-host" else []
+
+    place = SimpleNamespace(**{**vars(PLACE), "hosts": ("my-host",)})
+    said: list[str] = []
+    rule = {"global": [_operation("global/firewalls/np-internal-0a1b2c3d")]}
+    settle.wait(
+        cast("GoogleApi", OfHosts(rule, rule, {})),
+        [cast("Any", place)],
+        Progress(AT_ONCE, said.append),
+    )
+
+    assert said == ["Waiting for operations of an earlier run: delete np-internal-0a1b2c3d"]
 
 
 def test_who_may_not_list_operations_does_not_wait() -> None:

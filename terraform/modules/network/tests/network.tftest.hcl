@@ -167,3 +167,40 @@ run "a_new_network_has_the_ranges_that_gke_wants_for_pods_and_services_if_asked"
     error_message = "The ranges are ${jsonencode(google_compute_subnetwork.new[0].secondary_ip_range)}."
   }
 }
+
+run "a_network_of_others_gets_the_rules_that_are_asked_for_in_its_own_project" {
+  command = plan
+
+  variables {
+    network_config = "existing"
+    existing = {
+      network    = "projects/my-host/global/networks/my-vpc"
+      subnetwork = "projects/my-host/regions/us-central1/subnetworks/gpu-vms"
+      rules = [
+        { name = "np-internal", network = "projects/my-host/global/networks/my-vpc", source = "10.200.0.0/22", allow = [{ protocol = "icmp", ports = [] }, { protocol = "tcp", ports = [] }] },
+        { name = "np-iap-ssh", network = "projects/my-host/global/networks/my-vpc", source = "35.235.240.0/20", allow = [{ protocol = "tcp", ports = ["22"] }] },
+      ]
+    }
+  }
+
+  assert {
+    condition     = { for key, rule in google_compute_firewall.existing : key => rule.project } == { np-internal = "my-host", np-iap-ssh = "my-host" }
+    error_message = "The rules are ${jsonencode(google_compute_firewall.existing)}."
+  }
+  assert {
+    condition     = google_compute_firewall.existing["np-internal"].name == "np-internal-2a782ed0"
+    error_message = "The name is ${google_compute_firewall.existing["np-internal"].name}; Python makes it too."
+  }
+  assert {
+    condition     = google_compute_firewall.existing["np-internal"].source_ranges == toset(["10.200.0.0/22"])
+    error_message = "The sources are ${jsonencode(google_compute_firewall.existing["np-internal"].source_ranges)}."
+  }
+  assert {
+    condition     = [for rule in google_compute_firewall.existing["np-iap-ssh"].allow : "${rule.protocol}/${join(",", rule.ports)}"] == ["tcp/22"]
+    error_message = "Allowed is ${jsonencode(google_compute_firewall.existing["np-iap-ssh"].allow)}."
+  }
+  assert {
+    condition     = length(google_compute_network.new) + length(google_compute_firewall.internal) == 0
+    error_message = "A network or rules of one are made beside what exists."
+  }
+}

@@ -86,3 +86,17 @@ run "refuses_an_existing_network_without_saying_which" {
 
   expect_failures = [var.existing]
 }
+
+run "refuses_rules_for_a_network_that_is_made" {
+  command = plan
+
+  variables {
+    existing = {
+      network    = ""
+      subnetwork = ""
+      rules      = [{ name = "np-internal", network = "projects/my-host/global/networks/my-vpc", source = "10.0.0.0/8", allow = [{ protocol = "tcp", ports = [] }] }]
+    }
+  }
+
+  expect_failures = [var.existing]
+}

@@ -168,6 +168,7 @@ def test_interfaces_in_subnetworks_that_exist_have_their_types_and_nothing_is_ma
             {"nic_type": "GVNIC", "subnetwork": f"{there}/gvnic"},
             *({"nic_type": "MRDMA", "subnetwork": f"{there}/rdma-{number}"} for number in range(8)),
         ],
+        "rules": [],
     }
     assert made["gpu_networks"] == []
     assert made["startup"]["interfaces"] == 10

@@ -114,6 +114,18 @@ def test_zones_of_one_region_are_enough_for_a_cluster(environ: dict[str, str]) -
             "NETWORK_CONFIG=existing, or remove GPU_SUBNETWORKS",
         ),
         (
+            {"MAKE_FIREWALL": "yes", "NETWORK_CONFIG": "new_network"},
+            "MAKE_FIREWALL",
+            "has no effect with NETWORK_CONFIG=new_network",
+            "NETWORK_CONFIG=existing, or remove MAKE_FIREWALL",
+        ),
+        (
+            {**EXISTING, "MAKE_FIREWALL": "yes", "SKIP_CHECKS": "subnetwork"},
+            "MAKE_FIREWALL",
+            "can't stand beside SKIP_CHECKS=subnetwork",
+            "remove one of MAKE_FIREWALL and SKIP_CHECKS",
+        ),
+        (
             {**EXISTING, "ORCHESTRATOR_TYPE": "gke", "GKE_SERVICES_RANGE": "services"},
             "GKE_PODS_RANGE",
             "is required with NETWORK_CONFIG=existing",
