@@ -33,6 +33,7 @@ MOUNTS = [
 ]
 ALL_STEPS = {
     "startup": "done",
+    "way-out": "skipped",
     "local-ssd": "skipped",
     "mounts": "done",
     "files": "done",
@@ -137,6 +138,7 @@ def test_a_vm_with_nothing_says_why_each_step_was_skipped(vm: VM) -> None:
 
     skipped = {name: vm.detail(name) for name, state in vm.states().items() if state == "skipped"}
     assert skipped == {
+        "way-out": "no proxy, certificates or mirrors are set",
         "local-ssd": "this VM has no Local SSD",
         "mounts": "no storage is mounted",
         "files": "no files were copied",

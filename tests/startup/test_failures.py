@@ -12,7 +12,7 @@ from tests.startup.test_boots import MOUNTS
 if TYPE_CHECKING:
     from tests.startup.sandbox import VM
 
-BLOCKING = ["mounts", "files", "gpu", "ray", "command"]
+BLOCKING = ["way-out", "mounts", "files", "gpu", "ray", "command"]
 FILES = {"object": "f/files/x.tar.gz", "sha256": "0" * 64, "destination": "/srv"}
 RAY = {"version": "2.60.0"}
 # Programs of which a failure replaces a part only.
@@ -39,6 +39,11 @@ class Failure:
 
 
 FAILURES = {
+    "the_way_out_cannot_be_set_up": Failure(
+        "way-out", "the way out could not be set up (HTTPS_PROXY, CA_BUNDLE, APT_MIRROR): Command",
+        {"systemctl": "[[ $1 != set-environment ]] || exit 1\n"},
+        {"outbound": {"proxy": "http://proxy.example.com:3128", "no_proxy": ""}},
+    ),
     "a_bucket_cannot_be_mounted": Failure(
         "mounts", "could not mount /mnt/my data", {"mount": "exit 32"}, {"mounts": MOUNTS[:1]}
     ),

@@ -57,6 +57,7 @@ def _no_notebook(config: Resource) -> str:
 
 # In the order in which they run.
 STEPS = (
+    Step("way-out", 5.0, _unless("outbound", "no proxy, certificates or mirrors are set")),
     Step(
         "local-ssd", 10.0, lambda config: "" if config["_local_ssds"] else "no Local SSD is there"
     ),

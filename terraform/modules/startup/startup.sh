@@ -30,6 +30,7 @@ readonly START_UP=2400
 # Name, limit in seconds, and whether a failure stops the steps after it. The last one only starts
 # the unit of the user's command, which may be a training that takes days.
 readonly STEPS=(
+  "way-out 330 stop"
   "local-ssd 600 go-on"
   "mounts 900 stop"
   "files 1800 stop"
@@ -318,7 +319,6 @@ main() {
   }
   remove_sources
   report boot
-  vm outbound up || log "the way out could not be set up: HTTPS_PROXY, CA_BUNDLE, APT_MIRROR"
   # Tells what is new meanwhile: a step may begin a moment after another, and then take an hour.
   vm report relay 9>&- &
   RELAY=$!

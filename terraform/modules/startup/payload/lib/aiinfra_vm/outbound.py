@@ -178,7 +178,11 @@ def main() -> None:
     config = configuration.load().get("outbound") or {}
     if sys.argv[1] == "up":
         os.umask(0o022)
-        set_up(SYSTEM, config)
+        try:
+            set_up(SYSTEM, config)
+        except (OSError, subprocess.SubprocessError) as error:
+            settings = "HTTPS_PROXY, CA_BUNDLE, APT_MIRROR"
+            sys.exit(f"the way out could not be set up ({settings}): {error}")
     else:
         sys.stdout.write(mirrored(sys.argv[2], config.get("apt_mirror")))
 
