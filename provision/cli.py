@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from provision.intake import Loaded
 
-_WAY_OUT = ("HTTPS_PROXY", "NO_PROXY", "CA_BUNDLE")
+_WAY_OUT = ("HTTPS_PROXY", "NO_PROXY", "CA_BUNDLE", "IMPERSONATE")
 _IDENTITY = (
     "PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH", "PROTECT", *_WAY_OUT
 )  # fmt: skip

@@ -19,7 +19,7 @@ from provision.time.progress import Progress
 from provision.time.stages import Stages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, MutableMapping, Sequence
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -71,7 +71,7 @@ class Context:
     """
 
     settings: Settings
-    environ: Mapping[str, str]
+    environ: MutableMapping[str, str]
     clock: Clock
     console: Console
     report: Report
@@ -262,6 +262,7 @@ def connect(context: Context) -> Cloud:
     from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
 
     credentials = auth.credentials(context.environ, context.console.progress)
+    auth.hand_over(credentials, context.environ)
     # Only now: who has to log in first needs the terminal.
     with context.progress.stage(StageName.CONNECT, OnInterrupt.NOTHING):
         api = GoogleApi(credentials, context.environ, context.progress)

@@ -1,4 +1,4 @@
-"""Where Google's APIs are asked, when the environment moves them."""
+"""Where Google's APIs are asked, when the environment moves them, and as whom."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ COMPUTE: Final = "GOOGLE_COMPUTE_CUSTOM_ENDPOINT"
 FORWARDED: Final = "AIINFRA_FORWARDED_TO"
 """Names whom a proxy on this machine, to which the endpoints lead, hands every request on to: it is
 no rehearsal then, and what is made is real. The smoke test sets it."""
+
+IMPERSONATE: Final = "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"
+"""By this, Google's provider and this program know as which service account they act."""
 
 _VARIABLE: Final = re.compile(r"(?:GOOGLE_\w+|KUBERNETES)_CUSTOM_ENDPOINT")
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1", "localhost"})

@@ -1,4 +1,4 @@
-"""The way out of this program and of what it starts: its proxy, and whose certificates count."""
+"""How this program and what it starts go to Google: by which proxy, trusting whom, and as whom."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from provision import endpoints
 from provision.catalogue import limits
 from provision.codes import Code
 from provision.errors import SettingsError
@@ -36,6 +37,8 @@ def use(settings: Settings, environ: MutableMapping[str, str]) -> str | None:
     Raises:
         SettingsError: CA_BUNDLE names no file of certificates.
     """
+    if settings.impersonate is not None:
+        environ[endpoints.IMPERSONATE] = settings.impersonate
     if settings.https_proxy:
         # In lower case it is no setting, but this program's own, and may be another than the VMs'.
         proxy = environ.get("https_proxy") or settings.https_proxy

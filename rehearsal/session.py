@@ -47,6 +47,9 @@ _DROPPED = re.compile(
     r"|TF_(?:CLI_CONFIG_FILE|REATTACH_PROVIDERS|PLUGIN_CACHE_.*)|TERRAFORM_CONFIG"
 )
 
+OF_TOKENS = "GOOGLE_IAM_CREDENTIALS_CUSTOM_ENDPOINT"
+"""The variable of the API that answers with tokens."""
+
 # As provider 7.45.0 reads them: Kubernetes Engine's client replaces the last part of the path,
 # Monitoring's adds the version. Storage's also moves Python's client of this program.
 ENDPOINTS = {
@@ -57,6 +60,7 @@ ENDPOINTS = {
     "GOOGLE_CONTAINER_CUSTOM_ENDPOINT": "/container/v1/",
     "GOOGLE_FILESTORE_CUSTOM_ENDPOINT": "/file/v1/",
     "GOOGLE_IAM_BETA_CUSTOM_ENDPOINT": "/iam/v1/",
+    OF_TOKENS: "/iamcredentials/v1/",
     "GOOGLE_KMS_CUSTOM_ENDPOINT": "/cloudkms/v1/",
     "GOOGLE_MONITORING_CUSTOM_ENDPOINT": "/monitoring/",
     "GOOGLE_ORG_POLICY_CUSTOM_ENDPOINT": "/orgpolicy/v2/",

@@ -191,7 +191,9 @@ def _environment(
     """The program's environment: all that goes to Google goes by way of the proxy."""
     own = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "ACTION")
     kept = {name: value for name, value in environ.items() if name not in own}
-    leading = {name: proxy + path for name, path in session.ENDPOINTS.items()}
+    # Tokens come from Google by no recorder.
+    endpoints = session.ENDPOINTS.items()
+    leading = {name: proxy + path for name, path in endpoints if name != session.OF_TOKENS}
     if upstream:
         kept["CLOUD_CLOCK_RATE"] = environ.get("CLOUD_CLOCK_RATE") or _RATE
         folder = asked.folder.resolve() / "rehearsal"

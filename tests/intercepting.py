@@ -11,6 +11,7 @@ import http.client
 import socketserver
 import ssl
 import threading
+from collections import defaultdict
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from pathlib import Path
@@ -113,6 +114,7 @@ class Proxy(socketserver.ThreadingTCPServer):
 
     Attributes:
         asked: The hosts that it was asked for.
+        bearers: Host -> the access tokens with which it was asked.
     """
 
     daemon_threads = True
@@ -127,6 +129,7 @@ class Proxy(socketserver.ThreadingTCPServer):
         super().__init__(address, _Tunnel)
         self.company, self.sites = company, sites
         self.asked: set[str] = set()
+        self.bearers: defaultdict[str, set[str]] = defaultdict(set)
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self.serve_forever, args=(0.05,))
@@ -214,6 +217,9 @@ class Answers(SimpleHTTPRequestHandler):
             body = b"".join(iter(self._chunk, b""))
         body += self.rfile.read(int(self.headers.get("Content-Length", "0")))
         site = urlsplit(str(self._site))
+        if isinstance(self.server, Proxy) and "Authorization" in self.headers:
+            host = self.headers["Host"].partition(":")[0]
+            self.server.bearers[host].add(self.headers["Authorization"].partition(" ")[2])
         skipped = {"connection", "content-length", "transfer-encoding"}
         headers = {k: v for k, v in self.headers.items() if k.lower() not in skipped}
         with closing(http.client.HTTPConnection(site.netloc, timeout=60)) as server:

@@ -40,6 +40,7 @@ from provision.settings.secrets import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 from provision.settings.values import (
     AbsolutePath,
+    Account,
     ActionWord,
     Around,
     CalendarSeconds,
@@ -484,6 +485,11 @@ class Settings(BaseSettings):
         " existing one.",
         "dedicated",
         "dedicated",
+    )
+    impersonate: Account | None = _setting(
+        "The service account as which this program and Terraform do all they do, in place of whose"
+        " credentials are found; these need the role Service Account Token Creator on it.",
+        "builder@my-project.iam.gserviceaccount.com",
     )
 
     kms_key: KmsKey | None = _setting(

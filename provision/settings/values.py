@@ -263,10 +263,19 @@ def _reservation(text: str) -> str:
     return text
 
 
+_EMAIL: Final = re.compile(r"[^@\s/]{1,64}@[a-z0-9][a-z0-9.-]{0,189}\.[a-z]{2,}")
+
+
+def _account(text: str) -> str:
+    if not _EMAIL.fullmatch(text):
+        raise InvalidValueError("is not a service account", "the email address of one")
+    return text
+
+
 def _service_account(text: str) -> str:
     if text.lower() in {"dedicated", "default"}:
         return text.lower()
-    if not re.fullmatch(r"[^@\s/]{1,64}@[a-z0-9][a-z0-9.-]{0,189}\.[a-z]{2,}", text):
+    if not _EMAIL.fullmatch(text):
         raise InvalidValueError(
             "is not a service account",
             "dedicated (created with the least roles), default (the Compute Engine default service"
@@ -426,6 +435,7 @@ NetworkName = Annotated[str, AfterValidator(_network)]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
 KmsKey = Annotated[str, AfterValidator(_kms_key)]
 ServiceAccount = Annotated[str, AfterValidator(_service_account)]
+Account = Annotated[str, AfterValidator(_account)]
 ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 MirrorUrl = Annotated[str, AfterValidator(_mirror)]
 PoolName = Annotated[

@@ -65,6 +65,7 @@ MOUNTS: Final = (
     Mount("/upload/storage/v1/", "storage:upload", credentials=False),
     Mount("/download/storage/v1/", "storage:media", credentials=False),
     Mount("/iam/v1/", "iam:service"),
+    Mount("/iamcredentials/v1/", "iam:tokens"),
     Mount("/crm/v1/", "projects:service_v1"),
     Mount("/crm/v3/", "projects:service_v3"),
     Mount("/orgpolicy/v2/", "org_policies:service"),

@@ -32,6 +32,7 @@ SETTINGS: Final = frozenset(
         "IMAGE_FAMILY_NAME",
         "IMAGE_NAME",
         "IMAGE_PROJECT",
+        "IMPERSONATE",
         "INSTANCE_COUNT",
         "KMS_KEY",
         "NETWORK",
@@ -113,18 +114,22 @@ def _buckets(settings: Mapping[str, str]) -> Iterator[Thing]:
 
 
 def _accounts(settings: Mapping[str, str]) -> Iterator[Thing]:
-    """The service account that is not `dedicated` and not `default`, which reads the secrets."""
-    email = settings.get("SERVICE_ACCOUNT", "")
-    match = _ACCOUNT.fullmatch(email)
-    if match is None:
-        return
+    """The account of machines, not `dedicated` or `default`, which reads secrets; that of runs."""
+    for name in ("SERVICE_ACCOUNT", "IMPERSONATE"):
+        email = settings.get(name, "")
+        match = _ACCOUNT.fullmatch(email)
+        if match is not None:
+            yield _account(email, match, settings if name == "SERVICE_ACCOUNT" else {})
+
+
+def _account(email: str, match: re.Match[str], settings: Mapping[str, str]) -> Thing:
     # A project of a domain turns around: name@p.example.com.iam.gserviceaccount.com.
     name, _, domain = match["project"].partition(".")
     project = f"{domain}:{name}" if domain else name
     body = {"accountId": match["id"], "serviceAccount": {"description": MARK}}
     path = f"/iam/v1/projects/{project}/serviceAccounts"
     owners = dict.fromkeys(match["project"] for match in _references(settings))
-    yield Thing(
+    return Thing(
         f"the service account {email}",
         f"{path}/{email}",
         [Ask("POST", path, body=body)],

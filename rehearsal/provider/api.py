@@ -33,12 +33,15 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "region": ("GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"),
     "zone": ("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
     "access_token": ("GOOGLE_OAUTH_ACCESS_TOKEN",),
+    "impersonate_service_account": ("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",),
 }
 
 _PLAIN = {"alt": "json"}
 _CLIENT = {"alt": "json", "prettyPrint": "false"}
 
 _JSON = "application/json"
+_IAM_CREDENTIALS = "https://iamcredentials.googleapis.com/v1/"
+_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 
 # The least pause between two looks at something that is not done yet, in seconds of ours: keeps a
 # cloud whose time stands still from being asked without end.
@@ -60,6 +63,7 @@ class Api:
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._guard = threading.Lock()
         self._token = block.get("access_token") or self._setting("access_token")
+        self._impersonated = self._setting("impersonate_service_account")
         self._transport = Transport()
         self.cancel = threading.Event()
         self.project: str = self._setting("project")
@@ -184,7 +188,20 @@ class Api:
         with self._guard:
             if not self._token:
                 self._token = self._metadata_token()
+            if self._impersonated:
+                self._token = self._token_of(self._impersonated)
+                self._impersonated = ""
             return str(self._token)
+
+    def _token_of(self, account: str) -> str:
+        """A token of another account's: no variable moves where provider 7.45.0 asks for it."""
+        where = f"{_IAM_CREDENTIALS}projects/-/serviceAccounts/{account}:generateAccessToken"
+        body = json.dumps({"scope": [_SCOPE]}).encode()
+        fields = {"Authorization": f"Bearer {self._token}", "Content-Type": _JSON}
+        try:
+            return str(self._transport.exchange("POST", where, body, fields).json()["accessToken"])
+        except (GoogleApiError, OSError, KeyError) as error:
+            raise CredentialsMissing(error) from error
 
     def _metadata_token(self) -> str:
         host = self._environ.get("GCE_METADATA_HOST") or "metadata.google.internal"

@@ -23,6 +23,7 @@ OF_THE_RUN: Final = {
     "ask_above",
     *("job_command", "job_env", "job_name", "job_nodes", "job_restarts", "job_time"),
     *("job_image", "job_priority", "job_queue"),
+    "impersonate",
     "max_hourly_cost",
     "minimize_terraform_logging",
     "prices",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -9,6 +10,7 @@ from urllib.parse import urlsplit
 import certifi
 import pytest
 
+from provision.errors import ExitCode
 from provision.google.http import Service
 from rehearsal import session
 from tests import real_provider
@@ -18,6 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.runs.conftest import Rehearsal
+
+BUILDER = "builder@my-project.iam.gserviceaccount.com"
+LOGIN = {
+    "type": "authorized_user",
+    "client_id": "gcloud",
+    "client_secret": "none",
+    "refresh_token": "1//renews",
+}
+"""What `gcloud auth application-default login` writes."""
 
 pytestmark = pytest.mark.skipif(
     real_provider.in_use(), reason="a provider from outside asks whose its token is, too"
@@ -43,6 +54,8 @@ def behind(
         variable, address, *_ = service.value
         real = urlsplit(address)
         sites[str(real.hostname)] = base + session.ENDPOINTS[variable].removesuffix(real.path)
+    sites["iamcredentials.googleapis.com"] = base + "/iamcredentials"
+    sites["oauth2.googleapis.com"] = base
     for name in list(made.environ):
         if name.endswith(("_CUSTOM_ENDPOINT", "_ENDPOINT_OVERRIDE")):
             del made.environ[name]
@@ -108,3 +121,54 @@ def test_a_proxy_of_the_shell_is_terraforms_too_and_nobody_elses(
     assert "compute.googleapis.com" in proxy.asked
     looked = [it["path"] for it in rehearsal.requests()]
     assert any(it.endswith("/networks/default") for it in looked), looked
+
+
+@pytest.mark.slow(
+    sibling="tests/runs/test_a_proxy.py::test_all_is_done_as_the_account_that_is_impersonated"
+)
+def test_a_login_is_renewed_by_terraform_too_as_the_account_that_is_impersonated(
+    behind: tuple[Rehearsal, Proxy], tmp_path: Path
+) -> None:
+    rehearsal, proxy = behind
+    login = tmp_path / "login.json"
+    login.write_text(json.dumps(LOGIN))
+    del rehearsal.environ["GOOGLE_OAUTH_ACCESS_TOKEN"]
+    rehearsal.environ["GOOGLE_APPLICATION_CREDENTIALS"] = str(login)
+    rehearsal.settings["IMPERSONATE"] = BUILDER
+    rehearsal.presume()
+
+    created = rehearsal.run("Create")
+    destroyed = rehearsal.run("Destroy")
+
+    assert [created.code, destroyed.code] == [0, 0], created.said
+    assert f"impersonating {BUILDER}" in created.said
+    # Terraform's own backend and the provider among them.
+    assert proxy.bearers["storage.googleapis.com"] == {f"ya29.as:{BUILDER}"}
+    assert proxy.bearers["compute.googleapis.com"] == {f"ya29.as:{BUILDER}"}
+
+
+@pytest.fixture
+def as_builder(rehearse: Callable[..., Rehearsal]) -> Rehearsal:
+    """A rehearsal in which another account does all that is done."""
+    rehearsal = rehearse()
+    rehearsal.settings["IMPERSONATE"] = BUILDER
+    return rehearsal
+
+
+def test_all_is_done_as_the_account_that_is_impersonated(as_builder: Rehearsal) -> None:
+    as_builder.presume()
+
+    planned = as_builder.run("Plan")
+
+    assert planned.code == 0, planned.said
+    assert f"impersonating {BUILDER}" in planned.said
+    asked = [it["path"] for it in as_builder.requests()]
+    assert sum(it.endswith(":generateAccessToken") for it in asked) == 1
+
+
+def test_whom_nobody_may_impersonate_is_said_with_the_role(as_builder: Rehearsal) -> None:
+    ended = as_builder.run("Create")
+
+    assert ended.code == ExitCode.CREDENTIALS, ended.said
+    assert "may not be impersonated" in ended.problem["what"]
+    assert "roles/iam.serviceAccountTokenCreator" in ended.problem["fix"]

@@ -86,8 +86,10 @@ _OF_THE_RUN: Final = {
     "SKIP_CHECKS": "quota",
 }
 
-OTHERS: Final = {"action", "name_prefix", "project_id", "team_defaults", "terraform_gcs_path"}
-"""What is no change of a cluster: another action, another cluster, another state."""
+OTHERS: Final = {
+    *("action", "impersonate", "name_prefix", "project_id", "team_defaults", "terraform_gcs_path")
+}
+"""What is no change of a cluster: another action, cluster or state, or another who does it."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ The first of these sources that is available is used:
 3. gcloud's file, as written by `gcloud auth application-default login`.
 4. The metadata server: the user of Cloud Shell, or a VM's service account.
 
-`GOOGLE_IMPERSONATE_SERVICE_ACCOUNT` can be combined with each of them.
+`GOOGLE_IMPERSONATE_SERVICE_ACCOUNT`, which IMPERSONATE sets, can be combined with each of them.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from provision.codes import Code
+from provision.endpoints import IMPERSONATE
 from provision.errors import CredentialsError
 from provision.google import refusals as google_refusals
 from provision.google import sessions
 from provision.google.auth import login, metadata_server, refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, MutableMapping
 
     from google.auth.credentials import Credentials
 
 TOKEN: Final = "GOOGLE_OAUTH_ACCESS_TOKEN"  # noqa: S105 - the name of a variable
 FILE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
-IMPERSONATE: Final = "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"
 _BACKEND_IMPERSONATE: Final = "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT"
+_ENDPOINT: Final = "GOOGLE_IAM_CREDENTIALS_CUSTOM_ENDPOINT"
 _TERRAFORMS_OWN: Final = frozenset(
     {
         "GOOGLE_CREDENTIALS",
@@ -130,7 +131,7 @@ def credentials(
             whose = found.name
     made = _load(found)
     if found.impersonated:
-        made = _impersonating(made, found.impersonated)
+        made = _impersonating(made, found.impersonated, environ.get(_ENDPOINT, ""))
         whose += f", impersonating {found.impersonated}"
     tell(f"Credentials: {whose}")
     if not found.token or found.impersonated:
@@ -207,11 +208,31 @@ def _from_document(document: dict[str, Any]) -> Credentials:
     return cast("Credentials", made)
 
 
-def _impersonating(base: Credentials, account: str) -> Credentials:
+def hand_over(made: Credentials, environ: MutableMapping[str, str]) -> None:
+    """Let Terraform act as the account that was impersonated with an access token.
+
+    It could do that itself, but no longer than the token lasts: so it gets the account's own, which
+    lasts an hour from now. From what can be renewed, Terraform gets that, and renews it.
+
+    Args:
+        made: What `credentials` returned for this environment.
+        environ: The process's environment; its variables are set.
+    """
+    found = source(environ)
+    if found.token and found.impersonated:
+        environ[TOKEN] = str(made.token)
+        del environ[IMPERSONATE]
+
+
+def _impersonating(base: Credentials, account: str, endpoint: str) -> Credentials:
     from google.auth import impersonated_credentials  # noqa: PLC0415 - 0.2 s
 
+    path = f"projects/-/serviceAccounts/{account}:generateAccessToken"
     return impersonated_credentials.Credentials(
-        source_credentials=base, target_principal=account, target_scopes=[_SCOPE]
+        source_credentials=base,
+        target_principal=account,
+        target_scopes=[_SCOPE],
+        iam_endpoint_override=endpoint + path if endpoint else None,
     )
 
 

@@ -35,7 +35,7 @@ class _Refusal:
 _REFUSALS: Final = (
     _Refusal(
         re.compile(r"getAccessToken"),
-        "The service account of GOOGLE_IMPERSONATE_SERVICE_ACCOUNT may not be impersonated",
+        "The service account of IMPERSONATE may not be impersonated",
         "grant the role Service Account Token Creator (roles/iam.serviceAccountTokenCreator) on"
         " that account to whoever runs this, and enable the API iamcredentials.googleapis.com",
     ),

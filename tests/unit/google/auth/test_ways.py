@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provision.endpoints import IMPERSONATE
 from provision.google import auth
 from tests.unit.google.auth.conftest import refused
 
@@ -45,7 +46,7 @@ def test_the_ways_have_an_order(tmp_path: Path) -> None:
 
 
 def test_blank_variables_are_no_way() -> None:
-    blank = dict.fromkeys((auth.TOKEN, auth.FILE, "CLOUDSDK_CONFIG", "HOME", auth.IMPERSONATE), "")
+    blank = dict.fromkeys((auth.TOKEN, auth.FILE, "CLOUDSDK_CONFIG", "HOME", IMPERSONATE), "")
 
     assert auth.source(blank) == auth.Source("the metadata server")
 
@@ -158,7 +159,7 @@ def impersonating(google: Google, key: Path, monkeypatch: pytest.MonkeyPatch) ->
         200,
         {"accessToken": "ya29.builder", "expireTime": "2100-01-01T00:00:00Z"},
     )
-    return {"GOOGLE_APPLICATION_CREDENTIALS": str(key), auth.IMPERSONATE: BUILDER}
+    return {"GOOGLE_APPLICATION_CREDENTIALS": str(key), IMPERSONATE: BUILDER}
 
 
 @pytest.mark.loopback
@@ -168,6 +169,19 @@ def test_impersonation_goes_on_top_of_what_was_found(impersonating: dict[str, st
 
     assert found.token == "ya29.builder"  # noqa: S105 - the server's
     assert said[0].endswith(f", impersonating {BUILDER}")
+
+
+@pytest.mark.loopback
+def test_terraform_gets_the_accounts_own_token_where_nothing_could_renew_another(
+    impersonating: dict[str, str],
+) -> None:
+    environ = {auth.TOKEN: "ya29.mine", IMPERSONATE: impersonating[IMPERSONATE]}
+    auth.hand_over(auth.credentials(environ), environ)
+    assert environ == {auth.TOKEN: "ya29.builder"}
+
+    renewed = dict(impersonating)
+    auth.hand_over(auth.credentials(renewed), renewed)
+    assert renewed == impersonating
 
 
 @pytest.mark.loopback
