@@ -26,7 +26,9 @@ _SERVICES: Final = "servicenetworking-googleapis-com"
 def room(case: Case, found: Mapping[str, Any]) -> Iterator[Finding]:
     """Check that the subnetwork has an address for each machine, and for a control plane."""
     spec = case.ctx.spec
-    wanted = sum(pool.size.most for pool in spec.pools) + spec.has_control_plane
+    is_first = case.setting == "SUBNETWORK"
+    pools = [pool for pool in spec.pools if is_first or pool.networks]
+    wanted = sum(pool.size.most for pool in pools) + (spec.has_control_plane and is_first)
     free, own = _free(found, found["ipCidrRange"]), _own(case)
     if wanted > free + own:
         mine = f", and {own} of this deployment's machines have one" if own else ""

@@ -119,14 +119,16 @@ def _profile(case: Case, kind: Network, network: str) -> Iterator[Finding]:
         yield unseen(case, f"the network of {case.it.name}, whether it is one for RDMA", refused)
         return
     actual = str((found or {}).get("networkProfile", "")).rpartition("/")[2]
-    wanted = f"{case.ctx.spec.zone}-{kind.profile}" if kind.profile else ""
+    pools = (it for it in case.ctx.spec.pools if it.networks)
+    zone = next((it.zone for it in pools), case.ctx.spec.zone)
+    wanted = f"{zone}-{kind.profile}" if kind.profile else ""
     if actual != wanted:
         name = network.rpartition("/")[2]
         yield Problem(
             code=Code.CONFLICTING_SETTINGS,
             setting=case.setting,
             what=f"the network of {case.it.name} is not one for interfaces of type {kind.nic_type}"
-            f" in {case.ctx.spec.zone}",
+            f" in {zone}",
             why=f"{name} has {f'the profile {actual}' if actual else 'no network profile'}, and"
             f" these need {f'{wanted}: a network for RDMA is of one zone' if wanted else 'none'}",
             fix=f"ask an administrator of {case.it.project} for a network"

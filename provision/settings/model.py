@@ -438,9 +438,8 @@ class Settings(BaseSettings):
     gpu_subnetworks: Subnetworks | None = _setting(
         "With `NETWORK_CONFIG=existing`, the subnetworks of the second interface and those after"
         " it, which the GPUs of `VM_TYPE` use, in order; names are of the project and region of"
-        " `SUBNETWORK`, and `gpu-{0..7}` stands for eight.",
+        " `SUBNETWORK`, and `gpu-{0..7}` stands for eight; for GKE nodes in `PROJECT_ID` alone.",
         "gpu-{0..7}",
-        only_with=_VMS,
     )
     make_firewall: Switch = _setting(
         "With `NETWORK_CONFIG=existing`, make the firewall rules that the machines need in the"

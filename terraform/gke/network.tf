@@ -17,7 +17,17 @@ locals {
   _interfaces = merge(
     { for kind, made in module.more_gpu_networks : kind => made.names },
     { for kind in local._first_kinds : kind => module.gpu_networks.names },
+    { for kind in local._kinds : kind => local._existing_interfaces if length(local._existing_interfaces) > 0 },
   )
+
+  # By bare names, as GKE compares them.
+  _existing_interfaces = [
+    for index, interface in var.existing.interfaces : {
+      network    = basename(data.google_compute_subnetwork.gpus[index].network)
+      nic_type   = interface.nic_type
+      subnetwork = basename(interface.subnetwork)
+    }
+  ]
   _gvnics = { for kind, names in local._interfaces : kind => length([for name in names : name if name.nic_type == "GVNIC"]) }
 
   # What the networks are called in Kubernetes: the names that Google's own job files use.
@@ -39,6 +49,15 @@ locals {
       }
     ]
   }
+}
+
+# GKE wants the network beside the subnetwork, which alone is named.
+data "google_compute_subnetwork" "gpus" {
+  for_each = { for index, interface in var.existing.interfaces : index => split("/", interface.subnetwork) }
+
+  name    = each.value[5]
+  project = each.value[1]
+  region  = each.value[3]
 }
 
 module "network" {

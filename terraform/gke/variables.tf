@@ -33,12 +33,12 @@ variable "cluster_id" {
 }
 
 variable "existing" {
-  description = "The network that nodes join and that stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, with no interfaces after the first, and the firewall rules to make there, as the module network has them; \"\" to make one."
+  description = "The network that nodes join and that stays as it is: the network, as projects/P/global/networks/N, and its subnetwork, as projects/P/regions/R/subnetworks/S, the interfaces after the first of nodes whose pool has GPU networks, in order, in the same project, and the firewall rules to make there, as the module network has them; \"\" to make one."
   type        = object({ network = string, subnetwork = string, interfaces = optional(list(object({ nic_type = string, subnetwork = string })), []), rules = optional(list(object({ name = string, network = string, source = string, allow = list(object({ protocol = string, ports = list(string) })) })), []) })
   nullable    = false
 
   validation {
-    condition     = var.existing.network == "" || length(var.gpu_networks) + length(var.more_gpu_networks) + length(var.existing.interfaces) == 0
+    condition     = var.existing.network == "" || length(var.gpu_networks) + length(var.more_gpu_networks) == 0
     error_message = "Nothing is made beside a network that exists; received ${jsonencode(var.existing)} with networks for GPUs. network = \"\" would pass, or pools without them."
   }
 }
@@ -162,8 +162,8 @@ variable "node_pools" {
     error_message = "\"${var.name_prefix}-system\" is the system pool; received ${jsonencode(keys(var.node_pools))}. \"${var.name_prefix}-a100\" would pass."
   }
   validation {
-    condition     = length(setsubtract(compact(values(var.node_pools)[*].gpu_networks), keys(var.more_gpu_networks))) == (length(var.gpu_networks) > 0 ? 1 : 0)
-    error_message = "gpu_networks are of one kind, made for the pools that ask for it, and for none else; received ${length(var.gpu_networks)} of them for ${jsonencode({ for name, pool in var.node_pools : name => pool.gpu_networks })}. gpu_networks = [] with gpu_networks = null in each pool would pass."
+    condition     = length(setsubtract(compact(values(var.node_pools)[*].gpu_networks), keys(var.more_gpu_networks))) == (length(var.gpu_networks) + length(var.existing.interfaces) > 0 ? 1 : 0)
+    error_message = "gpu_networks, or the interfaces that exist, are of one kind, for the pools that ask for it, and none else; received ${length(var.gpu_networks)} of them for ${jsonencode({ for name, pool in var.node_pools : name => pool.gpu_networks })}. gpu_networks = [] with gpu_networks = null in each pool would pass."
   }
   validation {
     condition     = length(setsubtract(keys(var.more_gpu_networks), compact(values(var.node_pools)[*].gpu_networks))) == 0

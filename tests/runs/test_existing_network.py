@@ -509,6 +509,43 @@ def test_the_rules_of_gkes_nodes_and_pods_are_made(for_gke: Rehearsal) -> None:
     assert _of_host(rehearsal) == before
 
 
+@pytest.mark.parametrize("machine", ["a3-megagpu-8g", "a3-ultragpu-8g"])
+def test_gkes_nodes_have_the_networks_of_gpus_that_are_there(
+    shared: Callable[..., Rehearsal], machine: str
+) -> None:
+    subnetworks = "gvnic-1,rdma-{0..7}" if "ultra" in machine else "gpu-{1..8}"
+    own = {"NETWORK": "my-vpc", "SUBNETWORK": "nodes", "GPU_SUBNETWORKS": subnetworks}
+    rehearsal = shared(
+        **GKE, **own, VM_TYPE=machine, ZONE="us-central1-b", ENABLE_SPOT="yes", MAKE_FIREWALL="yes"
+    )
+    networks = [it for it in rehearsal.resources() if it.startswith("compute/networks")]
+
+    created = rehearsal.run("Create")
+
+    assert created.code == 0, created.said
+    assert [it for it in rehearsal.resources() if it.startswith("compute/networks")] == networks
+    (machines,) = (
+        found["instances"]
+        for found in rehearsal.google("GET", "compute/v1/projects/my-project/aggregated/instances")[
+            "items"
+        ].values()
+        if any("a3-" in it["machineType"] for it in found.get("instances", []))
+    )
+    node = next(it for it in machines if machine in it["machineType"])
+    names = [it["subnetwork"].rpartition("/")[2] for it in node["networkInterfaces"]]
+    assert len(names) == (10 if "ultra" in machine else 9)
+    assert names[0] == "nodes"
+    assert names[-1] == ("rdma-7" if "ultra" in machine else "gpu-8")
+    rules = {it.rpartition("/")[2] for it in rehearsal.resources() if "global/firewalls" in it}
+    count = 1 if "ultra" in machine else 8  # networks for RDMA take none
+    assert sum(it.startswith("shared-vpc-gpu-internal-") for it in rules) == count
+    again = rehearsal.run("Plan", "--detailed-exitcode")
+    assert again.code == 0, again.said
+    assert rehearsal.run("Destroy").code == 0
+    assert [it for it in rehearsal.resources() if it.startswith("compute/networks")] == networks
+    assert not [it for it in rehearsal.resources() if "firewalls/shared-vpc-" in it]
+
+
 def _take_gkes_rights(rehearsal: Rehearsal) -> None:
     rehearsal.google("POST", "crm/v1/projects/my-host:setIamPolicy", {"policy": {}})
 

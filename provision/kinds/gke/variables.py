@@ -70,9 +70,11 @@ def variables(
             "services": (existing and existing.services) or "services",
         },
         "shared_kubernetes_account": inputs.shared_account,
-        "gpu_networks": _networks(spec.gpu_networks),
+        "gpu_networks": _networks(spec.gpu_networks if spec.makes_network else ()),
         "more_gpu_networks": {
-            kind: _networks(networks) for kind, networks in spec.more_gpu_networks.items()
+            kind: _networks(networks)
+            for kind, networks in spec.more_gpu_networks.items()
+            if spec.makes_network
         },
     }
 

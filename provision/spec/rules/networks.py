@@ -9,17 +9,20 @@ from provision.codes import Code
 from provision.settings.choices import NetworkConfig, OnlineCheck, Orchestrator
 from provision.settings.networks import PRIVATE, NetworkPath, SubnetworkPath
 from provision.spec import cluster, ranges
+from provision.spec.networks import ExistingNetwork
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from ipaddress import IPv4Network
 
+    from provision.catalogue.machines import MachineType
     from provision.spec.cluster import ClusterSpec
 
 _NEEDED: Final = ("network", "subnetwork")
 _RANGES: Final = ("gke_pods_range", "gke_services_range")
 _NAMES: Final = (*_NEEDED, "gpu_subnetworks")
+_GPUS: Final = ("network_config", "gpu_subnetworks")
 _OWN: Final = ("network_range", *_RANGES, "gke_max_pods_per_node")
 _COUNTED: Final = (
     *("vm_type", "instance_count", "gke_node_pools", "gke_node_pool_count"),
@@ -39,7 +42,7 @@ def _named(case: Case) -> Iterator[Finding]:
     is_existing = settings.network_config is NetworkConfig.EXISTING
     is_gke = settings.orchestrator_type is Orchestrator.GKE
     needed = _NEEDED + _RANGES if is_gke else _NEEDED
-    for name in (*needed, "gpu_subnetworks") if not is_gke else needed:
+    for name in (*needed, "gpu_subnetworks"):
         if is_existing and case.value(name) is None and name != "gpu_subnetworks":
             yield Finding(
                 code=Code.MISSING_SETTING,
@@ -82,18 +85,40 @@ def _on_gke(case: Case) -> Iterator[Finding]:
                 fix=f"remove {case.name('network_config')}, or NETWORK_CONFIG=existing",
             )
         return
-    types = [pool.vm_type for pool in settings.gke_node_pools or ()] or [settings.vm_type]
-    known = filter(None, map(machines.lookup, types))
-    several = next((it for it in known if it.gpu_network is not None), None)
-    if several is not None:
+    several = {it.gpu_network: it for it in _machines(case) if it.gpu_network is not None}
+    existing = ExistingNetwork.of(settings)
+    machine = next(iter(several.values()), None)
+    if machine is None or existing is None:
+        return
+    why, fix = "", "machines with one network, or remove NETWORK_CONFIG"
+    if existing.project != settings.project_id:
+        why = (
+            "on a Shared VPC, nobody could look up in which form GKE takes their networks, and"
+            " another form replaces the nodes at each Create"
+        )
+        fix = f"a VM group (ORCHESTRATOR_TYPE=none) with GPU_SUBNETWORKS, {fix}"
+    elif not settings.gpu_subnetworks:
+        why = "their GPUs need networks of their own, and none is made"
+        fix = f"GPU_SUBNETWORKS=gpu-{{1..{machine.nics - 1}}}, or the like, {fix}"
+    elif len(several) > 1:
+        names = " and ".join(it.name for it in several.values())
+        why = f"GPU_SUBNETWORKS is for GPU networks of one kind, not for {names}"
+        fix = f"pools of one of them, or {fix}"
+    if why:
         yield Finding(
             field="network_config",
-            what=f"is not for GKE nodes of {several.name}",
-            why="they need networks of their own for their GPUs, which on a Shared VPC have to be"
-            " in the host project; this tool does not name them to GKE",
-            fix="a VM group (ORCHESTRATOR_TYPE=none) with GPU_SUBNETWORKS, machines with one"
-            " network, or remove NETWORK_CONFIG",
+            what=f"is not for GKE nodes of {machine.name}",
+            why=why,
+            fix=fix,
         )
+
+
+def _machines(case: Case) -> list[MachineType]:
+    """The machine types that are asked for, as far as they are known."""
+    settings = case.settings
+    pools = settings.gke_node_pools or () if settings.orchestrator_type is Orchestrator.GKE else ()
+    types = [pool.vm_type for pool in pools] or [settings.vm_type]
+    return list(filter(None, map(machines.lookup, types)))
 
 
 def _together(case: Case) -> Iterator[Finding]:
@@ -125,14 +150,15 @@ def _together(case: Case) -> Iterator[Finding]:
 
 def _gpus(case: Case) -> Iterator[Finding]:
     settings = case.settings
-    machine = machines.lookup(settings.vm_type)
     named = len(settings.gpu_subnetworks or ())
     if not named or settings.network_config is not NetworkConfig.EXISTING:
         return
-    if machine is None or machine.gpu_network is None:
+    machine = next((it for it in _machines(case) if it.gpu_network is not None), None)
+    if machine is None:
+        found = " and ".join(it.name for it in _machines(case)) or settings.vm_type
         yield Finding(
             field="gpu_subnetworks",
-            what=f"means nothing with {settings.vm_type}",
+            what=f"means nothing with {found}",
             why="its GPUs have no networks of their own",
             fix="remove GPU_SUBNETWORKS, or another VM_TYPE",
         )
@@ -261,8 +287,8 @@ RULES: Final = (
         (*_OWN, *_COUNTED, "network_config", "orchestrator_type", "nfs_fileshare_list"), _own_ranges
     ),
     Rule(("network_config", *_NAMES, *_RANGES, "orchestrator_type"), _named),
-    Rule(("network_config", "orchestrator_type", "vm_type", "gke_node_pools"), _on_gke),
+    Rule((*_NAMES, *_GPUS, "orchestrator_type", "vm_type", "gke_node_pools"), _on_gke),
     Rule((*_NAMES, "zone"), _together),
     Rule(("make_firewall", "network_config", "skip_checks"), _firewall),
-    Rule(("network_config", "gpu_subnetworks", "vm_type"), _gpus),
+    Rule((*_GPUS, "vm_type", "gke_node_pools", "orchestrator_type"), _gpus),
 )

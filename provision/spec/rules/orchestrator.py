@@ -19,7 +19,6 @@ _ON_GKE: Final = {
     "image_name": _CHOSEN_BY_GKE,
     "image_family_name": _CHOSEN_BY_GKE,
     "image_project": _CHOSEN_BY_GKE,
-    "gpu_subnetworks": "GKE would need them in its pools; see docs/how-to/company-network.md",
     "enable_external_ip": "GKE's nodes never have external addresses here",
     "startup_command": "on GKE, a job runs a command (docs/how-to/gke.md)",
     "startup_restart": "on GKE, a job says how often its pods are made again (backoffLimit)",

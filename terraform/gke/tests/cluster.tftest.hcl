@@ -223,3 +223,26 @@ run "a_cluster_in_a_network_of_a_host_project_makes_nothing_there" {
     error_message = "The network is ${jsonencode(output.network)}."
   }
 }
+
+run "nodes_have_the_gpu_networks_that_exist_by_their_bare_names" {
+  override_data {
+    target = data.google_compute_subnetwork.gpus
+    values = { network = "https://www.googleapis.com/compute/v1/projects/my-project/global/networks/gpus" }
+  }
+
+  variables {
+    existing = {
+      network    = "projects/my-project/global/networks/my-vpc"
+      subnetwork = "projects/my-project/regions/us-central1/subnetworks/nodes"
+      interfaces = [{ nic_type = "GVNIC", subnetwork = "projects/my-project/regions/us-central1/subnetworks/gpu-1" }]
+    }
+    gpu_networks = []
+    range_names  = { pods = "team-pods", services = "team-services" }
+    node_pools   = { train-a = { machine_type = "a3-megagpu-8g", zone = "us-central1-a", gpu = { type = "nvidia-h100-mega-80gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "pd-balanced" }, local_ssds = 16, compact = false, gpu_networks = "tcpxo" } }
+  }
+
+  assert {
+    condition     = output.networks == [{ device_mode = "NetDevice", kind = "tcpxo", kubernetes_name = "vpc1", name = "eth1", network = "gpus", subnetwork = "gpu-1" }]
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+}

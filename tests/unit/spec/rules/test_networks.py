@@ -19,6 +19,14 @@ EXISTING = {"NETWORK_CONFIG": "existing", **NETWORK, **SUBNETWORK}
 NEW = {"NETWORK_CONFIG": "new_network"}
 MULTI = {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-megagpu-8g"}
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
+OF_THE_PROJECT = {
+    **GKE,
+    "NETWORK_CONFIG": "existing",
+    "NETWORK": "my-vpc",
+    "SUBNETWORK": "nodes",
+    "GKE_PODS_RANGE": "pods",
+    "GKE_SERVICES_RANGE": "services",
+}
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
 
@@ -148,6 +156,35 @@ def test_zones_of_one_region_are_enough_for_a_cluster(environ: dict[str, str]) -
             "NETWORK_CONFIG",
             "is not for GKE nodes of a3-megagpu-8g",
             "a VM group",
+        ),
+        (
+            {**OF_THE_PROJECT, "VM_TYPE": "a3-megagpu-8g"},
+            "NETWORK_CONFIG",
+            "is not for GKE nodes of a3-megagpu-8g",
+            "GPU_SUBNETWORKS=gpu-{1..8}",
+        ),
+        (
+            {
+                **OF_THE_PROJECT,
+                "GPU_SUBNETWORKS": "gpu-{1..8}",
+                "GKE_NODE_POOLS": "name=a,vm_type=a3-megagpu-8g,count=1"
+                ";name=b,vm_type=a3-highgpu-8g,count=1",
+            },
+            "NETWORK_CONFIG",
+            "is not for GKE nodes of a3-megagpu-8g",
+            "pools of one of them",
+        ),
+        (
+            {**OF_THE_PROJECT, "GPU_SUBNETWORKS": "gpu-{1..4}", "VM_TYPE": "a3-megagpu-8g"},
+            "GPU_SUBNETWORKS",
+            "names 4, and a3-megagpu-8g has 8 interfaces beside the first",
+            "8 of them, such as gpu-{1..8}",
+        ),
+        (
+            {**OF_THE_PROJECT, "GPU_SUBNETWORKS": "gpu-{1..4}", "VM_TYPE": "g2-standard-24"},
+            "GPU_SUBNETWORKS",
+            "means nothing with g2-standard-24",
+            "remove GPU_SUBNETWORKS",
         ),
         (
             {**GKE, **EXISTING, "GKE_PODS_RANGE": "10.64.8.0/21", "GKE_SERVICES_RANGE": "services"},
