@@ -61,12 +61,15 @@ check: $(VENV)/.develop ## linters, types, formats
 LAYERS := $(BIN)/python -m tests.layers --workers $(WORKERS) $(if $(PROVIDER),--provider "$(PROVIDER)")
 # How many examples hypothesis draws: quick or usual; CI draws more than a desk.
 PROFILE ?= quick
-.PHONY: test test-rest test-all
+.PHONY: test test-rest test-all test-every
 test: $(VENV)/.develop ## what a change must pass before anything else; some seven minutes on two cores
 	$(LAYERS) quick --hypothesis-profile=$(PROFILE)
 
 test-all: $(VENV)/.develop ## everything that CI runs: slow tests, start-up, Kubernetes and image too
 	$(LAYERS) all
+
+test-every: $(VENV)/.develop ## test-all, with every cell of the products that CI has a sample of
+	$(LAYERS) all --every
 
 test-rest: $(VENV)/.develop ## what test-all has on top of test
 	$(LAYERS) rest

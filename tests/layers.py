@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import enum
+import itertools
 import json
 import subprocess
 import sys
@@ -54,6 +55,7 @@ class Layer:
         spread: How its tests share processes.
         one_row: Whether `make test` has but the first row of a test with several, unless rows are
             marked as slow by hand.
+        idle: How many tests a processor takes at a time, as each waits more than it works.
         again: Tests of other layers that it runs again, in its own way; () for those of its folder.
     """
 
@@ -62,6 +64,7 @@ class Layer:
     needs: str = ""
     spread: Spread = Spread.TESTS
     one_row: bool = False
+    idle: int = 1
     again: tuple[str, ...] = ()
 
     @property
@@ -89,6 +92,7 @@ LAYERS: Final = (
         "the real start-up script in namespaces and on real Debians, Ray and torchrun on three VMs",
         needs="Linux; root on Debian or Ubuntu, whose apt-get fetches Debian's systems; cc",
         spread=Spread.FILES,
+        idle=2,
     ),
     Layer(
         "browser",
@@ -195,9 +199,11 @@ def commands(
         Part.ALL: [],
     }[part]
     found = []
-    for spread in Spread:
-        folders = [f"tests/{it.name}" for it in wanted if it.spread is spread and not it.again]
-        spreading = [] if spread is Spread.NONE else ["-n", str(workers), "--dist", spread.value]
+    for spread, idle in itertools.product(Spread, sorted({it.idle for it in wanted})):
+        alike = [it for it in wanted if (it.spread, it.idle) == (spread, idle)]
+        folders = [f"tests/{it.name}" for it in alike if not it.again]
+        processes = ["-n", str(workers * idle), "--dist", spread.value]
+        spreading = [] if spread is Spread.NONE else processes
         # What is not spread has tests that need a machine for themselves, and a start for each.
         starts = [[folder] for folder in folders] if spread is Spread.NONE else [folders]
         found += [[*selecting, *spreading, *start] for start in starts if start]

@@ -26,6 +26,7 @@ _ABOUT: Final = pytest.StashKey[str]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="leave out what is marked as slow")
     parser.addoption("--rest", action="store_true", help="only what --quick leaves out")
+    parser.addoption("--every", action="store_true", help="what CI has but a sample of, too")
     parser.addoption("--goldens", action="store_true", help="only what compares with a golden")
     parser.addoption(
         "--provider", type=Path, help="run rehearsals with this google provider, not the stand-in"
@@ -38,6 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "slow(sibling): left to `make test-all`; a cheaper test in `make test`, its sibling,"
         " would catch the same mistake",
+    )
+    config.addinivalue_line(
+        "markers", "every: a cell of a product of which CI has a sample; left to `make test-every`"
     )
     config.pluginmanager.register(_Selection(config), "selection of tests")
     if (file := config.getoption("--provider")) and not hasattr(config, "workerinput"):
@@ -135,9 +139,11 @@ class _Selection:
         whole = not any("::" in argument for argument in self._config.args)
         if whole and (wrong := unsound([(it.nodeid, _sibling(it)) for it in items])):
             raise pytest.UsageError("\n".join(wrong))
-        kept = [item for item in items if self._is_wanted(item)]
-        wanted = set(kept)
-        out = [item for item in items if item not in wanted]
+        every = self._config.getoption("--every") or not whole
+        wanted = [item for item in items if every or not item.get_closest_marker("every")]
+        kept = [item for item in wanted if self._is_wanted(item)]
+        chosen = set(kept)
+        out = [item for item in items if item not in chosen]
         self._left_out.update(it.name for it in map(_layer, out) if it)
         self._config.hook.pytest_deselected(items=out)
         items[:] = kept

@@ -11,6 +11,7 @@ import pytest
 from tests import layers, real_provider
 from tests.layers import LAYERS, Count, Part
 
+SAMPLED = "tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
 MAKEFILE = (layers.TREE / "Makefile").read_text(encoding="utf-8")
 
 
@@ -116,3 +117,18 @@ def test_a_layer_that_ran_nothing_is_a_failure_that_says_so() -> None:
     done = subprocess.run(command, cwd=layers.TREE, capture_output=True, text=True, check=False)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     assert "tests/chaos ran nothing: that is a failure" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "has"),
+    [
+        (("--rest", "tests/runs/test_any_zone.py"), False),
+        (("--rest", "--every", "tests/runs/test_any_zone.py"), True),
+        ((f"{SAMPLED}[quota-met-all-flex]",), True),
+    ],
+)
+def test_a_cell_beyond_the_sample_is_for_who_asks(arguments: tuple[str, ...], *, has: bool) -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *arguments]
+    done = subprocess.run(command, cwd=layers.TREE, capture_output=True, text=True, check=False)
+    assert ("[quota-met-all-flex]" in done.stdout) is has
+    assert "[quota-met-all-on-demand]" in done.stdout or "::" in arguments[0]
