@@ -350,14 +350,12 @@ class Cell:
 
 
 QUICK: Final = {
-    "vms-GCS_MOUNT_LIST-off",
     "vms-LABELS",
     "vms-NFS_FILESHARE_LIST-off",
     "vms-SKIP_CHECKS+PRICES+...",
     "vms-ORCHESTRATOR_TYPE-gke",
     "spot-ENABLE_SPOT-to-flex",
     "gke-DISK_SIZE_GB",
-    "gke-LABELS",
 }
 
 

@@ -32,6 +32,11 @@ SLOW = pytest.mark.slow(
     sibling="tests/runs/test_existing_network.py::test_what_lacks_is_said_before_anything_is_made"
 )
 
+OF_RULES = pytest.mark.slow(
+    sibling="tests/runs/test_existing_network.py"
+    "::test_rules_that_are_asked_for_are_made_and_go_with_the_machines"
+)
+
 
 @pytest.fixture
 def shared(rehearse: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
@@ -171,6 +176,7 @@ def test_rules_that_are_asked_for_are_made_and_go_with_the_machines(
     assert _of_host(rehearsal) == before
 
 
+@OF_RULES
 def test_rules_of_a_network_that_is_left_go_too(shared: Callable[..., Rehearsal]) -> None:
     rehearsal = shared(MAKE_FIREWALL="yes")
     before = _of_host(rehearsal)
@@ -220,6 +226,7 @@ def test_a_rule_that_no_state_knows_is_not_left(
     assert _of_host(rehearsal) == before
 
 
+@OF_RULES
 def test_the_rules_of_a_namesake_in_another_project_are_left_alone(
     shared: Callable[..., Rehearsal],
 ) -> None:
@@ -393,6 +400,7 @@ GPUS = {
 }
 
 
+@OF_RULES
 def test_the_networks_of_gpus_are_those_of_the_host_too(shared: Callable[..., Rehearsal]) -> None:
     rehearsal = shared()
     rehearsal.settings |= GPUS
@@ -495,6 +503,7 @@ def test_a_gke_cluster_joins_the_network_of_a_host_project(for_gke: Rehearsal) -
     assert _of_host(rehearsal) == before
 
 
+@OF_RULES
 def test_the_rules_of_gkes_nodes_and_pods_are_made(for_gke: Rehearsal) -> None:
     rehearsal = for_gke
     before = _of_host(rehearsal)
@@ -509,6 +518,7 @@ def test_the_rules_of_gkes_nodes_and_pods_are_made(for_gke: Rehearsal) -> None:
     assert _of_host(rehearsal) == before
 
 
+@OF_RULES
 @pytest.mark.parametrize("machine", ["a3-megagpu-8g", "a3-ultragpu-8g"])
 def test_gkes_nodes_have_the_networks_of_gpus_that_are_there(
     shared: Callable[..., Rehearsal], machine: str

@@ -263,6 +263,7 @@ RESTS = [
 
 
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
+@SLOW
 @pytest.mark.parametrize(
     "rest", [pytest.param(it, id=it.name, marks=[] if it is RESTS[0] else [SLOW]) for it in RESTS]
 )
