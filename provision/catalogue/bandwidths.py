@@ -84,10 +84,6 @@ class Reference:
         """The peak that is enough, in GB/s."""
         return self.tolerance * self.peak
 
-    def average_over(self, smallest: int, largest: int) -> float | None:
-        """The average, if it is that over the very same sizes: others have other averages."""
-        return self.average if self.averaged == (smallest, largest) else None
-
 
 REFERENCES: Final[Sequence[Reference]] = (
     Reference(

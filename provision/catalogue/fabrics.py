@@ -205,14 +205,6 @@ def on_gke(fabric: Fabric, version: str) -> Stack:
     return replace(stack, plugin=_TCPX_BEFORE, daemon=daemon, test=_TCPX_BEFORE)
 
 
-def container_images() -> tuple[ContainerImage, ...]:
-    """All container images that clusters may pull for their fabrics, each once."""
-    stacks = [*STACKS.values(), on_gke(Fabric.TCPX, "1.33")]
-    parts = [(it.plugin, it.daemon, it.test) for it in stacks]
-    found = [it for images in parts for it in images if it is not None]
-    return tuple(dict.fromkeys([*found, DEVICE_INJECTOR]))
-
-
 OF_NETWORK: Final[Mapping[GpuNetwork, Fabric]] = MappingProxyType(
     {
         GpuNetwork.TCPX: Fabric.TCPX,

@@ -289,7 +289,6 @@ def test_a_vms_answer_is_judged_whatever_it_says(content: bytes) -> None:
 
     assert isinstance(answer.failure, str)
     json.dumps(plain(health.judge(VM, answer.answer)))
-    health.without_diagnostic(answer.answer)
     outcome = bandwidth.outcome(plan, (VM.name,), {VM.name: answer})
     assert outcome.bandwidth is None or outcome.bandwidth > 0 or outcome.why
 

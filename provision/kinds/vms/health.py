@@ -109,12 +109,6 @@ def another_host(names: Sequence[str], where: str, *, bound: bool) -> str:
     )
 
 
-def without_diagnostic(found: Mapping[str, Any]) -> str:
-    """Why DCGM's diagnostic was not run; "" if it was."""
-    diagnostic = json_object.inner(found.get("diagnostic"))
-    return "" if diagnostic.get("ran") else json_object.text(diagnostic.get("error"))
-
-
 def _faults(vm: Vm, found: Mapping[str, Any]) -> Iterator[str]:
     count, kind = due(vm)
     if count != 0:

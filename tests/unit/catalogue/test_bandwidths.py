@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from provision.catalogue import bandwidths, machines
-from provision.catalogue.bandwidths import GIB, KIB, Collective
+from provision.catalogue.bandwidths import Collective
 from provision.catalogue.machines import GpuNetwork
 
 
@@ -36,13 +36,6 @@ def test_the_published_peaks() -> None:
         ("a3-ultragpu-8g", GpuNetwork.RDMA): (2**33, 328.85, 335.67),
         ("a4-highgpu-8g", GpuNetwork.RDMA): (2**33, 375.72, 375.95),
     }
-
-
-def test_an_average_counts_for_its_own_sizes_alone() -> None:
-    reference = bandwidths.of_machine("a3-ultragpu-8g")
-    assert reference is not None
-    assert reference.average_over(KIB, 8 * GIB) == 120.248
-    assert reference.average_over(KIB, 4 * GIB) is None
 
 
 def test_the_machine_without_local_ssds_has_the_same_network() -> None:
