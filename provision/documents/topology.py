@@ -27,6 +27,7 @@ class Network:
         is_made: Whether it is made for this cluster.
         name: The name of one that NETWORK names, with its project if that is another one; None for
             one that is made, and for the project's "default".
+        has_rules: Whether firewall rules are made in it, where it is another's.
         has_nat: Whether it gets a Cloud NAT for outgoing connections.
         pools: The groups or pools whose machines have an interface in it, by name.
     """
@@ -38,6 +39,7 @@ class Network:
     mtu: int | None = None
     is_made: bool = True
     name: str | None = None
+    has_rules: bool = False
     has_nat: bool = False
     pools: tuple[str, ...] = ()
 

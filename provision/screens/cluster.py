@@ -143,7 +143,8 @@ def _networks(topology: Topology) -> str:
 def _network(it: Network) -> str:
     match it.role:
         case NetworkRole.FIRST if not it.is_made:
-            return f"{it.name}; nothing is made in it" if it.name else "the project's default"
+            made = "firewall rules alone are" if it.has_rules else "nothing is"
+            return f"{it.name}; {made} made in it" if it.name else "the project's default"
         case NetworkRole.FIRST:
             return "main with Cloud NAT" if it.has_nat else "main"
         case NetworkRole.GPUS if it.nic_type == _RDMA:

@@ -75,6 +75,7 @@ def _first(spec: ClusterSpec) -> Network:
         mtu=_OWN_MTU if spec.makes_network else None,
         is_made=spec.makes_network,
         name=_named(spec),
+        has_rules=spec.makes_firewall,
         has_nat=spec.makes_network,
         pools=tuple(pool.name for pool in spec.pools),
     )

@@ -164,6 +164,7 @@ def test_rules_that_are_asked_for_are_made_and_go_with_the_machines(
     created = rehearsal.run("Create")
 
     assert created.code == 0, created.said
+    assert "my-vpc of my-host; firewall rules alone are made in it" in created.said
     assert not [it for it in created.document["notes"] if it["setting"] == "NETWORK"]
     ssh, inside = (_rules(rehearsal)[name] for name in sorted(_rules(rehearsal)))
     assert inside["name"].startswith("shared-vpc-internal-")
