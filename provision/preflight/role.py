@@ -33,6 +33,8 @@ _FOR_EVERY_RUN: Final[Mapping[str, str]] = {
 """Collection -> the verbs of what every run does: it waits for operations, looks for what a dead
 run has left, and keeps its state in a bucket."""
 
+_GROWS: Final = {"compute.firewalls": "update", "compute.subnetworks": "expandIpCidrRange"}
+
 _KEYS: Final = "cloudkms.projects.locations.keyRings.cryptoKeys"
 _OF_METHOD: Final[Mapping[str, str]] = {
     "cloudbilling.projects.getBillingInfo": "resourcemanager.projects.get",
@@ -61,6 +63,9 @@ def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
     What machines do as their account is not in it: they act as their own account.
     """
     collections = [_FOR_EVERY_RUN, of_kind.swept, *_looked_up()]
+    if spec.makes_network:
+        # A larger NETWORK_RANGE; no check asks for it, as a role of before does for all else.
+        collections.append(_GROWS)
     if spec.buckets or of_kind.grants_in_state_folder:
         collections.append({"storage.buckets": "getIamPolicy setIamPolicy"})
     asked = {name for check in (*CHECKS, *of_kind.checks) for name in _asked(check.calls)}

@@ -102,7 +102,9 @@ def test_each_interface_of_gpus_has_a_network_of_its_own(check: Preflight, googl
 def test_the_role_has_what_the_check_takes_only_where_it_is_made() -> None:
     base = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
     whole = {}
-    for name, more in (("without", {}), ("with", ABROAD)):
+    rules = ABROAD | {"make_firewall": "yes"}
+    made = {"network_config": "new_network"}
+    for name, more in (("without", {}), ("with", ABROAD), ("rules", rules), ("made", made)):
         settings = Settings(base | more)
         kind = registry.of(settings)
         spec = kind.spec(settings)
@@ -110,3 +112,7 @@ def test_the_role_has_what_the_check_takes_only_where_it_is_made() -> None:
     assert "compute.subnetworks.getIamPolicy" in whole["with"]
     assert "compute.subnetworks.getIamPolicy" not in whole["without"]
     assert f"On {THERE}/subnetworks/gpus, roles/compute.networkUser" in whole["with"]
+    assert ["roles/compute.securityAdmin" in it for it in whole.values()] == [0, 0, 1, 0]
+    # A range that is enlarged changes what was made.
+    assert ["compute.firewalls.update" in it for it in whole.values()] == [0, 0, 0, 1]
+    assert "compute.subnetworks.expandIpCidrRange" in whole["made"]
