@@ -96,7 +96,8 @@ def _product(
     """
     for number, way in enumerate(ways.items()):
         for at, cell in enumerate(of(*way)):
-            is_sampled = number == 0 or at % share == number % share or "-all-but-" in cell.name
+            goes_far = cell.name.startswith("stockout-all-but-")
+            is_sampled = number == 0 or at % share == number % share or goes_far
             yield dataclasses.replace(cell, is_sampled=is_sampled)
 
 
