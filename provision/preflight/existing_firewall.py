@@ -37,20 +37,28 @@ def of(spec: ClusterSpec, network: str, cidr: str, pods: str = "") -> Iterator[F
         cidr: The range of their subnetwork; what to put there, if it is not known.
         pods: The range of pods, likewise.
     """
-    if isinstance(spec, GkeSpec):
-        for name, purpose, source in (
-            (names.FIREWALL_NODES, "kubelets, webhooks and NCCL between the nodes", cidr),
-            (names.FIREWALL_PODS, "connections of pods to nodes and to each other", pods),
-        ):
-            yield FirewallRule(
-                name=name.of(spec.name_prefix),
-                network=network,
-                purpose=purpose,
-                source=source,
-                allowed=_ALL,
-            )
-        return
-    assert isinstance(spec, VmSpec)  # noqa: S101 - there are two
+    match spec:
+        case GkeSpec():
+            yield from _of_gke(spec, network, cidr, pods)
+        case VmSpec():
+            yield from _of_vms(spec, network, cidr)
+
+
+def _of_gke(spec: GkeSpec, network: str, cidr: str, pods: str) -> Iterator[FirewallRule]:
+    for name, purpose, source in (
+        (names.FIREWALL_NODES, "kubelets, webhooks and NCCL between the nodes", cidr),
+        (names.FIREWALL_PODS, "connections of pods to nodes and to each other", pods),
+    ):
+        yield FirewallRule(
+            name=name.of(spec.name_prefix),
+            network=network,
+            purpose=purpose,
+            source=source,
+            allowed=_ALL,
+        )
+
+
+def _of_vms(spec: VmSpec, network: str, cidr: str) -> Iterator[FirewallRule]:
     if spec.group.size.most > 1 or spec.ray_version is not None:
         what = "Ray's, NCCL's and other connections" if spec.ray_version else "NCCL's connections"
         yield FirewallRule(
@@ -116,7 +124,7 @@ def made(ctx: CheckContext[ClusterSpec], needed: Sequence[FirewallRule]) -> Iter
                 why=f"they lack {', '.join(lacking)} on it",
                 fix=f"ask an administrator of {host} to run:\ngcloud projects"
                 f" add-iam-policy-binding {host} --member <YOU> --role {_SECURITY_ADMIN}\n"
-                "or remove MAKE_FIREWALL, and have the rules made",
+                "or remove MAKE_FIREWALL: Plan then has the rules as commands, to send",
             )
     yield Settled({"firewall_rules": tuple(needed)})
 

@@ -85,7 +85,8 @@ def _on_gke(case: Case) -> Iterator[Finding]:
                 fix=f"remove {case.name('network_config')}, or NETWORK_CONFIG=existing",
             )
         return
-    several = {it.gpu_network: it for it in _machines(case) if it.gpu_network is not None}
+    # Each interface has its subnetwork, so that the number counts as well.
+    several = {(it.gpu_network, it.nics): it for it in _machines(case) if it.gpu_network}
     existing = ExistingNetwork.of(settings)
     machine = next(iter(several.values()), None)
     if machine is None or existing is None:

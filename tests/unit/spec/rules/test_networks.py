@@ -175,6 +175,17 @@ def test_zones_of_one_region_are_enough_for_a_cluster(environ: dict[str, str]) -
             "pools of one of them",
         ),
         (
+            {
+                **OF_THE_PROJECT,
+                "GPU_SUBNETWORKS": "gvnic-1,rdma-{0..7}",
+                "GKE_NODE_POOLS": "name=a,vm_type=a3-ultragpu-8g,count=1"
+                ";name=b,vm_type=a4x-highgpu-4g,count=1",
+            },
+            "NETWORK_CONFIG",
+            "is not for GKE nodes of a3-ultragpu-8g",
+            "pools of one of them",
+        ),
+        (
             {**OF_THE_PROJECT, "GPU_SUBNETWORKS": "gpu-{1..4}", "VM_TYPE": "a3-megagpu-8g"},
             "GPU_SUBNETWORKS",
             "names 4, and a3-megagpu-8g has 8 interfaces beside the first",
