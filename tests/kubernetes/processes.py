@@ -292,9 +292,10 @@ def _kueue_configuration(plane: ControlPlane, certs: Path) -> dict[str, Any]:
             ]
         },
         "featureGates": {"VisibilityOnDemand": False},
-        # As the manager gets it, in seconds in place of minutes.
+        # As the manager gets it, in seconds in place of minutes; enough of them that a busy machine
+        # has made a job's pods again before it counts as a job that does not come back.
         "waitForPodsReady": kueue_manager.WAIT_FOR_PODS_READY
-        | {"timeout": "20s", "recoveryTimeout": "3s"}
+        | {"timeout": "20s", "recoveryTimeout": "15s"}
         | {"requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 1}},
     }
 
