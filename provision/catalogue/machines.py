@@ -147,12 +147,18 @@ class Gpu:
 class Shape:
     """One size of a family's machines.
 
+    The memory is that of price lists of 2026-07 (the type lists of Cyclenerd/google-cloud-pricing-
+    cost-calculator); where those have none, of Compute Engine's "Accelerator-optimized machine
+    family" and, for A4X, "Arm VMs on Compute", read 2026-11-23 (parts of a G4: by what others
+    copied of that page, #59472778636 and #61959670744).
+
     Attributes:
         suffix: The last part of the name, such as "8g".
         gpus: The number of GPUs that it includes; None if GPUs are attached (N1).
         part: The part of a GPU that it includes, such as "1/8"; "" for whole GPUs. The API, the
             quotas and GKE count it as one GPU.
         vcpus: The number of vCPUs.
+        gib: The memory in GiB; None where the number of vCPUs tells it (N1).
         nics: The number of interfaces in the recommended set-up: the first, a second gVNIC if the
             family has one, and those of the GPUs.
         local_ssds: The number of local SSDs that it includes.
@@ -163,6 +169,7 @@ class Shape:
     suffix: str
     gpus: int | None
     vcpus: int
+    gib: int | None = None
     part: str = ""
     nics: int = 1
     local_ssds: int = 0
@@ -426,14 +433,14 @@ ROWS: Final = (
         gpu_network=None,
         consumption=_USUAL_WAYS,
         shapes=(
-            Shape(suffix="4", gpus=1, vcpus=4),
-            Shape(suffix="8", gpus=1, vcpus=8),
-            Shape(suffix="12", gpus=1, vcpus=12),
-            Shape(suffix="16", gpus=1, vcpus=16),
-            Shape(suffix="24", gpus=2, vcpus=24),
-            Shape(suffix="32", gpus=1, vcpus=32),
-            Shape(suffix="48", gpus=4, vcpus=48),
-            Shape(suffix="96", gpus=8, vcpus=96),
+            Shape(suffix="4", gpus=1, vcpus=4, gib=16),
+            Shape(suffix="8", gpus=1, vcpus=8, gib=32),
+            Shape(suffix="12", gpus=1, vcpus=12, gib=48),
+            Shape(suffix="16", gpus=1, vcpus=16, gib=64),
+            Shape(suffix="24", gpus=2, vcpus=24, gib=96),
+            Shape(suffix="32", gpus=1, vcpus=32, gib=128),
+            Shape(suffix="48", gpus=4, vcpus=48, gib=192),
+            Shape(suffix="96", gpus=8, vcpus=96, gib=384),
         ),
     ),
     Family(
@@ -446,13 +453,13 @@ ROWS: Final = (
         consumption=_USUAL_WAYS - {Consumption.RESERVATION},
         doubtful=frozenset({Consumption.RESERVATION}),
         shapes=(
-            Shape(suffix="6", gpus=1, part="1/8", vcpus=6),
-            Shape(suffix="12", gpus=1, part="1/4", vcpus=12),
-            Shape(suffix="24", gpus=1, part="1/2", vcpus=24),
-            Shape(suffix="48", gpus=1, vcpus=48),
-            Shape(suffix="96", gpus=2, vcpus=96),
-            Shape(suffix="192", gpus=4, vcpus=192),
-            Shape(suffix="384", gpus=8, vcpus=384),
+            Shape(suffix="6", gpus=1, part="1/8", vcpus=6, gib=22),
+            Shape(suffix="12", gpus=1, part="1/4", vcpus=12, gib=45),
+            Shape(suffix="24", gpus=1, part="1/2", vcpus=24, gib=90),
+            Shape(suffix="48", gpus=1, vcpus=48, gib=180),
+            Shape(suffix="96", gpus=2, vcpus=96, gib=360),
+            Shape(suffix="192", gpus=4, vcpus=192, gib=720),
+            Shape(suffix="384", gpus=8, vcpus=384, gib=1440),
         ),
     ),
     Family(
@@ -464,10 +471,10 @@ ROWS: Final = (
         gpu_network=None,
         consumption=_USUAL_WAYS,
         shapes=(
-            Shape(suffix="1g", gpus=1, vcpus=12),
-            Shape(suffix="2g", gpus=2, vcpus=24),
-            Shape(suffix="4g", gpus=4, vcpus=48),
-            Shape(suffix="8g", gpus=8, vcpus=96),
+            Shape(suffix="1g", gpus=1, vcpus=12, gib=85),
+            Shape(suffix="2g", gpus=2, vcpus=24, gib=170),
+            Shape(suffix="4g", gpus=4, vcpus=48, gib=340),
+            Shape(suffix="8g", gpus=8, vcpus=96, gib=680),
         ),
     ),
     Family(
@@ -478,7 +485,7 @@ ROWS: Final = (
         boot_disks=_PD,
         gpu_network=None,
         consumption=_USUAL_WAYS,
-        shapes=(Shape(suffix="16g", gpus=16, vcpus=96),),
+        shapes=(Shape(suffix="16g", gpus=16, vcpus=96, gib=1360),),
     ),
     Family(
         name="a2-ultragpu",
@@ -489,10 +496,10 @@ ROWS: Final = (
         gpu_network=None,
         consumption=_USUAL_WAYS,
         shapes=(
-            Shape(suffix="1g", gpus=1, vcpus=12, local_ssds=1),
-            Shape(suffix="2g", gpus=2, vcpus=24, local_ssds=2),
-            Shape(suffix="4g", gpus=4, vcpus=48, local_ssds=4),
-            Shape(suffix="8g", gpus=8, vcpus=96, local_ssds=8),
+            Shape(suffix="1g", gpus=1, vcpus=12, gib=170, local_ssds=1),
+            Shape(suffix="2g", gpus=2, vcpus=24, gib=340, local_ssds=2),
+            Shape(suffix="4g", gpus=4, vcpus=48, gib=680, local_ssds=4),
+            Shape(suffix="8g", gpus=8, vcpus=96, gib=1360, local_ssds=8),
         ),
     ),
     Family(
@@ -505,10 +512,10 @@ ROWS: Final = (
         consumption=_ALL_WAYS,
         binding=Binding.SOMETIMES,
         shapes=(
-            Shape(suffix="1g", gpus=1, vcpus=26, local_ssds=2, consumption=_OF_A_PART),
-            Shape(suffix="2g", gpus=2, vcpus=52, local_ssds=4, consumption=_OF_A_PART),
-            Shape(suffix="4g", gpus=4, vcpus=104, local_ssds=8, consumption=_OF_A_PART),
-            Shape(suffix="8g", gpus=8, vcpus=208, nics=5, local_ssds=16),
+            Shape(suffix="1g", gpus=1, vcpus=26, gib=234, local_ssds=2, consumption=_OF_A_PART),
+            Shape(suffix="2g", gpus=2, vcpus=52, gib=468, local_ssds=4, consumption=_OF_A_PART),
+            Shape(suffix="4g", gpus=4, vcpus=104, gib=936, local_ssds=8, consumption=_OF_A_PART),
+            Shape(suffix="8g", gpus=8, vcpus=208, gib=1872, nics=5, local_ssds=16),
         ),
     ),
     Family(
@@ -524,8 +531,8 @@ ROWS: Final = (
         doubtful=_USUAL_WAYS - {Consumption.SPOT},
         binding=Binding.SOMETIMES,
         shapes=(
-            Shape(suffix="8g", gpus=8, vcpus=208, local_ssds=16),
-            Shape(suffix="8g-nolssd", gpus=8, vcpus=208),
+            Shape(suffix="8g", gpus=8, vcpus=208, gib=1872, local_ssds=16),
+            Shape(suffix="8g-nolssd", gpus=8, vcpus=208, gib=1872),
         ),
     ),
     Family(
@@ -538,7 +545,7 @@ ROWS: Final = (
         consumption=_ALL_WAYS,
         binding=Binding.SOMETIMES,
         image_line=images.ACCELERATOR,
-        shapes=(Shape(suffix="8g", gpus=8, vcpus=208, nics=9, local_ssds=16),),
+        shapes=(Shape(suffix="8g", gpus=8, vcpus=208, gib=1872, nics=9, local_ssds=16),),
     ),
     Family(
         name="a3-ultragpu",
@@ -554,8 +561,8 @@ ROWS: Final = (
         binding=Binding.ALWAYS,
         image_line=images.ACCELERATOR,
         shapes=(
-            Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),
-            Shape(suffix="8g-nolssd", gpus=8, vcpus=224, nics=10),
+            Shape(suffix="8g", gpus=8, vcpus=224, gib=2952, nics=10, local_ssds=32),
+            Shape(suffix="8g-nolssd", gpus=8, vcpus=224, gib=2952, nics=10),
         ),
     ),
     Family(
@@ -570,7 +577,7 @@ ROWS: Final = (
         flex_compact=True,
         binding=Binding.ALWAYS,
         image_line=images.ACCELERATOR,
-        shapes=(Shape(suffix="8g", gpus=8, vcpus=224, nics=10, local_ssds=32),),
+        shapes=(Shape(suffix="8g", gpus=8, vcpus=224, gib=3968, nics=10, local_ssds=32),),
     ),
     Family(
         name="a4x-highgpu",
@@ -586,7 +593,7 @@ ROWS: Final = (
         arm=True,
         image_line=images.ACCELERATOR_ARM,
         local_ssd_gb=3000,
-        shapes=(Shape(suffix="4g", gpus=4, vcpus=140, nics=6, local_ssds=4),),
+        shapes=(Shape(suffix="4g", gpus=4, vcpus=140, gib=884, nics=6, local_ssds=4),),
     ),
     Family(
         name="a4x-maxgpu",
@@ -602,7 +609,7 @@ ROWS: Final = (
         in_topology=18,
         arm=True,
         image_line=images.ACCELERATOR_ARM,
-        shapes=(Shape(suffix="4g-metal", gpus=4, vcpus=144, local_ssds=4),),
+        shapes=(Shape(suffix="4g-metal", gpus=4, vcpus=144, gib=960, local_ssds=4),),
     ),
     _n1("standard", 1, 2, 4, 8, 16, 32, 64, 96),
     _n1("highmem", 2, 4, 8, 16, 32, 64, 96),
@@ -772,3 +779,9 @@ def compact_with_flex_start() -> list[str]:
     """The titles of the families that support compact placement with flex start."""
     titles = [row.title for row in FAMILIES.values() if row.flex_compact]
     return titles + [row.name.upper() for row in OTHER_SERIES.values() if row.flex_compact]
+
+
+def without_flex_start() -> list[str]:
+    """The titles of the families that flex start does not support."""
+    ways = {row.title: row.consumption | row.doubtful for row in FAMILIES.values()}
+    return [title for title, its in ways.items() if Consumption.FLEX_START not in its]

@@ -16,7 +16,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import billed_shapes, machines, prices
+from provision.catalogue import machines, prices
 from provision.catalogue.machines import Consumption
 from provision.catalogue.prices import EVERYWHERE, Prices, Source
 from provision.cost import descriptions
@@ -208,12 +208,12 @@ def _terms(one: MachineType) -> list[tuple[Decimal, str]]:
         return [(Decimal(int(8 * Fraction(one.shape.part))), descriptions.EIGHTH)]
     if one.family.name == "a4-highgpu":
         return [(gpus, prices.gpu(str(one.accelerator)))]
-    memory, series = billed_shapes.MEMORY.get(one.name), descriptions.SERIES.get(one.family.name)
+    memory, series = one.shape.gib, descriptions.SERIES.get(one.family.name)
     if memory is None or series is None:
         return []
     terms = [
         (Decimal(one.vcpus), prices.core(series.lower())),
-        (memory, prices.memory(series.lower())),
+        (Decimal(memory), prices.memory(series.lower())),
         (gpus, prices.gpu(str(one.accelerator))),
     ]
     if one.local_ssd_gb:

@@ -258,7 +258,8 @@ def _flex_machine(case: Case) -> Iterator[Finding]:
             code=Code.NOT_OFFERED,
             field="enable_flex_start",
             what=f"is not available for {settings.vm_type}",
-            why="flex start supports H4D and all machine types with GPUs except A4X and A4X Max",
+            why="flex start supports H4D and all machine types with GPUs except"
+            f" {' and '.join(machines.without_flex_start())}",
             fix=f"VM_TYPE=a3-highgpu-8g, or remove {case.name('enable_flex_start')}",
         )
 
