@@ -158,6 +158,8 @@ def main() -> None:
                 _show(folder)
             case "forget":
                 _forget(folder)
+            case unknown:
+                raise AssertionError(unknown)
     except RehearsalError as error:
         sys.stderr.write(f"{error.what}: {error.why}{error.fix and '; '}{error.fix}\n")
         sys.exit(_USAGE)

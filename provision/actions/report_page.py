@@ -162,6 +162,8 @@ def _connection(found: Connection | None) -> dict[str, str]:
             lines += [
                 (f"notebook of {vm.name}", vm.notebook or vm.notebook_tunnel) for vm in vms[:1]
             ]
+        case _:
+            raise NotImplementedError(type(found))
     lines += [
         ("dashboard", found.dashboard),
         ("state", found.state),

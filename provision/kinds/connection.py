@@ -148,6 +148,8 @@ def rows(
             found += _vm_rows(connection)
         case ClusterConnection():
             found += _cluster_rows(connection)
+        case _:
+            raise NotImplementedError(type(connection))
     if full:
         more = {"dashboard": connection.dashboard, "state": connection.terraform_state, "log": log}
         found += [(what, where) for what, where in more.items() if where]

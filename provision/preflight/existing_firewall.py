@@ -42,6 +42,8 @@ def of(spec: ClusterSpec, network: str, cidr: str, pods: str = "") -> Iterator[F
             yield from _of_gke(spec, network, cidr, pods)
         case VmSpec():
             yield from _of_vms(spec, network, cidr)
+        case _:
+            raise NotImplementedError(type(spec))
 
 
 def _of_gke(spec: GkeSpec, network: str, cidr: str, pods: str) -> Iterator[FirewallRule]:

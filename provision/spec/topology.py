@@ -171,6 +171,8 @@ def _doors(spec: ClusterSpec) -> Iterator[Door]:
             yield from _doors_of_gke(spec)
         case VmSpec():
             yield from _doors_of_vms(spec)
+        case _:
+            raise NotImplementedError(type(spec))
 
 
 def _doors_of_gke(spec: GkeSpec) -> Iterator[Door]:

@@ -168,6 +168,8 @@ class Browser:
                 self.requested.append(told["params"]["request"]["url"])
             case "Log.entryAdded":
                 self.complaints.append(told["params"]["entry"]["text"])
+            case _:
+                pass
         return told
 
 

@@ -64,9 +64,8 @@ def test_messages_docstrings_and_comments_use_the_words_of_the_glossary() -> Non
 def _said(source: str) -> Iterator[tuple[int, str]]:
     """The strings and comments of a module, each with its line."""
     for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Constant(value=str(text)):
-                yield node.lineno, " ".join(text.split())
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, " ".join(node.value.split())
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string

@@ -227,6 +227,8 @@ class Sweep:
                     self.kept.append(_kept_disk(found))
                 case Fate.UNKNOWN:
                     self.problems.append(_doubtful_disk(found))
+                case None:
+                    pass
 
     def instances(self) -> None:
         """Remove the Filestore instances of claims that were to go with them."""

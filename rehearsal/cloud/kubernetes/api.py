@@ -51,7 +51,8 @@ def answer(world: World, path: str) -> Reply:
             return _below(world, f"{group}/{version}", rest)
         case ["apis", group]:
             return _group(world, group)
-    return _about(world, parts)
+        case _:
+            return _about(world, parts)
 
 
 def _about(world: World, parts: list[str]) -> Reply:
@@ -66,7 +67,8 @@ def _about(world: World, parts: list[str]) -> Reply:
             return Reply(body={"kind": "APIVersions", "apiVersion": "v1", "versions": ["v1"]})
         case ["apis"]:
             return Reply(body=kinds.groups(kinds.all_of(world.store, world.cluster)))
-    raise no_such_path()
+        case _:
+            raise no_such_path()
 
 
 def _group(world: World, name: str) -> Reply:

@@ -225,7 +225,8 @@ def _fits(own: Mapping[str, str], term: str) -> bool:
         case "in" | "notin" as word:
             values = [it.strip() for it in value.strip("() ").split(",")]
             return (own.get(key) in values) == (word == "in")
-    return own.get(key) == value
+        case _:
+            return own.get(key) == value
 
 
 def _field(thing: Object, term: str) -> bool:

@@ -89,7 +89,8 @@ def _is_ready(job: Object) -> bool:
             return bool(_sum(known, "ready", "succeeded") == wanted)
         case "RayJob":
             return bool((status.get("rayClusterStatus") or {}).get("state") == "ready")
-    return bool(status.get("state") == "ready")
+        case _:
+            return bool(status.get("state") == "ready")
 
 
 def _sum(statuses: Iterable[Object], *names: str) -> int:

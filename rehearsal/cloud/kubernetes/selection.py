@@ -35,4 +35,5 @@ def _fits(expression: Object, labels: Object) -> bool:
             return value not in expression["values"]
         case "Exists":
             return value is not None
-    return value is None
+        case _:
+            return value is None

@@ -90,7 +90,8 @@ def _path(csi: Mapping[str, Any], project: str) -> str:
             return handle
         case "filestore.csi.storage.gke.io", ["modeInstance", location, name, _]:
             return f"projects/{project}/locations/{location}/instances/{name}"
-    return ""
+        case _:
+            return ""
 
 
 def _claim(volume: Object) -> str:
