@@ -7,24 +7,18 @@ import json
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from bench.measuring import Program, compared, timed
 from rehearsal import session
-from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.server import Cloud
-from rehearsal.cloud.store import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _VMS: Final = 1000
 _FILES: Final = 1000
-_WITH_JUPYTER: Final = "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
 _RATE: Final = "0.1"  # ten seconds of Google Cloud in one of ours: the tool's polls stay apart
 
 
-def notebooks(environ: dict[str, str]) -> list[str]:
+def start_up(environ: dict[str, str]) -> list[str]:
     """Create a thousand VMs and count what it asked for while they came up."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
@@ -32,58 +26,20 @@ def notebooks(environ: dict[str, str]) -> list[str]:
         log = folder / "requests.jsonl"
         with Cloud(database=folder / session.DATABASE, environ=moved, log=log) as cloud:
             program = Program(folder, cloud.base_url, moved)
-            wanted = {"INSTANCE_COUNT": str(_VMS), "IMAGE_FAMILY_NAME": _WITH_JUPYTER}
-            seconds = timed(functools.partial(program.run, "Create", **wanted))
+            seconds = timed(functools.partial(program.run, "Create", INSTANCE_COUNT=str(_VMS)))
         with log.open(encoding="utf-8") as lines:
             requests = [json.loads(line) for line in lines]
-        ready = _ready(folder / session.DATABASE)
-    return _counted(requests, seconds, ready)
-
-
-def _counted(requests: Sequence[dict[str, Any]], seconds: float, ready: float) -> list[str]:
     rate = float(_RATE)
     reads = [one for one in requests if one["path"].endswith("/getGuestAttributes")]
-    polls = list(_polls(requests))
-    after = [urls for at, urls in polls if at >= ready]
-    late = after.index(_VMS) + 1 if _VMS in after else "never"
     minutes = Counter(int(one["time"] / rate // 60) for one in reads)
     return [
         "| | |",
         "| --- | --- |",
         f"| VMs | {_VMS} |",
         f"| the whole Create, in seconds of cloud time | {seconds / rate:.0f} |",
-        f"| looks at all VMs for URLs, of {-(-_VMS // 500)} requests each | {len(polls)} |",
-        f"| of them from the moment when the last VM had one until all were told | {late} |",
         f"| requests for the VMs' start-up | {len(reads)} |",
         f"| most of them in a minute of cloud time | {max(minutes.values(), default=0)} |",
     ]
-
-
-def _polls(requests: Sequence[dict[str, Any]]) -> Iterator[tuple[float, int]]:
-    """When each listing of all VMs began, and how many URLs it showed."""
-    begin, urls = 0.0, 0
-    for one in requests:
-        if one["method"] != "GET" or not one["path"].endswith("/zones/us-central1-a/instances"):
-            continue
-        if not one["query"].get("pageToken"):
-            begin, urls = one["time"], 0
-        urls += sum(_has_url(instance) for instance in one["response"].get("items", []))
-        if "nextPageToken" not in one["response"]:
-            yield begin, urls
-
-
-def _has_url(instance: dict[str, Any]) -> bool:
-    return any(item["key"] == "proxy-url" for item in instance["metadata"]["items"])
-
-
-def _ready(database: Path) -> float:
-    """When the last VM had its URL, as the cloud itself knows."""
-    opened = Database(database)
-    try:
-        with opened.transaction() as store:
-            return max(float(vm["_startup"]["proxy"]) for _, vm in store.list(INSTANCE.stored))
-    finally:
-        opened.close()
 
 
 def plans(environ: dict[str, str], runs: int) -> list[str]:
