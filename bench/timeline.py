@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _WIDTH: Final = 50
 _CREATES: Final = 5
 
-# A Terraform that notes when it began and ended; its path has no character that a shell reads.
+# A Terraform that notes when it began and ended.
 _NOTING: Final = """#!/bin/bash
 begin=$EPOCHREALTIME
 {terraform} "$@"
@@ -34,7 +34,7 @@ exit $code
 
 @dataclass(frozen=True)
 class _Span:
-    """One of Terraform's commands: when it began and ended, in seconds from Create's first."""
+    """One of Terraform's commands: when it began and ended, in seconds from Create's beginning."""
 
     words: str
     begin: float

@@ -163,6 +163,7 @@ def _connection(found: Connection | None) -> dict[str, str]:
                 (f"notebook of {vm.name}", vm.notebook or vm.notebook_tunnel) for vm in vms[:1]
             ]
         case _:
+            # A kind of another type fails in its first test, and shows nothing that is half true.
             raise NotImplementedError(type(found))
     lines += [
         ("dashboard", found.dashboard),

@@ -149,6 +149,7 @@ def rows(
         case ClusterConnection():
             found += _cluster_rows(connection)
         case _:
+            # A kind of another type fails in its first test, and shows nothing that is half true.
             raise NotImplementedError(type(connection))
     if full:
         more = {"dashboard": connection.dashboard, "state": connection.terraform_state, "log": log}

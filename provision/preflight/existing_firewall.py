@@ -43,6 +43,7 @@ def of(spec: ClusterSpec, network: str, cidr: str, pods: str = "") -> Iterator[F
         case VmSpec():
             yield from _of_vms(spec, network, cidr)
         case _:
+            # A kind of another type fails in its first test, and shows nothing that is half true.
             raise NotImplementedError(type(spec))
 
 

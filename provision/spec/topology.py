@@ -172,6 +172,7 @@ def _doors(spec: ClusterSpec) -> Iterator[Door]:
         case VmSpec():
             yield from _doors_of_vms(spec)
         case _:
+            # A kind of another type fails in its first test, and shows nothing that is half true.
             raise NotImplementedError(type(spec))
 
 
