@@ -24,6 +24,8 @@ CREATE = ("Create", "--rehearse", "--yes", "--full")
 """Without a question, and with Terraform's own text."""
 MAKING = "google_compute_instance_template.gpu: Creat"
 """Terraform says so while it makes the first of what VMs need."""
+STOPPING = "Stopping: Terraform finishes"
+"""What a run says as soon as it was asked to stop."""
 
 SLOWLY = {"CLOUD_CLOCK_RATE": "0.2", "DISABLE_OPS_AGENT": "true", "SHOW_PROXY_URL": "no"}
 """Five seconds of Google Cloud in one of ours: nothing would be left to stop at the usual rate.
@@ -109,7 +111,7 @@ def test_a_run_whose_terminal_is_closed_stops_in_order(
     options = ("-it", "--name", name, *_slowly(volume, env_list))
     command = [image.engine.client, "run", *options, image.name, *CREATE]
 
-    hung_up(command, image.engine.environ, when=MAKING.encode())
+    hung_up(command, image.engine.environ, when=MAKING.encode(), until=STOPPING.encode())
     code = image.engine.must("wait", name)
 
     assert code == "143", image.engine.must("logs", name)
