@@ -116,7 +116,7 @@ image: ## the container image; IMAGE=NAME:TAG names it. Needs a container engine
 N ?= 100
 .PHONY: chaos
 chaos: $(VENV)/.develop ## N=1000 blows at random moments; SEED=... draws the same again, CASE=... is one alone
-	$(BIN)/python -m tests.chaos --number $(N) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case '$(CASE)')
+	$(BIN)/python -m tests.chaos --number $(N) --workers $(WORKERS) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case '$(CASE)')
 
 .PHONY: fuzz
 fuzz: $(VENV)/.develop ## 10,000 env files and damaged documents that nobody would write, each way one is read

@@ -1,28 +1,33 @@
 """Draw blows at random moments, and judge what is left: `python -m tests.chaos --number 100`.
 
 Prints the seed first, then a line for each case with faults and the command that does this very
-case again, then how many faults there were of each kind. Ends with 1 if there was any.
+case again, then how many faults there were of each kind. Ends with 1 if there was any. A seed
+draws the same cases for any number of workers.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import itertools
+import multiprocessing
 import random
 import secrets
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.chaos import cases
-from tests.chaos.chaos import Chaos, Kind
+from tests.chaos.chaos import Kind, of_process, verdict_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tests.chaos.cases import Case
-    from tests.chaos.chaos import Fault
+    from tests.chaos.chaos import Chaos, Fault
 
 _MOST_FAULTS = 4
 """Of a case in its line."""
@@ -37,6 +42,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="draws the same cases again")
     parser.add_argument("--action", choices=cases.ACTIONS, help="what alone is hit")
     parser.add_argument("--case", type=cases.Case.parse, help="this one case alone")
+    parser.add_argument("--workers", type=int, default=1, help="how many are tried at a time")
     parser.add_argument("--verbose", action="store_true", help="a line for each case")
     return parser.parse_args()
 
@@ -62,14 +68,20 @@ def main() -> int:
     done = missed = 0
     if arguments.case is None:
         _say(f"seed {seed}")
-    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-        chaos = Chaos(Path(folder))
+    processes = multiprocessing.get_context("spawn")
+    with (
+        tempfile.TemporaryDirectory(prefix="chaos-") as name,
+        ProcessPoolExecutor(arguments.workers, processes) as workers,
+    ):
+        folder = Path(name)
         actions = [arguments.action] if arguments.action else cases.ACTIONS
-        drawn = (
-            [arguments.case] if arguments.case else _drawn(chaos, seed, arguments.number, actions)
+        drawn, judged = itertools.tee(
+            [arguments.case]
+            if arguments.case
+            else _drawn(of_process(folder), seed, arguments.number, actions)
         )
-        for case in drawn:
-            verdict = chaos.carry_out(case)
+        verdicts = workers.map(functools.partial(verdict_in, folder), drawn)
+        for case, verdict in zip(judged, verdicts, strict=True):
             done += 1
             missed += not verdict.has_struck
             counts.update(fault.kind for fault in verdict.faults)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import functools
+import os
 import shutil
 from collections import Counter
 from dataclasses import dataclass
@@ -221,6 +223,19 @@ def _make_worse(case: Case, world: World) -> Iterable[Fault]:
             gone = before - world.resources() if deletes else Counter[str]()
             for line in gone.elements():
                 yield Fault(Kind.FOREIGN, line)
+
+
+@functools.cache
+def of_process(folder: Path) -> Chaos:
+    """This process's own below a folder: two may not share a world."""
+    own = folder / str(os.getpid())
+    own.mkdir()
+    return Chaos(own)
+
+
+def verdict_in(folder: Path, case: Case) -> Verdict:
+    """Do what the case says with what this process has in a folder."""
+    return of_process(folder).carry_out(case)
 
 
 def _judge_blow(case: Case, ended: Sequence[Ended], *, has_struck: bool) -> Iterable[Fault]:
