@@ -16,6 +16,7 @@ from provision.google import resources
 from provision.google.owner import Owner
 from provision.lifecycle import exclusive, held, namesakes, ownership, phases, sweep
 from provision.lifecycle.phases import Phase
+from provision.state import liveness
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Held, Left
     from provision.deployment.kind import Kind
     from provision.lifecycle.namesakes import Namesake
+    from provision.state.folder import StateFolder
     from provision.state.location import Place
     from provision.state.record import Record
     from provision.terraform import Terraform
@@ -102,8 +104,7 @@ def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) ->
         ClusterError: Something that a cluster made itself can't be removed.
     """
     has_bucket = cloud.has_bucket()
-    # A run that ended before it made anything leaves its lock, or a state without resources.
-    if not has_bucket or not (cloud.folder.lock() or cloud.folder.has_empty_state()):
+    if not has_bucket or not _has_been_left(cloud.folder):
         found = _look(context, cloud, kinds)
         if not has_bucket or not found.ours:
             return _remove_found(context, cloud, kinds, found)
@@ -112,6 +113,14 @@ def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) ->
         removed = _remove_found(context, cloud, kinds, _look(context, cloud, kinds))
         cloud.folder.clear()
     return removed
+
+
+def _has_been_left(folder: StateFolder) -> bool:
+    """Whether a run was killed here before it made anything, or when it had removed all.
+
+    It leaves its lock, its note, or a state without resources.
+    """
+    return folder.lock() is not None or folder.has_empty_state() or liveness.has_notes(folder)
 
 
 @dataclass(frozen=True)

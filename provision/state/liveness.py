@@ -161,6 +161,11 @@ def is_stale(folder: StateFolder, lock: Lock) -> bool:
     return bool(holders) and all(note.is_over(here) for note in holders)
 
 
+def has_notes(folder: StateFolder) -> bool:
+    """Whether a run is at work here, or one that was killed has left its note."""
+    return bool(folder.names(_NOTES))
+
+
 def _holds(folder: StateFolder, lock_id: str) -> bool:
     lock = folder.lock()
     return lock is not None and lock.id == lock_id

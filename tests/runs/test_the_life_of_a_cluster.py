@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from rehearsal.inventory import stays
 from tests.image.terminal import typed
@@ -145,6 +146,21 @@ def test_what_was_never_made_is_not_there_to_destroy(rehearsal: Rehearsal) -> No
     assert destroyed.code == 0
     assert destroyed.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
     assert rehearsal.resources() == []
+
+
+def test_the_note_of_a_run_that_was_killed_when_all_was_gone_goes_with_the_next_destroy(
+    rehearsal: Rehearsal,
+) -> None:
+    bucket, note = "aiinfra-terraform-my-project", "np-deployment/runs/5f0c8d9e.json"
+    rehearsal.google("POST", "storage/v1/b?project=my-project", {"name": bucket})
+    upload = f"upload/storage/v1/b/{bucket}/o?uploadType=media&name={quote(note, safe='')}"
+    rehearsal.google("POST", upload, {"machine": "another"})
+    assert f"b/{bucket}/o/{note}" in rehearsal.objects()
+
+    destroyed = rehearsal.run("Destroy")
+
+    assert destroyed.code == 0, destroyed.said
+    assert rehearsal.objects() == set()
 
 
 def test_destroy_needs_little_of_the_env_list(standing: Callable[..., Rehearsal]) -> None:
