@@ -137,6 +137,8 @@ def on_path(folder: Path, environ: dict[str, str]) -> Iterator[None]:
         script = folder / "terraform"
         script.write_text(
             "#!/bin/sh\n"
+            # Each ends before it would have to collect: that is a sixth of its processor time.
+            "export GOGC=off\n"
             f"export {_VARIABLE}={shlex.quote(reattach[_VARIABLE])}\n"
             f'exec {shlex.join(argv)} "$@"\n'
         )

@@ -261,6 +261,9 @@ def test_any_zone_is_the_cheapest_of_those_that_google_has(rehearsal: Rehearsal)
     assert limited["setting"] == "MAX_HOURLY_COST"
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_any_zone.py::test_any_zone_is_the_cheapest_of_those_that_google_has"
+)
 def test_a_cluster_that_runs_stays_where_it_is(rehearse: Callable[..., Rehearsal]) -> None:
     rehearsal = rehearse(rate=RATE)
     rehearsal.stock(_none(A))

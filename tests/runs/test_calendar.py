@@ -70,6 +70,10 @@ def test_a_plan_says_when_where_and_for_how_much_and_buys_nothing(rehearsal: Reh
     assert _bought(rehearsal) == []
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_calendar.py"
+    "::test_what_google_does_not_sell_is_said_and_can_be_asked_for_again"
+)
 def test_what_is_bought_is_waited_for_used_and_outlives_a_destroy(rehearsal: Rehearsal) -> None:
     refused = rehearsal.run("Create", "--yes")
     assert refused.code == 2, refused.said
@@ -111,7 +115,7 @@ def test_what_is_bought_is_waited_for_used_and_outlives_a_destroy(rehearsal: Reh
 
 @pytest.mark.slow(
     sibling="tests/runs/test_calendar.py"
-    "::test_what_is_bought_is_waited_for_used_and_outlives_a_destroy"
+    "::test_what_google_does_not_sell_is_said_and_can_be_asked_for_again"
 )
 def test_the_nodes_of_a_gke_cluster_are_bought_in_the_same_way(rehearsal: Rehearsal) -> None:
     del rehearsal.settings["NETWORK_CONFIG"]

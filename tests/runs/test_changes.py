@@ -351,10 +351,8 @@ class Cell:
 
 QUICK: Final = {
     "vms-LABELS",
-    "vms-NFS_FILESHARE_LIST-off",
     "vms-SKIP_CHECKS+PRICES+...",
     "vms-ORCHESTRATOR_TYPE-gke",
-    "spot-ENABLE_SPOT-to-flex",
     "gke-DISK_SIZE_GB",
 }
 

@@ -27,7 +27,7 @@ SCHEMAS = {
 }
 MOST_LINES = 25
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_ci_examples.py::test_a_recipe_plans_creates_and_looks"
+    sibling="tests/runs/test_ci_examples.py::test_a_recipe_fits_the_published_schema_of_its_system"
 )
 
 
@@ -108,6 +108,7 @@ def _run(rehearsal: Rehearsal, script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@SLOW
 @pytest.mark.parametrize(
     "name",
     [

@@ -58,7 +58,7 @@ def test_row_6_vms_without_labels_are_still_the_groups(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_done_is_done.py::test_row_5_labels_and_metadata_are_changed_on_running_vms"
+    sibling="tests/runs/test_changes.py::test_a_change_does_what_the_plan_says_and_no_more"
 )
 def test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_replaced(
     standing: Callable[..., Rehearsal],
@@ -87,6 +87,9 @@ def test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_rep
     assert rehearsal.run("Test", **change).code == 0
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_changes.py::test_a_change_does_what_the_plan_says_and_no_more"
+)
 def test_row_5_labels_and_metadata_are_changed_on_running_vms(
     standing: Callable[..., Rehearsal],
 ) -> None:
@@ -123,6 +126,10 @@ def test_row_5_labels_and_metadata_are_changed_on_running_vms(
     assert rehearsal.google("GET", path)["id"] == vm["id"]
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_nothing_is_lost.py"
+    "::test_create_adopts_all_of_it_and_changes_nothing_that_runs"
+)
 def test_row_16_what_google_made_and_answered_with_an_error_is_adopted_by_the_same_create(
     rehearse: Callable[..., Rehearsal],
 ) -> None:

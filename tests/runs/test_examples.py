@@ -22,7 +22,7 @@ STORIES = sorted(
     for path in EXAMPLES.glob("*.list")
     if "gke" not in path.name and "calendar" not in path.name
 )
-QUICK = {"env", "a3-mega", "flex-start-h100", "ray-gcs-filestore", "shared-vpc"}
+QUICK = {"env"}
 """The least that can be asked for, networks of GPUs, a queue, mounts with Ray, a host project."""
 SLOW = pytest.mark.slow(sibling="tests/runs/test_examples.py::test_a_story_comes_stays_and_goes")
 NOTHING = {"add": 0, "change": 0, "destroy": 0}

@@ -34,7 +34,7 @@ SLOW = pytest.mark.slow(
 
 OF_RULES = pytest.mark.slow(
     sibling="tests/runs/test_existing_network.py"
-    "::test_rules_that_are_asked_for_are_made_and_go_with_the_machines"
+    "::test_the_rules_that_are_not_there_are_told_ready_to_send"
 )
 
 
@@ -100,6 +100,9 @@ def test_a_host_project_is_byte_for_byte_as_it_was(shared: Callable[..., Rehears
     assert _of_host(rehearsal) == before
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_existing_network.py::test_a_host_project_is_byte_for_byte_as_it_was"
+)
 def test_a_share_joins_the_network_of_others_by_private_services_access(
     shared: Callable[..., Rehearsal],
 ) -> None:
@@ -154,6 +157,7 @@ def _rules(rehearsal: Rehearsal) -> dict[str, Any]:
     return {it["name"]: it for it in found if it["name"].startswith("shared-vpc-")}
 
 
+@OF_RULES
 def test_rules_that_are_asked_for_are_made_and_go_with_the_machines(
     shared: Callable[..., Rehearsal],
 ) -> None:
@@ -193,6 +197,7 @@ def test_rules_of_a_network_that_is_left_go_too(shared: Callable[..., Rehearsal]
     assert rehearsal.run("Destroy").code == 0
 
 
+@OF_RULES
 @pytest.mark.parametrize("lost", ["the state's entry", "the state", "the record"])
 def test_a_rule_that_no_state_knows_is_not_left(
     shared: Callable[..., Rehearsal], lost: str
@@ -486,6 +491,9 @@ def for_gke(shared: Callable[..., Rehearsal]) -> Rehearsal:
     return rehearsal
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_existing_network.py::test_a_host_project_is_byte_for_byte_as_it_was"
+)
 def test_a_gke_cluster_joins_the_network_of_a_host_project(for_gke: Rehearsal) -> None:
     rehearsal = for_gke
     before = _of_host(rehearsal)

@@ -28,8 +28,7 @@ FLEX = {
 }
 
 AGAIN = pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py"
-    "::test_a_request_that_has_ended_by_itself_holds_no_other_way_up"
+    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
 )
 
 
@@ -166,6 +165,7 @@ def test_a_request_that_fails_is_a_refusal_and_the_next_create_asks_anew(
     assert _asked(rehearsal) == ["np-1", "np-2"]
 
 
+@AGAIN
 @pytest.mark.parametrize(
     ("ends", "zone"),
     [

@@ -28,7 +28,7 @@ TREE = Path(__file__).parents[2]
 SETTINGS = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 SLOW = pytest.mark.slow(
     sibling="tests/runs/test_given_provider.py"
-    "::test_a_cluster_comes_stays_and_goes_by_a_provider_from_outside"
+    "::test_a_rehearsal_without_the_provider_that_it_wants_is_no_rehearsal"
 )
 
 
@@ -49,6 +49,7 @@ def _outsider(folder: Path) -> tuple[Path, Path]:
     return binary, notes
 
 
+@SLOW
 def test_a_cluster_comes_stays_and_goes_by_a_provider_from_outside(
     rehearse: Callable[..., Rehearsal], tmp_path: Path
 ) -> None:

@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from provision.kinds.gke.kubernetes.objects import from_yaml, title
 from provision.terraform.plan import UNKNOWN
 from tests.runs import cluster_side
@@ -55,6 +57,10 @@ def _contents(files: dict[str, str]) -> str:
     return "\n".join([*lines, ""])
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_gke_debug.py"
+    "::test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirror"
+)
 def test_debug_writes_what_create_applies_and_the_jobs_that_it_writes(
     rehearse: Callable[..., Rehearsal], golden: Golden
 ) -> None:

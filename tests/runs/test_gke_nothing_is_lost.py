@@ -95,7 +95,8 @@ def test_destroy_touches_nothing_while_somebody_is_at_work(copied: Rehearsal) ->
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_the_life_of_a_cluster.py::test_fewer_vms_want_an_agreement_and_more_do_not"
+    sibling="tests/runs/test_done_is_done.py"
+    "::test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked"
 )
 def test_another_region_would_replace_the_cluster_and_is_asked_for(
     standing: Callable[..., Rehearsal],
@@ -118,7 +119,7 @@ def test_another_region_would_replace_the_cluster_and_is_asked_for(
 
 SLOW = pytest.mark.slow(
     sibling="tests/runs/test_gke_nothing_is_lost.py"
-    "::test_a_create_that_is_killed_is_finished_or_undone"
+    "::test_create_adopts_all_of_it_and_changes_nothing_that_runs"
 )
 
 
@@ -129,13 +130,14 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
     rehearsal.kill(started)
 
 
+@SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 @pytest.mark.parametrize(
     ("method", "path", "action"),
     [
-        pytest.param("POST", "/clusters", "Create", marks=SLOW),
+        ("POST", "/clusters", "Create"),
         ("POST", "/nodePools", "Destroy"),
-        pytest.param("PATCH", "/resourceflavors", "Create", marks=SLOW),
+        ("PATCH", "/resourceflavors", "Create"),
     ],
 )
 def test_a_create_that_is_killed_is_finished_or_undone(

@@ -54,6 +54,7 @@ def test_an_upgraded_cluster_is_as_the_settings_want_it(
     assert again.document["changes"] == NOTHING
 
 
+@pytest.mark.slow(sibling="tests/runs/test_gke_examples.py::test_a_gke_story_comes_works_and_goes")
 def test_a_pool_without_nodes_follows_its_control_plane(
     standing: Callable[..., Rehearsal],
 ) -> None:

@@ -34,6 +34,9 @@ def _grant(rehearsal: Rehearsal) -> None:
     rehearsal.google("PUT", "storage/v1/b/my-data/iam", policy)
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_whose_it_is.py::test_row_2_a_second_state_touches_nothing_of_the_first"
+)
 def test_a_destroy_leaves_the_grants_of_others(rehearsal: Rehearsal) -> None:
     """Of another deployment with the same account, and one that was made by hand."""
     _prepare(rehearsal, uniform=True)
@@ -54,7 +57,7 @@ def test_a_destroy_leaves_the_grants_of_others(rehearsal: Rehearsal) -> None:
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_grants.py::test_a_destroy_leaves_the_grants_of_others",
+    sibling="tests/runs/test_whose_it_is.py::test_row_2_a_second_state_touches_nothing_of_the_first"
 )
 def test_a_grant_that_is_there_is_kept_where_a_bucket_takes_no_conditions(
     rehearsal: Rehearsal,

@@ -40,7 +40,7 @@ CHANGES: Final[Mapping[str, Change]] = {
 }
 """Name -> settings before, what changes, what goes with the last VM of before, said of it."""
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_held.py::test_what_running_vms_hold_stays_until_they_are_replaced"
+    sibling="tests/runs/test_done_is_done.py::test_flex_start_vms_are_not_replaced"
 )
 
 
@@ -70,12 +70,10 @@ def _granted(policy: Mapping[str, list[dict[str, list[str]]]], where: str) -> se
     }
 
 
+@SLOW
 @pytest.mark.parametrize(
     "name",
-    [
-        name if name == "no_compact_placement" else pytest.param(name, marks=SLOW)
-        for name in CHANGES
-    ],
+    CHANGES,
 )
 def test_what_running_vms_hold_stays_until_they_are_replaced(
     rehearse: Callable[..., Rehearsal], name: str

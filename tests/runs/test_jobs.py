@@ -172,6 +172,9 @@ def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
     assert (again.code, _job(again)["state"]) == (0, "cancelled"), "twice is no error"
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_jobs.py::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed"
+)
 def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     there: Callable[..., Rehearsal], folder: Path
 ) -> None:
@@ -439,6 +442,10 @@ def test_after_a_kill_the_next_destroy_asks_nobody_about_the_job(
     assert not _left(rehearsal)
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_jobs.py"
+    "::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
+)
 def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
     standing: Callable[..., Rehearsal], folder: Path
 ) -> None:
@@ -454,6 +461,10 @@ def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
     assert states == {"sleep-1": "running", "echo-1": "cancelled"}
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_jobs.py"
+    "::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
+)
 def test_a_destroy_that_fails_after_a_job_that_succeeded_is_how_the_run_ends(
     standing: Callable[..., Rehearsal], folder: Path
 ) -> None:

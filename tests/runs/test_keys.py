@@ -98,6 +98,7 @@ def test_a_key_that_google_may_not_use_is_said_before_anything_is_made(keyed: Re
     assert keyed.resources() == before
 
 
+@pytest.mark.slow(sibling="tests/runs/test_keys.py::test_all_that_keeps_data_has_the_key")
 def test_who_asks_for_it_has_the_agents_role_given_and_others_keep_theirs(keyed: Rehearsal) -> None:
     theirs = {"role": "roles/cloudkms.viewer", "members": ["user:somebody@example.com"]}
     keyed.google("POST", f"cloudkms/v1/{KEY}:setIamPolicy", {"policy": {"bindings": [theirs]}})

@@ -134,6 +134,9 @@ def test_somebody_elses_network_of_that_name_is_never_touched(
     assert _left(rehearsal) == before
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_nothing_is_lost.py::test_destroy_removes_what_the_state_does_not_know"
+)
 def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(
     standing: Callable[..., Rehearsal],
 ) -> None:

@@ -88,6 +88,10 @@ def test_a_group_without_vms_is_kept_and_goes_with_destroy(
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_scenarios.py"
+    "::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
+)
 def test_a_stockout_is_told_at_the_first_look_with_a_zone_that_has_machines(
     rehearse: Callable[..., Rehearsal],
 ) -> None:

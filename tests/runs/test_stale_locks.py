@@ -22,7 +22,7 @@ LOCK = "b/aiinfra-terraform-my-project/o/np-deployment/terraform/state/default.t
 
 SLOW = pytest.mark.slow(
     sibling="tests/runs/test_stale_locks.py"
-    "::test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead"
+    "::test_a_lock_whose_holder_may_live_is_released_by_its_id_alone"
 )
 
 
@@ -45,8 +45,9 @@ def _end(rehearsal: Rehearsal, terraform: int) -> None:
     until(lambda: not processes.of_run(mark, 0), lambda: "the plugin outlives Terraform")
 
 
+@SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
-@pytest.mark.parametrize("action", [pytest.param("Create", marks=SLOW), "Destroy"])
+@pytest.mark.parametrize("action", ["Create", "Destroy"])
 def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
     rehearse: Callable[..., Rehearsal], action: str
 ) -> None:

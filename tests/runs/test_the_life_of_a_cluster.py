@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import pytest
+
 from rehearsal.inventory import stays
 from tests.image.terminal import typed
 from tests.runs import state_file
@@ -126,6 +128,10 @@ def test_status_without_a_name_lists_all_deployments_and_has_an_exit_code_for_ga
     assert rehearsal.run("Status", "--detailed-exitcode").code == 2
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_done_is_done.py"
+    "::test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked"
+)
 def test_fewer_vms_want_an_agreement_and_more_do_not(standing: Callable[..., Rehearsal]) -> None:
     rehearsal = standing({"INSTANCE_COUNT": "2"})
     refused = rehearsal.run("Create", INSTANCE_COUNT="1")

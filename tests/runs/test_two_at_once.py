@@ -67,6 +67,9 @@ def test_of_two_creates_that_start_together_at_least_one_succeeds_and_nothing_is
     assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_whose_it_is.py::test_row_2_a_second_state_touches_nothing_of_the_first"
+)
 def test_two_deployments_in_one_bucket_do_not_meet(rehearsal: Rehearsal) -> None:
     both = [rehearsal.start("Create"), rehearsal.start("Create", NAME_PREFIX="other")]
     ended = [rehearsal.finish(one) for one in both]

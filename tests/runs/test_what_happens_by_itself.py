@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 SPOT = {"ENABLE_SPOT": "yes", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"}
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_scenarios.py::test_a_group_without_vms_is_kept_and_goes_with_destroy"
+)
 def test_a_create_is_not_done_while_a_preempted_vm_is_missing(
     rehearse: Callable[..., Rehearsal],
 ) -> None:

@@ -88,6 +88,10 @@ def test_a_network_that_is_down_is_called_that(rehearsal: Rehearsal) -> None:
     assert "PROJECT_ID" not in ended.problem["fix"]
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_where_it_runs.py"
+    "::test_row_15_a_bucket_that_keeps_no_versions_is_noted_with_what_mends_it"
+)
 def test_the_next_run_deletes_what_a_killed_one_left_on_this_machine(
     rehearse: Callable[..., Rehearsal], short: Path
 ) -> None:

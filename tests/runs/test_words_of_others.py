@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 from rehearsal.cloud import wire
 from rehearsal.cloud.compute import startup_told
 from tests.runs import state_file
@@ -13,8 +15,6 @@ from tests.runs import state_file
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    import pytest
 
     from tests.runs.conftest import Ended, Rehearsal
 
@@ -70,6 +70,9 @@ def test_what_a_vm_tells_of_its_start_up(
     _run(rehearsal, "Status")
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_words_of_others.py::test_what_a_vm_tells_of_its_start_up"
+)
 def test_with_which_words_google_refuses(
     rehearse: Callable[..., Rehearsal], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,10 @@ GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT"
 TEAM = "team-nodes@my-project.iam.gserviceaccount.com"
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_row_12_secrets.py"
+    "::test_the_vms_account_gets_access_to_exactly_the_secrets_that_are_named"
+)
 def test_vms_come_once_google_knows_the_account_that_this_run_has_made(
     rehearse: Callable[..., Rehearsal],
 ) -> None:
@@ -25,8 +29,8 @@ def test_vms_come_once_google_knows_the_account_that_this_run_has_made(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_young_accounts.py"
-    "::test_vms_come_once_google_knows_the_account_that_this_run_has_made"
+    sibling="tests/runs/test_row_12_secrets.py"
+    "::test_the_vms_account_gets_access_to_exactly_the_secrets_that_are_named"
 )
 def test_a_pool_with_a_new_account_is_asked_for_again(rehearse: Callable[..., Rehearsal]) -> None:
     rehearsal = rehearse(scenario="young-account", rate="0.05")
