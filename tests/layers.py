@@ -253,7 +253,9 @@ def run(name: str, workers: int, more: Iterable[str], provider: str = "") -> int
         for number, start in enumerate(starts):
             report = Path(folder, f"{number}.json")
             argv = [sys.executable, "-m", "pytest", f"--counts={report}", *start, *more]
-            code = code or subprocess.run(argv, cwd=TREE, check=False).returncode
+            # One that fails keeps no other from being run: a red run shows all that is wrong.
+            ended = subprocess.run(argv, cwd=TREE, check=False).returncode
+            code = code or ended
             if report.exists():
                 document = json.loads(report.read_text(encoding="utf-8"))
                 counts |= {layer: Count(**count) for layer, count in document.items()}

@@ -83,6 +83,19 @@ def test_without_a_provider_its_layer_says_how_to_give_one_and_fails(
     assert "make test-provider PROVIDER=/folder/terraform-provider-google_v7.45.0_x5" in said
 
 
+def test_a_layer_that_fails_keeps_no_other_from_being_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends, started = iter([3, 0, 1]), []
+
+    def run(argv: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        started.append(argv[-1])
+        return subprocess.CompletedProcess(argv, next(ends))
+
+    monkeypatch.setattr(layers, "commands", lambda *_: [["one"], ["two"], ["three"]])
+    monkeypatch.setattr(subprocess, "run", run)
+    assert layers.run("rest", 2, []) == 3
+    assert started == ["one", "two", "three"]
+
+
 def test_the_table_names_what_did_not_run() -> None:
     lines = layers.table({"unit": Count(2, 0, 0, 0, 1)}, {"provider": "a binary"})
     assert lines[2].split() == ["provider", "NOT", "RUN:", "it", "needs", "a", "binary"]
