@@ -30,6 +30,8 @@ _VERBATIM_LINE: Final = re.compile(
     rf"^[ \t]*(?:export[ \t]+)?(?P<name>{'|'.join(_VERBATIM)})[ \t]*=(?P<value>[^\r\n]*)",
     re.MULTILINE,
 )
+_OTHER_SIGN: Final = re.compile(r"(?:export\s+)?(?P<name>\w+)\s*[:\s]\s*[^\s=].*")
+"""NAME: value, as in YAML, or NAME value."""
 _MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 _IDENTIFIES: Final = frozenset(
     {"NAME_PREFIX", "ORCHESTRATOR_TYPE", "PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ZONE"}
@@ -238,11 +240,15 @@ def _no_assignment(line: int, source: str) -> Problem:
             why="a value can't span several lines",
             fix="close the quote, or remove it",
         )
+    other = _OTHER_SIGN.fullmatch(source)
+    name = other["name"].upper() if other else ""
     return Problem(
         code=Code.INVALID_ENV_FILE,
         what=f"line {line} is not NAME=value: {shorten(mask(source))}",
         why="every line is NAME=value, a comment or blank",
-        fix="begin a comment with #, and remove quotes",
+        fix=f"write {name}= before the value"
+        if spelling.is_known(name)
+        else "begin a comment with #, and remove quotes",
     )
 
 

@@ -167,6 +167,13 @@ def test_a_line_that_is_no_assignment_is_a_problem_with_its_number(in_file: InFi
     assert "line 2 is not NAME=value" in case.problem("").what
 
 
+@pytest.mark.parametrize("line", ["zone: us-east1-b", "export ZONE us-east1-b", "ZONE : 'a"])
+def test_a_setting_with_another_sign_than_an_equals_sign_is_told_which(
+    in_file: InFile, line: str
+) -> None:
+    assert in_file(f"{line}\n").problem("").fix == "write ZONE= before the value"
+
+
 def test_a_line_that_is_no_assignment_does_not_echo_credentials(in_file: InFile) -> None:
     assert "hunter2" not in in_file("export MY PASSWORD=hunter2 'x\n").problem("").what
 
