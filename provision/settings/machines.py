@@ -17,9 +17,15 @@ _MOST_GPUS: Final = 16
 """Of one machine: an a2-megagpu-16g has them."""
 _MOST_NAMED: Final = 8
 """The most machine types that a message names."""
+_TPU: Final = re.compile(r"(ct[0-9][a-z]*|tpu[0-9a-z]*)-.*")
+"""Machine types with TPUs (cloud.google.com/tpu/docs, 2026-11)."""
 
 
 def _machine_type(text: str) -> str:
+    if _TPU.fullmatch(text):
+        raise InvalidValueError(
+            "is a machine with TPUs", "this tool makes machines with GPUs, and no others"
+        )
     found = meant.gpus(text)
     # A name of the right form may be newer than the table: a rule notes it.
     if re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", text) and len(text) <= _LABEL and not found:

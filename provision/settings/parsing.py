@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 
-_SECONDS_PER: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION: Final = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>[smhd]?)")
+_SECONDS_PER: Final = {"number": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION: Final = re.compile(
+    r"(?P<number>[0-9]{1,9})(?: ?(?:(?P<s>s|secs?|seconds?)|(?P<m>m|mins?|minutes?)"
+    r"|(?P<h>h|hrs?|hours?)|(?P<d>d|days?)))?"
+)
 _SIZE: Final = re.compile(
     r"(?P<number>[+-]?[0-9]{1,15}) ?(?P<unit>[gt]?)(?:(?<=[gt])i?b?)?", re.IGNORECASE
 )
@@ -99,13 +102,13 @@ def boolean(text: str) -> bool:
 
 
 def duration(text: str) -> int:
-    """A duration in seconds, from a number of seconds or from `90s`, `10m`, `12h`, `7d`."""
+    """A duration in seconds: a number of them, or `90s`, `10m`, `12h`, `7d`, `8 days`."""
     found = _DURATION.fullmatch(text)
     if not found:
         raise InvalidValueError(
             "is not a duration", "seconds, or a number with s, m, h or d: 90s, 10m, 7d"
         )
-    return int(found["number"]) * _SECONDS_PER[found["unit"]]
+    return int(found["number"]) * _SECONDS_PER[found.lastgroup or "number"]
 
 
 def choice(

@@ -39,8 +39,6 @@ _SETTINGS: Final = {
     "vm_type": "vm_type",
 }
 
-_TPU: Final = re.compile(r"ct\d|tpu")
-
 
 def _starts_empty(pool: Pool) -> Iterator[Finding]:
     if not pool.mode.means.requested:
@@ -75,16 +73,7 @@ def _most(pool: Pool) -> Iterator[Finding]:
 
 
 def _machine(pool: Pool) -> Iterator[Finding]:
-    if _TPU.match(pool.machine_type):
-        yield Finding(
-            code=Code.NOT_OFFERED,
-            field="vm_type",
-            what="is a machine with TPUs",
-            why="this tool creates pools of GPU machines; Google does not support TPUs with flex"
-            " start and queued provisioning",
-            fix="VM_TYPE=a3-ultragpu-8g",
-        )
-    elif pool.machine is None and not (pool.gpu_type and pool.gpu_count):
+    if pool.machine is None and not (pool.gpu_type and pool.gpu_count):
         like = meant.like(pool.machine_type)
         guess = f"; did you mean {' or '.join(like)}?" if like else ""
         yield Finding(

@@ -25,13 +25,17 @@ def test_a_misspelt_switch_is_an_error_and_never_a_silent_no(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("12h", 43200), ("7d", 604800)]
+    ("text", "seconds"),
+    [
+        *[("90", 90), ("90s", 90), ("10m", 600), ("12h", 43200), ("7d", 604800)],
+        *[("90 seconds", 90), ("10 min", 600), ("1 hour", 3600), ("8 days", 691200)],
+    ],
 )
 def test_a_duration_is_whole_seconds(text: str, seconds: int) -> None:
     assert parsing.duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "1.5h", "1w", "-1", "10 m", "m", "7D", "1h30m", "٣"])
+@pytest.mark.parametrize("text", ["", "1.5h", "1w", "-1", "10  m", "5ms", "m", "7D", "1h30m", "٣"])
 def test_another_form_of_duration_is_an_error(text: str) -> None:
     with pytest.raises(InvalidValueError):
         parsing.duration(text)

@@ -123,7 +123,7 @@ FAILS = {
     "STARTUP_COMMAND": ["a\nb"],
     "TERRAFORM_GCS_PATH": ["bucket", "gs://", "gs://b", "gs://bucket/", "gs://bucket//x", "gs://bu/../x"],
     "VM_LOCALFILE_DEST_PATH": ["relative", "/", "/a/", "/a b", "/a/../b", '/a"b'],
-    "VM_TYPE": ["A2-highgpu-2g", "a2_highgpu_2g", "2g"],
+    "VM_TYPE": ["A2-highgpu-2g", "a2_highgpu_2g", "2g", "ct5lp-hightpu-4t", "tpu7x-standard-4t"],
     "TEST_POOL": ["Pool_1", "-a"],
     "ZONE": ["us-central1", "us-central1-A", "us-central1-aa", "bogus", "us"],
 }  # fmt: skip
