@@ -107,6 +107,10 @@ def _sorted(
         argument = left.popleft()
         if argument == "--":
             break
+        if Option.HELP not in given and suggestions.begins_command(argument, words):
+            problems.append(suggestions.of_command([argument, *left]))
+            left.clear()
+            break
         if not argument.startswith("-"):
             words.append(argument)
             continue

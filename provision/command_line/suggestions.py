@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -15,7 +16,7 @@ from provision.settings import masking, parsing
 from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _ACTIONS: Final = {str(action).lower(): action for action in Action}
 _ONE_OF_THEM: Final = f"one of {', '.join(Action)}"
@@ -45,6 +46,8 @@ _DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
 # --online must not be taken for --offline: their similarity is 0.77.
 _ALIKE: Final = 0.78
 _LONGEST: Final = 64
+_LONGEST_COMMAND: Final = 200
+"""Characters of one that is said whole."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,30 @@ def of_stray(word: str) -> Problem | None:
             fix=f"did you mean {meant[word.lower()]}?",
         )
     return None
+
+
+def begins_command(argument: str, words: Sequence[str]) -> bool:
+    """Whether a job's command begins here, without the -- that belongs before it.
+
+    Args:
+        argument: What stands here.
+        words: What stands before it, without options.
+    """
+    if [action(word) for word in words] != [Action.RUN] or not argument.strip():
+        return False
+    return not (argument.startswith("-") or "=" in argument or action(argument))
+
+
+def of_command(command: Sequence[str]) -> Problem:
+    """The problem of a job's command without the -- before it."""
+    whole = masking.mask(shlex.join(command))
+    is_short = len(whole) <= _LONGEST_COMMAND and whole.isprintable()
+    return Problem(
+        code=Code.INVALID_COMMAND_LINE,
+        what=f"the job's command begins with {shown(command[0])}, without a -- before it",
+        why="the options of a command can't be told from this program's own",
+        fix=f"Run -- {whole if is_short else 'COMMAND'}",
+    )
 
 
 def is_scenario(word: str) -> bool:

@@ -97,6 +97,26 @@ MISTAKES: dict[str, list[str]] = {
     "Create env.list": [
         "'env.list' is not an action; it looks like a file; …; did you mean --env-file 'env.list'?"
     ],
+    "Run bash train.sh --lr 0.1": [
+        (
+            "the job's command begins with 'bash', without a -- before it;"
+            " the options of a command can't be told from this program's own;"
+            " Run -- bash train.sh --lr 0.1"
+        )
+    ],
+    "Run train.py --lr 0.1 --yes": [
+        (
+            "the job's command begins with 'train.py', without a -- before it;"
+            " the options of a command can't be told from this program's own;"
+            " Run -- train.py --lr 0.1 --yes"
+        )
+    ],
+    "Run Destroy": [
+        (
+            "there are 2 actions: Run, Destroy; a run can do only one action;"
+            " write one action, and run the program again for the other"
+        )
+    ],
     "Create INSTANCE_COUNT=2": [
         (
             "'INSTANCE_COUNT' is set on the command line;"
