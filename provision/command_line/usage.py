@@ -30,11 +30,13 @@ class _About:
         line: One line.
         story: One paragraph.
         page: The page of the documentation.
+        behind: What may stand behind the action.
     """
 
     line: str
     story: str
     page: str
+    behind: str = ""
 
 
 _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
@@ -95,30 +97,35 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             "Send the folder of --copy, else the current one; run on all machines at once what"
             " stands behind --, and show what rank 0 says.",
             "docs/how-to/run.md",
+            "-- COMMAND",
         ),
         Action.JOBS: _About(
             "list the jobs, or show the one whose NAME follows",
             "Show each job: how far it is, since when, on how many machines, and what it waits for;"
             " or with a NAME behind it, all about that one.",
             "docs/how-to/run.md",
+            "[NAME]",
         ),
         Action.LOGS: _About(
             "show what a job has said: Logs [NAME] [--follow]",
             "Show what rank 0 of a job has said, of the newest job if no NAME is given; also when"
             " the job is over, and from any machine.",
             "docs/how-to/run.md",
+            "[NAME]",
         ),
         Action.CANCEL: _About(
             "end a job: Cancel NAME",
             "End a job: its programs get SIGTERM, and two minutes to save. To cancel one that is"
             " over is no error.",
             "docs/how-to/run.md",
+            "NAME",
         ),
         Action.SSH: _About(
             "open a shell on a VM: Ssh [VM|RANK]",
             "Print the command that opens a shell on the VM of this name or rank, of rank 0 if none"
             " is given; on a terminal outside of the image, run it.",
             "docs/how-to/multi-node.md",
+            "[VM|RANK]",
         ),
         Action.BAKE: _About(
             "make an image with all that start-up installs: Bake [NAME]",
@@ -126,6 +133,7 @@ _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
             " of its disk, and destroy the VM, whatever happened. Destroy does not take the image;"
             " Status without NAME_PREFIX lists them.",
             "docs/how-to/boot-image.md",
+            "[NAME]",
         ),
     }
 )
@@ -159,7 +167,7 @@ def of_action(action: Action) -> str:
     settings = [str(option) for option in own if option in OF_A_JOB]
     return _text(
         [
-            *_usage(action),
+            *_usage(action, about.behind),
             "",
             *_paragraph(about.story),
             "",
@@ -188,9 +196,9 @@ def wrapper(image: str) -> str:
     return script.replace("@IMAGE@", image)
 
 
-def _usage(action: str) -> Iterator[str]:
+def _usage(action: str, behind: str = "") -> Iterator[str]:
     for begin, program in _STARTS:
-        yield f"{begin}{program} {action} [OPTION]..."
+        yield f"{begin}{program} {action} [OPTION]... {behind}".rstrip()
 
 
 def _paragraph(text: str) -> list[str]:
