@@ -132,6 +132,19 @@ def of_stray(word: str) -> Problem | None:
     return None
 
 
+def of_more(about: Action, words: Sequence[str]) -> Problem:
+    """The problem of what stands behind the one name that an action takes."""
+    is_ssh = about is Action.SSH
+    return Problem(
+        code=Code.INVALID_COMMAND_LINE,
+        what=f"{about} takes one name, and {shown(' '.join(words))} stands behind it",
+        why="it opens a shell, and hands no command over" if is_ssh else "",
+        fix="put --command='...' behind the gcloud command that it prints"
+        if is_ssh
+        else f"run {about} once for each",
+    )
+
+
 def begins_command(argument: str, words: Sequence[str]) -> bool:
     """Whether a job's command begins here, without the -- that belongs before it.
 

@@ -97,6 +97,16 @@ MISTAKES: dict[str, list[str]] = {
     "Create env.list": [
         "'env.list' is not an action; it looks like a file; …; did you mean --env-file 'env.list'?"
     ],
+    "Ssh 0 ls /tmp": [
+        (
+            "Ssh takes one name, and 'ls /tmp' stands behind it;"
+            " it opens a shell, and hands no command over;"
+            " put --command='...' behind the gcloud command that it prints"
+        )
+    ],
+    "Cancel one two": [
+        "Cancel takes one name, and 'two' stands behind it; run Cancel once for each"
+    ],
     "Run bash train.sh --lr 0.1": [
         (
             "the job's command begins with 'bash', without a -- before it;"
