@@ -135,6 +135,16 @@ def _queue(case: Case) -> Iterator[Finding]:
             why="nodes of queued pools come by Kueue's requests alone",
             fix="ENABLE_KUEUE=yes, or ENABLE_QUEUED_PROVISIONING=no",
         )
+    have = sum(pool.size.most * pool.gpus for pool in made)
+    if settings.kueue_gpu_quota is not None and settings.kueue_gpu_quota > have:
+        yield Finding(
+            field="kueue_gpu_quota",
+            what=f"is more than the {have} GPUs that the pools have at most",
+            why=f"a job that asks for more than {have} is admitted, and waits for nodes that never"
+            " come",
+            fix=f"KUEUE_GPU_QUOTA={have}, or larger pools",
+            note=True,
+        )
     if not settings.kueue_queues:
         return
     if not settings.enable_kueue:
@@ -145,7 +155,7 @@ def _queue(case: Case) -> Iterator[Finding]:
             fix="ENABLE_KUEUE=yes, or remove KUEUE_QUEUES",
         )
     shared = sum(queue.gpus for queue in settings.kueue_queues)
-    most = settings.kueue_gpu_quota or sum(pool.size.most * pool.gpus for pool in made)
+    most = settings.kueue_gpu_quota or have
     if shared > most:
         yield Finding(
             field="kueue_queues",

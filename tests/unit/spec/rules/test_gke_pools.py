@@ -431,3 +431,14 @@ def test_no_example_asks_for_what_a_page_of_googles_forbids_or_has_no_room_for(
         # "No workload policy on the MIG": AI Hypercomputer, "Create a MIG" for A4 and A3 Ultra.
         forbidden = {"ENABLE_FLEX_START", "ENABLE_COMPACT_PLACEMENT"}
         assert not forbidden <= text.keys(), path
+
+
+@pytest.mark.parametrize(("quota", "noted"), [("4", False), ("5", True)])
+def test_a_quota_of_more_gpus_than_the_pools_have_is_noted(
+    given: Given, quota: str, *, noted: bool
+) -> None:
+    two = GKE | {"INSTANCE_COUNT": "2"}  # of a2-highgpu-2g
+    case = given(**two, KUEUE_GPU_QUOTA=quota)
+    said = [it.what for it in case.loaded.notes if it.setting == "KUEUE_GPU_QUOTA"]
+    assert not case.refused
+    assert any("than the 4 GPUs that the pools have" in it for it in said) == noted
