@@ -127,6 +127,7 @@ def choice(
         if word in members:
             return members[word]
         close = difflib.get_close_matches(word[:64], members, n=1)
+        close += [member for member in members if word and member.startswith(word)]
         meant = other_names.get(word) or (members[close[0]] if close else None)
         raise InvalidValueError(
             "is not one of the choices",

@@ -263,12 +263,15 @@ def _reservation(text: str) -> str:
     return text
 
 
-_EMAIL: Final = re.compile(r"[^@\s/]{1,64}@[a-z0-9][a-z0-9.-]{0,189}\.[a-z]{2,}")
+_EMAIL: Final = re.compile(r"[^@\s/]{1,64}@([a-z0-9][a-z0-9.-]{0,189}\.)?gserviceaccount\.com")
+"""Of a service account, of whichever kind (cloud.google.com/iam/docs/service-account-types)."""
 
 
 def _account(text: str) -> str:
     if not _EMAIL.fullmatch(text):
-        raise InvalidValueError("is not a service account", "the email address of one")
+        raise InvalidValueError(
+            "is not a service account", "the email address of one ends with gserviceaccount.com"
+        )
     return text
 
 
@@ -279,7 +282,8 @@ def _service_account(text: str) -> str:
         raise InvalidValueError(
             "is not a service account",
             "dedicated (created with the least roles), default (the Compute Engine default service"
-            " account), or the email address of an existing one",
+            " account), or the email address of an existing one, which ends with"
+            " gserviceaccount.com",
         )
     return text
 

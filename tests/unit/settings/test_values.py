@@ -118,7 +118,8 @@ FAILS = {
         "r/reservationSubBlocks/s",
         "r/reservationBlocks/",
     ],
-    "SERVICE_ACCOUNT": ["me", "me@", "a b@c.d"],
+    "SERVICE_ACCOUNT": ["me", "me@", "a b@c.d", "ann@example.com", "a@xgserviceaccount.com"],
+    "IMPERSONATE": ["dedicated", "ann@example.com"],
     "SHOW_PROXY_URL": ["nope"],
     "STARTUP_COMMAND": ["a\nb"],
     "TERRAFORM_GCS_PATH": ["bucket", "gs://", "gs://b", "gs://bucket/", "gs://bucket//x", "gs://bu/../x"],
@@ -191,6 +192,7 @@ def test_the_limit_of_the_prefix_follows_from_the_tightest_name(given: Given) ->
         ("TERRAFORM_GCS_PATH", "gs://bucket/a/", "TERRAFORM_GCS_PATH=gs://bucket/a"),
         ("VM_TYPE", "A2-HighGPU-2g", "VM_TYPE=a2-highgpu-2g"),
         ("DISK_TYPE", "pd-sdd", "DISK_TYPE=pd-ssd"),
+        ("CAPACITY", "spot,flex", "CAPACITY=spot,flex_start"),
         ("NFS_FILESHARE_LIST", "/a:HIGH_SCALE_SSD", "NFS_FILESHARE_LIST=/a:HIGH_SCALE_SSD:10240"),
     ],
 )
