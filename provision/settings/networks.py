@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Self
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+EVERY_ADDRESS: Final = frozenset({"0.0.0.0/0", "::/0"})
+"""The ranges that hold all there is."""
 PRIVATE: Final = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
 """RFC 1918."""
 ALLOWED: Final = (*PRIVATE, IPv4Network("100.64.0.0/10"), IPv4Network("240.0.0.0/4"))

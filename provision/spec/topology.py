@@ -17,6 +17,7 @@ from provision.documents.topology import (
     StoreKind,
     Topology,
 )
+from provision.settings.networks import EVERY_ADDRESS
 from provision.spec.cluster import GkeSpec, VmSpec
 from provision.spec.ranges import Ranges
 
@@ -182,10 +183,12 @@ def _doors_of_gke(spec: GkeSpec) -> Iterator[Door]:
         name="control plane, DNS endpoint", reach=Reach.IDENTITY, words="kubectl, as IAM allows"
     )
     if spec.authorized_cidrs:
+        ranges = ", ".join(spec.authorized_cidrs)
+        is_open = not EVERY_ADDRESS.isdisjoint(spec.authorized_cidrs)
         yield Door(
             name="control plane, IP endpoint",
             reach=Reach.RANGES,
-            words=f"from {', '.join(spec.authorized_cidrs)} alone",
+            words=f"from every address ({ranges})" if is_open else f"from {ranges} alone",
         )
     words = _NO_WAY_IN
     if spec.existing:

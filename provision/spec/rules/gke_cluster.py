@@ -8,6 +8,7 @@ from provision import words
 from provision.catalogue import gke_nodes, gke_versions, limits, names
 from provision.codes import Code
 from provision.settings.choices import Orchestrator
+from provision.settings.networks import EVERY_ADDRESS
 from provision.spec import gke_floors, pools
 from provision.spec.capacity import Mode
 from provision.spec.rules.findings import Case, Finding, Rule
@@ -167,6 +168,17 @@ def _queue(case: Case) -> Iterator[Finding]:
         )
 
 
+def _endpoint(case: Case) -> Iterator[Finding]:
+    if not EVERY_ADDRESS.isdisjoint(case.settings.authorized_cidr or ()):
+        yield Finding(
+            field="authorized_cidr",
+            what="lets every address reach the cluster's IP endpoint",
+            why="whoever has a credential of the cluster then uses it from anywhere",
+            fix="the ranges of your own network, or leave it out: the DNS endpoint needs none",
+            note=True,
+        )
+
+
 def _one_by_one(case: Case) -> Iterator[Finding]:
     if case.settings.orchestrator_type is not Orchestrator.GKE:
         return
@@ -239,4 +251,5 @@ RULES: Final = (
     Rule((*MAKES_POOLS, "gke_version", "gpu_driver_version", "enable_ray_operator"), _floors),
     Rule((*MAKES_POOLS, "test_pool"), _tested),
     Rule(MAKES_POOLS, _one_by_one),
+    Rule(("orchestrator_type", "authorized_cidr"), _endpoint),
 )

@@ -119,6 +119,12 @@ def test_address_ranges_that_may_reach_the_control_plane_are_a_door() -> None:
     assert ranges == ["from 203.0.113.0/24 alone"]
 
 
+def test_a_range_of_all_addresses_is_called_that() -> None:
+    found = of_example("gke-plain", AUTHORIZED_CIDR="203.0.113.0/24,0.0.0.0/0")
+    ranges = [door.words for door in found.doors if door.reach is Reach.RANGES]
+    assert ranges == ["from every address (203.0.113.0/24, 0.0.0.0/0)"]
+
+
 def test_a_bucket_stays_and_a_share_ends_with_the_cluster() -> None:
     stores = of_example("ray-gcs-filestore").stores
     ends = {it.kind: it.ends_with_cluster for it in stores}

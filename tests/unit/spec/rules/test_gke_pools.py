@@ -442,3 +442,11 @@ def test_a_quota_of_more_gpus_than_the_pools_have_is_noted(
     said = [it.what for it in case.loaded.notes if it.setting == "KUEUE_GPU_QUOTA"]
     assert not case.refused
     assert any("than the 4 GPUs that the pools have" in it for it in said) == noted
+
+
+@pytest.mark.parametrize(("ranges", "noted"), [("203.0.113.0/24", False), ("::/0", True)])
+def test_an_endpoint_that_every_address_reaches_is_noted(
+    given: Given, ranges: str, *, noted: bool
+) -> None:
+    said = given(**GKE, AUTHORIZED_CIDR=ranges).loaded.notes
+    assert any("lets every address reach" in it.what for it in said) == noted
