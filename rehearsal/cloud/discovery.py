@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import json
+import operator
 import os
 import re
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 FOLDER_VARIABLE = "CLOUD_DISCOVERY_DOCUMENTS"
 """Names another folder to read the documents from ("compute.v1.json", ...)."""
 
+_Words = tuple[str, ...]
 _VERSION = re.compile(r"^v\d+(?:alpha\d+|beta\d+)?/")
 _PARAMETER = re.compile(r"\{\+?(?P<name>\w+)\}")
 
@@ -76,14 +78,18 @@ class Api:
         self._schemas: Mapping[str, Any] = document["schemas"]
         self._common = document["parameters"]
         self._style = Style.of(document["name"])
-        self._routes: dict[tuple[str, int], list[Method]] = {}
-        for method in _methods(document["resources"], document["name"]):
-            key = (method.verb, len(method.segments))
-            self._routes.setdefault(key, []).append(method)
+        self._methods = list(_methods(document["resources"], document["name"]))
+        # Verb and number of segments -> which of them are words -> the words -> numbers of methods.
+        self._routes: dict[tuple[str, int], dict[tuple[int, ...], dict[_Words, list[int]]]] = {}
+        for number, method in enumerate(self._methods):
+            places = tuple(at for at, it in enumerate(method.segments) if "{" not in it)
+            routes = self._routes.setdefault((method.verb, len(method.segments)), {})
+            words = tuple(method.segments[at] for at in places)
+            routes.setdefault(places, {}).setdefault(words, []).append(number)
 
     def names(self) -> set[str]:
         """What its methods are called, without the API's own name."""
-        return {method.id for methods in self._routes.values() for method in methods}
+        return {method.id for method in self._methods}
 
     def match(self, verb: str, path: str) -> Match:
         """The method that serves a path, which is without the version and percent-encoded.
@@ -92,16 +98,17 @@ class Api:
             GoogleError: 404.
         """
         segments = path.split("/")
-        candidates = self._routes.get((verb, len(segments)), [])
-        found = [
-            (method, bound)
-            for method in candidates
-            if (bound := _bind(method.segments, segments)) is not None
-        ]
+        found = []
+        for places, routes in self._routes.get((verb, len(segments)), {}).items():
+            for number in routes.get(tuple(segments[at] for at in places), ()):
+                bound = _bind(self._methods[number].segments, segments)
+                if bound is not None:
+                    found.append((len(bound), number, bound))
         if not found:
             raise GoogleError(404, "Not Found", status=self._style.status)
         # "firewallPolicies/{policy}" fits "firewallPolicies/listAssociations" too: literals win.
-        method, bound = min(found, key=lambda entry: len(entry[1]))
+        _, number, bound = min(found, key=operator.itemgetter(0, 1))
+        method = self._methods[number]
         return Match(method, bound | _own(method.path, segments))
 
     def check(self, match: Match, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
