@@ -353,7 +353,6 @@ QUICK: Final = {
     "vms-LABELS",
     "vms-SKIP_CHECKS+PRICES+...",
     "vms-ORCHESTRATOR_TYPE-gke",
-    "gke-DISK_SIZE_GB",
 }
 
 

@@ -88,6 +88,7 @@ def test_a_request_outlives_the_create_that_gave_up_and_the_next_one_goes_on_wai
     assert len(granted.document["connection"]["vms"]) == 3
 
 
+@AGAIN
 def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(
     flex: Callable[..., Rehearsal],
 ) -> None:
@@ -111,7 +112,7 @@ def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py::test_m8_destroy_cancels_what_is_open_and_leaves_nothing"
+    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
 )
 def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
     flex: Callable[..., Rehearsal],
@@ -149,6 +150,7 @@ def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
     assert "delete-instances np-mig" in shrunk.problem["fix"]
 
 
+@AGAIN
 def test_a_request_that_fails_is_a_refusal_and_the_next_create_asks_anew(
     flex: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:

@@ -193,6 +193,9 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     assert re.findall(r"^epoch \d$", followed.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_jobs.py::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed"
+)
 def test_of_two_at_once_the_second_says_what_it_waits_for(
     there: Callable[..., Rehearsal], folder: Path
 ) -> None:
@@ -206,6 +209,9 @@ def test_of_two_at_once_the_second_says_what_it_waits_for(
     assert _job(rehearsal.run("Jobs", behind=("train-1",)))["state"] == "succeeded"
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_jobs.py::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed"
+)
 def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
     there: Callable[..., Rehearsal], folder: Path
 ) -> None:

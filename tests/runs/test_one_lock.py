@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -38,6 +40,10 @@ def _require_one_lock(writes: Sequence[str], *after: str) -> None:
     assert late == []
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_two_at_once.py"
+    "::test_of_two_creates_that_start_together_at_least_one_succeeds_and_nothing_is_made_twice"
+)
 def test_create_and_destroy_hold_one_lock_from_the_first_write_to_the_last_delete(
     rehearsal: Rehearsal,
 ) -> None:

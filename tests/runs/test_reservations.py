@@ -20,6 +20,7 @@ def _vms(rehearsal: Rehearsal) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow(sibling="tests/runs/test_any_zone.py::test_a_reservation_decides_on_the_zone")
 def test_a_reservation_that_does_not_exist_gives_no_vms(rehearsal: Rehearsal) -> None:
     refused = rehearsal.run("Create", **ASKED)
     assert refused.code == 4, refused.said
@@ -44,9 +45,7 @@ def test_a_reservation_that_does_not_exist_gives_no_vms(rehearsal: Rehearsal) ->
     assert rehearsal.run("Destroy", **ASKED).code == 0
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_reservations.py::test_a_reservation_that_does_not_exist_gives_no_vms"
-)
+@pytest.mark.slow(sibling="tests/runs/test_any_zone.py::test_a_reservation_decides_on_the_zone")
 def test_vms_of_dense_capacity_are_bound_to_it_and_stay_so(rehearsal: Rehearsal) -> None:
     asked = {
         **ASKED,

@@ -142,6 +142,9 @@ def test_what_changed_is_told_without_its_value(standing: Callable[..., Rehearsa
     assert _found(planned.said + json.dumps(planned.document)) == []
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_whose_it_is.py::test_row_4_a_field_of_a_later_version_is_kept"
+)
 def test_the_record_of_an_older_version_is_read_and_written_masked(
     standing: Callable[..., Rehearsal],
 ) -> None:

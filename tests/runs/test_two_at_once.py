@@ -37,7 +37,8 @@ def _held_up(rehearsal: Rehearsal, started: Started) -> Iterator[None]:
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_one_lock.py::test_create_and_destroy_hold_one_lock_from_the_first_write_to_the_last_delete"
+    sibling="tests/runs/test_two_at_once.py"
+    "::test_of_two_creates_that_start_together_at_least_one_succeeds_and_nothing_is_made_twice"
 )
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 def test_while_one_creates_another_run_is_told_who_is_at_work(

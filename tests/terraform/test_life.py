@@ -218,6 +218,9 @@ def test_a_flex_start_group_asks_for_vms_once_and_keeps_those_that_came(root: Ro
     assert root.left() == []
 
 
+@pytest.mark.slow(
+    sibling="tests/terraform/test_life.py::test_changes_touch_what_they_must_and_nothing_else"
+)
 def test_files_shares_and_a_ray_cluster_leave_nothing(root: Root) -> None:
     root = root.not_attached()
     (root.terraform.folder / root.directory / "files.tar.gz").write_bytes(b"files")

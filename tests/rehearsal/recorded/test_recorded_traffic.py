@@ -127,13 +127,13 @@ SLOW = pytest.mark.slow(
         "d_a2_mig",
         "f_flex_start",
         "h_filestore",
-        "i_storage",
+        pytest.param("i_storage", marks=SLOW),
         pytest.param("i2_big_object", marks=SLOW),
         "j_iam",
         "k_services",
         "l_dashboard",
         "m_gke",
-        "n_node_pools",
+        pytest.param("n_node_pools", marks=SLOW),
     ],
 )
 def test_a_story_sends_what_the_real_provider_sent(

@@ -226,6 +226,10 @@ def test_under_never_a_job_waits_for_ever(gke_of: Callable[..., Gke], clock: Clo
     assert cluster.nodes(jobs.main_pool(cluster.facts).name) == 0
 
 
+@pytest.mark.slow(
+    sibling="tests/rehearsal/cloud/kubernetes/test_the_queue.py"
+    "::test_a_job_whose_requests_fail_is_tried_on_and_on"
+)
 @pytest.mark.parametrize(
     ("scenario", "message", "advice"),
     [

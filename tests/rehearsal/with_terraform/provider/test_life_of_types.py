@@ -206,6 +206,10 @@ def _left(database: Path) -> list[str]:
         return list(inventory.resources(store, 4e9))
 
 
+@pytest.mark.slow(
+    sibling="tests/rehearsal/with_terraform/provider/test_terraform.py"
+    "::test_a_root_lives_through_create_update_replacement_and_destroy"
+)
 def test_types_are_made_changed_imported_and_destroyed(root: Root, database: Path) -> None:
     root.write(ROOT % {"word": "one", "request": "first"})
     root.run("init")
