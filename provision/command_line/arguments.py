@@ -59,10 +59,10 @@ def read(argv: Sequence[str]) -> CommandLine:
     job = ""
     if first in _ABOUT_ONE and words[acting[0] + 1 :] and not helps:
         job = words.pop(acting[0] + 1)
-        more = words[acting[0] + 1 :]
+        more = [*words[acting[0] + 1 :], *rest]
         if more and not any(map(suggestions.action, more)):
             unclear.append(suggestions.of_more(first, more))
-            del words[acting[0] + 1 :]
+            words, rest = words[: acting[0] + 1], []
     if first is not Action.RUN:
         words += rest
         rest = []

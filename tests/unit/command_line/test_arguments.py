@@ -104,6 +104,13 @@ MISTAKES: dict[str, list[str]] = {
             " put --command='...' behind the gcloud command that it prints"
         )
     ],
+    "Ssh 0 -- nvidia-smi": [
+        (
+            "Ssh takes one name, and 'nvidia-smi' stands behind it;"
+            " it opens a shell, and hands no command over;"
+            " put --command='...' behind the gcloud command that it prints"
+        )
+    ],
     "Cancel one two": [
         "Cancel takes one name, and 'two' stands behind it; run Cancel once for each"
     ],
