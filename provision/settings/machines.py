@@ -18,7 +18,7 @@ _MOST_GPUS: Final = 16
 _MOST_NAMED: Final = 8
 """The most machine types that a message names."""
 _TPU: Final = re.compile(r"(ct[0-9][a-z]*|tpu[0-9a-z]*)-.*")
-"""Machine types with TPUs (cloud.google.com/tpu/docs, 2026-11)."""
+"""Machine types with TPUs: ct4p, ct5lp, ct5p, ct6e, tpu7x (GKE, pages on flex start, undated)."""
 
 
 def _machine_type(text: str) -> str:

@@ -264,7 +264,7 @@ def _reservation(text: str) -> str:
 
 
 _EMAIL: Final = re.compile(r"[^@\s/]{1,64}@([a-z0-9][a-z0-9.-]{0,189}\.)?gserviceaccount\.com")
-"""Of a service account, of whichever kind (cloud.google.com/iam/docs/service-account-types)."""
+"""Of a service account, of whichever kind (IAM, "Types of service accounts", undated)."""
 
 
 def _account(text: str) -> str:
