@@ -104,20 +104,21 @@ def load(  # noqa: PLR0913 - each is a source, or narrows what counts
     rules = _of_team(read, fetch)
     for name in without:
         read.given.pop(name.lower(), None)
-    settings, problems = _judge_fields(read)
-    bad = {found.field for found in problems}
+    meant = read.as_meant()
+    settings, problems = _judge_fields(meant)
+    bad = {found.field for found in problems} | read.unclear()
     case = Case(
-        settings=settings or _settle(read, bad),
-        names=MappingProxyType({name: given.name for name, given in read.given.items()}),
-        bad=frozenset(bad | _following(bad, read)),
+        settings=settings or _settle(meant, bad),
+        names=MappingProxyType({name: given.name for name, given in meant.given.items()}),
+        bad=frozenset(bad | _following(bad, meant)),
     )
     case, findings = every.judge_ways(case)
     found = [
-        *(_Found(_field_of(problem.setting), problem) for problem in read.problems),
-        *(_Found(_field_of(note.setting), note, is_note=True) for note in read.notes),
-        *problems,
-        *(_of_finding(finding, case, read) for finding in findings),
-        *(_of_finding(finding, case, read) for finding in team_rules.judge(rules, case)),
+        *(_Found(_field_of(problem.setting, read), problem) for problem in read.problems),
+        *(_Found(_field_of(note.setting, read), note, is_note=True) for note in read.notes),
+        *(it for it in problems if it.field not in read.unclear()),
+        *(_of_finding(finding, case, meant) for finding in findings),
+        *(_of_finding(finding, case, meant) for finding in team_rules.judge(rules, case)),
     ]
     return _sort_out(found, case, read, only)
 
@@ -223,9 +224,10 @@ def _following(bad: Collection[str], read: Reading) -> set[str]:
     return following - set(read.given)
 
 
-def _field_of(variable: str) -> str:
-    other = spelling.SPELLINGS.get(variable)
-    return spelling.SETTINGS.get(other.setting if other else variable, "")
+def _field_of(variable: str, read: Reading) -> str:
+    """The field that a variable sets, or that a misnomer means; "" for none."""
+    known = spelling.SETTINGS.get(spelling.setting_of(variable), "")
+    return known or next(iter(read.misnomers.get(variable, ())), "")
 
 
 def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
@@ -256,7 +258,8 @@ def _unspoken(metadata: Mapping[str, str], effective: Mapping[str, Any]) -> dict
 
 def _effective(case: Case, read: Reading) -> dict[str, Any]:
     values = effective(case.settings)
-    for name in case.bad:
+    supposed = read.as_meant().given.keys() - read.given.keys()
+    for name in {*case.bad, *supposed, *_following(supposed, read)}:
         values[name.upper()] = (
             messages.masked(name, read.given[name].raw) if name in read.given else None
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
@@ -74,13 +74,30 @@ class Reading:
         given: Field -> its value from the source with the highest precedence.
         problems: Unknown names, contradicting values, invalid lines.
         notes: What may have been read differently than it was meant.
+        misnomers: Name that is no setting -> what it means: field -> value, None if it is not one
+            of the setting's.
         readable: False if an env file was named and could not be read.
     """
 
     given: dict[str, Given] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
+    misnomers: dict[str, dict[str, Given | None]] = field(default_factory=dict)
     readable: bool = True
+
+    def as_meant(self) -> Reading:
+        """The same with the values of misnomers, where nobody gave one by the right name.
+
+        By these the rest is judged: a wrong name is one problem, and what the default of the
+        setting that it means would not go with is none.
+        """
+        meant = {name: it for each in self.misnomers.values() for name, it in each.items() if it}
+        return replace(self, given=meant | self.given)
+
+    def unclear(self) -> set[str]:
+        """The fields that misnomers mean, and for which none has a value."""
+        meant = {name for each in self.misnomers.values() for name in each}
+        return meant - self.as_meant().given.keys()
 
 
 def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, str]) -> Reading:
@@ -259,12 +276,14 @@ def _check_name(
         return
     if not in_file.strip() and _PROXIES.fullmatch(name):
         return
-    if synonyms.is_synonym(name):
+    setting = synonyms.setting_of(name)
+    if setting:
         problem = synonyms.problem(name, in_file, in_environ, given)
     else:
-        problem = spelling.misnomer(name)
+        problem = spelling.misnomer(name, (in_file or in_environ).strip())
     if problem:
         reading.problems.append(problem)
+        reading.misnomers[name] = _meant(setting, problem)
     elif in_file.strip():
         reading.notes.append(
             Problem(
@@ -275,6 +294,15 @@ def _check_name(
                 fix="remove it",
             )
         )
+
+
+def _meant(setting: str, problem: Problem) -> dict[str, Given | None]:
+    """What the fix of a misnomer's problem would set; without a value, if it has none to show."""
+    fixed = Reading()
+    for name, text in problem.alternatives.settings.items():
+        _take(name, text, fixed, strongest=False)
+    unknown = {spelling.SETTINGS[setting]: None} if setting else {}
+    return {**unknown, **fixed.given}
 
 
 def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:

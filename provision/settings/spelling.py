@@ -8,7 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
-from provision.errors import Problem
+from provision.errors import Alternatives, Problem
+from provision.settings.masking import PRIVATE, mask
 from provision.settings.model import Settings
 
 if TYPE_CHECKING:
@@ -105,8 +106,13 @@ def setting_of(name: str) -> str:
     return other.setting if other else name
 
 
-def misnomer(name: str) -> Problem | None:
-    """The problem of an unknown variable; None if it has nothing to do with this tool."""
+def misnomer(name: str, text: str) -> Problem | None:
+    """The problem of an unknown variable; None if it has nothing to do with this tool.
+
+    Args:
+        name: The variable.
+        text: Its value.
+    """
     if name in _RETIRED:
         return Problem(
             code=Code.RETIRED_SETTING,
@@ -135,7 +141,14 @@ def misnomer(name: str) -> Problem | None:
         what="is not a setting: it would be ignored",
         why=f"it looks like {close}",
         fix=f"did you mean {close}?",
+        alternatives=_written(close, text),
     )
+
+
+def _written(name: str, text: str) -> Alternatives:
+    """The same value under a name that is known; nothing where it is not for everybody's eyes."""
+    is_shown = is_known(name) and SETTINGS[setting_of(name)] not in PRIVATE
+    return Alternatives(settings={name: mask(text)} if is_shown else {})
 
 
 def _closest(name: str) -> str | None:

@@ -138,6 +138,8 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "IMAGE": Synonym("IMAGE_NAME", "gcloud", common=True),
         "IMAGE_ID": Synonym("IMAGE_NAME", "SkyPilot", common=True),
         "IMAGE_FAMILY": Synonym("IMAGE_FAMILY_NAME", "gcloud"),
+        "VM_IMAGE": Synonym("IMAGE_NAME"),
+        "BOOT_IMAGE": Synonym("IMAGE_NAME"),
         # What runs on it, and what that is not to have from an env.list.
         "SETUP": Synonym("STARTUP_COMMAND", "SkyPilot", common=True),
         "SETUP_COMMANDS": Synonym("STARTUP_COMMAND", "Ray"),
@@ -163,6 +165,8 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "NO_ADDRESS": Synonym("ENABLE_EXTERNAL_IP", "gcloud", opposite=True),
         "USE_INTERNAL_IPS": Synonym("ENABLE_EXTERNAL_IP", "SkyPilot and Ray", opposite=True),
         # GKE's own.
+        "NODE_POOLS": Synonym("GKE_NODE_POOLS"),
+        "KUEUE": Synonym("ENABLE_KUEUE", common=True),
         "CLUSTER_VERSION": Synonym("GKE_VERSION", "gcloud"),
         "RELEASE_CHANNEL": Synonym("GKE_RELEASE_CHANNEL", "gcloud"),
         "MASTER_AUTHORIZED_NETWORKS": Synonym("AUTHORIZED_CIDR", "gcloud"),
@@ -214,9 +218,10 @@ def problem(name: str, in_file: str, in_environ: str, given: Collection[str]) ->
     )
 
 
-def is_synonym(name: str) -> bool:
-    """Whether another tool has this name for something."""
-    return _plain(name) in SYNONYMS
+def setting_of(name: str) -> str:
+    """The setting that another tool has this name for; "" if none has."""
+    found = SYNONYMS.get(_plain(name))
+    return found.setting if found else ""
 
 
 def _meant_by(found: Synonym, value: str) -> dict[str, str]:

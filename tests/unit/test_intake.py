@@ -153,6 +153,7 @@ def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
         "SETUP_RAY": "yes",
         "ENABLE_SPOT": "yes",
         "RESERVATION_NAME": "r",
+        "DISK_SIZE": "500",
     }
 
     loaded = load(environ, only=IDENTITY)
@@ -164,6 +165,7 @@ def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
     assert loaded.settings is not None
     assert loaded.settings.vm_type == "a2-highgpu-2g"
     assert loaded.settings.enable_spot is False
+    assert loaded.settings.disk_size_gb == 2000
     assert loaded.effective["VM_TYPE"] == "A2-highgpu-3g"
 
 

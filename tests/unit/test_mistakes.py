@@ -189,6 +189,45 @@ def test_a_mistake_is_one_problem_that_says_what_was_meant(typed: Any, case: str
 
 
 @pytest.mark.parametrize(
+    ("lines", "fix"),
+    [
+        ("ORCHESTRATOR=gke ENABLE_KUEUE=yes GKE_MAX_NODE_COUNT=4 GKE_MIN_NODE_COUNT=0", "gke"),
+        ("VM_TYP=a3-highgpu-8g GPU_COUNT=8", "did you mean VM_TYPE?"),
+        ("MACHINE_TYPE=a3-ultragpu-8g GPU_COUNT=8", "VM_TYPE=a3-ultragpu-8g"),
+        ("ACCELERATORS=whatever GPU_COUNT=8", "VM_TYPE=a2-highgpu-2g"),
+        ("RESERVATION=r CAPACITY=reservation", "RESERVATION_NAME=r"),
+        ("NODE_POOLS=whatever", "GKE_NODE_POOLS="),
+    ],
+)
+def test_what_would_not_go_with_the_default_of_a_misnamed_setting_is_no_problem_too(
+    typed: Any, lines: str, fix: str
+) -> None:
+    answer = typed("Validate --offline --env-file env.list", lines)
+
+    (problem,) = answer.problems
+    assert fix in problem
+
+
+def test_a_misnamed_mandatory_setting_is_one_problem_and_counts_for_every_action(
+    typed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(MANDATORY, "NAME_PREFIX")
+    for action in ("Validate --offline", "Destroy --yes"):
+        answer = typed(f"{action} --env-file env.list", "CLUSTER_NAME=np")
+
+        (problem,) = answer.problems
+        assert problem.endswith("NAME_PREFIX=np")
+        assert answer.settings["NAME_PREFIX"] is None
+
+
+def test_what_goes_wrong_by_the_right_name_is_told_with_the_wrong_one(typed: Any) -> None:
+    answer = typed("Validate --offline --env-file env.list", "NUM_GPUS=3 VM_TYP=H100")
+
+    assert [it.partition(" | ")[0] for it in answer.problems] == ["VM_TYP", "VM_TYPE", "NUM_GPUS"]
+    assert answer.settings["VM_TYPE"] is None
+
+
+@pytest.mark.parametrize(
     ("line", "note"),
     [
         ("VM_TYPE=a2-highgpu-3g", "did you mean a2-highgpu-2g or a2-highgpu-4g?"),
