@@ -26,7 +26,8 @@ _DURATION: Final = re.compile(
     r"|(?P<h>h|hrs?|hours?)|(?P<d>d|days?)))?"
 )
 _SIZE: Final = re.compile(
-    r"(?P<number>[+-]?[0-9]{1,15}) ?(?P<unit>[gt]?)(?:(?<=[gt])i?b?)?", re.IGNORECASE
+    r"(?P<number>[+-]?[0-9]{1,15}(?:\.[0-9]{1,3}(?= ?t))?) ?(?P<unit>[gt]?)(?:(?<=[gt])i?b?)?",
+    re.IGNORECASE,
 )
 _GIB_PER_TIB: Final = 1024
 _BOOLEANS: Final = {
@@ -77,7 +78,7 @@ def amount(text: str) -> float:
 
 
 def gibibytes(text: str) -> int:
-    """A size in GiB: a whole number alone, or with GB, GiB, G, Gi or the same of T (1024 GiB).
+    """A size in GiB: a number alone, or with GB, GiB, G, Gi or the same of T (1024 GiB, also 1.5T).
 
     Google's own "GB" of disks are GiB, and gcloud's --boot-disk-size=2TB makes 2048 of them
     (gcloud reference, compute instances create, 2026-04).
@@ -85,9 +86,12 @@ def gibibytes(text: str) -> int:
     found = _SIZE.fullmatch(text)
     if not found:
         raise InvalidValueError(
-            "is not a size", "a whole number of GiB, or a number with GB or TB: 500, 500GB, 2TB"
+            "is not a size", "a whole number of GiB, or a number with GB or TB: 500, 500GB, 1.5TB"
         )
-    return int(found["number"]) * (_GIB_PER_TIB if found["unit"].lower() == "t" else 1)
+    if found["unit"].lower() != "t":
+        return int(found["number"])
+    whole, _, part = found["number"].partition(".")
+    return -(-int(whole + part.ljust(3, "0")) * _GIB_PER_TIB // 1000)
 
 
 def boolean(text: str) -> bool:

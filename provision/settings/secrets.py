@@ -18,7 +18,7 @@ LATEST: Final = "latest"
 _FORM: Final = "NAME=projects/<project>/secrets/<secret>, or with :<version> behind it"
 _REFERENCE: Final = re.compile(
     r"projects/(?P<project>[^/]+)/secrets/(?P<secret>[A-Za-z0-9_-]{1,255})"
-    r"(?::(?P<version>latest|[1-9][0-9]{0,9}))?"
+    r"(?:(?::|/versions/)(?P<version>latest|[1-9][0-9]{0,9}))?"
 )
 # What a shell or its programs rest on is no place for a secret.
 _HELD: Final = re.compile(

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 S = "projects/my-project/secrets"
 
 
-def test_a_secret_is_of_a_project_and_of_a_version(given: Given) -> None:
-    settings = given(
-        STARTUP_COMMAND="true", SECRETS=f"A={S}/a, _b2=projects/example.com:p-other/secrets/B_-:12"
-    ).loaded.settings
+@pytest.mark.parametrize("version", [":12", "/versions/12"], ids=["short", "as Google writes it"])
+def test_a_secret_is_of_a_project_and_of_a_version(given: Given, version: str) -> None:
+    other = f"projects/example.com:p-other/secrets/B_-{version}"
+    settings = given(STARTUP_COMMAND="true", SECRETS=f"A={S}/a, _b2={other}").loaded.settings
 
     assert settings is not None
     assert [(it.name, it.path, it.version) for it in settings.secrets or ()] == [
@@ -31,7 +31,7 @@ def test_a_secret_is_of_a_project_and_of_a_version(given: Given) -> None:
         f"A={S}/a,B=the-secret-itself",
         f"{S}/a",
         f"A={S}/a:0",
-        f"A={S}/a/versions/1",
+        f"A={S}/a/versions/0",
         f"A-B={S}/a",
         f"PATH={S}/a",
         f"LD_PRELOAD={S}/a",
