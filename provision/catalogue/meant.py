@@ -23,13 +23,13 @@ USUAL_WITHOUT_GPUS: Final = "n1-standard-8"
 
 _ALIKE: Final = 0.75
 _LONGEST_NAME: Final = 63
-# "8xH100", as people write it; "H100:8", as SkyPilot and dstack do.
+# "8xH100" and "H100x8", as people write it; "H100:8", as SkyPilot and dstack do.
 _COUNTED: Final = re.compile(
-    r"(?:(?P<before>\d{1,2}) ?x ?)?(?P<name>[^:]+?)(?: ?: ?(?P<after>\d{1,2}))?"
+    r"(?:(?P<before>\d{1,2}) ?x ?)?(?P<name>[^:]+?)(?: ?[:x] ?(?P<after>\d{1,2}))?"
 )
 # "h100-80gb-8", as xpk writes it.
 _COUNT_LAST: Final = re.compile(r"(?P<name>.+)-(?P<after>\d{1,2})")
-_NOISE: Final = re.compile(r"nvidia|tesla|gpu|[^a-z0-9]")
+_NOISE: Final = re.compile(r"nvidia|tesla|gpu|(?<=rtx).?pro|[^a-z0-9]")
 _MEMORY: Final = re.compile(r"\d+gb$")
 _SIZE: Final = re.compile(r"\d+")
 
@@ -50,7 +50,7 @@ def machine_types(text: str) -> tuple[str, ...]:
         text: A name with a slip, such as "A2-HighGPU-2g", without its "gpu", such as "a3-high-8g",
             or of a GPU that machines include, such as "8xH100"; of a family, such as "a3-mega".
     """
-    name = text.strip().lower().replace("_", "-")[:_LONGEST_NAME]
+    name = re.sub(r"[_\s]+", "-", text.strip().lower())[:_LONGEST_NAME]
     if name in machines.MACHINE_TYPES:
         return (name,)
     meant, count = _counted(text)

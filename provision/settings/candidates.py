@@ -31,7 +31,13 @@ ASKED_BY: Final[Mapping[Way, str]] = MappingProxyType(
 )
 """A way -> the field that asks for it where CAPACITY does not; none for on demand."""
 
-_check_words: Final = parsing.choices(Way, "a way to get machines", "ways")
+_OTHER_WAYS: Final = {
+    **dict.fromkeys(("dws", "flex", "queued"), Way.FLEX_START),
+    **dict.fromkeys(("preemptible", "preemptable"), Way.SPOT),
+    **dict.fromkeys(("standard", "demand", "regular"), Way.ON_DEMAND),
+    **dict.fromkeys(("reserved", "future_reservation"), Way.RESERVATION),
+}
+_check_words: Final = parsing.choices(Way, "a way to get machines", "ways", _OTHER_WAYS)
 _PATTERN: Final = re.compile(r"[a-z0-9*-]+")
 
 
@@ -103,6 +109,13 @@ def check(text: str) -> str:
     parts = parsing.comma_list(text)
     if len(parts) == 1 and text.lower() in ANYWHERE:
         return text.lower()
+    apart = re.split(r"[\s,;]+", text.lower())
+    if len(apart) > len(parts) and all(map(zones.has_zone_form, apart)):
+        raise InvalidValueError(
+            "has zones without a comma between them",
+            "several zones are separated by commas, in the order in which they are tried",
+            fix=",".join(dict.fromkeys(apart)),
+        )
     if len(set(parts)) < len(parts):
         raise InvalidValueError("names a zone twice", "each zone is tried in its turn anyway")
     for part in parts:

@@ -81,22 +81,22 @@ def _labels(values: Mapping[str, str]) -> Mapping[str, str]:
             raise InvalidValueError(
                 f"has the key {shorten(key)}",
                 "1 to 63 lower-case letters, digits, _ and -, with a letter first",
-                fix=_mended(values),
+                fix=_fixed(values),
             )
         if value and not _is_label(value):
             raise InvalidValueError(
                 f"has the value {shorten(value)} of {key}",
                 "at most 63 lower-case letters, digits, _ and -",
-                fix=_mended(values),
+                fix=_fixed(values),
             )
     return values
 
 
-def _mended(values: Mapping[str, str]) -> str:
+def _fixed(values: Mapping[str, str]) -> str:
     """The same labels in letters that Google takes; "" where that makes two of them one."""
-    mended = {_as_label(key).lstrip("-_0123456789"): _as_label(it) for key, it in values.items()}
-    is_whole = len(mended) == len(values) and all(mended) and CLUSTER_LABEL not in mended
-    return ",".join(f"{key}={it}" for key, it in mended.items()) if is_whole else ""
+    fixed = {_as_label(key).lstrip("-_0123456789"): _as_label(it) for key, it in values.items()}
+    is_whole = len(fixed) == len(values) and all(fixed) and CLUSTER_LABEL not in fixed
+    return ",".join(f"{key}={it}" for key, it in fixed.items()) if is_whole else ""
 
 
 def _as_label(text: str) -> str:

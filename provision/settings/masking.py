@@ -81,6 +81,11 @@ _BEARER: Final = re.compile(r"(?P<kept>\bbearer\s{1,8})[\w.~+/=-]{16,}", re.IGNO
 _SHORTEST: Final = 8
 """Characters of a value that is hidden wherever it turns up: a shorter one is part of words."""
 
+_LEAST: Final = 16
+"""Characters of what is called a credential where that is said to somebody."""
+_RANDOM: Final = re.compile(r"(?![$`~./<({*]|[a-z]{2,8}://|projects/)(?:\D*\d){3}")
+"""Not the variable or the file that has it, and with as many digits as no name has."""
+
 # A name and "=" or ":", or an option and blanks; then a quoted or a bare value. Lengths are limited
 # so that hostile input takes only linear time.
 _NAME: Final = re.compile(
@@ -115,6 +120,14 @@ def _cover(pattern: re.Pattern[str], text: str, found: list[str]) -> str:
         return match["kept"] + MASK
 
     return pattern.sub(masked, text)
+
+
+def credentials(text: str) -> list[str]:
+    """What in a text is probably a credential itself."""
+    found: list[str] = []
+    _mask(text, found)
+    parts = [part for whole in found for part in whole.split(MASK)]
+    return [it for it in parts if len(it) >= _LEAST and _RANDOM.match(it)]
 
 
 def mask_setting(field: str, text: str) -> str:

@@ -110,6 +110,8 @@ def _words(details: ErrorDetails) -> tuple[str, str, str]:
                 f"at least {context['ge']}",
                 "" if in_a_list else str(context["ge"]),
             )
+        case "greater_than":
+            return "is too small", f"more than {context['gt']:g}", ""
         case "less_than_equal":
             return (
                 "is too large",

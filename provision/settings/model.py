@@ -52,6 +52,7 @@ from provision.settings.values import (
     DiskTypeWord,
     Dollars,
     DriverWord,
+    FamilyName,
     FilePlace,
     GcsPath,
     GkeVersion,
@@ -333,7 +334,7 @@ class Settings(BaseSettings):
         "my-image-20260101",
         only_with=_VMS,
     )
-    image_family_name: ImageName | None = _setting(
+    image_family_name: FamilyName | None = _setting(
         "Use the newest image of this family; if neither is set, the newest supported image for"
         " `VM_TYPE` is looked up online, and Create and Plan say which; V100, P100 and P4 need an"
         " image that is named.",

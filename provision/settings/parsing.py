@@ -20,21 +20,28 @@ if TYPE_CHECKING:
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 
-_SECONDS_PER: Final = {"number": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_DURATION: Final = re.compile(
-    r"(?P<number>[0-9]{1,9})(?: ?(?:(?P<s>s|secs?|seconds?)|(?P<m>m|mins?|minutes?)"
-    r"|(?P<h>h|hrs?|hours?)|(?P<d>d|days?)))?"
+_SECONDS_PER: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800}
+_SPAN: Final = re.compile(
+    r"([0-9]{1,9}) ?(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)(?![a-z]) ?"
 )
 _SIZE: Final = re.compile(
     r"(?P<number>[+-]?[0-9]{1,15}(?:\.[0-9]{1,3}(?= ?t))?) ?(?P<unit>[gt]?)(?:(?<=[gt])i?b?)?",
     re.IGNORECASE,
 )
 _GIB_PER_TIB: Final = 1024
+_DOLLARS: Final = re.compile(
+    r"\$? ?(?P<usd>(?:[0-9]{1,3}(?:,[0-9]{3}){1,2}|[0-9]{1,9})(?:\.[0-9]{1,6})?)(?: ?USD)?"
+)
 _BOOLEANS: Final = {
     **dict.fromkeys(("yes", "true", "on", "1"), True),
     **dict.fromkeys(("no", "false", "off", "0"), False),
 }
 
+
+_MOUNT: Final = re.compile(
+    r"(?:gs://)?(?P<bucket>[a-z0-9][a-z0-9_-]{1,61}[a-z0-9])/?"
+    r"(?::/?(?P<path>[A-Za-z0-9_-]+(?:/[A-Za-z0-9_-]+)*)/?)?"
+)
 
 # No valid value has more; this keeps the time for hostile input linear.
 _MOST_ITEMS: Final = 256
@@ -68,13 +75,13 @@ def whole_number(text: str) -> int:
 
 
 def amount(text: str) -> float:
-    """A number of US dollars: `100`, `7.50`, `$100`."""
-    found = re.fullmatch(r"\$? ?(?P<usd>[0-9]{1,9}(\.[0-9]{1,6})?)", text)
+    """A number of US dollars: `100`, `7.50`, `$1,000`, `100 USD`."""
+    found = _DOLLARS.fullmatch(text)
     if not found:
         raise InvalidValueError(
             "is not an amount in US dollars", "digits, with a point before cents: 100 or 7.50"
         )
-    return float(found["usd"])
+    return float(found["usd"].replace(",", ""))
 
 
 def gibibytes(text: str) -> int:
@@ -106,13 +113,15 @@ def boolean(text: str) -> bool:
 
 
 def duration(text: str) -> int:
-    """A duration in seconds: a number of them, or `90s`, `10m`, `12h`, `7d`, `8 days`."""
-    found = _DURATION.fullmatch(text)
-    if not found:
+    """A duration in seconds: a number of them, or `90s`, `10m`, `1h30m`, `7d`, `8 days`, `2w`."""
+    if re.fullmatch("[0-9]{1,9}", text):
+        return int(text)
+    spans = _SPAN.findall(text)
+    if not spans or _SPAN.sub("", text):
         raise InvalidValueError(
-            "is not a duration", "seconds, or a number with s, m, h or d: 90s, 10m, 7d"
+            "is not a duration", "seconds, or numbers with s, m, h, d or w: 90s, 1h30m, 7d"
         )
-    return int(found["number"]) * _SECONDS_PER[found.lastgroup or "number"]
+    return sum(int(number) * _SECONDS_PER[unit[0]] for number, unit in spans)
 
 
 def choice(
@@ -142,15 +151,21 @@ def choice(
     return parse
 
 
-def choices(kind: type[_Choice], one: str, every: str) -> Callable[[str], tuple[_Choice, ...]]:
+def choices(
+    kind: type[_Choice],
+    one: str,
+    every: str,
+    other_names: Mapping[str, enum.StrEnum] = _NO_NAMES,
+) -> Callable[[str], tuple[_Choice, ...]]:
     """Make a parser for comma-separated values of an enum.
 
     Args:
         kind: The enum.
         one: What one of them is called, such as "an online check".
         every: What all of them are called, such as "checks".
+        other_names: As `choice` has them.
     """
-    known = choice(kind)
+    known = choice(kind, other_names)
 
     def parse(text: str) -> tuple[_Choice, ...]:
         words = comma_list(text)
@@ -204,15 +219,24 @@ def mounts(text: str) -> list[dict[str, str]]:
     """`<bucket>:</mount/path>,...` as bucket and path."""
     found = []
     for item in comma_list(text):
-        bucket, colon, path = item.removeprefix("gs://").partition(":")
-        if not (bucket and colon and path) or item.startswith("gs://"):
+        bucket, _, path = item.removeprefix("gs://").partition(":")
+        if not path.startswith("/") or not bucket or item.startswith("gs://"):
             raise InvalidValueError(
                 f"has {shorten(item)}, which is not a bucket with a mount path",
                 "<bucket>:</mount/path>, separated by commas; the bucket without gs://",
-                fix=text.replace("gs://", "") if bucket and colon and path else "",
+                fix=_mounted(text),
             )
         found.append({"bucket": bucket, "path": path})
     return found
+
+
+def _mounted(text: str) -> str:
+    """The same mounts with absolute paths; a bucket that has none gets one by its name."""
+    found = [_MOUNT.fullmatch(item) for item in comma_list(text)]
+    if not all(found):
+        return ""
+    mounts = [(it["bucket"], it["path"] or f"mnt/{it['bucket']}") for it in found if it]
+    return ",".join(f"{bucket}:/{path}" for bucket, path in mounts)
 
 
 def shares(text: str) -> list[dict[str, str]]:
@@ -229,17 +253,24 @@ def shares(text: str) -> list[dict[str, str]]:
     return found
 
 
-def pools(text: str, keys: Iterable[str]) -> list[dict[str, str]]:
-    """`name=a,vm_type=...;name=b,...` as one map per node pool; `keys` are the valid keys."""
+def pools(text: str, keys: Iterable[str], other_names: Mapping[str, str]) -> list[dict[str, str]]:
+    """`name=a,vm_type=...;name=b,...` as one map per node pool.
+
+    Args:
+        text: The value.
+        keys: The valid keys.
+        other_names: Other tools' names of them -> the key to suggest.
+    """
     known = tuple(keys)
     if text.count(";") > _MOST_ITEMS:
         raise InvalidValueError("has too many pools", f"at most {_MOST_ITEMS}")
     found = [_pairs(comma_list(item)) for item in text.rstrip("; ").split(";")]
     for key in (key for pool in found for key in pool if key not in known):
         close = difflib.get_close_matches(key.lower()[:64], known, n=1)
+        meant = other_names.get(key.lower()) or next(iter(close), "")
         raise InvalidValueError(
             f"has the key {shorten(key)}, which node pools do not have",
-            f"did you mean {close[0]}?" if close else f"the keys are {', '.join(known)}",
+            f"did you mean {meant}?" if meant else f"the keys are {', '.join(known)}",
         )
     return found
 

@@ -2,7 +2,7 @@
 
 # No deferred annotations: pydantic reads them as it makes the class.
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -45,8 +45,22 @@ class NodePool(BaseModel):
     disk_type: DiskTypeWord | None = None
 
 
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("machine", "machine_type", "instance_type", "type"), "vm_type"),
+    **dict.fromkeys(("node_count", "nodes", "num_nodes", "replicas", "size"), "count"),
+    **dict.fromkeys(("accelerator", "gpu", "gpu_type"), "accelerator_type"),
+    "gpus": "gpu_count",
+    **dict.fromkeys(("min_nodes", "min_node_count"), "min"),
+    **dict.fromkeys(("max_nodes", "max_node_count"), "max"),
+    "flex": "flex_start",
+    "preemptible": "spot",
+    "disk_size": "disk_size_gb",
+}
+"""What gcloud, Cluster Toolkit and others call the keys."""
+
+
 def _parse(text: str) -> list[dict[str, str]]:
-    return parsing.pools(text, NodePool.model_fields)
+    return parsing.pools(text, NodePool.model_fields, _OTHER_NAMES)
 
 
 NodePools = Annotated[tuple[NodePool, ...], BeforeValidator(_parse)]

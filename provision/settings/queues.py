@@ -35,6 +35,7 @@ def _queues(text: str) -> tuple[Queue, ...]:
                 f"has {shorten(item)}, which is not a queue with its GPUs",
                 "<queue>:<GPUs>, separated by commas; a name has lower-case letters, digits and"
                 f" hyphens, and is none of {', '.join(sorted(_TAKEN))}",
+                fix=_fixed(text),
             )
         if name in {queue.name for queue in found}:
             raise InvalidValueError(f"names {name} twice", "each queue once")
@@ -42,6 +43,15 @@ def _queues(text: str) -> tuple[Queue, ...]:
         if found[-1].gpus < 0:
             raise InvalidValueError(f"has {gpus} GPUs for {name}", "0 or more")
     return tuple(found)
+
+
+def _fixed(text: str) -> str:
+    """The same with colons and commas, where other signs stand in their place."""
+    form = re.compile(rf"(?P<name>{_NAME.pattern})[=:](?P<gpus>[0-9]{{1,6}})")
+    pairs = [form.fullmatch(it) for it in re.split(r"[\s,;]+", text.strip(" ,;"))]
+    names = {it["name"] for it in pairs if it}
+    is_whole = all(pairs) and len(names) == len(pairs) and not names & _TAKEN
+    return ",".join(f"{it['name']}:{it['gpus']}" for it in pairs if it) if is_whole else ""
 
 
 def _queue(text: str) -> str:

@@ -16,6 +16,23 @@ _PATH: Final = re.compile(
 )
 
 
+_LINK: Final = re.compile(
+    r"(?:https://\S{1,100}/)?projects/(?P<project>[^/\s]{1,100})/zones/[a-z0-9-]{1,63}"
+    r"/reservations/(?P<rest>\S{1,300})"
+)
+
+
+def without_zone(text: str) -> str:
+    """A reservation's path as Google's API and console have it, in the form that is read here.
+
+    Returns:
+        "" if it is none.
+    """
+    found = _LINK.fullmatch(text)
+    path = f"projects/{found['project']}/reservations/{found['rest']}" if found else ""
+    return path if ReservationPath.parse(path) else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReservationPath:
     """The parts of RESERVATION_NAME.

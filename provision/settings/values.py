@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import ipaddress
 import re
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -28,16 +29,20 @@ from provision.settings.choices import (
 )
 from provision.settings.networks import ALLOWED, NetworkPath, SubnetworkPath, expanded
 from provision.settings.parsing import InvalidValueError, shorten
-from provision.settings.reservations import ReservationPath
+from provision.settings.reservations import ReservationPath, without_zone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-def _matching(pattern: str, what: str, why: str) -> AfterValidator:
-    """Check that the whole text matches a pattern."""
+def _matching(pattern: str, what: str, why: str, fix: Callable[[str], str] = str) -> AfterValidator:
+    """Check that a text matches a pattern; a correction that does is suggested."""
     compiled = re.compile(pattern)
 
     def check(text: str) -> str:
         if not compiled.fullmatch(text):
-            raise InvalidValueError(what, why)
+            fixed = fix(text)
+            raise InvalidValueError(what, why, fix=fixed if compiled.fullmatch(fixed) else "")
         return text
 
     return AfterValidator(check)
@@ -259,6 +264,7 @@ def _reservation(text: str) -> str:
             "lower-case letters, digits and hyphens; for another project's,"
             " projects/<project>/reservations/<name>; for a part of one,"
             " <name>/reservationBlocks/<block>/reservationSubBlocks/<sub-block>",
+            fix=without_zone(text),
         )
     return text
 
@@ -331,7 +337,9 @@ def _kms_key(text: str) -> str:
 
 def _url(text: str, what: str, such_as: str, instead: str = "") -> SplitResult:
     """The parts of the URL of a host; no password, as these settings are stored and shown."""
-    bad = InvalidValueError(f"is not the URL of {what}", f"such as {such_as}")
+    scheme = such_as.partition("//")[0]
+    whole = f"{scheme}//{text}" if _PLACE.fullmatch(text) else ""
+    bad = InvalidValueError(f"is not the URL of {what}", f"such as {such_as}", fix=whole)
     try:
         found = urlsplit(text)
         is_host = found.scheme in {"http", "https"} and _HOST.fullmatch(found.hostname or "")
@@ -407,16 +415,36 @@ _HOST: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*|[0-9a-fA-F:]+")
 _REGISTRY: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,200}(:[0-9]{1,5})?")
 _PLACE: Final = re.compile(rf"{_REGISTRY.pattern}(/[a-z0-9][a-z0-9._-]{{0,100}}){{0,9}}")
 
+_IMAGE_PATH: Final = re.compile(
+    r"(?:https://\S{1,100}/)?projects/(?P<project>[^/\s]{1,100})/global/images/"
+    rf"(?P<family>family/)?(?P<name>{_IMAGE})"
+)
+
+
+def _image(text: str, *, family: bool = False) -> str:
+    if re.fullmatch(_IMAGE, text):
+        return text
+    path = _IMAGE_PATH.fullmatch(text)
+    if path is None:
+        raise InvalidValueError(
+            "is not the name of an image", "lower-case letters, digits and hyphens"
+        )
+    setting = "IMAGE_FAMILY_NAME" if path["family"] else "IMAGE_NAME"
+    raise InvalidValueError(
+        f"is the path of {'a family of images' if path['family'] else 'an image'}",
+        f"that is {setting}={path['name']} with IMAGE_PROJECT={path['project']}",
+        fix=path["name"] if family is bool(path["family"]) else "",
+    )
+
+
 ProjectId = Annotated[str, AfterValidator(_project_id)]
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
 Zone = Annotated[str, AfterValidator(candidates.check_one)]
 Zones = Annotated[str, AfterValidator(candidates.check)]
 Ways = Annotated[tuple[Way, ...], BeforeValidator(candidates.check_ways)]
 Region = Annotated[str, AfterValidator(_region)]
-ImageName = Annotated[
-    str,
-    _matching(_IMAGE, "is not the name of an image", "lower-case letters, digits and hyphens"),
-]
+ImageName = Annotated[str, AfterValidator(_image)]
+FamilyName = Annotated[str, AfterValidator(functools.partial(_image, family=True))]
 Image = Annotated[
     str,
     _matching(
@@ -468,6 +496,7 @@ GkeVersion = Annotated[
         r"1\.\d{1,3}(\.(\d{1,4}(-gke\.\d{1,10})?)?)?",
         "is not a version of GKE",
         "a prefix such as 1.35. or a full version such as 1.35.7-gke.1222000",
+        lambda text: text.removeprefix("v"),
     ),
 ]
 

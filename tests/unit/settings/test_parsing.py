@@ -29,13 +29,16 @@ def test_a_misspelt_switch_is_an_error_and_never_a_silent_no(text: str) -> None:
     [
         *[("90", 90), ("90s", 90), ("10m", 600), ("12h", 43200), ("7d", 604800)],
         *[("90 seconds", 90), ("10 min", 600), ("1 hour", 3600), ("8 days", 691200)],
+        *[("1h30m", 5400), ("1d 12h", 129600), ("1w", 604800), ("2 weeks", 1209600)],
     ],
 )
 def test_a_duration_is_whole_seconds(text: str, seconds: int) -> None:
     assert parsing.duration(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "1.5h", "1w", "-1", "10  m", "5ms", "m", "7D", "1h30m", "٣"])
+@pytest.mark.parametrize(
+    "text", ["", "1.5h", "1h30", "-1", "10  m", "5ms", "m", "7D", "h30m", "1 2h", "٣"]
+)
 def test_another_form_of_duration_is_an_error(text: str) -> None:
     with pytest.raises(InvalidValueError):
         parsing.duration(text)
@@ -133,14 +136,21 @@ def test_one_pair_of_quotes_around_the_whole_value_is_removed(text: str, bare: s
 
 
 def test_node_pools_are_maps_between_semicolons() -> None:
-    pools = parsing.pools("name=a, count=1; name=b;", ("name", "count"))
+    pools = parsing.pools("name=a, count=1; name=b;", ("name", "count"), {})
 
     assert pools == [{"name": "a", "count": "1"}, {"name": "b"}]
 
 
 def test_a_key_that_no_node_pool_has_gets_a_suggestion() -> None:
     with pytest.raises(InvalidValueError) as caught:
-        parsing.pools("name=a,vmtype=b", ("name", "vm_type"))
+        parsing.pools("name=a,vmtype=b", ("name", "vm_type"), {})
+
+    assert caught.value.why == "did you mean vm_type?"
+
+
+def test_a_key_by_another_tool_s_name_gets_the_one_that_is_meant() -> None:
+    with pytest.raises(InvalidValueError) as caught:
+        parsing.pools("name=a,machine=b", ("name", "min", "vm_type"), {"machine": "vm_type"})
 
     assert caught.value.why == "did you mean vm_type?"
 

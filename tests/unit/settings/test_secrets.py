@@ -58,3 +58,36 @@ def test_one_secret_may_have_many_names(given: Given) -> None:
 )
 def test_secrets_go_to_a_command(given: Given, others: dict[str, str], word: str) -> None:
     assert word in given(SECRETS=f"A={S}/a", **others).problem("SECRETS").what
+
+
+RANDOM = "a1b2c3d4e5f60718293a4b5c"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("STARTUP_COMMAND", f"docker run -e WANDB_API_KEY={RANDOM} image"),
+        ("STARTUP_COMMAND", f"pip install git+https://me:ghp_{RANDOM}@example.com/x"),
+        ("METADATA", f"api-key={RANDOM}"),
+        ("JOB_ENV", f"A=b,HF_TOKEN=hf_{RANDOM}"),
+    ],
+)
+def test_a_credential_in_what_is_stored_with_the_cluster_is_noted_and_not_told(
+    given: Given, variable: str, value: str
+) -> None:
+    note = given(**{variable: value}).note(variable)
+
+    assert "SECRETS=NAME=projects/" in note.fix
+    assert RANDOM not in str(note)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "export K=$(gcloud secrets versions access 1 --secret=wandb-key-of-team-2)",
+        f"train --token $TOKEN_{RANDOM} --key-file=/run/{RANDOM} --tokenizer=meta-llama-3-8b-32k",
+        f"git checkout {RANDOM}",
+    ],
+)
+def test_where_a_command_finds_its_credential_is_none(given: Given, command: str) -> None:
+    assert not given(STARTUP_COMMAND=command).noted

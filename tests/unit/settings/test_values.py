@@ -193,6 +193,24 @@ def test_the_limit_of_the_prefix_follows_from_the_tightest_name(given: Given) ->
         ("VM_TYPE", "A2-HighGPU-2g", "VM_TYPE=a2-highgpu-2g"),
         ("DISK_TYPE", "pd-sdd", "DISK_TYPE=pd-ssd"),
         ("CAPACITY", "spot,flex", "CAPACITY=spot,flex_start"),
+        ("CAPACITY", "dws,preemptible", "CAPACITY=flex_start,preemptible"),
+        ("ZONE", "us-central1-a us-east4-b;us-central1-a", "ZONE=us-central1-a,us-east4-b"),
+        ("ZONE", "US-EAST4-B", "ZONE=us-east4-b"),
+        ("IMAGE_NAME", "projects/p/global/images/my-image", "IMAGE_NAME=my-image"),
+        ("IMAGE_FAMILY_NAME", "projects/p/global/images/family/f", "IMAGE_FAMILY_NAME=f"),
+        ("GKE_VERSION", "v1.33", "GKE_VERSION=1.33"),
+        ("GCS_MOUNT_LIST", "my-a,gs://my-b:mnt/b/", "GCS_MOUNT_LIST=my-a:/mnt/my-a,my-b:/mnt/b"),
+        ("KUEUE_QUEUES", "team-a=2; team-b=1", "KUEUE_QUEUES=team-a:2,team-b:1"),
+        ("HTTPS_PROXY", "proxy.corp:8080", "HTTPS_PROXY=http://proxy.corp:8080"),
+        ("PIP_INDEX", "pypi.corp/simple", "PIP_INDEX=https://pypi.corp/simple"),
+        ("VM_TYPE", "A3 Ultra", "VM_TYPE=a3-ultragpu-8g"),
+        ("VM_TYPE", "h200x8", "VM_TYPE=a3-ultragpu-8g"),
+        ("VM_TYPE", "rtx-6000", "VM_TYPE=g4-standard-48"),
+        (
+            "RESERVATION_NAME",
+            "https://www.googleapis.com/compute/v1/projects/p/zones/us-east4-b/reservations/r",
+            "RESERVATION_NAME=projects/p/reservations/r",
+        ),
         ("LABELS", '{"2 Team": "ML Research", "b": ""}', "LABELS=team=ml-research,b="),
         ("NFS_FILESHARE_LIST", "/a:HIGH_SCALE_SSD", "NFS_FILESHARE_LIST=/a:HIGH_SCALE_SSD:10240"),
     ],
@@ -201,6 +219,21 @@ def test_the_remedy_is_what_was_meant_where_that_is_clear(
     given: Given, variable: str, value: str, fix: str
 ) -> None:
     assert given(**{variable: value}).problem(variable).fix == fix
+
+
+def test_the_path_of_a_family_is_none_of_an_image_and_says_which_settings_name_it(
+    given: Given,
+) -> None:
+    problem = given(IMAGE_NAME="projects/p/global/images/family/f").problem("IMAGE_NAME")
+
+    assert problem.why == "that is IMAGE_FAMILY_NAME=f with IMAGE_PROJECT=p"
+    assert not problem.alternatives.settings
+
+
+def test_an_amount_is_one_however_people_write_it(given: Given) -> None:
+    for text in ("$1,000", "1000 USD", "1,000.00"):
+        assert given(MAX_HOURLY_COST=text)["MAX_HOURLY_COST"] == 1000
+    assert "more than 0" in given(ASK_ABOVE="0").problem("ASK_ABOVE").why
 
 
 def test_a_comment_behind_a_value_is_named_as_the_cause(given: Given) -> None:
