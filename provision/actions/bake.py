@@ -54,8 +54,10 @@ def bake(context: Context) -> None:
         CheckError: An image has it.
         ClusterError: There is no image, or the cluster could not be destroyed.
     """
-    images, cloud = _images(context.settings), connect(context)
+    images = _images(context.settings)
     name = context.job or f"{context.settings.name_prefix}-{dt.datetime.now(dt.UTC):%Y%m%d-%H%M%S}"
+    images.require_name(name)
+    cloud = connect(context)
     images.require_free(cloud, context.settings.project_id, name)
     if ownership.deployed(context, cloud) is not None:
         context.console.progress("What an earlier Bake has left is destroyed first")

@@ -36,14 +36,15 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
     secrets_access.require(context)
     secrets_access.tell(context)
     context.look_for_terraform()
-    cloud = connect(context)
     kind = registry.of(context.settings)
-    exists = cloud.has_bucket()
+    # A folder that is not there is told before anybody has to log in.
     with (
         copied_folder.packed(context, takes_files=kind.takes_files)
         if copies
         else contextlib.nullcontext()
     ) as archive:
+        cloud = connect(context)
+        exists = cloud.has_bucket()
         # What is bought beforehand decides on the zone, once it is there.
         buys = context.settings.calendar_duration and not calendar.is_delivered(context, cloud)
         target = apply.settle(context, cloud, kind, archive, bucket=exists)

@@ -28,11 +28,12 @@ def plan(context: Context) -> bool:
 
 def _plan(context: Context) -> bool:
     context.look_for_terraform()
-    cloud = connect(context)
-    exists = cloud.has_bucket()
     kind = registry.of(context.settings)
-    secrets_access.tell(context)
+    # A folder that is not there is told before anybody has to log in.
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
+        cloud = connect(context)
+        exists = cloud.has_bucket()
+        secrets_access.tell(context)
         target = apply.settle(context, cloud, kind, archive, bucket=exists, looks=True)
         if context.settings.calendar_duration:
             calendar.tell(context, cloud, target.spec)

@@ -75,7 +75,7 @@ def read(argv: Sequence[str]) -> CommandLine:
         action = suggestions.action(word)
         stray = None if action else suggestions.of_stray(word)
         if action:
-            actions.append(action)
+            actions += [action] if action not in actions else []
         elif stray:
             unclear.append(stray)
         else:

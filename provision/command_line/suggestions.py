@@ -24,7 +24,7 @@ _ONE_OF_THEM: Final = f"one of {', '.join(Action)}"
 _OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "json": "--output json",
-        "f": "--env-file FILE, or --yes",
+        "f": "--env-file FILE, --follow, or --yes",
         "file": "--env-file FILE",
         "format": "--output json",
         "o": "--output json",
@@ -38,9 +38,28 @@ _OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "simulate": "--rehearse",
         "action": "the action alone, as in: Create --yes",
         "follow": "Logs NAME --follow",
+        **dict.fromkeys(("lines", "n", "tail"), "Logs NAME, with | tail behind it"),
+        **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
+        "command": "Run -- COMMAND",
+        **dict.fromkeys(("set", "var"), "NAME=value in the env.list"),
     }
 )
-_WITH_VALUE: Final = frozenset({"f", "file", "format", "o", "out"})
+_WITH_VALUE: Final = frozenset(
+    {
+        "command",
+        "f",
+        "file",
+        "format",
+        "lines",
+        "n",
+        "nnodes",
+        "node-count",
+        "num-nodes",
+        "o",
+        "out",
+    }
+    | {"set", "tail", "var"}
+)
 _DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "v", "volume"})
 _DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
 # --online must not be taken for --offline: their similarity is 0.77.

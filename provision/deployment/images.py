@@ -23,11 +23,17 @@ class Images(Protocol):
     def without(self) -> Collection[str]:
         """The settings that mean nothing to that cluster."""
 
-    def require_free(self, cloud: Cloud, project: str, name: str) -> None:
-        """See that an image can have this name.
+    def require_name(self, name: str) -> None:
+        """See that this can be the name of an image.
 
         Raises:
             SettingsError: It is none.
+        """
+
+    def require_free(self, cloud: Cloud, project: str, name: str) -> None:
+        """See that no image has this name.
+
+        Raises:
             CheckError: An image has it.
         """
 

@@ -130,6 +130,17 @@ ONE_PROBLEM = {
         *("--rehearse stockout Create --env-file env.list", ""),
         ["did you mean --rehearse=stockout?"],
     ),
+    "a folder that is not there": (
+        *("Plan --env-file env.list --copy nowhere", ""),
+        ["no folder nowhere", "check the path after --copy"],
+    ),
+    "Bake My_Image": (
+        *("Bake My_Image --env-file env.list", ""),
+        ["can't be the name of an image", "Bake my-image"],
+    ),
+    "Logs -n": ("Logs -n 9 --env-file env.list", "", ["'-n'", "| tail behind it"]),
+    "--num-nodes": ("Jobs --num-nodes 2 --env-file env.list", "", ["--nodes NUMBER"]),
+    "Plan --out plan": ("Plan --out plan --env-file env.list", "", ["did you mean --output"]),
     "two actions": ("Create Destroy --env-file env.list", "", ["only one action"]),
     "--json": ("--json Create --env-file env.list", "", ["did you mean --output json?"]),
     "--dry-run": ("Create --dry-run --env-file env.list", "", ["did you mean Plan?"]),

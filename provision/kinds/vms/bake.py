@@ -61,8 +61,8 @@ class VmImages:
         }
     )
 
-    def require_free(self, cloud: Cloud, project: str, name: str) -> None:
-        """See that an image can have this name."""
+    def require_name(self, name: str) -> None:
+        """See that this can be the name of an image."""
         if not _NAME.fullmatch(name):
             raise SettingsError(
                 f"{name} can't be the name of an image",
@@ -70,6 +70,9 @@ class VmImages:
                 why="Google takes 1 to 63 lower-case letters, digits and dashes, a letter first",
                 fix="Bake my-image, or Bake alone for a name with the date",
             )
+
+    def require_free(self, cloud: Cloud, project: str, name: str) -> None:
+        """See that no image has this name."""
         if cloud.api.find(Service.COMPUTE, _path(project, name)) is not None:
             raise CheckError(
                 f"There is an image {name} in {project} already",
