@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import enum
+import functools
 import itertools
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -55,7 +57,8 @@ class Layer:
         spread: How its tests share processes.
         one_row: Whether `make test` has but the first row of a test with several, unless rows are
             marked as slow by hand.
-        idle: How many tests a processor takes at a time, as each waits more than it works.
+        per_processor: How many tests a processor takes at a time, as each also waits: for a
+            socket, for a clock.
         again: Tests of other layers that it runs again, in its own way; () for those of its folder.
     """
 
@@ -64,7 +67,7 @@ class Layer:
     needs: str = ""
     spread: Spread = Spread.TESTS
     one_row: bool = False
-    idle: int = 1
+    per_processor: float = 1.5
     again: tuple[str, ...] = ()
 
     @property
@@ -92,7 +95,7 @@ LAYERS: Final = (
         "the real start-up script in namespaces and on real Debians, Ray and torchrun on three VMs",
         needs="Linux; root on Debian or Ubuntu, whose apt-get fetches Debian's systems; cc",
         spread=Spread.FILES,
-        idle=2,
+        per_processor=2,
     ),
     Layer(
         "browser",
@@ -158,8 +161,11 @@ in which HashiCorp publishes it for this machine:
 
 def of(path: Path) -> Layer | None:
     """The layer that a file or folder is in; whatever it is, with a provider from outside."""
-    if real_provider.in_use():
-        return BY_NAME["provider"]
+    return BY_NAME["provider"] if real_provider.in_use() else _in_tree(path)
+
+
+@functools.cache
+def _in_tree(path: Path) -> Layer | None:
     return next((it for it in LAYERS if it.folder in (path, *path.parents)), None)
 
 
@@ -190,7 +196,7 @@ def commands(
     Args:
         wanted: The layers.
         part: Which of their tests; a layer that runs those of others again is never parted.
-        workers: Processes that share the tests.
+        workers: Processors that share the tests.
         provider: The google provider from outside; "" for none, and the layer is not started.
     """
     selecting = {
@@ -199,10 +205,11 @@ def commands(
         Part.ALL: [],
     }[part]
     found = []
-    for spread, idle in itertools.product(Spread, sorted({it.idle for it in wanted})):
-        alike = [it for it in wanted if (it.spread, it.idle) == (spread, idle)]
+    loads = sorted({it.per_processor for it in wanted})
+    for spread, load in itertools.product(Spread, loads):
+        alike = [it for it in wanted if (it.spread, it.per_processor) == (spread, load)]
         folders = [f"tests/{it.name}" for it in alike if not it.again]
-        processes = ["-n", str(workers * idle), "--dist", spread.value]
+        processes = ["-n", str(math.ceil(workers * load)), "--dist", spread.value]
         spreading = [] if spread is Spread.NONE else processes
         # What is not spread has tests that need a machine for themselves, and a start for each.
         starts = [[folder] for folder in folders] if spread is Spread.NONE else [folders]
@@ -233,7 +240,7 @@ def run(name: str, workers: int, more: Iterable[str], provider: str = "") -> int
 
     Args:
         name: quick, rest, all, or a layer.
-        workers: Processes that share the tests.
+        workers: Processors that share the tests.
         more: More arguments for pytest.
         provider: The google provider from outside; "" for none.
 
@@ -275,7 +282,7 @@ def main() -> int:
     """What the Makefile calls."""
     parser = argparse.ArgumentParser(prog="python -m tests.layers", description=__doc__)
     parser.add_argument("name", choices=[*Part, *(it.name for it in LAYERS)])
-    parser.add_argument("--workers", type=int, default=2, help="processes that share the tests")
+    parser.add_argument("--workers", type=int, default=2, help="processors that share the tests")
     parser.add_argument("--provider", default="", help="the google provider for that layer")
     arguments, more = parser.parse_known_args()
     return run(arguments.name, arguments.workers, more, arguments.provider)

@@ -54,7 +54,10 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Chaos:
         pytest.param(
             "Destroy/default_network/kill-tool@POST:default.tflock/0/then-Destroy", marks=SLOW
         ),
-        "Destroy/default_network/kill-all@DELETE:instanceGroupManagers/0.005/then-Destroy",
+        pytest.param(
+            "Destroy/default_network/kill-all@DELETE:instanceGroupManagers/0.005/then-Destroy",
+            marks=SLOW,
+        ),
         pytest.param(
             "Destroy/default_network/kill-all@DELETE:roster.json/0/then-Destroy", marks=SLOW
         ),

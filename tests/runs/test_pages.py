@@ -162,16 +162,24 @@ def _follow(page: Path, rehearsal: Rehearsal) -> None:
     assert "contains only logs now" in reader.said[-1]
 
 
+SLOW_RECIPE: Final = pytest.mark.slow(
+    sibling="tests/runs/test_pages.py::test_the_command_of_a_recipe_makes_its_cluster_runs_it_and_leaves_nothing"
+)
+
+
 def _made(folder: Path) -> Path:
     folder.mkdir()
     return folder
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_the_life_of_a_cluster.py::test_an_env_list_becomes_a_cluster_and_goes_away_again"
+)
 def test_first_steps_go_as_the_page_says(rehearsal: Rehearsal) -> None:
     _follow(DOCS / "tutorial" / "first-steps.md", rehearsal)
 
 
-@pytest.mark.slow(sibling="tests/runs/test_pages.py::test_first_steps_go_as_the_page_says")
+@SLOW_RECIPE
 def test_a_job_on_gke_goes_as_the_page_says(rehearsal: Rehearsal) -> None:
     _follow(DOCS / "tutorial" / "gke.md", rehearsal)
 
@@ -179,9 +187,6 @@ def test_a_job_on_gke_goes_as_the_page_says(rehearsal: Rehearsal) -> None:
 _RECIPES: Final = {
     Path(line.split()[2]).parent.name: line for (line,) in _blocks(DOCS / "how-to" / "recipes.md")
 }
-SLOW_RECIPE: Final = pytest.mark.slow(
-    sibling="tests/runs/test_pages.py::test_the_command_of_a_recipe_makes_its_cluster_runs_it_and_leaves_nothing"
-)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +249,7 @@ def test_the_first_settings_of_a_how_to_are_accepted(page: Path) -> None:
 
 
 @pytest.mark.timeout(600)  # a dozen whole runs
-@pytest.mark.slow(sibling="tests/runs/test_pages.py::test_first_steps_go_as_the_page_says")
+@SLOW_RECIPE
 def test_the_first_commands_of_the_how_tos_work_one_after_the_other(
     rehearse: Callable[..., Rehearsal],
 ) -> None:
