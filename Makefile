@@ -62,7 +62,7 @@ LAYERS := $(BIN)/python -m tests.layers --workers $(WORKERS) $(if $(PROVIDER),--
 # How many examples hypothesis draws: quick or usual; CI draws more than a desk.
 PROFILE ?= quick
 .PHONY: test test-rest test-all test-every
-test: $(VENV)/.develop ## what a change must pass before anything else; some seven minutes on two cores
+test: $(VENV)/.develop ## what a change must pass before anything else; under five minutes on two cores
 	$(LAYERS) quick --hypothesis-profile=$(PROFILE)
 
 test-all: $(VENV)/.develop ## everything that CI runs: slow tests, start-up, Kubernetes and image too

@@ -77,7 +77,8 @@ def whole_number(text: str) -> int:
 def amount(text: str) -> float:
     """A number of US dollars: `100`, `7.50`, `$1,000`, `100 USD`."""
     found = _DOLLARS.fullmatch(text)
-    if not found:
+    # Of "1,000" alone nobody can tell whether it is a thousand or one.
+    if not found or ("," in text and text[0].isdecimal() and text[-1].isdecimal()):
         raise InvalidValueError(
             "is not an amount in US dollars", "digits, with a point before cents: 100 or 7.50"
         )

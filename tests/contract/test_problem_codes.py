@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
-TREES = {
-    str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted((ROOT / "provision").rglob("*.py"))
-}
 ERRORS = [
     kind
     for _, kind in inspect.getmembers(errors, inspect.isclass)
     if issubclass(kind, ProvisionError) and not issubclass(kind, Interrupted)
 ]
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.Module]:
+    """The modules of the program, by their paths."""
+    return {
+        str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / "provision").rglob("*.py"))
+    }
 
 
 def _named_codes(tree: ast.Module) -> Iterator[str]:
@@ -41,10 +46,10 @@ def _named_codes(tree: ast.Module) -> Iterator[str]:
             yield node.attr
 
 
-def test_no_code_is_without_use() -> None:
+def test_no_code_is_without_use(trees: dict[str, ast.Module]) -> None:
     used = {
         name
-        for path, tree in TREES.items()
+        for path, tree in trees.items()
         if path != "provision/codes.py"
         for name in _named_codes(tree)
     }
@@ -52,17 +57,18 @@ def test_no_code_is_without_use() -> None:
 
 
 # Errors give their problems the usual code of their class.
-@pytest.mark.parametrize("path", [path for path in TREES if path != "provision/errors.py"])
-def test_whoever_tells_of_a_problem_says_its_code(path: str) -> None:
+def test_whoever_tells_of_a_problem_says_its_code(trees: dict[str, ast.Module]) -> None:
     silent = [
-        node.lineno
-        for node in ast.walk(TREES[path])
+        f"{path}:{node.lineno}"
+        for path, tree in trees.items()
+        if path != "provision/errors.py"
+        for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id == "Problem"
         and "code" not in {keyword.arg for keyword in node.keywords}
     ]
-    assert silent == [], f"{path}: lines with a Problem that has no code"
+    assert silent == [], "a Problem that has no code"
 
 
 @pytest.mark.parametrize("kind", ERRORS)

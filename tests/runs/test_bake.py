@@ -132,6 +132,7 @@ def test_without_a_seal_there_is_no_image(rehearsal: Rehearsal) -> None:
     assert not _images(rehearsal)
 
 
+@pytest.mark.slow(sibling="tests/runs/test_bake.py::test_without_a_seal_there_is_no_image")
 def test_without_machines_nothing_is_left(rehearse: Callable[..., Rehearsal]) -> None:
     rehearsal = rehearse(scenario="stockout")
     ended = rehearsal.run("Bake", CAPACITY_TIMEOUT="60s")

@@ -22,9 +22,6 @@ STORIES = sorted(
     for path in EXAMPLES.glob("*.list")
     if "gke" not in path.name and "calendar" not in path.name
 )
-QUICK = {"env"}
-"""The least that can be asked for, networks of GPUs, a queue, mounts with Ray, a host project."""
-SLOW = pytest.mark.slow(sibling="tests/runs/test_examples.py::test_a_story_comes_stays_and_goes")
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 
 
@@ -36,13 +33,10 @@ def _settings(path: Path) -> dict[str, str]:
     return {name: value for name, value in dotenv_values(path).items() if value}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, id=_name(path), marks=[] if _name(path) in QUICK else [SLOW])
-        for path in STORIES
-    ],
+@pytest.mark.slow(
+    sibling="tests/runs/test_the_life_of_a_cluster.py::test_an_env_list_becomes_a_cluster_and_goes_away_again"
 )
+@pytest.mark.parametrize("path", STORIES, ids=_name)
 def test_a_story_comes_stays_and_goes(rehearsal: Rehearsal, path: Path) -> None:
     rehearsal.settings = _settings(path)
     rehearsal.presume()

@@ -61,6 +61,9 @@ def copied(standing: Callable[..., Rehearsal]) -> Rehearsal:
     return rehearsal
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_nothing_is_lost.py::test_create_adopts_all_of_it_and_changes_nothing_that_runs"
+)
 def test_create_adopts_all_of_it_and_changes_nothing_that_runs(copied: Rehearsal) -> None:
     before = _left(copied)
     _lose(copied, KINDS)
@@ -118,8 +121,7 @@ def test_another_region_would_replace_the_cluster_and_is_asked_for(
 
 
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_gke_nothing_is_lost.py"
-    "::test_create_adopts_all_of_it_and_changes_nothing_that_runs"
+    sibling="tests/runs/test_nothing_is_lost.py::test_create_adopts_all_of_it_and_changes_nothing_that_runs"
 )
 
 

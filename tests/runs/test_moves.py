@@ -129,15 +129,13 @@ def _left(rehearsal: Rehearsal) -> list[str]:
     return sorted(line for line in rehearsal.resources() if not line.startswith("storage/"))
 
 
-# The quick one: RDMA networks that belong to a zone.
-QUICK = {"a4_to_another_zone"}
-SLOW = pytest.mark.slow(sibling="tests/runs/test_moves.py::test_row_7_a_cluster_moves_and_goes")
-
-
-@pytest.mark.parametrize(
-    "move",
-    [pytest.param(it, id=it.name, marks=[] if it.name in QUICK else [SLOW]) for it in MOVES],
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
 )
+
+
+@SLOW
+@pytest.mark.parametrize("move", MOVES, ids=lambda it: it.name)
 def test_row_7_a_cluster_moves_and_goes(standing: Callable[..., Rehearsal], move: Move) -> None:
     rehearsal = standing(move.before)
     before = _left(rehearsal)

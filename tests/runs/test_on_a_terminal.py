@@ -47,6 +47,13 @@ def at_terminal(
     return code, _COLOURS.sub("", said).replace("\r", "")
 
 
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_calendar.py"
+    "::test_a_person_on_a_terminal_says_yes_to_price_and_dates_or_nothing_is_bought"
+)
+
+
+@SLOW
 def test_a_first_create_asks_once_and_a_no_makes_nothing(rehearsal: Rehearsal) -> None:
     rehearsal.settings["IMAGE_FAMILY_NAME"] = "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
     code, said = at_terminal(rehearsal, "Create", signal.SIGINT)
@@ -78,9 +85,7 @@ def test_a_first_create_asks_once_and_a_no_makes_nothing(rehearsal: Rehearsal) -
     assert "No changes: " in said
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_on_a_terminal.py::test_a_first_create_asks_once_and_a_no_makes_nothing"
-)
+@SLOW
 @pytest.mark.timeout(400)
 def test_each_question_can_be_answered_by_yes_no_and_ctrl_c_and_says_what_that_did(
     rehearsal: Rehearsal, golden: Golden, goldens: Path

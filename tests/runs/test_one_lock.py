@@ -41,8 +41,8 @@ def _require_one_lock(writes: Sequence[str], *after: str) -> None:
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_two_at_once.py"
-    "::test_of_two_creates_that_start_together_at_least_one_succeeds_and_nothing_is_made_twice"
+    sibling="tests/runs/test_two_machines.py"
+    "::test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_said_in_vain"
 )
 def test_create_and_destroy_hold_one_lock_from_the_first_write_to_the_last_delete(
     rehearsal: Rehearsal,

@@ -74,6 +74,10 @@ def test_a_gpu_that_is_missing_fails_the_test_by_the_vms_name(
     golden.check(goldens / "gpu-check.txt", normal(tested.said))
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_scenarios.py"
+    "::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
+)
 def test_a_group_without_vms_is_kept_and_goes_with_destroy(
     rehearse: Callable[..., Rehearsal],
 ) -> None:

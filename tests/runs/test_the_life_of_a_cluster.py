@@ -176,6 +176,9 @@ def test_destroy_needs_little_of_the_env_list(standing: Callable[..., Rehearsal]
     assert {"INSTANCE_COUNT", "METADATA"} <= {n["setting"] for n in destroyed.document["notes"]}
 
 
+@pytest.mark.slow(
+    sibling="tests/runs/test_row_12_secrets.py::test_debug_has_the_values_for_who_asks"
+)
 def test_terraform_plan_works_in_debugs_shell_as_it_stands(
     rehearsal: Rehearsal, tmp_path: Path
 ) -> None:

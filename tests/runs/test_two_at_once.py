@@ -36,10 +36,13 @@ def _held_up(rehearsal: Rehearsal, started: Started) -> Iterator[None]:
     os.kill(terraform, signal.SIGCONT)
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_two_at_once.py"
-    "::test_of_two_creates_that_start_together_at_least_one_succeeds_and_nothing_is_made_twice"
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_two_machines.py"
+    "::test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_said_in_vain"
 )
+
+
+@SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 def test_while_one_creates_another_run_is_told_who_is_at_work(
     rehearse: Callable[..., Rehearsal],
@@ -56,6 +59,7 @@ def test_while_one_creates_another_run_is_told_who_is_at_work(
     assert len(_vms(rehearsal)) == 1
 
 
+@SLOW
 def test_of_two_creates_that_start_together_at_least_one_succeeds_and_nothing_is_made_twice(
     rehearsal: Rehearsal,
 ) -> None:

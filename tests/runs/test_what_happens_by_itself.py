@@ -15,7 +15,8 @@ SPOT = {"ENABLE_SPOT": "yes", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_scenarios.py::test_a_group_without_vms_is_kept_and_goes_with_destroy"
+    sibling="tests/runs/test_scenarios.py"
+    "::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
 )
 def test_a_create_is_not_done_while_a_preempted_vm_is_missing(
     rehearse: Callable[..., Rehearsal],

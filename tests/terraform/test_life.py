@@ -155,7 +155,18 @@ def test_the_readme_shows_every_variable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("network_config", "resources"), [("default_network", 10), ("new_network", 16)]
+    ("network_config", "resources"),
+    [
+        pytest.param(
+            "default_network",
+            10,
+            marks=pytest.mark.slow(
+                sibling="tests/terraform/test_life.py"
+                "::test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing"
+            ),
+        ),
+        ("new_network", 16),
+    ],
 )
 def test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing(
     root: Root, network_config: str, resources: int

@@ -51,7 +51,9 @@ KINDS = {
     },
 }
 
-SLOW = pytest.mark.slow(sibling="tests/runs/test_moves.py::test_row_7_a_cluster_moves_and_goes")
+SLOW = pytest.mark.slow(
+    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
+)
 
 
 @dataclass

@@ -231,7 +231,7 @@ def test_the_path_of_a_family_is_none_of_an_image_and_says_which_settings_name_i
 
 
 def test_an_amount_is_one_however_people_write_it(given: Given) -> None:
-    for text in ("$1,000", "1000 USD", "1,000.00"):
+    for text in ("$1,000", "1000 USD", "1,000.00 USD"):
         assert given(MAX_HOURLY_COST=text)["MAX_HOURLY_COST"] == 1000
     assert "more than 0" in given(ASK_ABOVE="0").problem("ASK_ABOVE").why
 
