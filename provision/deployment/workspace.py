@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import words
 from provision.documents import plain
 from provision.files import private
 from provision.state import terraform_state
-from provision.terraform import configuration
+from provision.terraform import configuration, moves
 from provision.terraform.providers import locked
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Workspace:
                 return found
             tell(
                 "Google takes these changes only if more is replaced, so here is another plan; the"
-                f" last one counts. It also replaces {words.listed(more)}"
+                f" last one counts. It also replaces {moves.in_words(more)}"
             )
             replace += more
 

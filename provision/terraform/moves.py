@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
 from provision.google import resources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _MADE_FIRST: Final = ["create", "delete"]
 """The actions of a replacement that is there before the old one goes."""
 _SIZES: Final = {resources.GROUP.type: "target_size", resources.NODE_POOL.type: "node_count"}
 """A type of machines -> the value that has their number."""
 _PATH: Final = re.compile(r"projects/.*")
+_TYPE: Final = re.compile(r"(?:^|\.)([a-z]+_\w+)(?=\.\w)")
 
 
 def replaced_too(document: Mapping[str, Any]) -> list[str]:
@@ -34,10 +36,11 @@ def replaced_too(document: Mapping[str, Any]) -> list[str]:
         document: The plan in Terraform's JSON format.
     """
     changes = [one for one in document.get("resource_changes", []) if "deposed" not in one]
+    networks = list(_networks(changes))
     return [
-        *_networks(changes),
+        *networks,
         *_rearranged(changes),
-        *_firewall_rules(changes),
+        *_firewall_rules(changes, networks),
         *_groups(changes),
         *_clusters(changes),
         *_pools(changes),
@@ -152,18 +155,31 @@ def _ranges(subnetwork: Mapping[str, Any]) -> set[tuple[str, str]]:
     return {(it["range_name"], it["ip_cidr_range"]) for it in ranges}
 
 
-def _firewall_rules(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _firewall_rules(
+    changes: Sequence[Mapping[str, Any]], networks: Collection[str]
+) -> Iterator[str]:
     """Firewall rules that would change their network, which Google refuses.
 
-    They are replaced with their network; but a run that ended between the two has left a rule in
-    the old one.
+    They are to go with their network by `replace_triggered_by`, of which Terraform 1.11 makes a
+    plain change for some of the rules where networks are replaced by request; and a run that ended
+    between the two has left a rule in the old one.
+
+    Args:
+        changes: What the plan does.
+        networks: The addresses of networks that have to be replaced, too.
     """
+    going = {
+        one["change"]["before"]["name"]
+        for one in _of_type(changes, resources.NETWORK.type)
+        if one["address"] in networks
+    }
     for one in _of_type(changes, resources.FIREWALL.type):
         change = one["change"]
-        if change["actions"] == ["update"]:
-            before, after = (change[it].get("network") or "" for it in ("before", "after"))
-            if _last(before) != _last(after):
-                yield one["address"]
+        if "delete" in change["actions"]:
+            continue
+        before, after = (_last(change[it].get("network") or "") for it in ("before", "after"))
+        if before in going or (change["actions"] == ["update"] and before != after):
+            yield one["address"]
 
 
 def _groups(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -263,6 +279,13 @@ def _moved(  # noqa: PLR0913, PLR0917 - before and after of each
     if not isinstance(beginning, int):
         return f"{gone}, new ones begin in {new}"
     return f"{gone}, {beginning} {'begins' if beginning == 1 else 'begin'} in {new}"
+
+
+def in_words(addresses: Iterable[str]) -> str:
+    """What addresses are, such as "9 networks and 10 firewall rules"."""
+    types = [_TYPE.findall(address)[-1] for address in addresses]
+    nouns = Counter(resources.BY_TYPE[it].noun if it in resources.BY_TYPE else it for it in types)
+    return " and ".join(counted(number, noun) for noun, number in nouns.items())
 
 
 def counted(number: object, thing: str) -> str:

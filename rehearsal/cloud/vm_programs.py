@@ -1,8 +1,8 @@
 """What the programs of jobs do, on VMs and in pods, so far as the simulation knows them.
 
 Nothing is run. Of a shell's line, echo, sleep, exit, true and false are known; of a script in the
-job's folder its calls of print, time.sleep and sys.exit with plain values, as if each line were
-reached. Anything else that exists says nothing and takes a minute.
+job's folder its calls of print, time.sleep, sys.exit and SystemExit with plain values, as if each
+line were reached. Anything else that exists says nothing and takes a minute.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SILENT: Final = frozenset({"hostname", "nvidia-smi", "pip", "ls"})
 _CALL: Final = re.compile(
     r"""^\s*(?:print\((?P<quote>["'])(?P<said>.*?)(?P=quote).*\)
       |(?:time\.)?sleep\((?P<seconds>[0-9.]+)\)
-      |(?:sys\.)?exit\((?P<code>\d+)\))""",
+      |(?:(?:sys\.)?exit|raise\sSystemExit)\((?P<code>\d+)\))""",
     re.VERBOSE,
 )
 

@@ -22,6 +22,7 @@ print("never")
         (["torchrun", "--nnodes", "2", "t.py"], 30, 7, [(0, "one"), (30, "two")]),
         (["./t.py"], 30, 7, [(0, "one"), (30, "two")]),
         (["python3", "-m", "pip"], 60, 0, []),
+        (["python3", "s.py"], 0, 3, []),
         (["bash", "-c", "echo a b; sleep 5 && exit 3; echo c"], 5, 3, [(0, "a b")]),
         (["sleep", "90"], 90, 0, []),
         (["false"], 0, 1, []),
@@ -31,7 +32,8 @@ print("never")
 def test_a_program_takes_its_time_and_says_its_words(
     command: list[str], seconds: float, code: int, said: list[tuple[float, str]]
 ) -> None:
-    done = vm_programs.course(command, {"t.py": SCRIPT}, "job-1")
+    files = {"t.py": SCRIPT, "s.py": "raise SystemExit(3)\n"}
+    done = vm_programs.course(command, files, "job-1")
     assert (done.seconds, done.code, done.said) == (seconds, code, said)
 
 

@@ -126,6 +126,28 @@ def test_a_firewall_rule_that_a_killed_run_left_in_the_old_network_is_made_anew(
     assert _replaced_too(rule("delete create", "np-net-2")) == []
 
 
+def test_the_firewall_rules_of_a_network_are_replaced_with_it_in_one_more_plan() -> None:
+    network = _network("no-op")
+    here, there = ({"name": "r", "network": f"{GLOBAL}/networks/{it}"} for it in ("np-net", "x"))
+    rules = [
+        _change("google_compute_firewall.a[0]", "no-op", here, here),
+        _change("google_compute_firewall.b", "create delete", here, here),
+        _change("google_compute_firewall.c", "no-op", there, there),
+        _change("google_compute_firewall.d", "create", None, here),
+    ]
+    too = _replaced_too(network, _subnetwork("create delete"), *rules)
+    assert too == [network["address"], "google_compute_firewall.a[0]"]
+    assert _replaced_too(network, *rules) == []
+
+
+def test_what_is_replaced_too_is_told_by_what_people_call_it() -> None:
+    addresses = [
+        *(f'module.gpu_networks.google_compute_network.gpu["{it}"]' for it in range(2)),
+        "module.network.google_compute_firewall.iap_ssh[0]",
+    ]
+    assert moves.in_words(addresses) == "2 networks and 1 firewall rule"
+
+
 def test_a_group_goes_with_a_subnetwork_that_its_vms_have_an_interface_in() -> None:
     group = "google_compute_instance_group_manager.g"
     used, unused = _template("old", "s"), _template("old", "another")
