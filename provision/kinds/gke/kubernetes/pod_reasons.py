@@ -28,6 +28,13 @@ _TELLING: Final = frozenset(
     }
 )
 """The reasons of the autoscaler's events about a pod without a node."""
+_UNDER_WAY: Final = re.compile(
+    r"consuming ProvisioningRequest (?P<name>\S+) that"
+    r" (?P<state>was provisioned|was accepted|wasn't accepted yet)"
+)
+"""What a usual event says of the request of a pod whose nodes are still to come."""
+_COMING: Final = "its nodes are on their way"
+_ASKED: Final = "it waits for its nodes"
 _ON_NODE: Final = frozenset(
     {"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "NetworkNotReady"}
 )
@@ -50,6 +57,13 @@ _ADVICE: Final = (
         (
             "nodes of queued pools are for jobs of the queue: give the job the label"
             f" {kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}"
+        ),
+    ),
+    (
+        r"consuming ProvisioningRequest \S+ that was provisioned",
+        (
+            "its nodes were granted ten minutes ago, and it runs on none: compare node selector,"
+            " tolerations and GPUs with the pool's, or delete the job and submit it again"
         ),
     ),
     (
@@ -109,11 +123,23 @@ def said(events: Iterable[Object]) -> dict[str, list[str]]:
         reason = str(event.get("reason"))
         if reason in _TELLING | _ON_NODE:
             about = str(event["involvedObject"].get("uid")), reason
-            last[about] = max(last.get(about, ("", "")), (moment(event), str(event.get("message"))))
+            text = f"{reason}: {event.get('message')}"
+            if event.get("type") == "Normal":
+                text = _under_way(text)
+            last[about] = max(last.get(about, ("", "")), (moment(event), text))
     found: dict[str, list[str]] = {}
-    for (uid, reason), (_, message) in last.items():
-        found.setdefault(uid, []).append(f"{reason}: {message}")
+    for (uid, _), (_, text) in last.items():
+        found.setdefault(uid, []).append(text)
     return found
+
+
+def _under_way(text: str) -> str:
+    """What the autoscaler says of a pod whose request goes on, in fewer words."""
+    request = _UNDER_WAY.search(text)
+    if request is None:
+        return text
+    so_far = _COMING if request["state"] == "was provisioned" else _ASKED
+    return f"{so_far}: the request {request['name']} {request['state']}"
 
 
 def moment(event: Object) -> str:
@@ -132,7 +158,8 @@ def of(pod: Object, events: Sequence[str]) -> Iterator[str]:
     """
     if not (pod.get("spec") or {}).get("nodeName"):
         message = conditions(pod).get("PodScheduled", {}).get("message")
-        if message:
+        # That no node of now takes it says nothing where its own are still to come.
+        if message and not any(one.startswith((_COMING, _ASKED)) for one in events):
             yield str(message)
         yield from events
         return

@@ -183,6 +183,49 @@ def test_an_image_is_given_up_where_its_registry_says_no_and_not_where_it_is_bus
     assert (pod_reasons.unpullable(pod) == "") is ever
 
 
+def _ignored(type_: str, state: str) -> list[str]:
+    """What is told of a pod without a node, whose request is in a state."""
+    about = "Unschedulable pod ignored in scale-up loop, because it's consuming ProvisioningRequest"
+    event = {
+        "reason": "IgnoredInScaleUp",
+        "type": type_,
+        "message": f"{about} default/one that {state}",
+        "involvedObject": {"uid": "u"},
+        "metadata": {},
+    }
+    unfit = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."
+    condition = {"type": "PodScheduled", "status": "False", "message": unfit}
+    pod = {"metadata": {"uid": "u"}, "status": {"conditions": [condition]}}
+    return list(pod_reasons.of(pod, pod_reasons.said([event])["u"]))
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("was provisioned.", "its nodes are on their way: the request default/one was provisioned"),
+        ("was accepted.", "it waits for its nodes: the request default/one was accepted"),
+        ("wasn't accepted yet.", "it waits for its nodes: the request default/one wasn't accept"),
+    ],
+)
+def test_a_pod_whose_nodes_are_to_come_waits_and_needs_no_advice(state: str, words: str) -> None:
+    (told,) = _ignored("Normal", state)
+    assert told.startswith(words)
+    assert pod_reasons.advice([told]) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("was provisioned.", "granted ten minutes ago"),
+        ("has an expired booking: the pod arrived too late", "is over or never came to be"),
+    ],
+)
+def test_a_pod_that_its_nodes_came_without_is_told_with_advice(state: str, words: str) -> None:
+    told = _ignored("Warning", state)
+    assert len(told) == 2
+    assert words in "".join(pod_reasons.advice(told))
+
+
 @pytest.mark.parametrize(
     ("why", "advice"),
     [
