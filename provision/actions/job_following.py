@@ -98,7 +98,9 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
         deadline = stage.deadline(context.settings.capacity_timeout, _POLL)
         while True:
             job = find(context, jobs, name)
-            stage.news(f"{name}: {screen.words(job)}")
+            has_failed = job.attempt and job.state is JobState.FAILED
+            # How it ended is told once what it said is.
+            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(job)}")
             if job.attempt or job.state.is_over:
                 return
             if job.failure is not None:
