@@ -51,10 +51,12 @@ def run(context: Context) -> None:
 
 
 def _make_and_run(context: Context, spec: JobSpec) -> None:
-    if context.create and not _stands(context):
-        create(context, copies=False)
     own = dataclasses.replace(context, copy=_folder(context))
+    # A folder that is not there, or too large, is told before machines cost.
     with copied_folder.packed(own, takes_files=True) as archive:
+        if context.create and not _stands(context):
+            job.require_possible(spec, context.settings)
+            create(context, copies=False)
         jobs = jobs_action.opened(context)
         name = jobs.submit(spec, archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")

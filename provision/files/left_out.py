@@ -113,4 +113,5 @@ def _is_key(path: Path) -> bool:
         document: Any = json.loads(content)
     except (ValueError, RecursionError):
         return False
-    return isinstance(document, dict) and document.get("type") in _GOOGLES
+    # The type may be a list, as in a JSON schema.
+    return isinstance(document, dict) and str(document.get("type")) in _GOOGLES

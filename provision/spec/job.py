@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from provision.codes import Code
 from provision.errors import SettingsError
 from provision.settings.choices import Orchestrator
+from provision.spec import pools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,6 +103,36 @@ def of(
         priority=settings.job_priority,
         ray=ray,
     )
+
+
+def require_possible(spec: JobSpec, settings: Settings) -> None:
+    """See that a cluster that is made by these settings can run the job.
+
+    What only the cluster knows, such as the rest of its queue's quota, is asked once it is there.
+
+    Raises:
+        SettingsError: It would never begin.
+    """
+    is_gke = settings.orchestrator_type is Orchestrator.GKE
+    pool = max(
+        pools.of(settings) if is_gke else [pools.group(settings)], key=lambda it: it.size.most
+    )
+    if (spec.nodes or 1) > pool.size.most:
+        raise SettingsError(
+            f"The job wants {spec.nodes or 1} machines, and {pool.name} gets {pool.size.most}",
+            why="all begin together, so it would wait for ever",
+            fix=f"JOB_NODES={pool.size.most}, or more machines: INSTANCE_COUNT"
+            + (", GKE_MAX_NODE_COUNT or GKE_NODE_POOLS" if is_gke else ""),
+            setting="JOB_NODES",
+        )
+    if spec.ray and not settings.enable_ray_operator:
+        raise SettingsError(
+            "The cluster gets no Ray operator",
+            code=Code.WITHOUT_EFFECT,
+            why="ENABLE_RAY_OPERATOR is off",
+            fix="remove --ray, or ENABLE_RAY_OPERATOR=yes",
+            setting="ENABLE_RAY_OPERATOR",
+        )
 
 
 def name_of(words: Sequence[str]) -> str:

@@ -375,6 +375,26 @@ def test_more_vms_than_there_are_and_no_command_are_refused_at_once(
     assert (unknown.code, unknown.problem["code"]) == (5, "no-job")
 
 
+@pytest.mark.parametrize(
+    ("settings", "option", "setting"),
+    [
+        (TWO, "--copy=nowhere", ""),
+        (TWO, "--nodes=3", "JOB_NODES"),
+        (GKE, "--nodes=9", "JOB_NODES"),
+        (GKE, "--ray", "ENABLE_RAY_OPERATOR"),
+    ],
+    ids=["folder", "vms", "nodes", "ray"],
+)
+def test_a_job_that_could_never_run_is_refused_before_a_cluster_is_made_for_it(
+    rehearsal: Rehearsal, folder: Path, settings: dict[str, str], option: str, setting: str
+) -> None:
+    rehearsal.settings |= settings
+    options = ["--create", "--yes", f"--copy={folder}", option]
+    refused = rehearsal.run("Run", *options, behind=("--", "true"))
+    assert (refused.code, refused.problem["setting"]) == (2, setting), refused.said
+    assert rehearsal.writes() == []
+
+
 def test_without_a_cluster_there_are_no_jobs(rehearsal: Rehearsal) -> None:
     assert _run(rehearsal, "--", "true").problem["code"] == "no-cluster"
 

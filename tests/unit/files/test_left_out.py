@@ -101,6 +101,7 @@ def test_what_is_nearly_always_a_secret_stays(sorted_out: Pack, name: str, conte
         ("config.json", json.dumps({"type": "module"})),
         ("list.json", "[]"),
         ("broken.json", '{"type": "service_account"'),
+        ("schema.json", '{"type": ["object", "null"]}'),
         ("empty", ""),
         (".npmrc", "engine-strict=true\n//registry.example/:_authToken=${NPM_TOKEN}\n"),
         ("boto.py", 'aws_secret_access_key = os.environ["AWS_SECRET_ACCESS_KEY"]'),
