@@ -225,9 +225,10 @@ def _following(bad: Collection[str], read: Reading) -> set[str]:
 
 
 def _field_of(variable: str, read: Reading) -> str:
-    """The field that a variable sets, or that a misnomer means; "" for none."""
+    """The field that a variable sets, or that a misnomer means and nobody gave; "" for none."""
     known = spelling.SETTINGS.get(spelling.setting_of(variable), "")
-    return known or next(iter(read.misnomers.get(variable, ())), "")
+    meant = next(iter(read.misnomers.get(variable, ())), "")
+    return known or ("" if meant in read.given else meant)
 
 
 def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:

@@ -11,6 +11,8 @@ from provision.intake import load
 from provision.settings.model import Settings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.unit.conftest import Given
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
@@ -181,6 +183,18 @@ def test_destroy_still_needs_the_settings_that_identify_the_cluster() -> None:
         "TERRAFORM_GCS_PATH",
     }
     assert loaded.settings is None
+
+
+def test_destroy_takes_a_second_name_of_what_identifies_the_cluster_as_a_note(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "env.list"
+    path.write_text("CLUSTER_NAME=other\n")
+    loaded = load(MANDATORY, path, only=IDENTITY)
+
+    assert [note.setting for note in loaded.notes] == ["CLUSTER_NAME"]
+    assert loaded.settings is not None
+    assert loaded.settings.name_prefix == "np"
 
 
 def test_the_process_environment_is_never_read_behind_the_caller(
