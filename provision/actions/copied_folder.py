@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def packed(context: Context, *, takes_files: bool) -> Iterator[files.Archive | None]:
+def packed(
+    context: Context, *, takes_files: bool, to: str = "every VM"
+) -> Iterator[files.Archive | None]:
     """Pack the folder for the VMs into a temporary archive.
 
     Args:
         context: The run.
         takes_files: Whether this kind of cluster has VMs to copy files to.
+        to: Where the files go, in words.
 
     Yields:
         The archive; None without a folder or without VMs.
@@ -57,7 +60,7 @@ def packed(context: Context, *, takes_files: bool) -> Iterator[files.Archive | N
         if archive is not None:
             files_are = "file is" if archive.count == 1 else "files are"
             context.console.progress(
-                f"{archive.count} {files_are} copied to every VM, {archive.size:,} bytes in all"
+                f"{archive.count} {files_are} copied to {to}, {archive.size:,} bytes in all"
             )
         if left_out.names:
             context.console.progress(

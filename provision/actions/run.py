@@ -53,7 +53,7 @@ def run(context: Context) -> None:
 def _make_and_run(context: Context, spec: JobSpec) -> None:
     own = dataclasses.replace(context, copy=_folder(context))
     # A folder that is not there, or too large, is told before machines cost.
-    with copied_folder.packed(own, takes_files=True) as archive:
+    with copied_folder.packed(own, takes_files=True, to="the job's machines") as archive:
         if context.create and not _stands(context):
             job.require_possible(spec, context.settings)
             create(context, copies=False)
