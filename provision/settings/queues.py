@@ -13,8 +13,11 @@ from provision.settings.parsing import InvalidValueError, shorten
 
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 """An object's name in Kubernetes (RFC 1123), short enough to be a label's value."""
-_TAKEN: Final = frozenset({"dws-cluster-queue", "dws-local-queue"})
-"""The queue of all: `kinds.gke.kubernetes.kueue`."""
+LOCAL_QUEUE: Final = "dws-local-queue"
+"""The queue of all, in the namespace of jobs."""
+CLUSTER_QUEUE: Final = "dws-cluster-queue"
+"""The same of the cluster."""
+_TAKEN: Final = frozenset({CLUSTER_QUEUE, LOCAL_QUEUE})
 
 
 @dataclass(frozen=True, kw_only=True)

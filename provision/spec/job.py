@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from provision.codes import Code
 from provision.errors import SettingsError
 from provision.settings.choices import Orchestrator
+from provision.settings.queues import LOCAL_QUEUE
 from provision.spec import pools
 
 if TYPE_CHECKING:
@@ -124,6 +125,22 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
             fix=f"JOB_NODES={pool.size.most}, or more machines: INSTANCE_COUNT"
             + (", GKE_MAX_NODE_COUNT or GKE_NODE_POOLS" if is_gke else ""),
             setting="JOB_NODES",
+        )
+    if (spec.queue or spec.priority) and not settings.enable_kueue:
+        raise SettingsError(
+            "The cluster gets no queue",
+            code=Code.WITHOUT_EFFECT,
+            why="ENABLE_KUEUE is off",
+            fix="remove JOB_QUEUE and JOB_PRIORITY, or ENABLE_KUEUE=yes",
+            setting="JOB_QUEUE" if spec.queue else "JOB_PRIORITY",
+        )
+    names = [LOCAL_QUEUE, *(it.name for it in settings.kueue_queues or ())]
+    if spec.queue and spec.queue not in names:
+        raise SettingsError(
+            f"The cluster gets no queue {spec.queue}",
+            why=f"it gets {', '.join(names)}",
+            fix="name one of them, or add it to KUEUE_QUEUES",
+            setting="JOB_QUEUE",
         )
     if spec.ray and not settings.enable_ray_operator:
         raise SettingsError(

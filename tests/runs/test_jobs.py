@@ -382,8 +382,9 @@ def test_more_vms_than_there_are_and_no_command_are_refused_at_once(
         (TWO, "--nodes=3", "JOB_NODES"),
         (GKE, "--nodes=9", "JOB_NODES"),
         (GKE, "--ray", "ENABLE_RAY_OPERATOR"),
+        (GKE, "--queue=nobodys", "JOB_QUEUE"),
     ],
-    ids=["folder", "vms", "nodes", "ray"],
+    ids=["folder", "vms", "nodes", "ray", "queue"],
 )
 def test_a_job_that_could_never_run_is_refused_before_a_cluster_is_made_for_it(
     rehearsal: Rehearsal, folder: Path, settings: dict[str, str], option: str, setting: str

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.kinds.gke.kubernetes.objects import Object, build
+from provision.settings import queues
 from provision.settings.choices import Priority
 from provision.spec.capacity import Mode
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 API: Final = "kueue.x-k8s.io/v1beta2"
 NAMESPACE: Final = "default"
-LOCAL_QUEUE: Final = "dws-local-queue"
-CLUSTER_QUEUE: Final = "dws-cluster-queue"
+LOCAL_QUEUE: Final = queues.LOCAL_QUEUE
+CLUSTER_QUEUE: Final = queues.CLUSTER_QUEUE
 CHECK: Final = "dws-prov"
 CONFIG: Final = "dws-config"
 DEFAULT_FLAVOR: Final = "default-flavor"
