@@ -126,29 +126,45 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
             + (", GKE_MAX_NODE_COUNT or GKE_NODE_POOLS" if is_gke else ""),
             setting="JOB_NODES",
         )
-    if (spec.queue or spec.priority) and not settings.enable_kueue:
+    names = [LOCAL_QUEUE, *(it.name for it in settings.kueue_queues or ())]
+    require_offered(
+        spec, queues=names if settings.enable_kueue else [], ray=settings.enable_ray_operator
+    )
+
+
+def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
+    """See that a cluster has the queue and the operator that a job wants.
+
+    Args:
+        spec: The job.
+        queues: The names of its queues; none without Kueue.
+        ray: Whether it has Ray's operator.
+
+    Raises:
+        SettingsError: It has not.
+    """
+    if (spec.queue or spec.priority) and not queues:
         raise SettingsError(
-            "The cluster gets no queue",
+            "The cluster has no queue",
             code=Code.WITHOUT_EFFECT,
-            why="ENABLE_KUEUE is off",
-            fix="remove JOB_QUEUE and JOB_PRIORITY, or ENABLE_KUEUE=yes",
+            why="it is made without ENABLE_KUEUE",
+            fix="remove JOB_QUEUE and JOB_PRIORITY, or ENABLE_KUEUE=yes and Create",
             setting="JOB_QUEUE" if spec.queue else "JOB_PRIORITY",
         )
-    names = [LOCAL_QUEUE, *(it.name for it in settings.kueue_queues or ())]
-    if spec.queue and spec.queue not in names:
+    if spec.ray and not ray:
         raise SettingsError(
-            f"The cluster gets no queue {spec.queue}",
-            why=f"it gets {', '.join(names)}",
-            fix="name one of them, or add it to KUEUE_QUEUES",
-            setting="JOB_QUEUE",
-        )
-    if spec.ray and not settings.enable_ray_operator:
-        raise SettingsError(
-            "The cluster gets no Ray operator",
+            "The cluster has no Ray operator",
             code=Code.WITHOUT_EFFECT,
-            why="ENABLE_RAY_OPERATOR is off",
-            fix="remove --ray, or ENABLE_RAY_OPERATOR=yes",
+            why="it is made without ENABLE_RAY_OPERATOR",
+            fix="remove --ray, or ENABLE_RAY_OPERATOR=yes and Create",
             setting="ENABLE_RAY_OPERATOR",
+        )
+    if spec.queue and spec.queue not in queues:
+        raise SettingsError(
+            f"The cluster has no queue {spec.queue}",
+            why=f"there are {', '.join(queues)}",
+            fix="name one of them, or add it to KUEUE_QUEUES and Create",
+            setting="JOB_QUEUE",
         )
 
 

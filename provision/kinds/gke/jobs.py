@@ -38,6 +38,7 @@ from provision.kinds.gke.kubernetes import (
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import conditions
 from provision.kinds.job_folder import JobFolder
+from provision.spec import job as job_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -197,29 +198,9 @@ class GkeJobs:
         """
         facts = self._facts
         queues = (kueue.LOCAL_QUEUE, *(it.name for it in facts.queues))
-        if (spec.queue or spec.priority) and not facts.has_queue:
-            raise SettingsError(
-                "The cluster has no queue",
-                code=Code.WITHOUT_EFFECT,
-                why="ENABLE_KUEUE was off when it was made",
-                fix="remove JOB_QUEUE and JOB_PRIORITY, or ENABLE_KUEUE=yes and Create",
-                setting="JOB_QUEUE" if spec.queue else "JOB_PRIORITY",
-            )
-        if spec.ray and not facts.ray_operator:
-            raise SettingsError(
-                "The cluster has no Ray operator",
-                code=Code.WITHOUT_EFFECT,
-                why="ENABLE_RAY_OPERATOR was off when it was made",
-                fix="remove --ray, or ENABLE_RAY_OPERATOR=yes and Create",
-                setting="ENABLE_RAY_OPERATOR",
-            )
-        if spec.queue and spec.queue not in queues:
-            raise SettingsError(
-                f"The cluster has no queue {spec.queue}",
-                why=f"there are {', '.join(queues)}",
-                fix="name one of them, or add it to KUEUE_QUEUES and Create",
-                setting="JOB_QUEUE",
-            )
+        job_spec.require_offered(
+            spec, queues=queues if facts.has_queue else (), ray=facts.ray_operator
+        )
         if not facts.pools:
             raise SettingsError("The cluster has no GPU nodes", fix="GKE_NODE_POOLS and Create")
         main = jobs.main_pool(facts)
