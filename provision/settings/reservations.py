@@ -16,6 +16,7 @@ _PATH: Final = re.compile(
 )
 
 
+# As a reservation's selfLink has it (compute v1, reservations.get).
 _LINK: Final = re.compile(
     r"(?:https://\S{1,100}/)?projects/(?P<project>[^/\s]{1,100})/zones/[a-z0-9-]{1,63}"
     r"/reservations/(?P<rest>\S{1,300})"

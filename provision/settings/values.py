@@ -415,6 +415,7 @@ _HOST: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*|[0-9a-fA-F:]+")
 _REGISTRY: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,200}(:[0-9]{1,5})?")
 _PLACE: Final = re.compile(rf"{_REGISTRY.pattern}(/[a-z0-9][a-z0-9._-]{{0,100}}){{0,9}}")
 
+# As their selfLinks have it (compute v1, images.get and images.getFromFamily).
 _IMAGE_PATH: Final = re.compile(
     r"(?:https://\S{1,100}/)?projects/(?P<project>[^/\s]{1,100})/global/images/"
     rf"(?P<family>family/)?(?P<name>{_IMAGE})"

@@ -32,7 +32,11 @@ _UNDER_WAY: Final = re.compile(
     r"consuming ProvisioningRequest (?P<name>\S+) that"
     r" (?P<state>was provisioned|was accepted|wasn't accepted yet)"
 )
-"""What a usual event says of the request of a pod whose nodes are still to come."""
+"""What a usual event says of the request of a pod whose nodes are still to come.
+
+The autoscaler's published source, 2026-08-21, with a warning from ten minutes after the grant on;
+the ends of its sentences are believed.
+"""
 _COMING: Final = "its nodes are on their way"
 _ASKED: Final = "it waits for its nodes"
 _ON_NODE: Final = frozenset(
