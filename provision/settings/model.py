@@ -574,9 +574,9 @@ class Settings(BaseSettings):
     )
     secrets: Secrets | None = _setting(
         "Secrets as `NAME=projects/<project>/secrets/<secret>[:<version>],...`, which"
-        " STARTUP_COMMAND, and on GKE the example jobs, find in their environment; each VM or pod"
-        " reads them from Secret Manager itself, and an account that is made gets access to exactly"
-        " those.",
+        " STARTUP_COMMAND and jobs, on GKE the examples too, find in their environment; each VM or"
+        " pod reads them from Secret Manager itself, and an account that is made gets access to"
+        " exactly those.",
         "HF_TOKEN=projects/my-project/secrets/hf-token",
     )
     vm_localfile_dest_path: AbsolutePath = _setting(

@@ -1,4 +1,4 @@
-"""Whether secrets go to somebody."""
+"""Whether secrets are where they belong."""
 
 from __future__ import annotations
 
@@ -6,25 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.settings import masking
-from provision.settings.choices import Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-def _to_somebody(case: Case) -> Iterator[Finding]:
-    # Which clusters have secrets at all is another rule's matter.
-    if case.settings.orchestrator_type is Orchestrator.GKE:
-        return
-    if case.settings.secrets and case.settings.startup_command is None:
-        yield Finding(
-            code=Code.MISSING_SETTING,
-            field="secrets",
-            what="is set without STARTUP_COMMAND",
-            why="secrets stand in the environment of that command, and nowhere else",
-            fix="set STARTUP_COMMAND too, or take SECRETS out",
-        )
 
 
 def _in_the_open(case: Case) -> Iterator[Finding]:
@@ -42,11 +27,8 @@ def _in_the_open(case: Case) -> Iterator[Finding]:
                 what="has what looks like a credential",
                 why="it is stored with the cluster, where everybody reads it who may look at that",
                 fix="keep it in Secret Manager: SECRETS=NAME=projects/<project>/secrets/<secret>"
-                " gives it to the command as a variable",
+                " gives it to STARTUP_COMMAND and jobs as a variable",
             )
 
 
-RULES: Final = (
-    Rule(("startup_command", "metadata", "job_command", "job_env"), _in_the_open),
-    Rule(("secrets", "orchestrator_type", "startup_command"), _to_somebody),
-)
+RULES: Final = (Rule(("startup_command", "metadata", "job_command", "job_env"), _in_the_open),)
