@@ -14,6 +14,7 @@ from provision.files.left_out import IGNORE_FILE, LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from provision.context import Context
 
@@ -57,14 +58,33 @@ def packed(
     with private.folder() as place:
         left_out = LeftOut.of(folder)
         archive = files.pack(folder, place, left_out)
-        if archive is not None:
-            files_are = "file is" if archive.count == 1 else "files are"
-            context.console.progress(
-                f"{archive.count} {files_are} copied to {to}, {archive.size:,} bytes in all"
-            )
-        if left_out.names:
-            context.console.progress(
-                f"{words.listed(left_out.names)} of {folder} stay here: histories, .env files,"
-                f" private keys, and what {IGNORE_FILE} names; a line !NAME there takes one along"
-            )
+        for line in _told(folder, archive, left_out, to):
+            context.console.progress(line)
         yield archive
+
+
+def _told(folder: Path, archive: files.Archive | None, left_out: LeftOut, to: str) -> Iterator[str]:
+    """What travels, and what stays here."""
+    if archive is None:
+        stays = left_out.names or left_out.by_git or left_out.links
+        yield f"No file is copied: {folder} {'has none that travels' if stays else 'is empty'}"
+    else:
+        files_are = "file is" if archive.count == 1 else "files are"
+        yield f"{archive.count} {files_are} copied to {to}, {archive.size:,} bytes in all"
+    if left_out.names:
+        yield (
+            f"{words.listed(left_out.names)} of {folder} stay here: histories, .env files, private"
+            f" keys, what tools make, and what {IGNORE_FILE} names; a line !NAME there takes one"
+            " along"
+        )
+    if left_out.by_git:
+        yield (
+            f"{len(left_out.by_git)} of {folder} left out by .gitignore:"
+            f" {words.listed(left_out.by_git)}; an {IGNORE_FILE}, even an empty one, takes its"
+            " place"
+        )
+    if left_out.links:
+        yield (
+            f"{words.listed(left_out.links)} of {folder} stay here: links that lead out of the"
+            " folder, so that their targets would not be there"
+        )

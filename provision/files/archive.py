@@ -13,7 +13,8 @@ import os
 import stat
 import tarfile
 import tempfile
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,7 @@ from provision.files.gzip import StoredGzip
 from provision.files.left_out import LeftOut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 COPY_FOLDER: Final = Path("/usr/aiinfra/copy")
 """The path in the container at which `docker run -v` mounts the folder."""
@@ -59,12 +60,14 @@ class Archive:
         sha256: The SHA-256 of the file, in hexadecimal.
         count: The number of files and symlinks in it, without folders.
         size: The size of those files, in bytes.
+        entries: All that is in it: the path below the folder -> its type and permissions.
     """
 
     path: Path
     sha256: str
     count: int
     size: int
+    entries: Mapping[str, int] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def pack(folder: Path, into: Path, left_out: LeftOut | None = None) -> Archive |
         left_out: What is not copied; None for what the folder itself and the usual rules say.
 
     Returns:
-        The archive; None if the folder does not exist or is empty.
+        The archive; None if the folder does not exist or nothing of it travels.
 
     Raises:
         SettingsError: Entries of the folder can't be packed; the error lists all of them.
@@ -99,19 +102,28 @@ def pack(folder: Path, into: Path, left_out: LeftOut | None = None) -> Archive |
     """
     if not folder.exists():
         return None
-    entries, problems = _survey(folder, left_out or LeftOut.of(folder))
-    size = sum(entry.status.st_size for entry in entries if entry.kind == stat.S_IFREG)
+    left_out = left_out or LeftOut.of(folder)
+    entries, problems = _survey(folder, left_out)
+    sizes: Counter[str] = Counter()
+    for entry in entries:
+        if entry.kind == stat.S_IFREG:
+            sizes[entry.name.partition("/")[0]] += entry.status.st_size
+    size = sizes.total()
     if size > LARGEST_FOLDER:
         limit = f"at most {LARGEST_FOLDER // _GIB} GiB can be copied to the VMs"
-        problems.append(_problem(folder, f"has {size} bytes", limit, _DATA))
+        ((largest, its),) = sizes.most_common(1)
+        line = left_out.line(largest, is_folder=(folder / largest).is_dir())
+        fix = f"{_DATA}; {largest} has {its} bytes of it: {line}"
+        problems.append(_problem(folder, f"has {size} bytes", limit, fix))
     if problems:
         raise SettingsError.of(problems)
     if not entries:
         return None
     with private.writing():
-        path, sha256 = _write(folder, entries, into)
+        path, sha256 = _write(folder, entries, into, left_out)
     count = sum(entry.kind != stat.S_IFDIR for entry in entries)
-    return Archive(path=path, sha256=sha256, count=count, size=size)
+    modes = {entry.name: entry.status.st_mode for entry in entries}
+    return Archive(path=path, sha256=sha256, count=count, size=size, entries=modes)
 
 
 def _survey(folder: Path, left_out: LeftOut) -> tuple[list[_Entry], list[Problem]]:
@@ -125,7 +137,8 @@ def _survey(folder: Path, left_out: LeftOut) -> tuple[list[_Entry], list[Problem
             with os.scandir(folder / below) as found:
                 names = sorted((item.name for item in found), key=os.fsencode)
         except OSError as error:
-            problems.append(_unreadable(folder / below, error))
+            line = left_out.line(below.removesuffix("/"), is_folder=True) if below else ""
+            problems.append(_unreadable(folder / below, error, line))
             continue
         for name in names:
             entry = _entry(folder, f"{below}{name}")
@@ -136,8 +149,11 @@ def _survey(folder: Path, left_out: LeftOut) -> tuple[list[_Entry], list[Problem
                 is_folder=entry.kind == stat.S_IFDIR,
             ):
                 continue
+            if entry.kind == stat.S_IFLNK and _leaves(folder, entry):
+                left_out.links.append(entry.name)
+                continue
             entries.append(entry)
-            problems.extend(_judge(folder, entry))
+            problems.extend(_judge(folder, entry, left_out))
             if entry.kind == stat.S_IFDIR:
                 pending.append(f"{entry.name}/")
     # One order for the whole tree, in which a folder comes before its contents.
@@ -155,38 +171,31 @@ def _target(link: Path) -> str:
     return os.readlink(link)  # noqa: PTH115 - a Path would change how the target is written
 
 
-def _judge(folder: Path, entry: _Entry) -> Iterator[Problem]:
+def _judge(folder: Path, entry: _Entry, left_out: LeftOut) -> Iterator[Problem]:
     """The problems of an entry; those of a folder are found when it is read."""
     path = folder / entry.name
     if entry.kind == stat.S_IFREG:
-        yield from _judge_file(path, entry.status.st_size)
-    elif entry.kind == stat.S_IFLNK:
-        if _leaves(folder, entry):
-            yield _problem(
-                path,
-                f"is a link to {_shown(entry.target)}, which is not in the folder",
-                "on the VMs the target of the link would not exist",
-                "use a relative link to a file in the folder, or copy the file into the folder",
-            )
-    elif entry.kind != stat.S_IFDIR:
+        yield from _judge_file(path, entry, left_out)
+    elif entry.kind not in {stat.S_IFDIR, stat.S_IFLNK}:
         yield _problem(
             path,
             f"is {_NOT_A_FILE.get(entry.kind, 'of an unknown kind')}",
             "only files, folders and links can be copied",
-            f"remove {_shown(path)} from the folder",
+            left_out.line(entry.name),
         )
 
 
-def _judge_file(path: Path, size: int) -> Iterator[Problem]:
+def _judge_file(path: Path, entry: _Entry, left_out: LeftOut) -> Iterator[Problem]:
+    size = entry.status.st_size
     if size > LARGEST_FILE:
         limit = f"a file can have at most {LARGEST_FILE // _GIB} GiB"
-        yield _problem(path, f"has {size} bytes", limit, _DATA)
+        yield _problem(path, f"has {size} bytes", limit, f"{_DATA}; {left_out.line(entry.name)}")
         return
     try:
         with path.open("rb"):
             pass
     except OSError as error:
-        yield _unreadable(path, error)
+        yield _unreadable(path, error, left_out.line(entry.name))
 
 
 def _leaves(folder: Path, entry: _Entry) -> bool:
@@ -223,7 +232,7 @@ def _leaves(folder: Path, entry: _Entry) -> bool:
     return False
 
 
-def _write(folder: Path, entries: list[_Entry], into: Path) -> tuple[Path, str]:
+def _write(folder: Path, entries: list[_Entry], into: Path, left_out: LeftOut) -> tuple[Path, str]:
     """Write the archive with its final name; returns its path and its SHA-256."""
     with tempfile.NamedTemporaryFile(dir=into, prefix=".files-", delete=False) as file:
         unnamed = Path(file.name)
@@ -240,7 +249,7 @@ def _write(folder: Path, entries: list[_Entry], into: Path) -> tuple[Path, str]:
                 ) as archive,
             ):
                 for entry in entries:
-                    _add(archive, folder, entry)
+                    _add(archive, folder, entry, left_out)
         except BaseException:
             unnamed.unlink()
             raise
@@ -250,7 +259,7 @@ def _write(folder: Path, entries: list[_Entry], into: Path) -> tuple[Path, str]:
     return path, sha256
 
 
-def _add(archive: tarfile.TarFile, folder: Path, entry: _Entry) -> None:
+def _add(archive: tarfile.TarFile, folder: Path, entry: _Entry, left_out: LeftOut) -> None:
     about = tarfile.TarInfo(entry.name)
     about.mode = stat.S_IMODE(entry.status.st_mode) & 0o777
     about.mtime = _TIME
@@ -271,16 +280,15 @@ def _add(archive: tarfile.TarFile, folder: Path, entry: _Entry) -> None:
             except OSError as error:
                 if error.errno in private.FULL:
                     raise  # this is about the archive, not about the packed file
-                raise SettingsError.of([_unreadable(path, error)]) from error
+                line = left_out.line(entry.name)
+                raise SettingsError.of([_unreadable(path, error, line)]) from error
 
 
-def _unreadable(path: Path, error: OSError) -> Problem:
-    return _problem(
-        path,
-        "can't be read",
-        error.strerror or str(error),
-        "give the user who runs this permission to read it, or remove it from the folder",
-    )
+def _unreadable(path: Path, error: OSError, line: str) -> Problem:
+    fix = "give the user who runs this permission to read it"
+    if line:
+        fix = f"{fix}; or {line}" if isinstance(error, PermissionError) else line
+    return _problem(path, "can't be read", error.strerror or str(error), fix)
 
 
 def _problem(path: Path, what: str, why: str, fix: str) -> Problem:

@@ -1,8 +1,9 @@
-"""What of the copied folder stays behind: histories, keys, and what its owner names.
+"""What of the copied folder stays behind: keys, what tools make, and what its owner names.
 
 Everybody who may log in on a VM, or read the state's bucket, can read what travels. So what is
 nearly always a secret stays, unless the folder's `.aiinfraignore` takes it back with a `!`; that
-file has the syntax of a `.gitignore` and can name more.
+file has the syntax of a `.gitignore` and can name more. Where there is none, the folder's
+`.gitignore`s name more, and take nothing back: what git may see is not what others may see.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
 from provision.errors import SettingsError
+from provision.files.patterns import Patterns, literal
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from pathspec import GitIgnoreSpec
 
 IGNORE_FILE: Final = ".aiinfraignore"
 """The file, at the top of the folder, that names what else stays behind."""
@@ -35,7 +35,14 @@ _USUAL: Final = (
     *("**/.cargo/credentials*", "**/.streamlit/secrets.toml", "kubeconfig", "*.kubeconfig"),
     *("kaggle.json", ".kaggle", "**/huggingface/token", "**/huggingface/stored_tokens"),
     *("**/.huggingface/token", "*.tfstate", "*.tfstate.*", ".*_history"),
+    # Below: what tools make for one machine, and make again on another.
+    *(".venv", "venv/", ".pixi", ".tox", ".nox", "node_modules", "__pycache__", ".DS_Store"),
+    *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".ipynb_checkpoints"),
 )
+_GITS: Final = ".gitignore"
+_OF_AN_ENVIRONMENT: Final = ("pyvenv.cfg", "conda-meta")
+"""What is at the top of Python's virtual environments and of conda's, whatever they are called."""
+
 _LOOKED_AT: Final = 64 * 1024
 """Bytes; a key is smaller, and whatever is larger is not read twice."""
 
@@ -55,11 +62,18 @@ class LeftOut:
 
     Attributes:
         names: What stays, in the order of the decisions; a folder ends with a slash.
+        by_git: What stays as a `.gitignore` names it, likewise.
+        links: Links that stay as they lead out of the folder.
     """
 
-    def __init__(self, rules: GitIgnoreSpec) -> None:
+    def __init__(self, folder: Path, rules: Patterns, *, follows_git: bool) -> None:
+        self._folder = folder
         self._rules = rules
+        self._follows_git = follows_git
+        self._gits: dict[str, Patterns] = {}
         self.names: list[str] = []
+        self.by_git: list[str] = []
+        self.links: list[str] = []
 
     @classmethod
     def of(cls, folder: Path) -> LeftOut:
@@ -68,19 +82,18 @@ class LeftOut:
         Raises:
             SettingsError: The folder's own can't be read.
         """
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - most runs copy nothing
-
         file = folder / IGNORE_FILE
+        follows_git = not file.exists()
         try:
-            own = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-            return cls(GitIgnoreSpec.from_lines([*_USUAL, *own]))
-        except (OSError, ValueError, re.error) as error:
+            own = [] if follows_git else file.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
             raise SettingsError(
                 f"{file} can't be read",
                 code=Code.INVALID_FOLDER,
                 why=str(error),
                 fix="one pattern a line, as in a .gitignore, in UTF-8",
             ) from error
+        return cls(folder, Patterns([*_USUAL, *own]), follows_git=follows_git)
 
     def takes(self, path: Path, name: str, size: int, *, is_folder: bool) -> bool:
         """Whether something stays behind.
@@ -91,13 +104,48 @@ class LeftOut:
             size: Bytes, of a file; 0 for whatever has no content of its own.
             is_folder: Whether it is a folder, which stays with all that is in it.
         """
-        shown = f"{name}/" if is_folder else name
-        stays = self._rules.check_file(shown).include
+        stays = self._rules.keep_back(name, is_folder=is_folder)
         if stays is None:
-            stays = not is_folder and 0 < size <= _LOOKED_AT and _is_key(path)
-        if stays:
-            self.names.append(shown)
-        return bool(stays)
+            stays = _is_environment(path) if is_folder else 0 < size <= _LOOKED_AT and _is_key(path)
+        by_git = not stays and self._follows_git and self._git_ignores(name, is_folder=is_folder)
+        if stays or by_git:
+            (self.by_git if by_git else self.names).append(f"{name}/" if is_folder else name)
+        return stays or by_git
+
+    def line(self, name: str, *, is_folder: bool = False) -> str:
+        """What leaves something out, for the end of a fix."""
+        is_gits = any(self._gits.values())
+        file = f"{_GITS}, or in an {IGNORE_FILE} in its place" if is_gits else IGNORE_FILE
+        return f"leave it out, by this line in {file}: {literal(name, is_folder=is_folder)}"
+
+    def _git_ignores(self, name: str, *, is_folder: bool) -> bool:
+        """As git decides: by the nearest file that says something of it."""
+        above = name
+        while above:
+            above = above.rpartition("/")[0]
+            if above not in self._gits:
+                self._gits[above] = _read(self._folder / above / _GITS)
+            own = name[len(above) :].removeprefix("/")
+            stays = self._gits[above].keep_back(own, is_folder=is_folder)
+            if stays is not None:
+                return stays
+        return False
+
+
+def _read(file: Path) -> Patterns:
+    """The patterns of a file, in any encoding; none if there is none or it can't be read."""
+    try:
+        text = file.read_bytes().decode("utf-8-sig", "surrogateescape")
+    except OSError:
+        text = ""
+    return Patterns(text.split("\n"))
+
+
+def _is_environment(folder: Path) -> bool:
+    try:
+        return any((folder / it).exists() for it in _OF_AN_ENVIRONMENT)
+    except OSError:
+        return False  # whoever packs it says so
 
 
 def _is_key(path: Path) -> bool:

@@ -14,13 +14,12 @@ from rehearsal import session
 
 ROOT = Path(__file__).parents[2]
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
-# For Google, Terraform, Kubernetes, what is said on the way to a result, and a folder to copy.
+# For Google, Terraform, Kubernetes, and what is said on the way to a result.
 ONLINE = {
     *("google", "grpc", "requests", "tenacity", "urllib3"),
     *("hcl2", "lark", "python_terraform"),
     *("kubernetes", "yaml"),
     "rich",
-    "pathspec",
 }
 SETTINGS = {"dotenv", "pydantic", "pydantic_settings"}
 

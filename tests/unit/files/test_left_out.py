@@ -145,9 +145,56 @@ def test_what_stays_is_not_judged(sorted_out: Pack, tmp_path: Path) -> None:
     assert sorted_out(a="x") == (["a"], [".git/"])
 
 
-@pytest.mark.parametrize("rules", [b"\xff", b"[z-a]/!\n!"])
-def test_rules_that_cannot_be_read_are_said(tmp_path: Path, rules: bytes) -> None:
-    (tmp_path / ".aiinfraignore").write_bytes(rules)
+ENVIRONMENTS = [
+    ".venv/bin/python", "src/venv/lib/x.py", "mine/pyvenv.cfg", "src/env/conda-meta/history",
+    "__pycache__/a.pyc", "src/__pycache__/a.pyc", "web/node_modules/a/index.js",
+    ".mypy_cache/a", ".pytest_cache/a", ".ruff_cache/a", ".ipynb_checkpoints/a.ipynb",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_what_tools_make_for_one_machine_stays(sorted_out: Pack, name: str) -> None:
+    travels, stays = sorted_out(**{name: "x", "train.py": "x"})
+
+    assert "train.py" in travels
+    assert name not in travels
+    assert any(name.startswith(it) for it in stays)
+
+
+def test_an_environment_can_be_taken_along(sorted_out: Pack) -> None:
+    contents = {".aiinfraignore": "!.venv\n!mine/\n"}
+    contents |= {".venv/pyvenv.cfg": "x", "mine/pyvenv.cfg": "x"}
+
+    assert sorted_out(**contents)[1] == [".aiinfraignore"]
+
+
+def test_gits_files_name_more_where_the_folder_has_no_list_of_its_own(tmp_path: Path) -> None:
+    contents = {
+        ".gitignore": "data/\n*.ckpt\n!.env.example\n",
+        "src/.gitignore": "!best.ckpt\n*.log\n",
+    }
+    for name in ("data/a", "a.ckpt", "src/best.ckpt", "src/b.log", "b.log", ".env.example"):
+        contents[name] = "x"
+    into = tmp_path / "run"
+    for folder in (tmp_path / "by_git", tmp_path / "by_its_own"):
+        for name, content in contents.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content)
+    (folder / ".aiinfraignore").write_text("")
+    into.mkdir()
+
+    by_git = LeftOut.of(tmp_path / "by_git")
+    files.pack(tmp_path / "by_git", into, by_git)
+    assert sorted(by_git.by_git) == ["a.ckpt", "data/", "src/b.log"]
+    assert by_git.names == [".env.example"], "what git may see is not what others may see"
+
+    by_its_own = LeftOut.of(folder)
+    files.pack(folder, into, by_its_own)
+    assert by_its_own.by_git == []
+
+
+def test_rules_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    (tmp_path / ".aiinfraignore").write_bytes(b"\xff")
 
     with pytest.raises(SettingsError) as caught:
         LeftOut.of(tmp_path)

@@ -1,0 +1,49 @@
+"""What is said of the folder that travels, and before what."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.actions import copied_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder as people have it: an environment, data that git does not see, a link to more."""
+    made = tmp_path / "project"
+    (made / ".venv" / "bin").mkdir(parents=True)
+    (made / ".venv" / "bin" / "python").symlink_to("/usr/bin/python3")
+    (made / "data").symlink_to("/mnt/data")
+    for name in (".gitignore", "train.py", "a.ckpt", "b.ckpt"):
+        (made / name).write_text("*.ckpt\n")
+    return made
+
+
+def _packed(folder: Path) -> list[str]:
+    said: list[str] = []
+    context = SimpleNamespace(copy=folder, console=SimpleNamespace(progress=said.append))
+    with copied_folder.packed(cast("Any", context), takes_files=True):
+        return said
+
+
+def test_a_project_folder_travels_without_its_environment_and_each_reason_has_a_line(
+    project: Path,
+) -> None:
+    copied, usual, by_git, links = _packed(project)
+
+    assert copied.startswith("2 files are copied to every VM, ")
+    assert usual.startswith(f".venv/ of {project} stay here: ")
+    assert by_git.startswith(f"2 of {project} left out by .gitignore: a.ckpt, b.ckpt; ")
+    assert links.startswith(f"data of {project} stay here: links that lead out")
+
+
+def test_an_empty_folder_and_one_of_which_nothing_travels_are_said(tmp_path: Path) -> None:
+    assert _packed(tmp_path) == [f"No file is copied: {tmp_path} is empty"]
+    (tmp_path / ".env").write_text("x")
+    assert _packed(tmp_path)[0] == f"No file is copied: {tmp_path} has none that travels"
