@@ -8,6 +8,7 @@ line were reached. Anything else that exists says nothing and takes a minute.
 from __future__ import annotations
 
 import io
+import posixpath
 import re
 import shlex
 import tarfile
@@ -56,13 +57,15 @@ class Course:
 
 
 def files_of(archive: bytes) -> dict[str, str]:
-    """The texts of an archive, by their names."""
+    """The texts of an archive, by their names; of programs by "./NAME", too."""
     found = {}
     with tarfile.open(fileobj=io.BytesIO(archive)) as packed:
         for member in packed:
             content = packed.extractfile(member)
             if content is not None:
                 found[member.name] = content.read().decode("utf-8", "replace")
+                if member.mode & 0o111:
+                    found[f"./{member.name}"] = found[member.name]
     return found
 
 
@@ -85,15 +88,19 @@ def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) ->
     if program in _SHELLS and words[1:2] == ["-c"]:
         _line(done, words[2], files, name)
     elif program in _PYTHONS or program in _SHELLS:
-        scripts = [it for it in words[1:] if it.endswith((".py", ".sh"))]
-        if scripts and scripts[0] not in files:
+        scripts = [posixpath.normpath(it) for it in words[1:] if it.endswith((".py", ".sh"))]
+        is_own = bool(scripts) and not scripts[0].startswith("/")
+        if is_own and scripts[0] not in files:
             where = f"{done.folder}/{scripts[0]}"
             missing = f"can't open file '{where}': [Errno 2] No such file or directory"
             done.fail(2, f"{program}: {missing}")
         else:
-            _script(done, files[scripts[0]] if scripts else "")
-    elif words[0].startswith("./") and words[0][2:] in files:
-        _script(done, files[words[0][2:]])
+            _script(done, files[scripts[0]] if is_own else "")
+    elif "/" in words[0] and (own := posixpath.normpath(words[0])) in files:
+        if f"./{own}" in files:
+            _script(done, files[own])
+        else:
+            done.fail(126, f"{name}: line 1: {words[0]}: Permission denied")
     elif program in {"true", "false"}:
         done.code = int(program == "false")
     elif program == "echo":

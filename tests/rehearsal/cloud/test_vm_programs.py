@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+
 import pytest
 
 from rehearsal.cloud import vm_programs
@@ -21,6 +24,8 @@ print("never")
     [
         (["torchrun", "--nnodes", "2", "t.py"], 30, 7, [(0, "one"), (30, "two")]),
         (["./t.py"], 30, 7, [(0, "one"), (30, "two")]),
+        (["python3", "./t.py"], 30, 7, [(0, "one"), (30, "two")]),
+        (["python3", "/opt/somebodys.py"], 60, 0, []),
         (["python3", "-m", "pip"], 60, 0, []),
         (["python3", "s.py"], 0, 3, []),
         (["bash", "-c", "echo a b; sleep 5 && exit 3; echo c"], 5, 3, [(0, "a b")]),
@@ -32,7 +37,7 @@ print("never")
 def test_a_program_takes_its_time_and_says_its_words(
     command: list[str], seconds: float, code: int, said: list[tuple[float, str]]
 ) -> None:
-    files = {"t.py": SCRIPT, "s.py": "raise SystemExit(3)\n"}
+    files = {"t.py": SCRIPT, "./t.py": SCRIPT, "s.py": "raise SystemExit(3)\n"}
     done = vm_programs.course(command, files, "job-1")
     assert (done.seconds, done.code, done.said) == (seconds, code, said)
 
@@ -42,6 +47,7 @@ def test_a_program_takes_its_time_and_says_its_words(
     [
         (["torchrum", "t.py"], 127, "command not found"),
         (["python3", "other.py"], 2, "No such file or directory"),
+        (["./t.py"], 126, "Permission denied"),
     ],
 )
 def test_what_is_not_there_ends_at_once_in_the_words_of_who_looks_for_it(
@@ -51,3 +57,13 @@ def test_what_is_not_there_ends_at_once_in_the_words_of_who_looks_for_it(
     ((_, line),) = done.said
     assert (done.seconds, done.code) == (0, code)
     assert words in line
+
+
+def test_programs_of_an_archive_are_known_by_their_permission() -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, mode in (("a.sh", 0o755), ("b.sh", 0o644)):
+            about = tarfile.TarInfo(name)
+            about.mode = mode
+            archive.addfile(about)
+    assert set(vm_programs.files_of(packed.getvalue())) == {"a.sh", "./a.sh", "b.sh"}
