@@ -105,7 +105,7 @@ class Code(enum.StrEnum):
     )
     INVALID_COMMAND_LINE = (
         "invalid-command-line",
-        "an action or option is unknown, missing, or not for this action",
+        "an action or option is unknown, missing or not for this action; or a job can't begin",
         "write the command line that `fix` shows",
         _USAGE,
     )

@@ -13,15 +13,20 @@ from provision.files import private
 from provision.files.left_out import IGNORE_FILE, LeftOut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from provision.context import Context
+    from provision.spec.script import WhyNot
 
 
 @contextlib.contextmanager
 def packed(
-    context: Context, *, takes_files: bool, to: str = "every VM"
+    context: Context,
+    *,
+    takes_files: bool,
+    to: str = "every VM",
+    judge: Callable[[Mapping[str, int], WhyNot], None] = lambda *_: None,
 ) -> Iterator[files.Archive | None]:
     """Pack the folder for the VMs into a temporary archive.
 
@@ -29,6 +34,7 @@ def packed(
         context: The run.
         takes_files: Whether this kind of cluster has VMs to copy files to.
         to: Where the files go, in words.
+        judge: Looks at what travels, and at why the rest stays here, before anything is said.
 
     Yields:
         The archive; None without a folder or without VMs.
@@ -53,11 +59,13 @@ def packed(
         return
     folder = context.copy or files.COPY_FOLDER
     if not folder.exists():
+        judge({}, lambda _: ("no folder is copied, as none is named", "name it: --copy FOLDER"))
         yield None
         return
     with private.folder() as place:
         left_out = LeftOut.of(folder)
         archive = files.pack(folder, place, left_out)
+        judge(archive.entries if archive else {}, left_out.why)
         for line in _told(folder, archive, left_out, to):
             context.console.progress(line)
         yield archive

@@ -18,12 +18,15 @@ from provision.errors import SettingsError
 from provision.files.archive import COPY_FOLDER
 from provision.kinds import registry
 from provision.lifecycle import ownership, phases
-from provision.spec import job
+from provision.spec import job, script
 from provision.terraform.log import Log
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provision.context import Context
     from provision.spec.job import JobSpec
+    from provision.spec.script import WhyNot
 
 
 def run(context: Context) -> None:
@@ -52,8 +55,13 @@ def run(context: Context) -> None:
 
 def _make_and_run(context: Context, spec: JobSpec) -> None:
     own = dataclasses.replace(context, copy=_folder(context))
-    # A folder that is not there, or too large, is told before machines cost.
-    with copied_folder.packed(own, takes_files=True, to="the job's machines") as archive:
+
+    def judge(entries: Mapping[str, int], why_not: WhyNot) -> None:
+        context.note(script.require_there(spec, context.settings, entries, why_not))
+
+    # A folder that is not there, too large, or without the program is told before machines cost.
+    to = "the job's machines"
+    with copied_folder.packed(own, takes_files=True, to=to, judge=judge) as archive:
         if context.create and not _stands(context):
             job.require_possible(spec, context.settings)
             create(context, copies=False)

@@ -112,6 +112,25 @@ class LeftOut:
             (self.by_git if by_git else self.names).append(f"{name}/" if is_folder else name)
         return stays or by_git
 
+    def why(self, name: str) -> tuple[str, str]:
+        """Why a path stays behind, and what takes it along; empty if nothing here keeps it."""
+        ways = {name[:end] for end, char in enumerate(f"{name}/") if char == "/"}
+        for it in self.by_git:
+            if it.removesuffix("/") in ways:
+                own = f"an {IGNORE_FILE}, even an empty one, takes the place of {_GITS}"
+                return f"{_GITS} leaves {it} out", own
+        for it in self.links:
+            if it in ways:
+                return f"{it} is a link that leads out of the folder", "copy what it leads to"
+        for it in self.names:
+            if it.removesuffix("/") in ways:
+                bare = it.removesuffix("/")
+                line = literal(bare, is_folder=bare != it)
+                rules = f"{IGNORE_FILE}, or a rule for all folders, leaves {it} out"
+                instead = f", which takes the place of {_GITS}" if any(self._gits.values()) else ""
+                return rules, f"take it along, by this line in {IGNORE_FILE}{instead}: !{line}"
+        return "", ""
+
     def line(self, name: str, *, is_folder: bool = False) -> str:
         """What leaves something out, for the end of a fix."""
         is_gits = any(self._gits.values())

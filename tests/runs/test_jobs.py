@@ -122,7 +122,7 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     [
         (("bash", "-c", "echo no module; exit 3"), 3, "exit code 3, first on"),
         (("torchrum", "train.py"), 127, "command not found"),
-        (("torchrun", "other.py"), 2, "exit code 2"),
+        (("bash", "-c", "true; python3 other.py"), 2, "exit code 2"),
     ],
     ids=["fails", "not_found", "no_script"],
 )
@@ -393,6 +393,30 @@ def test_a_job_that_could_never_run_is_refused_before_a_cluster_is_made_for_it(
     options = ["--create", "--yes", f"--copy={folder}", option]
     refused = rehearsal.run("Run", *options, behind=("--", "true"))
     assert (refused.code, refused.problem["setting"]) == (2, setting), refused.said
+    assert rehearsal.writes() == []
+
+
+@pytest.mark.parametrize(
+    ("behind", "settings"),
+    [
+        (("--", "torchrun", "trian.py"), {}),
+        ((), {"JOB_COMMAND": "torchrun trian.py > log"}),
+    ],
+    ids=["line", "setting"],
+)
+@pytest.mark.parametrize("options", [(), ("--create", "--destroy-after")], ids=["there", "made"])
+def test_a_command_that_can_not_begin_is_refused_before_anything_is_made(
+    rehearsal: Rehearsal,
+    folder: Path,
+    behind: tuple[str, ...],
+    settings: dict[str, str],
+    options: tuple[str, ...],
+) -> None:
+    ended = rehearsal.run("Run", *options, f"--copy={folder}", behind=behind, **TWO, **settings)
+    assert (ended.code, ended.problem["code"]) == (2, "invalid-command-line"), ended.said
+    assert ended.problem["setting"] == "".join(settings)
+    assert ended.problem["fix"].startswith("did you mean train.py?")
+    assert "is copied" not in ended.said
     assert rehearsal.writes() == []
 
 

@@ -10,6 +10,7 @@ import pytest
 from provision.actions import copied_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -25,10 +26,10 @@ def project(tmp_path: Path) -> Path:
     return made
 
 
-def _packed(folder: Path) -> list[str]:
+def _packed(folder: Path, judge: Callable[..., None] = lambda *_: None) -> list[str]:
     said: list[str] = []
     context = SimpleNamespace(copy=folder, console=SimpleNamespace(progress=said.append))
-    with copied_folder.packed(cast("Any", context), takes_files=True):
+    with copied_folder.packed(cast("Any", context), takes_files=True, judge=judge):
         return said
 
 
@@ -47,3 +48,22 @@ def test_an_empty_folder_and_one_of_which_nothing_travels_are_said(tmp_path: Pat
     assert _packed(tmp_path) == [f"No file is copied: {tmp_path} is empty"]
     (tmp_path / ".env").write_text("x")
     assert _packed(tmp_path)[0] == f"No file is copied: {tmp_path} has none that travels"
+
+
+def test_what_is_judged_is_what_travels_and_nothing_is_said_before(project: Path) -> None:
+    def judge(entries: dict[str, int], why_not: Callable[[str], tuple[str, str]]) -> None:
+        assert set(entries) == {".gitignore", "train.py"}
+        assert why_not("train.py") == ("", "")
+        for name, fix in {
+            "a.ckpt": "an .aiinfraignore, even an empty one, takes the place of .gitignore",
+            "data/a": "copy what it leads to",
+            ".venv/bin/python": "take it along, by this line in .aiinfraignore, which takes the"
+            " place of .gitignore: !/.venv/",
+        }.items():
+            why, told = why_not(name)
+            assert name.partition("/")[0] in why
+            assert told == fix
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        _packed(project, judge)

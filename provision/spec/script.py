@@ -1,0 +1,262 @@
+"""What a job's command needs of the folder that travels, looked at before anything costs.
+
+A job begins in its copy of the folder, on VMs and in each container. So a relative path that is
+not in it can't be there. Nothing is said of absolute paths, of programs that the machines or the
+image have, nor of what comes behind an option or a word of shell that is not understood.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import itertools
+import posixpath
+import re
+import shlex
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from provision.codes import Code
+from provision.errors import Problem, SettingsError
+from provision.settings import masking
+from provision.settings.choices import Orchestrator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from provision.settings.model import Settings
+    from provision.spec.job import JobSpec
+
+    WhyNot: TypeAlias = Callable[[str], tuple[str, str]]
+
+_IN_FRONT: Final = re.compile(r"[A-Za-z_]\w*=.*|(.*/)?env|exec|nohup|time", re.DOTALL)
+"""Words before a program that leave it what it is."""
+_NEEDS_SHELL: Final = re.compile(r"[\s;&|<>()$`]|^[A-Za-z_]\w*=")
+_EXPANDED: Final = re.compile(r"[$`*?\[{~]")
+_NO_FILE: Final = "a job begins in its copy of the folder, which has no such file"
+_LONGEST: Final = 200
+"""Characters of a command that is said whole."""
+
+
+@dataclass(frozen=True)
+class _Launcher:
+    """How a launcher reads the options before its script, as patterns of whole words.
+
+    Attributes:
+        flags: Options without a value.
+        valued: Options whose value is the next word.
+        module: Options that make the script a module.
+    """
+
+    flags: str
+    valued: str
+    module: str = r"(?!)"
+
+
+_PYTHON: Final = _Launcher(
+    flags=r"-[bBdEiOqRsSuvx]+",
+    valued=r"-[WX]|--check-hash-based-pycs",
+    module=r"-[bBdEiOqRsSuvx]*m",
+)
+_SHELL: Final = _Launcher(
+    flags=r"[-+][abefhiklmnprtuvxBCEHPT]+|--(login|noprofile|norc|posix|verbose)",
+    valued=r"[-+][abefhiklmnprtuvx]*[oO]|--(rcfile|init-file)",
+)
+# By PyTorch's torch/distributed/run.py, and the pages of accelerate and DeepSpeed.
+_TORCHRUN: Final = _Launcher(
+    flags=r"--standalone|--[\w-]+=.*",
+    valued=r"-[rt]|--(nnodes|nproc.per.node|rdzv.(backend|endpoint|id|conf)|max.restarts|role|tee"
+    r"|monitor.interval|start.method|event.log.handler|log.dir|redirects|local.ranks.filter"
+    r"|node.rank|master.(addr|port)|local.addr|logs.specs|numa.binding|signals.to.handle)",
+    module=r"-m|--module",
+)
+_ACCELERATE: Final = _Launcher(
+    flags=r"--(multi.gpu|cpu|use.fsdp|use.deepspeed|debug)|-q|--quiet|--[\w-]+=.*",
+    valued=r"--(config.file|num.(processes|machines)|machine.rank|mixed.precision|gpu.ids"
+    r"|main.process.(ip|port)|dynamo.backend|num.cpu.threads.per.process)",
+    module=r"-m|--module",
+)
+_DEEPSPEED: Final = _Launcher(
+    flags=r"--no.local.rank|--[\w-]+=.*",
+    valued=r"-[Hie]|--(hostfile|include|exclude|num.(nodes|gpus)|master.(addr|port)|node.rank)",
+    module=r"--module",
+)
+_LAUNCHERS: Final[Mapping[str, _Launcher]] = {
+    **dict.fromkeys(("bash", "sh"), _SHELL),
+    "torchrun": _TORCHRUN,
+    "accelerate launch": _ACCELERATE,
+    "deepspeed": _DEEPSPEED,
+    "uv run": _Launcher(flags=r"(?!)", valued=r"(?!)"),
+}
+_ALSO_TORCHRUN: Final = frozenset({"torch.distributed.run", "torch.distributed.launch"})
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """A path that a command needs; without a program before it, it is the program itself."""
+
+    path: str
+    program: str = ""
+    is_module: bool = False
+
+
+def require_there(
+    spec: JobSpec, settings: Settings, entries: Mapping[str, int], why_not: WhyNot
+) -> list[Problem]:
+    """See that what a job's command begins with is in the folder that travels.
+
+    Args:
+        spec: The job.
+        settings: The settings.
+        entries: What travels: the path below the folder -> its type and permissions.
+        why_not: Why a path stays behind, and what takes it along; empty for those that do not.
+
+    Returns:
+        What may be wrong.
+
+    Raises:
+        SettingsError: It could not begin.
+    """
+    words = spec.command
+    if posixpath.normpath(words[0]) not in entries and not words[0].startswith("/"):
+        _require_words(words)
+    needed = _needed(words)
+    found = _judged(needed, entries, why_not) if needed else None
+    if needed is None or found is None:
+        return []
+    if words[1:] == ("-c", settings.job_command):
+        found = dataclasses.replace(found, setting="JOB_COMMAND")
+    has_image = spec.image is not None or settings.orchestrator_type is Orchestrator.GKE
+    if has_image and needed.program in {"bash", "sh"} and "/" not in needed.path:
+        # A shell looks for a script along PATH, too, and images bring such scripts.
+        return [dataclasses.replace(found, code=Code.NOT_CHECKED)]
+    raise SettingsError.of([found])
+
+
+def _require_words(words: Sequence[str]) -> None:
+    whole = words[0] if len(words) == 1 else shlex.join(words)
+    if not _NEEDS_SHELL.search(words[0]):
+        return
+    shown = masking.mask(f"bash -c {shlex.quote(whole)}")
+    is_short = len(shown) <= _LONGEST and shown.isprintable()
+    raise SettingsError(
+        "The first word behind -- is no program, but words for a shell",
+        code=Code.INVALID_COMMAND_LINE,
+        why="no shell reads a job's command: what stands in one pair of quotes is one word",
+        fix=f"Run -- {shown if is_short else 'bash -c COMMAND'}",
+    )
+
+
+def _needed(words: Sequence[str]) -> _Needed | None:
+    """The path that a command begins with; None if that is not known."""
+    words = list(itertools.dropwhile(_IN_FRONT.fullmatch, words))
+    if not words:
+        return None
+    if "/" in words[0] and words[0][0] not in "/~":
+        return _Needed(words[0])
+    program = posixpath.basename(words[0])
+    if program in {"accelerate", "uv"}:
+        program, words = " ".join([program, *words[1:2]]), words[1:]
+    if re.fullmatch(r"python[\d.]*", program):
+        return _script(_PYTHON, program, words[1:])
+    if program in {"bash", "sh"} and re.fullmatch(r"-[a-z]*c", "".join(words[1:2])):
+        return _needed(_first_command(words[2])) if words[2:] else None
+    launcher = _LAUNCHERS.get(program)
+    return _script(launcher, program, words[1:]) if launcher else None
+
+
+def _script(launcher: _Launcher, program: str, words: Sequence[str]) -> _Needed | None:
+    is_module = is_value = False
+    for at, word in enumerate(words):
+        if is_value:
+            is_value = False
+        elif re.fullmatch(launcher.module, word):
+            is_module = True
+        elif re.fullmatch(launcher.valued, word):
+            is_value = True
+        elif re.fullmatch(launcher.flags, word):
+            pass
+        elif word.startswith(("-", "+", "/", "~")):
+            return None
+        elif is_module and word in _ALSO_TORCHRUN:
+            return _script(_TORCHRUN, program, words[at + 1 :])
+        elif is_module:
+            return _Needed(word.replace(".", "/"), program, is_module=True)
+        elif word.endswith((".py", ".sh")):
+            return _Needed(word, program)
+        else:
+            return _needed(words[at:]) if program == "uv run" else None
+    return None
+
+
+def _first_command(line: str) -> list[str]:
+    """The words with which a line of shell begins, as far as no shell changes them."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return []
+    plain = itertools.takewhile(lambda it: not _EXPANDED.search(it), tokens)
+    return list(itertools.takewhile(lambda it: set(it) - set("();<>|&"), plain))
+
+
+def _judged(needed: _Needed, entries: Mapping[str, int], why_not: WhyNot) -> Problem | None:
+    """What is wrong with what a command needs; None for nothing."""
+    path = posixpath.normpath(needed.path)
+    above = [path[:end] for end, char in enumerate(path) if char == "/"]
+    if any(stat.S_ISLNK(entries.get(it, 0)) for it in above):
+        return None
+    if needed.is_module:
+        # Only of a package that is in the folder it is known where Python looks.
+        is_there = any(it == path or it.startswith((f"{path}.", f"{path}/")) for it in entries)
+        if is_there or f"{path.partition('/')[0]}/__init__.py" not in entries:
+            return None
+        path = f"{path}.py"
+    mode = entries.get(path)
+    whose = f"which {needed.program} is to run," if needed.program else "the job's program,"
+    if mode is None:
+        what = f"{path}, {whose} is not among the files that are copied for the job"
+        why, fix = _missing(path, needed, entries, why_not)
+    elif not needed.program and stat.S_ISREG(mode) and not mode & 0o111:
+        interpreter = "python" if path.endswith(".py") else "bash"
+        what = f"{path}, {whose} may not be executed"
+        why = "it has no permission to be, and is copied as it is"
+        fix = f"chmod +x {shlex.quote(path)}; or run it as: {interpreter} {shlex.quote(path)}"
+    else:
+        return None
+    return Problem(code=Code.INVALID_COMMAND_LINE, what=what, why=why, fix=fix)
+
+
+def _missing(
+    path: str, needed: _Needed, entries: Mapping[str, int], why_not: WhyNot
+) -> tuple[str, str]:
+    """Why a path is not there, and what fixes that."""
+    whole = "a file of the machines or of the image needs its whole path"
+    stays, fix = why_not(path)
+    if stays:
+        return stays, fix
+    if path.startswith("../"):
+        return "it is outside of the folder", f"run it in a folder that has it; {whole}"
+    near = _nearest(path, [it for it, mode in entries.items() if not stat.S_ISDIR(mode)])
+    if not near:
+        return (
+            _NO_FILE if entries else "the folder is empty, or nothing of it travels",
+            f"correct the path, or run it in the folder that has it: --copy FOLDER; {whole}",
+        )
+    if needed.is_module:
+        near = near.removesuffix(".py").replace("/", ".")
+    elif not needed.program and "/" not in near:
+        near = f"./{near}"
+    return _NO_FILE, f"did you mean {near}? Else, {whole}"
+
+
+def _nearest(path: str, names: Sequence[str]) -> str:
+    last = posixpath.basename(path)
+    same = [it for it in names if posixpath.basename(it) == last]
+    alike = [it for it in names if posixpath.splitext(it)[1] == posixpath.splitext(path)[1]]
+    return min(same, key=len, default="") or next(
+        iter(difflib.get_close_matches(path, alike, n=1)), ""
+    )
