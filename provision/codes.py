@@ -25,7 +25,7 @@ class ExitCode(enum.IntEnum):
     CHECK = 4, "an online check failed or could not be made; nothing was changed"
     STATE = 5, "state: bucket, lock, or a state of another kind or owner"
     TERRAFORM = 6, "Terraform failed, or a request to Google beside it"
-    CAPACITY = 7, "capacity refused: stock-out, quota, or a failed request"
+    CAPACITY = 7, "no machines: stock-out, quota, a failed request, or a wait that was given up"
     CLUSTER = 8, "part of the cluster failed, was lost, or could not be removed"
     WAITING = 75, "still waiting for capacity; everything is kept"
     INTERRUPTED = 130, "interrupted (SIGINT, Ctrl-C)"
@@ -442,6 +442,13 @@ class Code(enum.StrEnum):
         "capacity-refused",
         "a request for machines failed without a known reason",
         "run Create again for a new request, or Destroy",
+        (ExitCode.CAPACITY,),
+        Again.MAY_HELP,
+    )
+    GAVE_UP = (
+        "gave-up",
+        "no machines came in time, and nothing waits for them any longer (--destroy-after, Bake)",
+        "run the same action again, which asks for them again; or without --destroy-after, to wait",
         (ExitCode.CAPACITY,),
         Again.MAY_HELP,
     )

@@ -6,7 +6,7 @@
     ├── CheckError          (4)    an online check failed or could not be made; nothing was made
     ├── StateError          (5)    bucket, lock, or a state that is not ours
     ├── TerraformError      (6)    Terraform ended with a failure
-    ├── CapacityError       (7)    Google refused the machines
+    ├── CapacityError       (7)    Google refused the machines, or a wait for them was given up
     ├── ClusterError        (8)    part of the cluster failed, was lost, or could not be removed
     └── StillWaiting        (75)   no capacity yet; everything is kept
     Interrupted             (130, 143) a signal; no Exception, so that nobody swallows it
@@ -187,7 +187,7 @@ class TerraformError(ProvisionError):
 
 
 class CapacityError(ProvisionError):
-    """Google refused the machines: stock-out, quota, or a failed request."""
+    """There are no machines: stock-out, quota, a failed request, or a wait that was given up."""
 
     exit_code = ExitCode.CAPACITY
     usual_code = Code.CAPACITY_REFUSED

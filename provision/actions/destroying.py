@@ -5,12 +5,21 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from provision import words
 from provision.actions.destroy import destroy
 from provision.codes import Code
 from provision.context import connect
-from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
+from provision.errors import (
+    CapacityError,
+    Interrupted,
+    Problem,
+    ProvisionError,
+    SettingsError,
+    StillWaiting,
+)
 from provision.kinds import registry
 from provision.lifecycle import confirmation, ownership, phases
+from provision.settings.choices import Action
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +40,7 @@ def after(context: Context, work: Callable[[], None], settle: Callable[[], str])
     Raises:
         SettingsError: The cluster is protected, or the work was refused; a cluster that was there
             before stays then.
-        ProvisionError: What the work, or else Destroy, ended with.
+        ProvisionError: What the work, or else Destroy, ended with; a CapacityError for a wait.
         Interrupted: A signal; the cluster is destroyed.
     """
     before = ownership.deployed(context, connect(context))
@@ -46,17 +55,24 @@ def after(context: Context, work: Callable[[], None], settle: Callable[[], str])
     except BaseException as end:
         if isinstance(end, SettingsError) and before is not None:
             raise
-        _clean_up(context, end, settle)
+        was_there = _clean_up(context, end, settle)
+        if was_there and isinstance(end, StillWaiting):
+            # The exit code of a wait says that everything is kept.
+            raise CapacityError.of(end.problems) from end
         raise
     destroy(context)
 
 
-def _clean_up(context: Context, end: BaseException, settle: Callable[[], str]) -> None:
-    """Destroy what there is, and say beside the first failure what became of that."""
+def _clean_up(context: Context, end: BaseException, settle: Callable[[], str]) -> bool:
+    """Destroy what there is, and say beside the first failure what became of that.
+
+    Returns:
+        Whether there was something.
+    """
     log, gone = "", "the cluster is destroyed"
     try:
         if ownership.deployed(context, connect(context)) is None:
-            return
+            return False
         context.console.progress("The cluster is destroyed now, whatever happened")
         with phases.aside(context):
             log = settle()
@@ -65,23 +81,29 @@ def _clean_up(context: Context, end: BaseException, settle: Callable[[], str]) -
         context.note(error.problems)
         gone = f"the cluster is not destroyed, and is billed: {error.problems[0].what}"
     if isinstance(end, (ProvisionError, Interrupted)):
-        end.problems = tuple(_since(problem, log, gone) for problem in end.problems)
+        end.problems = tuple(_since(context, problem, log, gone) for problem in end.problems)
+    return True
 
 
-def _since(problem: Problem, log: str, gone: str) -> Problem:
+def _since(context: Context, problem: Problem, log: str, gone: str) -> Problem:
     """What is still true of a problem once Destroy has run."""
-    what, why, fix = problem.what, problem.why, problem.fix
+    code, what, why, fix = problem.code, problem.what, problem.why, problem.fix
     match problem.code:
         case Code.INTERRUPTED:
             what, why, fix = "Interrupted", "", _AGAIN
         case Code.WAITING:
-            why, fix = "CAPACITY_TIMEOUT is over", f"{_AGAIN}, with a greater CAPACITY_TIMEOUT"
+            within = words.duration(context.settings.capacity_timeout)
+            code, what, why = Code.GAVE_UP, f"Gave up: no machines within {within}", what
+            fix = f"{_AGAIN}, with a greater CAPACITY_TIMEOUT"
+            if context.report.action == Action.RUN:
+                fix += "; without --destroy-after, cluster and job keep their place in the queue"
         case Code.JOB_FAILED:
             fix = _AGAIN
         case _:
             pass
     return dataclasses.replace(
         problem,
+        code=code,
         what=what,
         why="\n".join(filter(None, [why, gone])),
         fix="; ".join(filter(None, [log and f"its log is {log}", fix])),

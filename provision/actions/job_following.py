@@ -110,7 +110,7 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
                 _judge(job, _NEVER_BEGAN)
             if deadline.is_over:
                 raise StillWaiting(
-                    f"{name} still waits: {screen.words(job)}",
+                    f"{name} has not begun: {screen.words(job)}",
                     why="CAPACITY_TIMEOUT is over; the job stays, and begins when it can",
                     fix=f"aiinfra Logs {name} --follow to wait on; aiinfra Cancel {name} to give it"
                     " up",

@@ -221,7 +221,7 @@ def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
     _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
     ended = _run(rehearsal, "--", "echo", "second", folder=folder, CAPACITY_TIMEOUT="10s")
     assert ended.code == 75
-    assert "echo-1 still waits: sleep-1 is before it" in ended.problem["what"]
+    assert "echo-1 has not begun: sleep-1 is before it" in ended.problem["what"]
     status = rehearsal.run("Status")
     assert [it["name"] for it in status.document["jobs"]] == ["sleep-1", "echo-1"]
     assert re.search(r"^sleep-1 +running ", status.said, re.MULTILINE), status.said
@@ -506,8 +506,8 @@ def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
     _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
     words = ("--", "echo", "second")
     ended = rehearsal.finish(_begin_whole(rehearsal, folder, *words, CAPACITY_TIMEOUT="10s"))
-    assert ended.code == 75, ended.said
-    assert ended.problem["what"].startswith("echo-1 still waits: sleep-1 is before it")
+    assert (ended.code, ended.problem["code"]) == (7, "gave-up"), ended.said
+    assert ended.problem["why"].startswith("echo-1 has not begun: sleep-1 is before it")
     assert "not destroyed, and is billed: Jobs would end: sleep-1" in ended.problem["why"]
     assert "Destroy --yes" in ended.document["notes"][-1]["fix"]
     states = {it["name"]: it["state"] for it in rehearsal.run("Jobs", **TWO).document["jobs"]}

@@ -1,0 +1,77 @@
+"""How a run ends that destroys its cluster whatever happened."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Never, cast
+
+import pytest
+
+from provision.actions import destroying
+from provision.codes import Code
+from provision.errors import CapacityError, ExitCode, StateError, StillWaiting
+from provision.kinds import registry
+from provision.lifecycle import confirmation, ownership
+
+if TYPE_CHECKING:
+    from provision.errors import Problem, ProvisionError
+
+
+def _wait() -> Never:
+    raise StillWaiting("train-1 has not begun: no room", why="it stays", fix="wait on")
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """End with a wait whose time is over, and destroy: how that ends."""
+
+    def end(error: type[ProvisionError], *, deployed: bool, fails: bool = False) -> Problem:
+        def destroy(_: object) -> None:
+            if fails:
+                raise StateError("it is locked")
+
+        monkeypatch.setattr(destroying, "connect", lambda _: None)
+        monkeypatch.setattr(destroying, "destroy", destroy)
+        monkeypatch.setattr(confirmation, "doubts", lambda *_: ())
+        monkeypatch.setattr(ownership, "deployed", lambda *_: deployed or None)
+        monkeypatch.setattr(registry, "given", lambda _: None)
+        nothing = SimpleNamespace(
+            settings=SimpleNamespace(capacity_timeout=1200.0),
+            report=SimpleNamespace(action="Run", problems=[]),
+            console=SimpleNamespace(progress=lambda _: None),
+            stages=SimpleNamespace(destroys=False),
+            agreed=False,
+            note=lambda _: None,
+        )
+        with pytest.raises(error) as caught:
+            destroying.after(cast("Any", nothing), _wait, lambda: "")
+        assert type(caught.value) is error
+        (problem,) = caught.value.problems
+        return problem
+
+    return end
+
+
+def test_a_wait_that_is_over_keeps_nothing_and_does_not_end_as_one_that_keeps_all(
+    ended: Any,
+) -> None:
+    problem = ended(CapacityError, deployed=True)
+
+    assert CapacityError.exit_code is ExitCode.CAPACITY
+    assert (problem.code, problem.what) == (Code.GAVE_UP, "Gave up: no machines within 20 min")
+    assert problem.why == "train-1 has not begun: no room\nthe cluster is destroyed"
+    assert "greater CAPACITY_TIMEOUT; without --destroy-after" in problem.fix
+    assert Code.GAVE_UP.is_retryable
+
+
+def test_what_is_not_destroyed_is_said_to_be_billed(ended: Any) -> None:
+    problem = ended(CapacityError, deployed=True, fails=True)
+
+    assert problem.code is Code.GAVE_UP
+    assert problem.why.endswith("the cluster is not destroyed, and is billed: it is locked")
+
+
+def test_where_there_is_nothing_to_destroy_the_wait_is_what_it_was(ended: Any) -> None:
+    problem = ended(StillWaiting, deployed=False)
+
+    assert (problem.code, problem.why) == (Code.WAITING, "it stays")
