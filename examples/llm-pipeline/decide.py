@@ -6,6 +6,7 @@
 prints one line for each thing that can be done, the best first; ZONE are those that were tried:
 
     again              run the same action again after a while: nothing has to change
+    follow             the job is there and goes on: follow it instead, Logs JOB --follow
     zone ZONE          set ZONE to this one, and run it again
     setting NAME=VALUE set this, and run it again
     person             none of these: somebody has to read what it says
@@ -17,6 +18,9 @@ needs nothing but Python.
 import json
 import sys
 from collections.abc import Iterator
+
+OVER = ("succeeded", "failed", "cancelled")
+"""The states of a job after which nothing follows."""
 
 
 def read(path: str) -> dict:
@@ -33,7 +37,8 @@ def choices(document: dict, tried: list[str]) -> Iterator[str]:
     """What can be done, the best first."""
     problems = document["problems"]
     if problems and all(problem["retryable"] for problem in problems):
-        yield "again"
+        goes_on = any(job["state"] not in OVER for job in document.get("jobs", []))
+        yield "follow" if goes_on else "again"
     # Only what mends all problems is worth another run.
     if len(problems) == 1:
         (problem,) = problems

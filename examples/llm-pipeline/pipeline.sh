@@ -3,10 +3,10 @@
 #
 #   pipeline.sh IMAGE ENV_LIST SERVICE_ACCOUNT [WORK_COMMAND...]
 #
-# The work is JOB_COMMAND of the env.list, on the cluster (Run --create --destroy-after); or, where
-# there is a WORK_COMMAND, that, here: it gets the result of Create, with the addresses of the
-# machines, in the file that RESULT names. The cluster goes away however the work ends; the exit
-# code is the first that is not 0.
+# The work is JOB_COMMAND of the env.list, on the cluster (Run --create); or, where there is a
+# WORK_COMMAND, that, here: it gets the result of Create, with the addresses of the machines, in the
+# file that RESULT names. Between tries cluster, requests and job keep their place in Google's queue.
+# At the end, and at a signal, the cluster goes away; the exit code is the first that is not 0.
 #
 #   CREATE_TIMEOUT   seconds that all Creates together may take (6 hours), the job of a Run included
 #   TRIES            how often a Create is tried in one zone, waits for capacity aside (3)
@@ -19,12 +19,11 @@ if (($# < 3)); then
   exit 2
 fi
 here=$(dirname "$0")
-submit=$here/submit.sh
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 env_list=$folder/env.list
 cp "$2" "$env_list" || exit 2
-job=("$1" "$env_list" "$3")
+on_vm=("$here/submit.sh" "$1" "$env_list" "$3")
 shift 3
 work=$#
 RESULT=$folder/result.json
@@ -41,6 +40,27 @@ move() { # ZONE: from now on the cluster is there
   printf '\nZONE=%s\n' "$1" >>"$env_list"
 }
 
+child=
+begin() { # COMMAND...: run it so that a signal is heard meanwhile
+  local code
+  "$@" <&0 &
+  child=$!
+  wait "$child"
+  code=$?
+  child=
+  return "$code"
+}
+
+pause() {
+  begin sleep "${RETRY_SECONDS:-300}"
+}
+
+# Nobody else's job has this name, so that it is ours that is followed and ended.
+name=$(setting JOB_NAME)
+name=${name:-pipeline}
+name=${name:0:17}-$RANDOM
+action=(Create --yes)
+((work)) || action=(Run --create --yes --name "$name")
 zones=("$(setting ZONE)")
 tries=0
 limit=${CREATE_TIMEOUT:-21600}
@@ -48,11 +68,7 @@ create() {
   local code choices next
   while true; do
     local -x JOB_TIMEOUT=$((limit - SECONDS))
-    if ((work)); then
-      "$submit" "${job[@]}" Create --yes >"$RESULT"
-    else
-      "$submit" "${job[@]}" Run --create --destroy-after >"$RESULT"
-    fi
+    begin "${on_vm[@]}" "${action[@]}" >"$RESULT"
     code=$?
     if ((code == 0)); then
       return 0
@@ -66,9 +82,10 @@ create() {
       echo "pipeline: the time for Create is over" >&2
       return "$code"
     fi
-    if [[ $choices == again* ]] && ((tries < ${TRIES:-3})); then
+    if [[ $choices == @(again|follow)* ]] && ((tries < ${TRIES:-3})); then
+      [[ $choices == again* ]] || action=(Logs "$name" --follow)
       echo "pipeline: tries again in ${RETRY_SECONDS:-300} seconds" >&2
-      sleep "${RETRY_SECONDS:-300}"
+      pause
     elif [[ -n $next && ${OTHER_ZONES:-} == yes ]]; then
       move "$next"
       zones+=("$next")
@@ -80,23 +97,36 @@ create() {
   done
 }
 
-create
-code=$?
-if ((code == 0 && work)); then
-  "$@"
-  code=$?
-fi
-
-# What is not destroyed costs money: this is tried more often than anything else.
-for ((left = 5; left > 0; left--)); do
-  "$submit" "${job[@]}" Destroy >"$RESULT"
-  destroyed=$?
-  if ((destroyed == 0)) || [[ $("$here/decide.py" "$RESULT") != again* ]]; then
-    break
+# shellcheck disable=SC2329  # called by the trap
+finish() {
+  local code=$? destroyed left
+  trap '' INT TERM HUP
+  if [[ $child ]]; then
+    kill "$child"
+    wait "$child"
   fi
-  sleep "${RETRY_SECONDS:-300}"
-done
-if ((destroyed)); then
-  echo "pipeline: Destroy ended with $destroyed: something of the cluster may still cost money" >&2
+  # A job that goes on would keep its cluster.
+  ((work || code == 0)) || begin "${on_vm[@]}" Cancel "$name" >"$RESULT"
+  # What is not destroyed costs money: this is tried more often than anything else.
+  for ((left = 5; left > 0; left--)); do
+    begin "${on_vm[@]}" Destroy >"$RESULT"
+    destroyed=$?
+    if ((destroyed == 0)) || [[ $("$here/decide.py" "$RESULT") != again* ]]; then
+      break
+    fi
+    pause
+  done
+  if ((destroyed)); then
+    echo "pipeline: Destroy ended with $destroyed: something of the cluster may still cost money" >&2
+  fi
+  rm -rf "$folder"
+  exit $((code ? code : destroyed))
+}
+
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+create || exit
+if ((work)); then
+  begin "$@"
 fi
-exit $((code ? code : destroyed))

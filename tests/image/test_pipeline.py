@@ -5,8 +5,10 @@ from __future__ import annotations
 import http.server
 import json
 import os
+import signal
 import subprocess
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,8 @@ import pytest
 from provision import errors
 from provision.codes import Code
 from provision.documents import plain, problem
+from provision.documents.job import Job as ProgramJob
+from provision.documents.job import JobState
 from tests.image.conftest import TREE
 
 if TYPE_CHECKING:
@@ -109,10 +113,15 @@ def test_the_job_leaves_result_and_exit_code(
 
 @dataclass
 class Job:
-    """How a job ends: with what exit code and what problems; None never ends."""
+    """How a job ends: with what exit code and what problems; None never ends.
+
+    Attributes:
+        runs: The states of the programs that it tells of.
+    """
 
     code: int | None
     problems: tuple[dict[str, Any], ...] = ()
+    runs: tuple[JobState, ...] = ()
 
 
 def _problem(code: Code, *, zones: tuple[str, ...] = (), **settings: str) -> dict[str, Any]:
@@ -149,7 +158,14 @@ class Ended:
         ]
 
 
-def _run(script: str, folder: Path, jobs: Sequence[Job], *arguments: str, **environ: str) -> Ended:
+def _run(
+    script: str,
+    folder: Path,
+    jobs: Sequence[Job],
+    *arguments: str,
+    stop: int | None = None,
+    **environ: str,
+) -> Ended:
     gcloud = folder / "bin" / "gcloud"
     gcloud.parent.mkdir()
     gcloud.write_text(_GCLOUD)
@@ -158,12 +174,13 @@ def _run(script: str, folder: Path, jobs: Sequence[Job], *arguments: str, **envi
         answers = folder / "jobs" / str(number)
         answers.mkdir(parents=True)
         (answers / "exit-code").write_text("" if job.code is None else str(job.code))
-        document = {"exit_code": job.code, "problems": job.problems}
+        jobs_of_run = [plain(ProgramJob(name="x", state=it, submitted="")) for it in job.runs]
+        document = {"exit_code": job.code, "problems": job.problems, "jobs": jobs_of_run}
         (answers / "result").write_text(json.dumps(document))
     (folder / "env.list").write_text(
         'PROJECT_ID="my-project"\nNAME_PREFIX=np\nZONE=us-central1-a\r\n'
     )
-    done = subprocess.run(
+    with subprocess.Popen(
         [EXAMPLE / script, "registry/image:1", str(folder / "env.list"), ACCOUNT, *arguments],
         env=os.environ
         | {
@@ -174,13 +191,23 @@ def _run(script: str, folder: Path, jobs: Sequence[Job], *arguments: str, **envi
             "RETRY_SECONDS": "0",
         }
         | environ,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=240,
-    )
-    commands = (folder / "commands").read_text().splitlines()
-    return Ended(done.returncode, done.stdout, done.stderr, commands)
+    ) as process:
+        if stop is not None:
+            # Once the first job's VM is asked how far it is.
+            while "exit-code" not in _told(folder):
+                time.sleep(0.05)
+            process.send_signal(stop)
+        out, err = process.communicate(timeout=240)
+    return Ended(process.returncode, out, err, _told(folder).splitlines())
+
+
+def _told(folder: Path) -> str:
+    """What gcloud was told."""
+    file = folder / "commands"
+    return file.read_text() if file.exists() else ""
 
 
 @pytest.mark.parametrize("code", [0, 7])
@@ -237,15 +264,42 @@ def test_a_pipeline_destroys_what_it_created_however_the_work_ends(
     assert ended.code == code
 
 
-@pytest.mark.parametrize("code", [0, 8])
+@pytest.mark.parametrize(
+    ("code", "then"), [(0, ["Destroy"]), (8, ["Cancel", "Destroy"]), (None, ["Cancel", "Destroy"])]
+)
 def test_without_a_command_of_its_own_it_runs_the_job_of_the_env_list_once(
-    tmp_path: Path, code: int
+    tmp_path: Path, code: int | None, then: list[str]
 ) -> None:
-    failed = Job(code, (_problem(Code.JOB_FAILED),) if code else ())
-    ended = _run("pipeline.sh", tmp_path, [failed, Job(0)])
+    problems = (_problem(Code.JOB_FAILED),) if code else ()
+    run = Job(code, problems, (JobState.FAILED if code else JobState.SUCCEEDED,))
+    ended = _run("pipeline.sh", tmp_path, [run, Job(0), Job(0)], CREATE_TIMEOUT="2")
 
-    assert "aiinfra-arguments=Run --create --destroy-after" in ended.commands[0]
-    assert [action for action, _ in ended.actions] == ["Run", "Destroy"]
+    assert "aiinfra-arguments=Run --create --yes --name pipeline-" in ended.commands[0]
+    assert "--destroy-after" not in ended.commands[0]
+    assert [action for action, _ in ended.actions] == ["Run", *then]
+    assert ended.code == (124 if code is None else code)
+
+
+def test_a_job_that_waits_is_followed_and_keeps_its_place_until_the_end(tmp_path: Path) -> None:
+    made = Job(75, (_problem(Code.WAITING),))
+    waits = Job(75, (_problem(Code.WAITING),), (JobState.WAITING,))
+    ended = _run("pipeline.sh", tmp_path, [made, waits, waits, Job(0), Job(0)])
+
+    assert ended.code == 0
+    assert [it for it, _ in ended.actions] == ["Run", "Run", "Logs", "Logs", "Destroy"]
+    words = [line.partition("aiinfra-arguments=")[2] for line in ended.commands]
+    name = words[0].partition("--name ")[2].split()[0]
+    assert f"Logs {name} --follow" in next(it for it in words if it.startswith("Logs"))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_pipeline_that_is_stopped_ends_the_job_and_destroys_the_cluster(
+    tmp_path: Path, number: int, code: int
+) -> None:
+    ended = _run("pipeline.sh", tmp_path, [Job(None), Job(0), Job(0)], stop=number)
+
+    assert [action for action, _ in ended.actions] == ["Run", "Cancel", "Destroy"]
+    assert sum("instances delete" in line for line in ended.commands) == len(ended.actions)
     assert ended.code == code
 
 
