@@ -126,7 +126,8 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
     is_ours = bool(environ.get("AIINFRA_IMAGE")) and not environ.get("CI")
     meant = {it: environ[it] for it in environ if is_ours and not _OTHERS.fullmatch(it)} | lines
     for name in dict.fromkeys((*lines, *environ)):
-        _check_name(name, environ.get(name, ""), meant.get(name, ""), named, reading)
+        if not _is_clear(name, environ.get(name, ""), meant.get(name, ""), named, reading):
+            _add_unknown(name, reading, stops=name in lines and not _OTHERS.fullmatch(name))
     # A blank value counts as unset, so a source with lower precedence can set it.
     values: dict[str, str] = {}
     for source in (lines, _but_for_others(environ), flags):
@@ -269,13 +270,14 @@ def _no_assignment(line: int, source: str) -> Problem:
     )
 
 
-def _check_name(
+def _is_clear(
     name: str, in_environ: str, in_file: str, given: Collection[str], reading: Reading
-) -> None:
+) -> bool:
+    """Add the problem of a misnomer; False for what was meant for us, and nobody knows."""
     if spelling.is_known(name) or not (in_environ + in_file).strip():
-        return
+        return True
     if not in_file.strip() and _PROXIES.fullmatch(name):
-        return
+        return True
     setting = synonyms.setting_of(name)
     if setting:
         problem = synonyms.problem(name, in_file, in_environ, given)
@@ -284,16 +286,18 @@ def _check_name(
     if problem:
         reading.problems.append(problem)
         reading.misnomers[name] = _meant(setting, problem)
-    elif in_file.strip():
-        reading.notes.append(
-            Problem(
-                code=Code.UNKNOWN_SETTING,
-                setting=name,
-                what="is not a setting",
-                why="it is ignored",
-                fix="remove it",
-            )
-        )
+    return problem is not None or not in_file.strip()
+
+
+def _add_unknown(name: str, reading: Reading, *, stops: bool) -> None:
+    """Stop where a file that is read has the name; the image's environment may be others', too."""
+    what, why, fix = "is not a setting", "it is ignored", "remove it"
+    if stops:
+        what += ": it would be ignored"
+        why = "--help settings has all of them; JOB_ENV has what jobs find in their environment"
+        fix += ", or put # before it"
+    problem = Problem(code=Code.UNKNOWN_SETTING, setting=name, what=what, why=why, fix=fix)
+    (reading.problems if stops else reading.notes).append(problem)
 
 
 def _meant(setting: str, problem: Problem) -> dict[str, Given | None]:
@@ -301,8 +305,8 @@ def _meant(setting: str, problem: Problem) -> dict[str, Given | None]:
     fixed = Reading()
     for name, text in problem.alternatives.settings.items():
         _take(name, text, fixed, strongest=False)
-    unknown = {spelling.SETTINGS[setting]: None} if setting else {}
-    return {**unknown, **fixed.given}
+    unknown = setting and not fixed.given
+    return {spelling.SETTINGS[setting]: None} if unknown else {**fixed.given}
 
 
 def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:

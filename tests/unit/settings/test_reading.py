@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.intake import load
+from tests.unit.conftest import MANDATORY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -184,8 +185,33 @@ def test_a_quote_that_closes_on_another_line_is_a_problem(in_file: InFile) -> No
     assert "line 1" in case.problem("").what
 
 
-def test_a_name_in_the_file_that_is_no_setting_gets_a_note(in_file: InFile) -> None:
-    assert in_file("FAVOURITE_COLOUR=blue\n").note("FAVOURITE_COLOUR").what == "is not a setting"
+@pytest.mark.parametrize("name", ["FAVOURITE_COLOUR", "BUDGET", "MAX_COST", "AUTODOWN", "RUN"])
+def test_a_name_in_the_file_that_is_no_setting_is_an_error(in_file: InFile, name: str) -> None:
+    case = in_file(f"{name}=500\n", AIINFRA_IMAGE="yes", CI="true")
+
+    assert case.refused == {name}
+    assert case.problem(name).what == "is not a setting: it would be ignored"
+    assert case.problem(name).fix == "remove it, or put # before it"
+
+
+@pytest.mark.parametrize("name", ["PYTHONUNBUFFERED", "TZ", "all_proxy", "TF_LOG", "HOME"])
+def test_what_other_programs_have_in_an_environment_is_ignored_in_a_file_with_a_note(
+    in_file: InFile, name: str
+) -> None:
+    case = in_file(f"{name}=1\n")
+
+    assert not case.loaded.problems
+    assert case.note(name).why == "it is ignored"
+
+
+def test_no_unknown_name_keeps_a_cluster_from_being_destroyed(tmp_path: Path) -> None:
+    path = tmp_path / "env.list"
+    path.write_text("BUDGET=500\n")
+
+    loaded = load(MANDATORY, path, only=["PROJECT_ID", "NAME_PREFIX", "ZONE"])
+
+    assert not loaded.problems
+    assert [note.setting for note in loaded.notes] == ["BUDGET"]
 
 
 @pytest.mark.parametrize(
