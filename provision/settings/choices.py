@@ -54,6 +54,15 @@ class Orchestrator(enum.StrEnum):
     GKE = "gke"
 
 
+ORCHESTRATORS_BY_OTHER_NAMES: Final[Mapping[str, Orchestrator]] = MappingProxyType(
+    {
+        **dict.fromkeys(("k8s", "kubernetes", "kueue"), Orchestrator.GKE),
+        **dict.fromkeys(("mig", "vm", "vms"), Orchestrator.NONE),
+    }
+)
+"""What others call them, in lower case. They are only used for suggestions."""
+
+
 class Way(enum.StrEnum):
     """A way to get machines that CAPACITY names."""
 

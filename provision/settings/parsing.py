@@ -113,9 +113,18 @@ def boolean(text: str) -> bool:
         ) from None
 
 
-def duration(text: str) -> int:
-    """A duration in seconds: a number of them, or `90s`, `10m`, `1h30m`, `7d`, `8 days`, `2w`."""
+def duration(text: str, alone_from: int = 0) -> int:
+    """A duration in seconds: `90s`, `10m`, `1h30m`, `7d`, `8 days`, `2w`.
+
+    A number alone is seconds, from `alone_from` on: who writes 48 means hours, or minutes.
+    """
     if re.fullmatch("[0-9]{1,9}", text):
+        if 0 < int(text) < alone_from:
+            raise InvalidValueError(
+                f"has no unit: {text}h or {text}m?",
+                f"a number alone is seconds, and at least {alone_from}",
+                fix=f"<{text}h or {text}m>",
+            )
         return int(text)
     spans = _SPAN.findall(text)
     if not spans or _SPAN.sub("", text):

@@ -39,7 +39,7 @@ def _sound(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         # Parts of a value are read one by one; a value without parts is read as its text was.
         reader = TypeAdapter(_without_parsers(kind) if isinstance(value, list | dict) else kind)
         try:
-            found = reader.validate_python(_texts(value))
+            found = reader.validate_python(_texts(value), context=values)
         except (ValueError, TypeError, AttributeError):
             continue  # the rules take texts, and stumble over parts that are none
         yield name, reader.dump_python(found, mode="json")

@@ -15,6 +15,7 @@ from provision.catalogue import limits, names, zones
 from provision.settings import candidates, parsing
 from provision.settings.choices import (
     ACTIONS_BY_OTHER_NAMES,
+    ORCHESTRATORS_BY_OTHER_NAMES,
     Action,
     DiskType,
     DriverVersion,
@@ -96,6 +97,19 @@ def _region(text: str) -> str:
     return text
 
 
+def _duration(alone_from: int) -> BeforeValidator:
+    """Read a duration; a record, which comes as context, has small numbers of seconds, too."""
+    return BeforeValidator(
+        lambda text, info: parsing.duration(text, 0 if info.context else alone_from)
+    )
+
+
+def _some(seconds: int) -> int:
+    if seconds < 1:
+        raise InvalidValueError("is too short", "at least 1s")
+    return seconds
+
+
 def _idle(seconds: int) -> int:
     if not limits.SHORTEST_IDLE <= seconds <= limits.LONGEST_IDLE:
         raise InvalidValueError("is too short or too long", "10m to 30d", fix="2h")
@@ -144,9 +158,12 @@ def _disk_type(text: str) -> DiskType:
 def _orchestrator(text: str) -> Orchestrator:
     if text.lower() == "slurm":
         raise InvalidValueError(
-            "is not supported", "one of none, ray, gke; this tool does not support Slurm"
+            "is not supported",
+            "Google's Cluster Toolkit is for Slurm:"
+            " https://cloud.google.com/cluster-toolkit/docs/overview",
+            fix=f"<{', '.join(Orchestrator)}>",
         )
-    return Orchestrator(parsing.choice(Orchestrator)(text))
+    return Orchestrator(parsing.choice(Orchestrator, ORCHESTRATORS_BY_OTHER_NAMES)(text))
 
 
 def _bucket(text: str) -> str:
@@ -524,11 +541,11 @@ PodsPerNode = Annotated[
 ]
 PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=50)]
 DiskSize = Annotated[int, BeforeValidator(parsing.gibibytes), Field(ge=10, le=65536)]
-Seconds = Annotated[int, BeforeValidator(parsing.duration), Field(ge=1)]
-IdleSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_idle)]
-CalendarSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_calendar)]
+Seconds = Annotated[int, _duration(60), AfterValidator(_some)]
+IdleSeconds = Annotated[int, _duration(limits.SHORTEST_IDLE), AfterValidator(_idle)]
+CalendarSeconds = Annotated[int, _duration(60), AfterValidator(_calendar)]
 Moment = Annotated[str, AfterValidator(_moment)]
-RunSeconds = Annotated[int, BeforeValidator(parsing.duration), AfterValidator(_run)]
+RunSeconds = Annotated[int, _duration(limits.SHORTEST_GROUP_RUN), AfterValidator(_run)]
 
 Networks = Annotated[
     tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_networks)

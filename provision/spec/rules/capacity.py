@@ -177,15 +177,8 @@ def _shortest_run(case: Case) -> Iterator[Finding]:
     yield from _too_short(
         settings.max_run_duration,
         "a group of VMs" if _is_group(case) else "a pool of flex start or a queue",
-        fix=f"MAX_RUN_DURATION={_longer(settings.max_run_duration or 0)}",
+        fix="MAX_RUN_DURATION=10m",
     )
-
-
-def _longer(number: int) -> str:
-    """What a number without a unit, which counts as seconds, may have been meant as."""
-    if number % 60 == 0:  # as of minutes that were said
-        return "10m"
-    return f"{number}h" if number <= _HOURS else f"{number}m"
 
 
 def _too_short(seconds: int | None, what: str, *, fix: str) -> Iterator[Finding]:
@@ -367,8 +360,6 @@ def _purchase(case: Case) -> Iterator[Finding]:
             )
 
 
-_HOURS: Final = 24
-"""Up to so many without a unit are meant as hours, and more as minutes."""
 RULES: Final = (
     Rule(("capacity",), _instead),
     Rule(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from provision.settings import parsing
 from provision.settings.parsing import InvalidValueError
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import Given
 
 
 @pytest.mark.parametrize("text", ["yes", "YES", "True", "on", "1"])
@@ -34,6 +39,25 @@ def test_a_misspelt_switch_is_an_error_and_never_a_silent_no(text: str) -> None:
 )
 def test_a_duration_is_whole_seconds(text: str, seconds: int) -> None:
     assert parsing.duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "fits"),
+    [
+        *[("MAX_RUN_DURATION", "48", False), ("MAX_RUN_DURATION", "599", False)],
+        *[("MAX_RUN_DURATION", "600", True), ("IDLE_TIMEOUT", "30", False)],
+        *[("JOB_TIME", "2", False), ("JOB_TIME", "60", True), ("STOP_NOTICE", "5", False)],
+        *[("CAPACITY_TIMEOUT", "59", False), ("KUEUE_MAX_WAIT", "12", False)],
+    ],
+)
+def test_a_small_number_without_a_unit_is_no_duration_and_none_is_guessed(
+    given: Given, name: str, number: str, *, fits: bool
+) -> None:
+    told = [it for it in given(**{name: number}).loaded.problems if "no unit" in it.what]
+
+    assert not told if fits else told[0].fix == f"{name}=<{number}h or {number}m>"
+    assert all(it.what == f"'{number}' has no unit: {number}h or {number}m?" for it in told)
+    assert not any(it.alternatives.settings for it in told)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ PASSES = {
     ],
     "NO_PROXY": ["localhost,.example.com,10.0.0.0/8,fd00::1", "10.1.2.3,"],
     "AUTHORIZED_CIDR": ["203.0.113.0/24, 2001:db8::/32,"],
-    "CAPACITY_TIMEOUT": ["1", "30m"],
+    "CAPACITY_TIMEOUT": ["1s", "60", "30m"],
+    "IDLE_TIMEOUT": ["600", "10m"],
     "DISK_SIZE_GB": ["10", "65536", "500GB", "500 GiB", "500g", "500Gi", "2TB", "1.5 TB", "64T"],
     "GCS_CACHE_GB": ["1", "2TB"],
     "GCS_MOUNT_LIST": ["my-data:/mnt/data", "a.b_c:/x,"],
@@ -70,7 +71,7 @@ PASSES = {
 FAILS = {
     "ACTION": ["Creat", "create destroy"],
     "AUTHORIZED_CIDR": ["203.0.113.1/24", "example.com"],
-    "CAPACITY_TIMEOUT": ["0", "soon"],
+    "CAPACITY_TIMEOUT": ["0", "soon", "0m"],
     "DISK_SIZE_GB": ["9", "65537", "2PB", "500MB", "0.5GB"],
     "DISK_TYPE": ["ssd", "local-ssd"],
     "GCS_CACHE_GB": ["0", "yes"],
@@ -164,13 +165,16 @@ def test_a_value_against_the_rule_is_refused_with_value_rule_and_remedy(
 def test_the_remedy_passes(given: Given, variable: str) -> None:
     for value in FAILS[variable]:
         problems = given(**{variable: value}).loaded.problems
-        fix = next(it.fix for it in problems if it.setting == variable)
-        name, _, remedy = fix.partition("=")
+        problem = next(it for it in problems if it.setting == variable)
+        name, _, remedy = problem.fix.partition("=")
+        if value == "slurm":  # which of the others is meant is not ours to say
+            assert (remedy, problem.alternatives.settings) == ("<none, ray, gke>", {})
+            continue
 
         again = given(**{name: remedy}).loaded.problems
 
         told = [it.what for it in again if it.setting == variable]
-        assert all("no effect" in what or "asks for" in what for what in told), (value, fix, told)
+        assert all("no effect" in what or "asks for" in what for what in told), (problem, told)
 
 
 def test_the_limit_of_the_prefix_follows_from_the_tightest_name(given: Given) -> None:

@@ -120,3 +120,15 @@ def test_an_example_of_each_setting_comes_back_as_it_was_written(name: str) -> N
 
         assert found is not None
         assert found.settings[name.upper()] == written[name.upper()]
+
+
+def test_a_record_has_small_numbers_of_seconds_too() -> None:
+    pools = [{"name": "a", "vm_type": "a2-highgpu-1g", "max_run_duration": 300}]
+    written = {"CAPACITY_TIMEOUT": 48, "MAX_RUN_DURATION": 300, "GKE_NODE_POOLS": pools}
+
+    found = _changed(settings=written)
+
+    assert found is not None
+    assert found.settings["CAPACITY_TIMEOUT"] == 48
+    assert found.settings["MAX_RUN_DURATION"] == 300
+    assert found.settings["GKE_NODE_POOLS"][0]["max_run_duration"] == 300

@@ -46,7 +46,7 @@ def test_m3_vms_run_for_ten_minutes_to_seven_days(given: Given, duration: str) -
 
 
 @pytest.mark.parametrize(
-    ("duration", "why"), [("599", "10m to 7d"), ("604801", "at most 7d"), ("8d", "at most 7d")]
+    ("duration", "why"), [("599s", "10m to 7d"), ("604801", "at most 7d"), ("8d", "at most 7d")]
 )
 def test_m3_vms_run_neither_shorter_nor_longer(given: Given, duration: str, why: str) -> None:
     assert why in refused(given, "MAX_RUN_DURATION", MAX_RUN_DURATION=duration).why
