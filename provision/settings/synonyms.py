@@ -2,7 +2,7 @@
 
 People who come from another tool write its names, and a name that nobody reads is a cluster that
 nobody asked for. The names are those of the tools' own references, read on 2026-11-22, but for some
-of gcloud's and Ray's that are known by use:
+of gcloud's and Ray's that are known by use, and those of what is idle on 2026-11-28:
 
 * gcloud: `compute instances create`, `compute instance-groups managed create` and `container
   node-pools create` of the gcloud reference, seen in excerpts;
@@ -45,12 +45,14 @@ class Synonym:
         of: Whose name it is; "" for nobody's in particular.
         opposite: Whether yes means no.
         common: Whether it is so common a word that in a process environment it says nothing.
+        unit: Of a duration: what a number alone counts there.
     """
 
     setting: str
     of: str = ""
     opposite: bool = False
     common: bool = False
+    unit: str = ""
 
 
 _VM_TYPE: Final = "VM_TYPE"
@@ -64,6 +66,7 @@ _SWITCHES: Final = frozenset(
         "ENABLE_SPOT",
     }
 )
+_NEVER: Final = frozenset({"-1", "false", "no", "off"})  # of autostop and dstack's durations
 _POLICIES: Final = {"spot": "yes", "on-demand": "no"}  # dstack's spot_policy
 _TOOLKIT: Final = "Cluster Toolkit"
 
@@ -121,11 +124,11 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "DWS_FLEX": Synonym("ENABLE_FLEX_START", _TOOLKIT),
         "QUEUED_PROVISIONING": Synonym("ENABLE_QUEUED_PROVISIONING"),
         "RESERVATION": Synonym("RESERVATION_NAME", "gcloud, xpk and dstack"),
-        "MAX_DURATION": Synonym("MAX_RUN_DURATION", "dstack"),
-        "AUTOSTOP": Synonym("MAX_RUN_DURATION", "SkyPilot"),
-        "IDLE_MINUTES_TO_AUTOSTOP": Synonym("MAX_RUN_DURATION", "SkyPilot"),
-        "IDLE_DURATION": Synonym("MAX_RUN_DURATION", "dstack"),
-        "WALLTIME": Synonym("MAX_RUN_DURATION", common=True),
+        "MAX_DURATION": Synonym("MAX_RUN_DURATION", "dstack", unit="s"),
+        "AUTOSTOP": Synonym("IDLE_TIMEOUT", "SkyPilot", unit="m"),
+        "IDLE_MINUTES_TO_AUTOSTOP": Synonym("IDLE_TIMEOUT", "SkyPilot", unit="m"),
+        "IDLE_DURATION": Synonym("IDLE_TIMEOUT", "dstack", unit="s"),
+        "WALLTIME": Synonym("JOB_TIME", common=True),
         "MAX_PRICE": Synonym("MAX_HOURLY_COST", "dstack"),
         "COMPACT_PLACEMENT": Synonym("ENABLE_COMPACT_PLACEMENT", _TOOLKIT),
         "ENABLE_PLACEMENT": Synonym("ENABLE_COMPACT_PLACEMENT", _TOOLKIT),
@@ -190,7 +193,8 @@ def problem(name: str, in_file: str, in_environ: str, given: Collection[str]) ->
     found = SYNONYMS.get(_plain(name))
     if found is None:
         return None
-    meant_settings = _meant_by(found, (in_file or in_environ).strip())
+    value = (in_file or in_environ).strip()
+    meant_settings = {} if found.setting in given else _meant_by(found, value)
     is_foreign = found.common or found.setting in given or not meant_settings
     if not in_file.strip() and is_foreign:
         return None
@@ -211,9 +215,9 @@ def problem(name: str, in_file: str, in_environ: str, given: Collection[str]) ->
         code=Code.UNKNOWN_SETTING,
         setting=name,
         what="is not a setting: it would be ignored",
-        why=f"{elsewhere}its name is {found.setting} here",
+        why=f"{elsewhere}its name is {next(iter(meant_settings), found.setting)} here",
         fix=", ".join(f"{setting}={text}" for setting, text in meant_settings.items())
-        or f"{found.setting}={example_of(found.setting.lower())}",
+        or _words(name, found, value, is_set=found.setting in given),
         alternatives=Alternatives(settings=meant_settings),
     )
 
@@ -224,11 +228,23 @@ def setting_of(name: str) -> str:
     return found.setting if found else ""
 
 
+def _words(name: str, found: Synonym, value: str, *, is_set: bool) -> str:
+    """The fix where there is no value to show; it guesses none."""
+    if is_set or (found.unit and value.lower() in _NEVER):
+        return f"remove {name}: {found.setting} is {'set' if is_set else 'off unless you set it'}"
+    if found.setting.lower() in PRIVATE and _fits(found.setting, value):
+        return f"write {found.setting} in place of {name}, and leave the value as it is"
+    return f"{found.setting}=<value>, such as {example_of(found.setting.lower())}"
+
+
 def _meant_by(found: Synonym, value: str) -> dict[str, str]:
     """Setting -> the value that is meant; empty if the setting could not have it."""
     if found.setting == _VM_TYPE:
         return _machines(value)
+    if (found.setting, value.lower()) == ("ENABLE_SPOT", "auto"):  # dstack's spot_policy
+        return {"CAPACITY": "spot,on_demand"}
     text = _switched(value, opposite=found.opposite) if found.setting in _SWITCHES else value
+    text += found.unit if text.isdecimal() else ""
     is_shown = found.setting.lower() not in PRIVATE and _fits(found.setting, text)
     return {found.setting: mask(text)} if is_shown else {}
 

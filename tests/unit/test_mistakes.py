@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision import cli
+from provision.settings import synonyms
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +63,139 @@ def typed(
         return Answer(code, told["problems"], told["notes"], document.get("settings", {}))
 
     return run
+
+
+TRIED = {
+    # another tool's line, with more lines that it needs -> what it means here
+    "MACHINE_TYPE=a3-highgpu-8g": "VM_TYPE=a3-highgpu-8g",
+    "MACHINETYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1": (
+        "VM_TYPE=n1-standard-8"
+    ),
+    "INSTANCE_TYPE=a3-highgpu-8g": "VM_TYPE=a3-highgpu-8g",
+    "INSTANCE_TYPES=a3-highgpu-8g": "VM_TYPE=a3-highgpu-8g",
+    "DEVICE_TYPE=h100-80gb-8": "VM_TYPE=a3-highgpu-8g",
+    "NODE_TYPE=g2-standard-8": "VM_TYPE=g2-standard-8",
+    "GPU=H100:8": "VM_TYPE=a3-highgpu-8g",
+    "GPUS=L4:1": "VM_TYPE=g2-standard-4",
+    "GPU_TYPE=h200": "VM_TYPE=a3-ultragpu-8g",
+    "GPU_NAME=t4": "VM_TYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1",
+    "ACCELERATOR=nvidia-tesla-t4": (
+        "VM_TYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1"
+    ),
+    "ACCELERATORS=H100:8": "VM_TYPE=a3-highgpu-8g",
+    "GUEST_ACCELERATOR=nvidia-l4": "VM_TYPE=g2-standard-4",
+    "GUEST_ACCELERATORS=nvidia-tesla-a100": "VM_TYPE=a2-highgpu-1g",
+    "NUM_GPUS=8 VM_TYPE=a3-highgpu-8g": "GPU_COUNT=8",
+    "GPUS_PER_NODE=8 VM_TYPE=a3-highgpu-8g": "GPU_COUNT=8",
+    "NPROC_PER_NODE=8 VM_TYPE=a3-highgpu-8g": "GPU_COUNT=8",
+    **{
+        f"{name}=4": "INSTANCE_COUNT=4"
+        for name in (
+            *("NUM_NODES", "NUM_SLICES", "NUM_INSTANCES", "NUM_VMS", "NODES", "NNODES", "SIZE"),
+            *("NODE_COUNT", "VM_COUNT", "STATIC_NODE_COUNT", "NODE_COUNT_STATIC"),
+            "INITIAL_NODE_COUNT",
+        )
+    },
+    **{
+        f"{name}=4 {GKE} GKE_MIN_NODE_COUNT=0": "GKE_MAX_NODE_COUNT=4"
+        for name in (
+            *("MAX_NODES", "MAX_NODE_COUNT", "TOTAL_MAX_NODES", "MAX_WORKERS"),
+            "AUTOSCALING_TOTAL_MAX_NODES",
+        )
+    },
+    **{
+        f"{name}=1 {GKE} GKE_MAX_NODE_COUNT=4": "GKE_MIN_NODE_COUNT=1"
+        for name in (
+            *("MIN_NODES", "MIN_NODE_COUNT", "TOTAL_MIN_NODES", "MIN_WORKERS"),
+            "AUTOSCALING_TOTAL_MIN_NODES",
+        )
+    },
+    "SPOT=yes": "ENABLE_SPOT=yes",
+    "USE_SPOT=true": "ENABLE_SPOT=yes",
+    "SPOT_POLICY=auto": "CAPACITY=spot,on_demand",
+    "ENABLE_SPOT_VM=true": "ENABLE_SPOT=yes",
+    "PREEMPTIBLE=true": "ENABLE_SPOT=yes",
+    "FLEX=yes VM_TYPE=a3-highgpu-8g": "ENABLE_FLEX_START=yes",
+    "FLEX_START=yes VM_TYPE=a3-highgpu-8g": "ENABLE_FLEX_START=yes",
+    "DWS_FLEX=true VM_TYPE=a3-highgpu-8g": "ENABLE_FLEX_START=yes",
+    f"QUEUED_PROVISIONING=yes {GKE} VM_TYPE=a3-highgpu-8g": "ENABLE_QUEUED_PROVISIONING=yes",
+    "RESERVATION=r-1 VM_TYPE=a3-highgpu-8g": "RESERVATION_NAME=r-1",
+    "MAX_DURATION=21600": "MAX_RUN_DURATION=6h",
+    "AUTOSTOP=30": "IDLE_TIMEOUT=30m",
+    "IDLE_MINUTES_TO_AUTOSTOP=30": "IDLE_TIMEOUT=30m",
+    "IDLE_DURATION=3600": "IDLE_TIMEOUT=1h",
+    "WALLTIME=12h": "JOB_TIME=12h",
+    "MAX_PRICE=100": "MAX_HOURLY_COST=100",
+    "COMPACT_PLACEMENT=true": "ENABLE_COMPACT_PLACEMENT=yes",
+    "ENABLE_PLACEMENT=true": "ENABLE_COMPACT_PLACEMENT=yes",
+    "DISK_SIZE=500": "DISK_SIZE_GB=500",
+    "BOOT_DISK_SIZE=500GB": "DISK_SIZE_GB=500",
+    "BOOT_DISK_SIZE_GB=500": "DISK_SIZE_GB=500",
+    "BOOT_DISK_TYPE=pd-balanced": "DISK_TYPE=pd-balanced",
+    "DISK_TIER=pd-balanced": "DISK_TYPE=pd-balanced",
+    "IMAGE=my-image": "IMAGE_NAME=my-image",
+    "IMAGE_ID=my-image": "IMAGE_NAME=my-image",
+    "IMAGE_FAMILY=my-family": "IMAGE_FAMILY_NAME=my-family",
+    "VM_IMAGE=my-image": "IMAGE_NAME=my-image",
+    "BOOT_IMAGE=my-image": "IMAGE_NAME=my-image",
+    "SETUP=hostname": "STARTUP_COMMAND=hostname",
+    "SETUP_COMMANDS=hostname": "STARTUP_COMMAND=hostname",
+    "STARTUP_COMMANDS=hostname": "STARTUP_COMMAND=hostname",
+    "ENVS=A=b": "JOB_ENV=A=b",
+    **{
+        f"{name}=x": f"SECRETS={name}=projects/my-project/secrets/{name.lower().replace('_', '-')}"
+        for name in (
+            *("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "WANDB_API_KEY"),
+            *("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY"),
+        )
+    },
+    "PROJECT=other-project": "PROJECT_ID=other-project",
+    "CLUSTER_NAME=other": "NAME_PREFIX=other",
+    "DEPLOYMENT_NAME=other": "NAME_PREFIX=other",
+    "AVAILABILITY_ZONE=us-central1-f": "ZONE=us-central1-f",
+    "LOCATION=us-central1-f": "ZONE=us-central1-f",
+    "SERVICE_ACCOUNT_EMAIL=a@p.iam.gserviceaccount.com": (
+        "SERVICE_ACCOUNT=a@p.iam.gserviceaccount.com"
+    ),
+    "ORCHESTRATOR=gke": "ORCHESTRATOR_TYPE=gke",
+    "SUBNET=gpus NETWORK_CONFIG=existing NETWORK=n": "SUBNETWORK=gpus",
+    "ENABLE_PUBLIC_IPS=false": "ENABLE_EXTERNAL_IP=no",
+    "DISABLE_PUBLIC_IPS=true": "ENABLE_EXTERNAL_IP=no",
+    "NO_ADDRESS=yes": "ENABLE_EXTERNAL_IP=no",
+    "USE_INTERNAL_IPS=true": "ENABLE_EXTERNAL_IP=no",
+    f"NODE_POOLS=name=a,vm_type=a2-highgpu-1g {GKE}": "GKE_NODE_POOLS=name=a,vm_type=a2-highgpu-1g",
+    f"KUEUE=no {GKE}": "ENABLE_KUEUE=no",
+    f"CLUSTER_VERSION=1.35 {GKE}": "GKE_VERSION=1.35",
+    f"RELEASE_CHANNEL=rapid {GKE}": "GKE_RELEASE_CHANNEL=RAPID",
+    f"MASTER_AUTHORIZED_NETWORKS=10.0.0.0/8 {GKE}": "AUTHORIZED_CIDR=10.0.0.0/8",
+}
+
+
+def test_each_of_another_tool_s_names_was_tried() -> None:
+    assert sorted(it.partition("=")[0] for it in TRIED) == sorted(synonyms.SYNONYMS)
+
+
+@pytest.mark.parametrize("lines", TRIED)
+def test_the_fix_of_another_tool_s_name_passes_and_means_the_same(
+    typed: Any, monkeypatch: pytest.MonkeyPatch, lines: str
+) -> None:
+    theirs, *others = lines.split()
+    name, _, value = theirs.partition("=")
+    ours = TRIED[lines]
+    monkeypatch.delitem(MANDATORY, ours.partition("=")[0], raising=False)
+
+    (problem,) = typed("Validate --offline --env-file env.list", lines).problems
+    fix = problem.rpartition(" | ")[2]
+
+    # As somebody does what it says: "A=x, B=y"; "A=x, once ..."; "write A in place of B, ...".
+    written = fix.partition(", once")[0].replace("<project>", "my-project").split(", ")
+    if fix.startswith("write "):
+        written = [f"{fix.split()[1]}={value}"]
+    answer = typed("Validate --offline --env-file env.list", " ".join([*written, *others]))
+    meant = typed("Validate --offline --env-file env.list", " ".join([ours, *others]))
+    assert (answer.code, answer.problems) == (0, [])
+    assert answer.settings == meant.settings
+    assert name not in answer.settings
 
 
 SYNONYMS = [
@@ -170,7 +304,23 @@ ONE_PROBLEM = {
     ),
     "MAX_RUN_DURATION=4": (
         *("Validate --offline --env-file env.list", "MAX_RUN_DURATION=4"),
-        ["too short", "MAX_RUN_DURATION=4h"],
+        ["'4' has no unit: 4h or 4m?", "at least 600", "MAX_RUN_DURATION=<4h or 4m>"],
+    ),
+    "ORCHESTRATOR_TYPE=kubernetes": (
+        *("Validate --offline --env-file env.list", "ORCHESTRATOR_TYPE=kubernetes"),
+        ["ORCHESTRATOR_TYPE=gke"],
+    ),
+    "ORCHESTRATOR_TYPE=slurm": (
+        *("Validate --offline --env-file env.list", "ORCHESTRATOR_TYPE=slurm"),
+        ["Cluster Toolkit", "ORCHESTRATOR_TYPE=<none, ray, gke>"],
+    ),
+    "SPOT_POLICY=auto": (
+        *("Validate --offline --env-file env.list", "SPOT_POLICY=auto"),
+        ["its name is CAPACITY here", "CAPACITY=spot,on_demand"],
+    ),
+    "BUDGET=500": (
+        *("Validate --offline --env-file env.list", "BUDGET=500"),
+        ["is not a setting", "--help settings", "remove it, or put # before it"],
     ),
     "GPUS=8": (
         *("Validate --offline --env-file env.list", "GPUS=8"),
@@ -205,7 +355,7 @@ def test_a_mistake_is_one_problem_that_says_what_was_meant(typed: Any, case: str
         ("ORCHESTRATOR=gke ENABLE_KUEUE=yes GKE_MAX_NODE_COUNT=4 GKE_MIN_NODE_COUNT=0", "gke"),
         ("VM_TYP=a3-highgpu-8g GPU_COUNT=8", "did you mean VM_TYPE?"),
         ("MACHINE_TYPE=a3-ultragpu-8g GPU_COUNT=8", "VM_TYPE=a3-ultragpu-8g"),
-        ("ACCELERATORS=whatever GPU_COUNT=8", "VM_TYPE=a2-highgpu-2g"),
+        ("ACCELERATORS=whatever GPU_COUNT=8", "VM_TYPE=<value>, such as a2-highgpu-2g"),
         ("RESERVATION=r CAPACITY=reservation", "RESERVATION_NAME=r"),
         ("NODE_POOLS=whatever", "GKE_NODE_POOLS="),
     ],

@@ -29,9 +29,14 @@ CASES = [
     ("USE_SPOT", "true", "ENABLE_SPOT=yes"),
     ("SPOT_POLICY", "spot", "ENABLE_SPOT=yes"),
     ("SPOT_POLICY", "on-demand", "ENABLE_SPOT=no"),
+    ("SPOT_POLICY", "auto", "CAPACITY=spot,on_demand"),
     ("FLEX_START", "1", "ENABLE_FLEX_START=yes"),
     ("RESERVATION", "r-1", "RESERVATION_NAME=r-1"),
     ("MAX_DURATION", "6h", "MAX_RUN_DURATION=6h"),
+    ("MAX_DURATION", "7200", "MAX_RUN_DURATION=7200s"),
+    ("AUTOSTOP", "30m", "IDLE_TIMEOUT=30m"),
+    ("AUTOSTOP", "30", "IDLE_TIMEOUT=30m"),
+    ("IDLE_DURATION", "3600", "IDLE_TIMEOUT=3600s"),
     ("MAX_PRICE", "100", "MAX_HOURLY_COST=100"),
     ("DISK_SIZE", "500", "DISK_SIZE_GB=500"),
     ("BOOT_DISK_SIZE", "500GB", "DISK_SIZE_GB=500GB"),
@@ -93,8 +98,34 @@ def test_in_the_environment_what_is_another_program_s_is_left_alone(
 def test_in_a_file_even_a_value_that_does_not_fit_is_an_error(in_file: InFile) -> None:
     problem = in_file("NUM_NODES=auto\n").problem("NUM_NODES")
 
-    assert problem.fix == "INSTANCE_COUNT=4"
+    assert problem.fix == "INSTANCE_COUNT=<value>, such as 4"
     assert "SkyPilot, xpk and gcloud call it so" in problem.why
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("AUTOSTOP=false", "remove AUTOSTOP: IDLE_TIMEOUT is off unless you set it"),
+        ("IDLE_DURATION=-1", "remove IDLE_DURATION: IDLE_TIMEOUT is off unless you set it"),
+        ("AUTOSTOP=true", "IDLE_TIMEOUT=<value>, such as 2h"),
+        ("AUTOSTOP=5", "IDLE_TIMEOUT=<value>, such as 2h"),
+        ("WALLTIME=24:00:00", "JOB_TIME=<value>, such as 12h"),
+        ("PROJECT=another-project", "remove PROJECT: PROJECT_ID is set"),
+        (
+            "SETUP=pip install x",
+            "write STARTUP_COMMAND in place of SETUP, and leave the value as it is",
+        ),
+    ],
+)
+def test_what_another_tool_s_value_would_be_here_is_never_guessed(
+    in_file: InFile, line: str, fix: str
+) -> None:
+    name = line.partition("=")[0]
+    case = in_file(f"{line}\n")
+
+    assert case.problem(name).fix == fix
+    assert not case.problem(name).alternatives.settings
+    assert case.refused == {name}
 
 
 def test_a_value_that_may_be_a_secret_is_not_told(in_file: InFile) -> None:
