@@ -18,6 +18,7 @@ from provision.errors import SettingsError
 from provision.files.archive import COPY_FOLDER
 from provision.kinds import registry
 from provision.lifecycle import ownership, phases
+from provision.screens import jobs as screen
 from provision.spec import job, script
 from provision.terraform.log import Log
 
@@ -73,7 +74,7 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         context.console.result(f"{name} keeps running: aiinfra Logs {name} --follow")
         return
     ended = job_following.follow(context, jobs, name)
-    context.console.result(f"{ended.name} succeeded")
+    context.console.result(screen.end(ended))
 
 
 def _stands(context: Context) -> bool:

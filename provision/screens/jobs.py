@@ -54,6 +54,11 @@ def whole(job: Job) -> list[Line]:
     return [*rows, *(Line(f"  {event}", Look.FAINT) for event in job.events)]
 
 
+def end(job: Job) -> str:
+    """How a job has ended that did not fail; machines that run no program say so."""
+    return f"{job.name} {job.why or job.state}"
+
+
 def words(job: Job) -> str:
     """How far a job is, in a few words."""
     machines = layout.counted(len(job.machines), "machine")
@@ -73,4 +78,5 @@ def words(job: Job) -> str:
         case JobState.FAILED:
             return job.failure.words if job.failure else job.why or "failed"
         case JobState.SUCCEEDED | JobState.CANCELLED:
-            return f"on {machines}{again}" if job.machines else job.why
+            where = f"on {machines}{again}" if job.machines else ""
+            return "; ".join(filter(None, [where, job.why]))

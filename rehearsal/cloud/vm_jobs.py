@@ -185,7 +185,7 @@ class _Group:
         self._say(course, said)
         if now >= ended:
             if done.code == 0:
-                return self._over(course, "succeeded", "")
+                return self._over(course, "succeeded", done.why)
             cause = "command not found" if done.code == 127 else ""  # noqa: PLR2004 - bash's
             return self._failed(course, spec, 0, done.code, cause, said)
         if lost:

@@ -2,7 +2,8 @@
 
 Nothing is run. Of a shell's line, echo, sleep, exit, true and false are known; of a script in the
 job's folder its calls of print, time.sleep, sys.exit and SystemExit with plain values, as if each
-line were reached. Anything else that exists says nothing and takes a minute.
+line were reached. Anything else that exists says nothing and takes a minute. Where one of these
+would have to be run to know how it ends, and nothing here makes it fail, the course says so.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _USUAL: Final = 60.0
 _PYTHONS: Final = frozenset({"python", "python3", "torchrun"})
 _SHELLS: Final = frozenset({"bash", "sh"})
 _SILENT: Final = frozenset({"hostname", "nvidia-smi", "pip", "ls"})
+_UNTRIED: Final = "would run here: a rehearsal runs no program"
 _CALL: Final = re.compile(
     r"""^\s*(?:print\((?P<quote>["'])(?P<said>.*?)(?P=quote).*\)
       |(?:time\.)?sleep\((?P<seconds>[0-9.]+)\)
@@ -39,12 +41,14 @@ class Course:
         code: Its exit code.
         said: What it writes, a line each, with the seconds after its begin.
         folder: Where it runs.
+        why: What is to be said of its end; "" for nothing.
     """
 
     seconds: float = 0.0
     code: int = 0
     said: list[tuple[float, str]] = field(default_factory=list)
     folder: str = ""
+    why: str = ""
 
     def say(self, line: str) -> None:
         """Write a line at this moment."""
@@ -80,6 +84,10 @@ def course(command: Sequence[str], files: Mapping[str, str], name: str, folder: 
     """
     done = Course(folder=folder or f"/var/lib/aiinfra-job/{name}")
     _run(done, list(command), files, name)
+    done.why = done.why if done.code == 0 else ""
+    if done.why:
+        line = f"This is a rehearsal: {shlex.join(command)} was not run here"
+        done.said.insert(0, (0.0, line))
     return done
 
 
@@ -94,6 +102,8 @@ def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) ->
             where = f"{done.folder}/{scripts[0]}"
             missing = f"can't open file '{where}': [Errno 2] No such file or directory"
             done.fail(2, f"{program}: {missing}")
+        elif words[1:2] == ["-c"]:
+            _script(done, words[2].replace(";", "\n"))
         else:
             _script(done, files[scripts[0]] if is_own else "")
     elif "/" in words[0] and (own := posixpath.normpath(words[0])) in files:
@@ -108,7 +118,7 @@ def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) ->
     elif program == "sleep":
         done.seconds += float(words[1])
     elif program in _SILENT:
-        done.seconds += _USUAL
+        _script(done, "")
     else:
         done.fail(127, f"{name}: line 1: {words[0]}: command not found")
 
@@ -125,6 +135,7 @@ def _line(done: Course, line: str, files: Mapping[str, str], name: str) -> None:
 
 def _script(done: Course, text: str) -> None:
     calls = [found for line in text.splitlines() if (found := _CALL.match(line))]
+    done.why = _UNTRIED
     if not calls:
         done.seconds += _USUAL
     for call in calls:

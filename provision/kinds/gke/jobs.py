@@ -5,7 +5,7 @@ Its pods keep what it said.
 Beside what every job has in the state folder (`kinds.job_folder`):
 
     jobs/cancelled/NAME                    somebody cancelled it
-    pods/jobs/NAME/began.json              when its program first began
+    pods/jobs/NAME/began.json              when its program first began, and why nothing runs
     pods/jobs/NAME/ends/ATTEMPT/RANK.json  how a program ended
     pods/jobs/NAME/attempts/ATTEMPT        on Ray, that there was one
 
@@ -238,7 +238,10 @@ class GkeJobs:
         else:
             stuck = next(filter(None, map(_stuck, own)), None)
             job = replace(self._of_queue(job, thing, own), failure=stuck)
-        started = json_object.number(self._jobs.told(name, "began.json").get("began"))
+        told = self._jobs.told(name, "began.json")
+        started = json_object.number(told.get("began"))
+        if job.state is JobState.SUCCEEDED:
+            job = replace(job, why=json_object.text(told.get("why")))
         if job.state is JobState.RUNNING and not started:
             job = replace(job, state=JobState.PREPARING)
         nodes = [it["spec"].get("nodeName") for it in own]

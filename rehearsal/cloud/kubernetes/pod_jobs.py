@@ -98,7 +98,8 @@ def _begin(world: World, pod: Object, command: Sequence[str]) -> vm_programs.Cou
     pod["_course"], pod["_seconds"] = asdict(done), done.seconds
     pod["_code"], pod["_since"], pod["_kept"] = done.code, world.now, 0
     if _rank(pod) == 0:
-        _write(world, pod, "began.json", json.dumps({"began": world.now}).encode(), only_new=True)
+        began = json.dumps({"began": world.now, "why": done.why}).encode()
+        _write(world, pod, "began.json", began, only_new=True)
     for at, _ in done.said:
         world.wake(world.request.after(at))
     return done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import tarfile
 
 import pytest
@@ -25,13 +26,11 @@ print("never")
         (["torchrun", "--nnodes", "2", "t.py"], 30, 7, [(0, "one"), (30, "two")]),
         (["./t.py"], 30, 7, [(0, "one"), (30, "two")]),
         (["python3", "./t.py"], 30, 7, [(0, "one"), (30, "two")]),
-        (["python3", "/opt/somebodys.py"], 60, 0, []),
-        (["python3", "-m", "pip"], 60, 0, []),
         (["python3", "s.py"], 0, 3, []),
         (["bash", "-c", "echo a b; sleep 5 && exit 3; echo c"], 5, 3, [(0, "a b")]),
         (["sleep", "90"], 90, 0, []),
         (["false"], 0, 1, []),
-        (["nvidia-smi"], 60, 0, []),
+        (["python3", "-c", "print('a'); raise SystemExit(4)"], 0, 4, [(0, "a")]),
     ],
 )
 def test_a_program_takes_its_time_and_says_its_words(
@@ -39,7 +38,31 @@ def test_a_program_takes_its_time_and_says_its_words(
 ) -> None:
     files = {"t.py": SCRIPT, "./t.py": SCRIPT, "s.py": "raise SystemExit(3)\n"}
     done = vm_programs.course(command, files, "job-1")
-    assert (done.seconds, done.code, done.said) == (seconds, code, said)
+    assert (done.seconds, done.code, done.said, done.why) == (seconds, code, said, "")
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds", "said"),
+    [
+        (["torchrun", "--nnodes", "2", "train.py"], 60, []),
+        (["python3", "says.py"], 0, ["done"]),
+        (["python3", "-m", "pip"], 60, []),
+        (["python3", "/opt/somebodys.py"], 60, []),
+        (["python3", "-c", "import train"], 60, []),
+        (["bash", "-c", "echo a; python train.py"], 60, ["a"]),
+        (["nvidia-smi"], 60, []),
+    ],
+)
+def test_a_program_that_would_have_to_be_run_says_that_it_was_not(
+    command: list[str], seconds: float, said: list[str]
+) -> None:
+    files = {"train.py": "import torch\n", "says.py": "print('done')\n"}
+    done = vm_programs.course(command, files, "job-1")
+
+    first, *others = [line for _, line in done.said]
+    assert first == f"This is a rehearsal: {shlex.join(command)} was not run here"
+    assert (done.seconds, done.code, others) == (seconds, 0, said)
+    assert done.why == "would run here: a rehearsal runs no program"
 
 
 @pytest.mark.parametrize(
