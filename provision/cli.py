@@ -191,10 +191,11 @@ def _act(
     report.rehearsal = endpoints.is_rehearsal(environ) and not is_offline
     endpoints.require_safe(environ)
     certificates = outgoing.use(loaded.settings, environ)
+    console.clock = Clock.of(environ)
     run = Context(
         settings=loaded.settings,
         environ=environ,
-        clock=Clock.of(environ),
+        clock=console.clock,
         console=console,
         report=report,
         offline=is_offline,

@@ -39,6 +39,7 @@ from provision.errors import Interrupted
 from provision.screens import layout
 from provision.screens import progress as progress_lines
 from provision.settings import masking
+from provision.time.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -75,6 +76,10 @@ class Console:
         output: What stdout is for; results as text are not printed among JSON.
         in_image: Whether this is the container image, which has few of the commands that fix
             something.
+
+    Attributes:
+        clock: What stands still while somebody is asked.
+        asked: The seconds (of ours) for which answers were waited for.
     """
 
     def __init__(self, *, output: Output = Output.TEXT, in_image: bool = False) -> None:
@@ -88,6 +93,8 @@ class Console:
         self._live = self._live_rows() if live.is_possible(sys.stderr, os.environ) else None
         self._asks = False
         self.veil = masking.Veil()
+        self.clock = Clock()
+        self.asked = 0.0
 
     def _live_rows(self) -> live.Live:
         def print_line(line: Line, end: str) -> None:
@@ -122,12 +129,15 @@ class Console:
             self._asks = True
             if self._live:
                 self._live.erase()
+        self.clock.stand()
+        began = time.monotonic()
         try:
             yield
         except Interrupted:
             self._err.print()  # what follows is no answer
             raise
         finally:
+            self.asked += time.monotonic() - began
             self._asks = False
 
     @functools.cached_property

@@ -108,8 +108,8 @@ class Context:
 
     @property
     def seconds(self) -> float:
-        """The seconds of cloud time since the run began."""
-        return self.clock.cloud(time.monotonic() - self.begun)
+        """The seconds of cloud time since the run began, but for those of people's answers."""
+        return self.clock.cloud(time.monotonic() - self.begun - self.console.asked)
 
     @property
     def location(self) -> StateLocation:

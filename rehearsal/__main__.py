@@ -8,11 +8,10 @@ import shlex
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rehearsal import inventory, page, session, story
+from rehearsal import clock, inventory, page, session, story
 from rehearsal.cloud import fault_rules, faults, scenarios
 from rehearsal.errors import RehearsalError, UnknownFault
 
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 _USAGE = 2
 """The exit code of a command line that is no use, as argparse has it."""
+_LOOK = 1.0
+"""Seconds between two looks at the clock."""
 
 
 def _faults_help() -> str:
@@ -84,7 +85,9 @@ def _serve(folder: Path, arguments: argparse.Namespace) -> None:
         about = [known, f"# {warning}" if warning else ""]
         sys.stdout.writelines([*about, *_shell_lines(wanted)])
         sys.stdout.flush()
-        ended.wait()
+        while not ended.wait(_LOOK):
+            # Several may use this cloud: no question to one of them makes time stand still.
+            clock.go(folder / clock.FILE)
 
 
 def _faults(arguments: argparse.Namespace) -> faults.Faults:
@@ -116,7 +119,7 @@ def _show(folder: Path) -> None:
     warning = ""
     if (folder / session.DATABASE).exists():
         with Database(folder / session.DATABASE).transaction() as store:
-            found = list(inventory.resources(store, time.time()))
+            found = list(inventory.resources(store, clock.now(folder / clock.FILE)))
             rehearsed = ",".join(name for name, _ in store.list(scenarios.REHEARSED))
             warning = session.not_as_google(rehearsed)
     if not found:
@@ -136,7 +139,7 @@ def _kept(lines: list[str]) -> str:
 
 
 def _forget(folder: Path) -> None:
-    for path in (*folder.glob(f"{session.DATABASE}*"), folder / session.LOG):
+    for path in (*folder.glob(f"{session.DATABASE}*"), folder / session.LOG, folder / clock.FILE):
         path.unlink(missing_ok=True)
 
 

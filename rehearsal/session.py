@@ -111,6 +111,7 @@ def environment(
         **_identity(host, folder),
         **no_proxy(environ),
         FOLDER_VARIABLE: str(folder),
+        clock.FILE_VARIABLE: str(folder / clock.FILE),
         MANIFESTS_VARIABLE: environ.get(MANIFESTS_VARIABLE) or str(MANIFESTS),
         **_provider(base_url, folder, provider or given.find(environ, folder)),
         "PYTHONPATH": python_path(environ),
@@ -167,7 +168,7 @@ def run(
     rehearsed = environment(base_url, place, environ, provider)
     if is_new:
         sys.stderr.write(
-            f"This is a rehearsal: Google Cloud is simulated, and kept in {place}"
+            f"This is a rehearsal: Google Cloud is simulated{_pace(rehearsed)}, and kept in {place}"
             " (to forget it: python -m rehearsal forget).\n"
         )
     sys.stderr.write(not_as_google(scenario))
@@ -179,6 +180,12 @@ def run(
     os.execve(  # noqa: S606 - this very program, no shell
         sys.executable, [sys.executable, "-m", "provision", *argv], rehearsed
     )
+
+
+def _pace(environ: Mapping[str, str]) -> str:
+    """How fast time goes; "" where nothing takes any."""
+    seconds = round(3600 * clock.rate(environ))
+    return f", an hour of it in {seconds} seconds" if seconds else ""
 
 
 def not_as_google(scenario: str) -> str:

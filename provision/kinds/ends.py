@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
 from typing import TYPE_CHECKING
 
 from provision import words
@@ -22,7 +21,7 @@ def moment(seconds: float, clock: Clock) -> str:
         seconds: Seconds of cloud time.
         clock: The clock of Google Cloud.
     """
-    then = dt.datetime.fromtimestamp(time.time() + clock.wall(seconds), dt.UTC)
+    then = dt.datetime.fromtimestamp(clock.now() + seconds, dt.UTC)
     return then.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 

@@ -11,7 +11,6 @@ have written.
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from provision.files.archive import Archive
     from provision.spec.job import JobSpec
     from provision.state.folder import StateFolder
+    from provision.time.clock import Clock
 
 FILES: Final = "jobs/files/"
 ORDER: Final = "index"
@@ -40,11 +40,13 @@ class JobFolder:
     Args:
         folder: The state folder.
         told: Where machines write of jobs, such as "vms/jobs/".
+        clock: The clock of Google Cloud.
     """
 
-    def __init__(self, folder: StateFolder, told: str) -> None:
+    def __init__(self, folder: StateFolder, told: str, clock: Clock) -> None:
         self._folder = folder
         self._told = told
+        self._clock = clock
 
     def put(self, spec: JobSpec, archive: Archive | None, taken: Collection[str] = ()) -> str:
         """Write the folder, unless it is there, and the job; its name.
@@ -59,7 +61,7 @@ class JobFolder:
             self._folder.write_once(name, archive.path, "application/gzip")
         while True:
             named = job.numbered(spec.name, [*self.names(), *taken])
-            text = json.dumps(_document(spec, named, archive))
+            text = json.dumps(_document(spec, named, archive) | {"submitted": self.now()})
             if self._folder.write_once(f"{_JOBS}{named}.json", text, "application/json"):
                 return named
 
@@ -91,6 +93,10 @@ class JobFolder:
             piece = self._folder.data(name) if begins.isdigit() else None
             if piece is not None:  # what is too old goes
                 yield int(begins), piece
+
+    def now(self) -> str:
+        """This moment, as ISO 8601 in UTC."""
+        return stamp(self._clock.now())
 
     def forget(self, name: str) -> None:
         """Remove a job that nothing will run."""
@@ -137,11 +143,6 @@ def moment(value: object) -> str | None:
         return None
 
 
-def now() -> str:
-    """This moment, as ISO 8601 in UTC."""
-    return stamp(time.time())
-
-
 def _document(spec: JobSpec, name: str, archive: Archive | None) -> dict[str, Any]:
     """A job as machines read it."""
     return {
@@ -155,5 +156,4 @@ def _document(spec: JobSpec, name: str, archive: Archive | None) -> dict[str, An
         "files": archive.sha256 if archive else "",
         "ends_cluster": spec.ends_cluster,
         "ray": spec.ray,
-        "submitted": now(),
     }

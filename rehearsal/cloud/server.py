@@ -171,6 +171,7 @@ class Cloud:
         self.page = ""
         self._scenarios = scenarios.parse(scenario)
         self._rate = scenarios.rate(self._scenarios, clock.rate(environ))
+        self._clock = database.with_name(clock.FILE)
         self._log = None if log is None else RequestLog(log)
         self._database = Database(database)
         with self._database.transaction() as store:
@@ -183,6 +184,7 @@ class Cloud:
 
     def __enter__(self) -> Self:
         self._note_scenarios()
+        clock.go(self._clock)
         self._thread.start()
         return self
 
@@ -193,6 +195,7 @@ class Cloud:
         self._server.server_close()
         self._server.drop_connections()
         self._database.close()
+        clock.stand(self._clock)
 
     def _note_scenarios(self) -> None:
         """Keep the names of the scenarios: what is made now may be there because of one."""
@@ -259,7 +262,8 @@ class Cloud:
             service = served(where.service)
             with self._database.transaction(kept=kept) as store:
                 # Transactions wait for each other: the moment that counts is when this one begins.
-                began = replace(request, path=_relative(where, request.path), now=time.time())
+                now = clock.go(self._clock)
+                began = replace(request, path=_relative(where, request.path), now=now)
                 return service(began, store)
         except GoogleError as error:
             return error.reply()

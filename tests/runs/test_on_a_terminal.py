@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rehearsal import clock
 from rehearsal.inventory import stays
 from tests.image.terminal import typed
 from tests.runs.conftest import PROGRAM
@@ -71,6 +72,8 @@ def test_a_first_create_asks_once_and_a_no_makes_nothing(rehearsal: Rehearsal) -
     )
     assert document["plan"]["change"] == "new"
     assert [line for line in rehearsal.resources() if not stays(line)] == []
+    stood = clock.now(rehearsal.folder / clock.FILE)
+    assert clock.now(rehearsal.folder / clock.FILE) == stood
 
     code, said = at_terminal(rehearsal, "Create", b"\n")
     assert code == 0, said

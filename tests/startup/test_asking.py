@@ -114,7 +114,7 @@ def test_what_run_submits_the_agents_run_and_what_it_says_comes_back_whole(
         code.mkdir()
         (code / "count.sh").write_text("for it in $(seq 100000); do echo $GREETING $it; done\n")
         archive = files.pack(code, tmp_path)
-        jobs = VmJobs(folder)
+        jobs = VmJobs(folder, Clock())
         command = ("bash", "count.sh")
         name = jobs.submit(JobSpec(name="count", command=command, env={"GREETING": "hej"}), archive)
         done = _over(jobs, name)

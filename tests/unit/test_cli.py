@@ -15,6 +15,8 @@ from rehearsal import session
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from provision.context import Context
+
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 
 
@@ -48,6 +50,22 @@ def test_a_command_line_that_says_too_little_or_too_much_is_explained(
 ) -> None:
     assert _run(*argv) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_question_makes_the_clock_of_the_run_stand_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "clock"
+    environ = session.environment("http://127.0.0.1:1", tmp_path, {})
+
+    def perform(run: Context) -> bool:
+        with run.console._asking():
+            assert file.exists()
+            assert run.clock.now() == run.clock.now()
+        return False
+
+    monkeypatch.setattr(cli, "_perform", perform)
+    assert _run("Status", **MANDATORY, **environ) == 0
 
 
 @pytest.mark.parametrize("output", [["--output", "json"], ["--output=json"]])

@@ -9,17 +9,25 @@ import pty
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from provision import console as console_module
 from provision.codes import Code
 from provision.console import Console
+from provision.context import Context
 from provision.documents.events import Output, WaitingEvent
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Problem
 from provision.screens import layout
+from provision.time.clock import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SPEAK = """
 import os, sys
@@ -122,6 +130,27 @@ def test_enter_agrees_and_the_end_of_the_input_does_not(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
     assert Console().go_on("Go on?") is agrees
+
+
+@pytest.mark.parametrize("ask", [Console.ask, Console.go_on])
+def test_the_time_of_an_answer_is_none_of_the_run_s_nor_of_a_simulated_cloud_s(
+    ask: Callable[[Console, str], bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moment = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: moment[0])
+    monkeypatch.setattr(time, "monotonic", lambda: moment[0])
+    console = Console()
+    console.clock = Clock(0.02, tmp_path / "clock")
+
+    def typed() -> str:
+        moment[0] += 120
+        return "yes\n"
+
+    monkeypatch.setattr(console_module, "_typed", typed)
+    assert ask(console, "Go on?")
+    run = SimpleNamespace(begun=990.0, clock=console.clock, console=console)
+    assert cast("Any", Context.seconds).fget(run) == 10 / 0.02
+    assert console.clock.now() == 1000
 
 
 def test_a_note_that_the_plan_has_a_line_for_is_an_event_and_no_line(

@@ -103,7 +103,7 @@ class GkeJobs:
             )
         self._context, self._folder, self._facts = context, cloud.folder, facts
         self._cluster = control_plane.reach(facts, cloud.api, context.environ)
-        self._jobs = JobFolder(cloud.folder, _TOLD)
+        self._jobs = JobFolder(cloud.folder, _TOLD, context.clock)
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
@@ -180,7 +180,7 @@ class GkeJobs:
         if asked is None:
             raise job_folder.of_others(job.name, f"kubectl delete {job.name.lower()}")
         why = job.failure.words if job.failure else ""
-        note = f"{job_folder.now()} {why}".strip()
+        note = f"{self._jobs.now()} {why}".strip()
         self._folder.write_once(f"{_CANCELLED}{job.name}", note, "text/plain")
         shape = _shape(ray=asked.get("ray"))
         self._ask(

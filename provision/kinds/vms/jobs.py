@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from provision.files.archive import Archive
     from provision.spec.job import JobSpec
     from provision.state.folder import StateFolder
+    from provision.time.clock import Clock
 
 _INDEX: Final = f"jobs/{job_folder.ORDER}.json"
 _NOW: Final = "vms/job.json"
@@ -49,11 +50,12 @@ class VmJobs:
 
     Args:
         folder: The state folder.
+        clock: The clock of Google Cloud.
     """
 
-    def __init__(self, folder: StateFolder) -> None:
+    def __init__(self, folder: StateFolder, clock: Clock) -> None:
         self._folder = folder
-        self._jobs = JobFolder(folder, _TOLD)
+        self._jobs = JobFolder(folder, _TOLD, clock)
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""

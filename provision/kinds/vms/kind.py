@@ -178,10 +178,9 @@ class VmGroup:
 
     def jobs(self, context: Context, cloud: Cloud) -> Jobs:
         """Jobs by the agents of the VMs."""
-        del context
         from provision.kinds.vms.jobs import VmJobs
 
-        return VmJobs(cloud.folder)
+        return VmJobs(cloud.folder, context.clock)
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """Nothing: what holds data is in the state."""

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.errors import SettingsError
 from provision.time.clock import Clock
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 REHEARSED = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "http://127.0.0.1:4000/compute/v1/"}
 
@@ -34,6 +38,16 @@ def test_a_rate_that_is_none_is_told(rate: str) -> None:
     with pytest.raises(SettingsError) as caught:
         Clock.of(REHEARSED | {"CLOUD_CLOCK_RATE": rate})
     assert caught.value.problems[0].setting == "CLOUD_CLOCK_RATE"
+
+
+def test_nobody_s_file_makes_googles_own_clock_stand_still(tmp_path: Path) -> None:
+    file = tmp_path / "clock"
+    file.write_text("3600 0")
+    clock = Clock.of({"CLOUD_CLOCK_FILE": str(file), "CLOUD_CLOCK_RATE": "0.02"})
+
+    clock.stand()
+    assert clock.now() == pytest.approx(time.time(), abs=5)
+    assert file.read_text() == "3600 0"
 
 
 def test_what_is_still_to_come_has_not_been_waited_for() -> None:

@@ -77,6 +77,18 @@ def test_terraform_and_its_plugin_find_what_they_need(tmp_path: Path) -> None:
     assert (Path(made["PYTHONPATH"].split(":")[0]) / "provision").is_dir()
 
 
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({}, ", an hour of it in 72 seconds"),
+        ({"CLOUD_CLOCK_RATE": "1"}, ", an hour of it in 3600 seconds"),
+        ({"CLOUD_CLOCK_RATE": "0"}, ""),
+    ],
+)
+def test_a_first_rehearsal_says_how_fast_time_goes(environ: dict[str, str], words: str) -> None:
+    assert session._pace(session.with_clock(environ)) == words
+
+
 def test_an_environment_can_be_made_of_one_that_was_made(tmp_path: Path) -> None:
     once = session.environment(_URL, tmp_path, {"PATH": "/bin"})
     twice = session.environment(_URL, tmp_path, once)

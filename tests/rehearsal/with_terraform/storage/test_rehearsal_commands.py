@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from rehearsal import session
+from rehearsal import clock, session
 from tests import waiting
 from tests.waiting import until
 
@@ -163,6 +163,16 @@ def test_a_cloud_is_served_shown_and_forgotten(tmp_path: Path) -> None:
     assert shown == ["The simulated cloud is empty, but for the bucket that keeps states: b/loom."]
     assert _command(environ, "forget").returncode == 0
     assert _command(environ, "show").stdout == "The simulated cloud is empty.\n"
+
+
+def test_no_question_makes_time_stand_still_in_a_cloud_that_several_use(tmp_path: Path) -> None:
+    with _serving(_environ(tmp_path)) as variables:
+        file = Path(variables["CLOUD_CLOCK_FILE"])
+        clock.stand(file)
+        stood = clock.now(file)
+        until(lambda: clock.now(file) > stood, file.read_text)
+    stood = clock.now(file)
+    assert clock.now(file) == stood
 
 
 def test_it_runs_without_the_program_and_tells_a_browser_what_it_knows_and_refuses(

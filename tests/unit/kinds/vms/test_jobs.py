@@ -14,6 +14,7 @@ from provision.documents.job import JobState
 from provision.errors import SettingsError
 from provision.kinds.vms.jobs import VmJobs
 from provision.screens import jobs as screen
+from provision.time.clock import Clock
 
 ASKED = {"name": "train-1", "nodes": None, "restarts": 1, "submitted": "2026-11-23T10:00:00.000Z"}
 
@@ -28,7 +29,7 @@ def _jobs(**texts: str) -> VmJobs:
     known = {by_key[key]: text for key, text in texts.items()}
     created = {name: name for name in known if name.startswith("jobs/")}
     folder = SimpleNamespace(text=known.get, created=lambda _: created)
-    return VmJobs(cast("Any", folder))
+    return VmJobs(cast("Any", folder), Clock())
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "null", '{"name": "other-1"}', '{"jobs": [1]}'])
