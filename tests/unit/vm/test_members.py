@@ -127,9 +127,9 @@ def test_who_changes_nothing_for_too_long_is_gone_by_the_watchers_own_clock() ->
     watch = Watch(100)
     quiet, busy = Version("members/a.json", 1, 1), Version("members/b.json", 1, 1)
 
-    assert watch.look([quiet, busy], 1000) == ([quiet, busy], [])
-    renewed = busy._replace(metageneration=2)
-    assert watch.look([quiet, renewed], 1090) == ([quiet, renewed], [])
+    for moment in range(1000, 1101, 10):
+        renewed = busy._replace(metageneration=moment)
+        assert watch.look([quiet, renewed], moment) == ([quiet, renewed], [])
     assert watch.look([quiet, renewed], 1101) == ([renewed], [quiet])
     # Its object was deleted; where it comes back, it lives anew.
     assert watch.look([renewed], 1102) == ([renewed], [])

@@ -100,13 +100,16 @@ class Leader:
             ValueError: The number of VMs can't be read.
         """
         led = self.leads
+        # Whoever does not lead, or can't look, watches nobody: silence counts from the next look.
+        watch, self._watch = self._watch, members.Watch(self._pace.gone)
         if not self._leadership.hold():
             return self._pace.lease
         if not led:
             _say("this VM gives out the ranks")
-            # Who was seen long ago was not watched since.
-            self._watch = members.Watch(self._pace.gone)
-        self._decide()
+        self._size.look()
+        listed = list(self._folder.list(members.FOLDER))
+        self._watch = watch
+        self._decide(listed)
         return self._pace.lead
 
     def resign(self) -> None:
@@ -117,9 +120,7 @@ class Leader:
         """
         self._leadership.resign()
 
-    def _decide(self) -> None:
-        self._size.look()
-        listed = list(self._folder.list(members.FOLDER))
+    def _decide(self, listed: list[storage.Version]) -> None:
         living, gone = self._watch.look(listed, time.monotonic())
         for version in gone:
             _say(f"{version.name} has not been heard of for {self._pace.gone:g} seconds")

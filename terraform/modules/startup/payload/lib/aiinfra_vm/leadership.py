@@ -70,10 +70,11 @@ class Leadership:
 
     def _look(self) -> storage.Version | None:
         """What this VM may take: nothing, or what its holder has left to itself; else None."""
+        before, self._seen = self._seen, None  # while nobody can look, nobody is silent
         found = self._folder.read(OBJECT)
-        seen = found[1] if found else storage.NOTHING
-        if seen != self._seen:
-            self._seen, self._since = seen, time.monotonic()
+        seen = self._seen = found[1] if found else storage.NOTHING
+        if seen != before:
+            self._since = time.monotonic()
         is_left = time.monotonic() - self._since > self._expiry
         # Its own is that of an earlier boot.
         is_own = found is not None and self._about() == _about(found[0])

@@ -12,7 +12,10 @@ import urllib.request
 _NAMESPACE = "aiinfra"
 _TRIES = 6
 _PAUSE = 2.0  # seconds before the second try, doubled before each other
-_TIMEOUT = 20  # seconds
+_TIMEOUT = 20.0  # seconds
+_TOKEN = "instance/service-accounts/default/token"  # noqa: S105 - its place
+# Seconds before its end: the server keeps one until 4 minutes before it (google-auth, _helpers.py).
+_RENEWAL = 225.0
 _MISSING = 404
 _TOO_MANY = 429
 _SERVER = 500  # and above: the server's fault, and so worth another try
@@ -49,14 +52,33 @@ def changed(path: str, etag: str, seconds: int) -> tuple[str, str]:
         return answer.read().decode(), answer.headers.get("ETag", "0")
 
 
+class _Kept:
+    """The last token, and when it ends by the clock that also counts while the VM is suspended."""
+
+    token = ""
+    ends = 0.0
+
+
 def token() -> str:
-    """An access token of the VM's service account; the metadata server renews it in time.
+    """An access token of the VM's service account.
+
+    It is kept while it is good, as a server that hangs is no reason to be silent elsewhere.
 
     Raises:
         OSError: The VM has no account, or the server does not answer.
     """
-    answer = json.loads(get("instance/service-accounts/default/token"))
-    return str(answer["access_token"])
+    now = time.clock_gettime(time.CLOCK_BOOTTIME)
+    if _Kept.ends - now < _RENEWAL:
+        is_good = _Kept.ends > now
+        try:
+            answer = json.loads(_ask(_TOKEN, tries=1, timeout=2) if is_good else _ask(_TOKEN))
+        except OSError:
+            if not is_good:
+                raise
+        else:
+            _Kept.token = str(answer["access_token"])
+            _Kept.ends = now + float(answer.get("expires_in", 0))
+    return _Kept.token
 
 
 def put_guest_attribute(name: str, text: str) -> None:
@@ -82,18 +104,20 @@ def guest_attribute(name: str) -> str | None:
         raise
 
 
-def _ask(path: str, body: bytes | None = None) -> bytes:
+def _ask(
+    path: str, body: bytes | None = None, *, tries: int = _TRIES, timeout: float = _TIMEOUT
+) -> bytes:
     request = _request(path, body)
-    for attempt in range(_TRIES):
+    for attempt in range(tries):
         try:
-            with _opener.open(request, timeout=_TIMEOUT) as answer:
+            with _opener.open(request, timeout=timeout) as answer:
                 return bytes(answer.read())
         except urllib.error.HTTPError as error:
             retryable = error.code == _TOO_MANY or error.code >= _SERVER
-            if not retryable or attempt == _TRIES - 1:
+            if not retryable or attempt == tries - 1:
                 raise
         except OSError:
-            if attempt == _TRIES - 1:
+            if attempt == tries - 1:
                 raise
         time.sleep(_PAUSE * 2**attempt)
     raise AssertionError("the last try returns or raises")
