@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import signal
 import stat
-from typing import TYPE_CHECKING, Any
+import subprocess
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
-from aiinfra_vm import gpu_health, members
+from aiinfra_vm import gpu_health, idle, members, programs
 from aiinfra_vm.members import Member
 from aiinfra_vm.storage import Version
 from aiinfra_vm.tasks import check
 
+from tests import waiting
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 CONFIG = {"gpus": {"count": 2}}
 GPU = {"ecc_volatile": 0}
+VM = {"name": "a", "instance_id": "1", "address": "10.0.0.2", "boot": ""}
 OFF_THE_BUS = "NVRM: Xid (PCI:0000:04:00): 79, pid=4711, GPU has fallen off the bus."
 A_PROGRAMS = "NVRM: Xid (PCI:0000:04:00): 31, pid=4711, name=python3, MMU Fault"
 DCGM = """\
@@ -46,10 +53,97 @@ def _program(folder: Path, name: str, said: str) -> None:
     (folder / name).chmod(stat.S_IRWXU)
 
 
+def _found() -> tuple[str, ...]:
+    return gpu_health.faults(CONFIG, gpu_health.logged())
+
+
+class Held(subprocess.Popen[bytes]):
+    """A program that the kernel holds if it is nvidia-smi: no signal ends it, nobody reaps it."""
+
+    begun: ClassVar[list[Held]] = []
+
+    def __init__(self, args: list[str], **how: Any) -> None:
+        self._is_held = args[0] == "nvidia-smi"
+        super().__init__(["sleep", "1000"] if self._is_held else args, **how)
+        if self._is_held:
+            self.begun.append(self)
+
+    def kill(self) -> None:
+        if not self._is_held:
+            super().kill()
+
+    def poll(self) -> int | None:
+        return None if self._is_held else super().poll()
+
+    def wait(self, timeout: float | None = None) -> int:
+        assert timeout is not None or not self._is_held, "it is waited for without a limit"
+        return super().wait(timeout)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Held]]:
+    """All that was begun of an nvidia-smi that hangs in the kernel."""
+    monkeypatch.setattr(subprocess, "Popen", Held)
+    monkeypatch.setattr(programs, "_hung", {})
+    monkeypatch.setattr(check, "_SECONDS", 0.2)
+    monkeypatch.setattr(idle, "_SECONDS", 0.2)
+    Held.begun.clear()
+    yield Held.begun
+    for process in Held.begun:
+        process.send_signal(signal.SIGKILL)
+        process.wait(waiting.SECONDS)
+
+
+def test_a_driver_that_hangs_keeps_nobody_from_what_it_has_logged(
+    vm: Path, held: list[Held]
+) -> None:
+    _program(vm, "journalctl", f"{OFF_THE_BUS}\n")
+
+    for _ in range(2):
+        assert _found() == (OFF_THE_BUS, "nvidia-smi did not end within 0 s")
+    assert len(held) == 1, "no second one hangs beside the first"
+
+
+def test_a_test_and_a_look_for_work_end_while_nvidia_smi_hangs(
+    vm: Path, held: list[Held], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _program(vm, "systemctl", "dead")
+    _program(vm, "loginctl", "")
+    assert "timed out" in idle.work(has_gpus=True)
+
+    monkeypatch.setattr(programs, "_hung", {})
+    assert check.gpus() == {"error": "nvidia-smi did not end within 0 s", "gpus": []}
+    assert len(held) == 2
+
+
+def test_what_is_logged_is_told_before_the_driver_is_asked_and_a_look_that_hangs_is_a_fault(
+    vm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _program(vm, "journalctl", f"{OFF_THE_BUS}\n")
+    asked, goes_on = threading.Event(), threading.Event()
+
+    def hang() -> dict[str, Any]:
+        asked.set()
+        goes_on.wait(waiting.SECONDS)
+        return {"error": "", "gpus": [GPU, GPU]}
+
+    monkeypatch.setattr(check, "gpus", hang)
+    watch = gpu_health.Watch(CONFIG)
+    try:
+        assert asked.wait(waiting.SECONDS)
+        assert list(watch.faults) == [OFF_THE_BUS]
+        monkeypatch.setattr(gpu_health, "_STUCK", 0.0)
+        assert watch.faults[0] == OFF_THE_BUS
+        assert watch.faults[1].startswith("the driver does not answer since 20")
+        assert members.Member.of({**VM, "faults": list(watch.faults)}).faults == watch.faults
+    finally:
+        goes_on.set()
+
+
 def test_gpus_in_order_complain_of_nothing(vm: Path) -> None:
     _program(vm, "journalctl", f"something\n{A_PROGRAMS}\n")
-    assert gpu_health.faults(CONFIG) == ()
-    assert gpu_health.faults({"gpus": None}) == ()
+    assert _found() == ()
+    assert gpu_health.Watch({"gpus": None}).faults == ()
 
 
 def test_what_is_broken_is_told_in_a_few_words_each(vm: Path) -> None:
@@ -60,16 +154,14 @@ def test_what_is_broken_is_told_in_a_few_words_each(vm: Path) -> None:
     (interface / "device").mkdir(parents=True)
     (interface / "carrier").write_text("0")
 
-    assert gpu_health.faults(CONFIG) == (
+    assert _found() == (
         OFF_THE_BUS,
         "1 GPUs instead of 2",
         "3 uncorrected memory (ECC) errors since its boot",
         "no link on ens9",
     )
     (interface / "carrier").write_text("1")
-    assert gpu_health.faults(CONFIG)[-1] == (
-        "DCGM: Overall Health Warning; GPU ID 0 Warning - PCIe replay rate"
-    )
+    assert _found()[-1] == ("DCGM: Overall Health Warning; GPU ID 0 Warning - PCIe replay rate")
 
 
 def test_a_member_object_is_written_anew_when_its_health_changes() -> None:
@@ -89,5 +181,4 @@ def test_a_member_object_is_written_anew_when_its_health_changes() -> None:
 
     assert written == [[], [OFF_THE_BUS]]
     with pytest.raises(ValueError, match="not as it must be"):
-        Member.of({"name": "a", "instance_id": "1", "address": "10.0.0.2", "boot": "",
-                   "faults": ["a\nline"]})  # fmt: skip
+        Member.of({**VM, "faults": ["a\nline"]})

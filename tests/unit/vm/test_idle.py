@@ -118,13 +118,13 @@ def test_work_is_a_command_a_login_or_a_gpu_and_what_can_not_be_told(
 ) -> None:
     answers: dict[str, Any] = {"systemctl": unit, "loginctl": sessions, "nvidia-smi": gpus}
 
-    def run(command: tuple[str, ...], **_: object) -> subprocess.CompletedProcess[bytes]:
+    def run(command: list[str], _seconds: float) -> subprocess.CompletedProcess[bytes]:
         answer = answers[command[0]]
         if isinstance(answer, Exception):
             raise answer
         return subprocess.CompletedProcess(command, 0, answer.encode())
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr("aiinfra_vm.programs.ask", run)
     assert idle.work(has_gpus=True) == what
 
 
@@ -132,7 +132,7 @@ def test_work_is_a_command_a_login_or_a_gpu_and_what_can_not_be_told(
 def test_of_a_vm_without_gpus_the_processors_count(
     monkeypatch: pytest.MonkeyPatch, load: float, what: str
 ) -> None:
-    said: Callable[..., Any] = lambda command, **_: subprocess.CompletedProcess(command, 0, b"")  # noqa: E731 - short
-    monkeypatch.setattr(subprocess, "run", said)
+    said: Callable[..., Any] = lambda command, _: subprocess.CompletedProcess(command, 0, b"")  # noqa: E731 - short
+    monkeypatch.setattr("aiinfra_vm.programs.ask", said)
     monkeypatch.setattr("os.getloadavg", lambda: (9.0, load, 9.0))
     assert idle.work(has_gpus=False) == what

@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Any, Callable
 
-from aiinfra_vm import storage
+from aiinfra_vm import programs, storage
 
 ACTIVE = "active.json"
 """Written by VMs that work."""
@@ -27,9 +27,8 @@ _SECONDS = 60  # that a program may take to answer
 
 
 def _said(*command: str) -> str:
-    done = subprocess.run(  # noqa: S603 - constants
-        command, stdout=subprocess.PIPE, check=True, timeout=_SECONDS
-    )
+    done = programs.ask(list(command), _SECONDS)
+    done.check_returncode()
     return done.stdout.decode("utf-8", "replace").strip()
 
 

@@ -22,6 +22,7 @@ KEPT = "var/lib/aiinfra/tasks"
 
 _REFUSED = 2  # as tasks/__main__.py has it
 _MOST_ANSWER = 1_000_000  # bytes
+_SECONDS = 10  # until a program that was killed is no longer waited for
 
 
 class _Running(NamedTuple):
@@ -145,7 +146,8 @@ class Runner:
     def _kill(self, running: _Running) -> None:
         with contextlib.suppress(ProcessLookupError):  # it has ended with all that it started
             os.killpg(running.process.pid, signal.SIGKILL)
-        running.process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the kernel may hold it
+            running.process.wait(_SECONDS)
 
     def _answer(self, mine: Path) -> dict[str, Any] | None:
         text = (mine / "answer").read_bytes()

@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Dict, Iterator
 
-from aiinfra_vm import configuration, fabric, localssd
+from aiinfra_vm import configuration, fabric, localssd, programs
 
 Result = Dict[str, Any]
 
@@ -127,13 +127,7 @@ def _said(command: list[str], seconds: float) -> str:
         _FailedError: It is not there, ends with a failure, or takes too long.
     """
     try:
-        ended = subprocess.run(  # noqa: S603 - a constant
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=seconds,
-        )
+        ended = programs.ask(command, seconds)
     except FileNotFoundError:
         raise _FailedError(f"there is no {command[0]}") from None
     except subprocess.TimeoutExpired:
