@@ -125,6 +125,8 @@ class Vm:
         startup: Its start-up.
         gpu_check: What it found about its GPUs; None if it has not checked them.
         faults: What its GPUs complain of since, in its own words, such as an Xid of the driver.
+        silence: That it runs, but is not heard of any more, as the end of a sentence about it; ""
+            if it is, or is not to say anything yet.
     """
 
     name: str
@@ -141,11 +143,13 @@ class Vm:
     startup: Startup
     gpu_check: GpuCheck | None = None
     faults: tuple[str, ...] = ()
+    silence: str = ""
 
     @property
     def is_ready(self) -> bool:
-        """Whether it runs and its start-up is done."""
-        return self.status == "RUNNING" and self.startup.state is StartupState.DONE
+        """Whether it runs, its start-up is done, and it is heard of."""
+        is_done = self.startup.state is StartupState.DONE
+        return self.status == "RUNNING" and is_done and not self.silence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,9 +222,10 @@ class Counts:
         wanted: The number asked for; None if not known.
         exist: How many exist.
         running: How many run.
-        ready: How many run and have started up.
+        ready: How many run, have started up, and are heard of.
         starting: How many run and are still starting up.
         failed: How many run and failed to start up.
+        silent: How many run and are not heard of any more.
         down: How many of the group do not run.
         out_of_date: How many are older than the settings.
         listed: How many `vms` has.
@@ -232,6 +237,7 @@ class Counts:
     ready: int
     starting: int
     failed: int
+    silent: int
     down: int
     out_of_date: int
     listed: int

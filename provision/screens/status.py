@@ -93,6 +93,7 @@ def _in_numbers(found: Status) -> str:
             others = {
                 "starting up": counts.starting,
                 "failed": counts.failed,
+                "not heard of": counts.silent,
                 "not running": counts.down,
                 "out of date": counts.out_of_date,
             }
@@ -294,6 +295,8 @@ def _vms(found: VmGroup, width: int, *, full: bool) -> Iterator[Line]:
 def _state(vm: Vm, *, full: bool) -> str:
     # The start-up of a VM that is down says nothing: it starts again.
     parts = [vm.startup.words if vm.status == "RUNNING" else vm.status]
+    if vm.silence:
+        parts += [vm.silence]
     if full and vm.rank is not None:
         parts += [f"rank {vm.rank}"]
     if vm.remaining_seconds is not None:

@@ -344,6 +344,10 @@ class StateFolder:
         """The files that begin with a prefix -> when each was written (Unix epoch)."""
         return {name: blob.time_created.timestamp() for name, blob in self._listed(prefix)}
 
+    def changed(self, prefix: str) -> dict[str, float]:
+        """The files that begin with a prefix -> when each, or its metadata, was last changed."""
+        return {name: blob.updated.timestamp() for name, blob in self._listed(prefix)}
+
     def _listed(self, prefix: str, first: str = "") -> list[tuple[str, storage.Blob]]:
         start = len(self._path(""))
         with self._told(f"list {prefix}", "storage.objects.list"):

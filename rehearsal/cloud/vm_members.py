@@ -1,7 +1,7 @@
 """What the agents of VMs say of themselves, and agree on, in the folder that they share.
 
 The real ones write all the time. Here the objects are brought up to date when somebody asks for
-them: a member for each VM whose agent runs, and the roster of those.
+them: a member for each VM whose agent runs, with a heartbeat each minute, and the roster of those.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from rehearsal.cloud import vm_tasks
 from rehearsal.cloud.compute import fleet, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
+from rehearsal.cloud.instants import moment, rfc3339
 from rehearsal.cloud.storage import buckets, objects
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Reply, Request, Service
 
 _ASKED = re.compile(r"b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?|(?P<xml>[^/]+)/(?P<key>.+)")
+_BEAT = 60.0
+"""Seconds between heartbeats."""
+_GONE = 200.0
+"""Seconds without one after which the others take a VM for gone."""
 _OURS = re.compile(r"(?P<folder>.+-deployment)/vms/(?:roster\.json|members/.*)")
 
 
@@ -51,14 +56,14 @@ def _folder(request: Request) -> tuple[str, str] | None:
 
 
 def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
-    sharing = [
-        vm
+    vms = {
+        vm["name"]: vm
         for _, vm in store.list(INSTANCE.stored)
         if startup_told.shared_folder(vm) == (bucket, folder)
-    ]
-    if not sharing:  # whoever writes there is none of this cloud's VMs
+        and fleet.agent_works(store, vm, request.now)
+    }
+    if not vms:  # nobody who would write, or none of this cloud's VMs does
         return
-    vms = {vm["name"]: vm for vm in sharing if fleet.agent_works(store, vm, request.now)}
     scene = vm_tasks.Scene(
         store=store,
         scenarios=request.scenarios,
@@ -69,14 +74,22 @@ def _agree(request: Request, store: Store, bucket: str, folder: str) -> None:
     living = {name: _member(vm, vm_tasks.complaints(scene, name)) for name, vm in vms.items()}
     for name, member in living.items():
         _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
+    plain = replace(request, query={}, headers={}, body=b"")
     for found in list(objects.of_bucket(store, bucket, f"{folder}/vms/members/", versions=False)):
-        if found["name"].rpartition("/")[2].removesuffix(".json") not in living:
-            objects.delete(replace(request, query={}), store, bucket, found["name"])
+        name = found["name"].rpartition("/")[2].removesuffix(".json")
+        silent = request.now - moment(found["updated"])
+        if name in living and silent >= _BEAT * request.rate:
+            objects.change(plain, store, bucket, found["name"], whole=False)
+        elif name not in living and silent < _GONE * request.rate:
+            living[name] = _read(store, bucket, found["name"])
+        elif name not in living:
+            objects.delete(plain, store, bucket, found["name"])
     size = _read(store, bucket, f"{folder}/vms/group.json").get("instance_count")
-    if size is None or not living:
+    if size is None:
         return
     before = _read(store, bucket, f"{folder}/vms/roster.json")
-    members = _seated(before.get("members", []), living, size)
+    gone = rfc3339(request.after(-_GONE))
+    members = _seated(before.get("members", []), living, size, gone)
     if (before.get("nnodes"), before.get("members")) != (size, members):
         generation = before.get("generation", 0) + 1
         document = {"nnodes": size, "generation": generation, "members": members}
@@ -96,12 +109,16 @@ def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
     }
 
 
-def _seated(before: list[Any], living: dict[str, Any], size: int) -> list[dict[str, Any]]:
+def _seated(
+    before: list[Any], living: dict[str, Any], size: int, gone: str
+) -> list[dict[str, Any]]:
     """The ranks: who has one keeps it, and others get those that nobody present has."""
-    ranks = {it["rank"]: it for it in before if it["rank"] < size}
     seats = {
-        rank: {"rank": rank, "present": it["name"] in living, **living.get(it["name"], _bare(it))}
-        for rank, it in ranks.items()
+        it["rank"]: {"rank": it["rank"], "present": True, **living[it["name"]]}
+        if it["name"] in living
+        else {"since": gone, **it, "present": False}
+        for it in before
+        if it["rank"] < size
     }
     seated = {it["name"] for it in seats.values()}
     free = [rank for rank in range(size) if rank not in seats]
@@ -110,10 +127,6 @@ def _seated(before: list[Any], living: dict[str, Any], size: int) -> list[dict[s
     for rank, name in zip([*free, *left], newcomers, strict=False):
         seats[rank] = {"rank": rank, "present": True, **living[name]}
     return [seats[rank] for rank in sorted(seats)]
-
-
-def _bare(seat: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in seat.items() if key not in {"rank", "present"}}
 
 
 def _read(store: Store, bucket: str, name: str) -> dict[str, Any]:

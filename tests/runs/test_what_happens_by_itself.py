@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -104,3 +105,30 @@ def test_a_service_account_that_is_missing_ends_a_create_at_once(
 
     assert rehearsal.presume() == (f"the service account {email}",)
     assert rehearsal.run("Create").code == 0
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/kinds/vms/test_after_apply.py"
+    "::test_a_vm_that_started_up_long_ago_and_says_nothing_ends_a_create"
+)
+def test_vms_that_are_heard_of_no_more_are_broken_and_not_done(
+    rehearse: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = rehearse(rate=0.005)
+    assert rehearsal.run("Create", INSTANCE_COUNT="2").code == 0
+    assert rehearsal.run("Status", "--detailed-exitcode").code == 0
+
+    # Its tokens die with it, and VMs act as an account by its number, not by its name.
+    account = "np-nodes@my-project.iam.gserviceaccount.com"
+    rehearsal.google("DELETE", f"iam/v1/projects/my-project/serviceAccounts/{account}")
+    time.sleep(300 * 0.005)
+
+    looked = rehearsal.run("Status", "--detailed-exitcode")
+    assert looked.code == 2, looked.said
+    status = looked.document["status"]
+    assert (status["counts"]["ready"], status["counts"]["silent"]) == (0, 2)
+    assert "has not been heard of for" in status["trouble"][0]["what"]
+
+    created = rehearsal.run("Create", INSTANCE_COUNT="2")
+    assert created.code == 8, created.said
+    assert "has not been heard of for" in created.problem["what"]

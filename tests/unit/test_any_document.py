@@ -103,7 +103,8 @@ NOTE = json.loads(
         machine=Machine(host="h", boot="b", files="f"), alive="/run/x/alive", lock_id="1"
     ).document()
 )
-ROSTER = {"members": [{"name": "np-vm-1", "rank": 0, "present": True}]}
+AWAY = {"name": "np-vm-2", "rank": 1, "present": False, "since": "2026-11-21T00:00:00Z"}
+ROSTER = {"members": [{"name": "np-vm-1", "rank": 0, "present": True}, AWAY]}
 CHECK = {
     "gpus": [{"name": "A100", "driver": "580", "ecc_volatile": 0, "repair_failed": False}],
     "error": "",
@@ -277,7 +278,8 @@ def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
 def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
     found = roster.seats(_folder(content))
 
-    assert all(isinstance(name, str) and type(seat.rank) is int for name, seat in found.items())
+    assert all(type(seat.rank) in {int, type(None)} for seat in found.values())
+    assert all(isinstance(name, str) for name in found)
     assert all(len(fault) <= 160 for seat in found.values() for fault in seat.faults)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from provision import words
+from provision.codes import Code
 from provision.documents.connection import VmConnection, VmsConnection
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, machines
@@ -27,7 +29,12 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, OutOfDate
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
+    from provision.spec.group import Group
     from provision.state.location import Place
+
+_HEARING: Final = 120.0
+"""The longest wait for a sign of life, in seconds of cloud time: two heartbeats."""
+_POLL: Final = 15.0
 
 
 def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
@@ -114,12 +121,48 @@ def _started(
             stay=lambda: machines.all_run(cloud.api, group),
         )
         urls = _urls(context, cloud, target, told) if machines.all_run(cloud.api, group) else {}
+        _hear(context, cloud, group, found, told)
         # A start-up takes many minutes, and so do the notebooks' URLs.
         if machines.all_run(cloud.api, group):
             return told, urls
         deadline = context.progress.deadline(left, 0)
         _await_again(context, cloud, target, timeout=left)
         left = max(0.0, left - deadline.passed)
+
+
+def _hear(
+    context: Context,
+    cloud: Cloud,
+    group: Group,
+    vms: Mapping[str, instances.Vm],
+    told: Mapping[str, Startup],
+) -> None:
+    """Wait a moment for a sign of life of VMs that started up long ago and say nothing any more.
+
+    Raises:
+        ClusterError: There is none of some that run.
+    """
+    deadline = context.progress.deadline(_HEARING, _POLL)
+    while True:
+        heard = roster.heard(cloud)
+        silent = {
+            name: silence
+            for name, it in told.items()
+            if (silence := heard.silence(name, it.steps, vms[name].started, context.clock))
+        }
+        if not silent or not machines.all_run(cloud.api, group):
+            return
+        if deadline.is_over:
+            first, *others = sorted(silent)
+            more = f"; nor have {words.listed(others)}" if others else ""
+            raise ClusterError(
+                f"{first} {silent[first]}{more}",
+                code=Code.NOT_IN_TIME,
+                why=roster.WHY_SILENT,
+                fix=f"{roster.another_start(first, group)}\nthen run Create again",
+            )
+        with context.progress.waits(f"a sign of life of {words.listed(silent)}"):
+            deadline.pause()
 
 
 def _await_again(

@@ -11,20 +11,30 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.documents import json_object
+from provision.kinds.vms import boots, health
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from provision.context import Cloud
+    from provision.documents.vm_status import StartupStep
     from provision.spec.cluster import VmSpec
+    from provision.spec.group import Group
     from provision.state.folder import StateFolder
+    from provision.time.clock import Clock
 
 _MOST: Final = 4
 _LONGEST: Final = 160
 """Faults of a VM, and characters of one, as VMs write them."""
 _SIZE: Final = "vms/group.json"
 _ROSTER: Final = "vms/roster.json"
+_MEMBERS: Final = "vms/members/"
+_AGENT: Final = "agent"
+"""The step that sets up what each VM says of itself."""
+_LATE: Final = 300.0
+"""Seconds of cloud time without a heartbeat, which comes each minute, that are too long."""
 
 
 def tell_size(cloud: Cloud, spec: VmSpec) -> None:
@@ -51,38 +61,110 @@ def size(folder: StateFolder) -> int | None:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Seat:
     """What is known of a VM that has agreed with the others on its rank.
 
     Attributes:
-        rank: Its rank.
+        rank: Its rank; None while the others hear nothing of it.
         faults: What its GPUs complain of, in its own words.
+        since: When the others last heard of it (Unix epoch); None if they do now, or don't say.
     """
 
-    rank: int
-    faults: tuple[str, ...]
+    rank: int | None
+    faults: tuple[str, ...] = ()
+    since: float | None = None
 
 
-def _few(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(text[:_LONGEST] for text in itertools.islice(texts, _MOST))
+@dataclass(frozen=True)
+class Heard:
+    """What is heard of VMs.
+
+    Attributes:
+        seats: Those that have agreed on their ranks, by name.
+        beats: The last heartbeat of each (Unix epoch): of a group whose VMs are all silent, nobody
+            writes that they are.
+    """
+
+    seats: Mapping[str, Seat]
+    beats: Mapping[str, float]
+
+    def silence(
+        self, name: str, steps: Mapping[str, StartupStep], started: str | None, clock: Clock
+    ) -> str:
+        """That a VM which runs is not heard of, as the end of a sentence about it; "" if it is.
+
+        Args:
+            name: Its name.
+            steps: The steps of its start-up. VMs of an earlier version have none of the agent.
+            started: When it was last started, in RFC 3339 format; None if not known.
+            clock: The clock of Google Cloud.
+        """
+        agent = steps[_AGENT].state if _AGENT in steps else ""
+        beat, seat = self.beats.get(name), self.seats.get(name)
+        last = beat
+        if agent not in {"done", "failed"}:
+            is_heard = True
+        elif beat is not None:
+            is_heard = clock.since(beat) < _LATE
+        elif seat is not None:
+            is_heard, last = seat.rank is not None, seat.since
+        else:  # a step that failed has said why
+            is_heard = agent == "failed" or clock.since(boots.moment(started) or 0.0) < _LATE
+        if is_heard:
+            return ""
+        return f"has not been heard of{f' for {words.duration(clock.since(last))}' if last else ''}"
 
 
-def seats(cloud: Cloud) -> Mapping[str, Seat]:
-    """The VMs by name that are there, as far as they have agreed on their ranks.
+WHY_SILENT: Final = (
+    "its agent writes into the state's bucket each minute: the VM hangs, its disk is full, or it"
+    " has no way, or no right, to the bucket any more"
+)
+
+
+def another_start(vm: str, group: Group) -> str:
+    """What to do about a VM that is not heard of; an account that was deleted takes the latter."""
+    place = f"--zone {group.zone} --project {group.project}"
+    recreate = health.another_host([vm], f"{group.name} {place}", bound=False)
+    return (
+        f"see `journalctl -u aiinfra-agent` on {vm}, or its serial port 1; when nobody needs what"
+        f" runs there, restart it:\ngcloud compute instances reset {vm} {place}\nif that does not"
+        f" help, {recreate}"
+    )
+
+
+def heard(cloud: Cloud) -> Heard:
+    """What is heard of the VMs of a group.
 
     What can't be read counts as nothing agreed on: any program on the VMs may write it.
 
     Raises:
         StateError: The state folder can't be read.
     """
+    beats = {
+        name.removeprefix(_MEMBERS).removesuffix(".json"): at
+        for name, at in cloud.folder.changed(_MEMBERS).items()
+    }
+    return Heard(seats(cloud), beats)
+
+
+def seats(cloud: Cloud) -> Mapping[str, Seat]:
+    """The VMs by name, as far as they have agreed on their ranks; errors are those of `heard`."""
     text = cloud.folder.text(_ROSTER)
     try:
         members = json_object.objects(json_object.read(text or "{}").get("members"))
     except ValueError:
         return {}
     return {
-        str(it.get("name")): Seat(rank, _few(json_object.texts(it.get("faults"))))
+        str(it.get("name")): Seat(
+            rank=rank if it.get("present") is True else None,
+            faults=_few(json_object.texts(it.get("faults"))),
+            since=boots.moment(json_object.text(it.get("since"))),
+        )
         for it in members
-        if it.get("present") is True and (rank := json_object.whole(it.get("rank"))) is not None
+        if (rank := json_object.whole(it.get("rank"))) is not None
     }
+
+
+def _few(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(text[:_LONGEST] for text in itertools.islice(texts, _MOST))

@@ -69,11 +69,8 @@ def look(
     down = interruptions.down(seen.members)
     requests = _requests(cloud, record) if seen.group is not None else []
     older = out_of_date.among(cloud.api, seen)
-    seats = roster.seats(cloud) if found else {}
-    vms = [
-        _vm(vm, told[vm.name], known.get(vm.name), seats.get(vm.name), context.clock)
-        for vm in found
-    ]
+    heard = roster.heard(cloud) if found else roster.Heard({}, {})
+    vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, context.clock) for vm in found]
     case = trouble.Case(
         group=_group(record, found),
         exists=seen.group is not None,
@@ -161,13 +158,18 @@ def _vm(
     vm: instances.Vm,
     told: _Reported,
     known: Interruption | None,
-    seat: roster.Seat | None,
+    heard: roster.Heard,
     clock: Clock,
 ) -> Vm:
+    seat = heard.seats.get(vm.name, roster.Seat(rank=None))
+    is_running = vm.status == "RUNNING"
+    silence = heard.silence(vm.name, told.startup.steps, vm.started, clock) if is_running else ""
     return vm_status.Vm(
         name=vm.name,
-        rank=seat.rank if seat else None,
-        faults=seat.faults if seat else (),
+        rank=seat.rank,
+        # One that is away may be another by now; one that is silent has still what it last had.
+        faults=seat.faults if silence or seat.rank is not None else (),
+        silence=silence,
         status=vm.status,
         machine_type=vm.machine_type,
         created=vm.created,
@@ -301,15 +303,18 @@ def _has_idle_timeout(record: Record) -> bool:
 
 def _counts(case: trouble.Case, vms: Sequence[Vm], older: Sequence[OutOfDate]) -> vm_status.Counts:
     running = [vm for vm in vms if vm.status == "RUNNING"]
-    failed = sum(vm.startup.state is StartupState.FAILED for vm in running)
-    ready = sum(vm.is_ready for vm in running)
+    silent = sum(bool(vm.silence) for vm in running)
+    heard = [vm for vm in running if not vm.silence]
+    failed = sum(vm.startup.state is StartupState.FAILED for vm in heard)
+    ready = sum(vm.is_ready for vm in heard)
     return vm_status.Counts(
         wanted=case.wanted,
         exist=len(vms),
         running=len(running),
         ready=ready,
-        starting=len(running) - failed - ready,
+        starting=len(heard) - failed - ready,
         failed=failed,
+        silent=silent,
         down=len(case.down),
         out_of_date=len(older),
         listed=len(vms),

@@ -13,7 +13,7 @@ from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.kinds import shortage
 from provision.kinds.ends import counted
-from provision.kinds.vms import health, idle, startup
+from provision.kinds.vms import health, idle, roster, startup
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -97,11 +97,29 @@ def found(case: Case) -> Iterator[Trouble]:
     yield from _down(case)
     yield from _missing(case)
     yield from _unrepaired(case)
+    yield from _silent(case)
     yield from _unhealthy(case)
     yield from _failed(case)
     yield from _failing(case)
     yield from _late(case)
     yield from _partly(case)
+
+
+def _silent(case: Case) -> Iterator[Trouble]:
+    """VMs that run, and say nothing any more: what they told of their start-up is history."""
+    alike: dict[str, list[Vm]] = collections.defaultdict(list)
+    for vm in case.vms:
+        if vm.silence:
+            alike[vm.silence].append(vm)
+    for what, them in alike.items():
+        yield Trouble(
+            about=About.MACHINES,
+            what=_said(what, _names(them)),
+            count=len(them),
+            names=_names(them),
+            why=(roster.WHY_SILENT,),
+            fix=roster.another_start(them[0].name, case.group),
+        )
 
 
 def _unhealthy(case: Case) -> Iterator[Trouble]:
@@ -167,7 +185,7 @@ def rank(vm: Vm) -> tuple[int, str]:
     """Where a VM stands in a list: those that need a look first."""
     if vm.status != "RUNNING":
         return 0, vm.name
-    if vm.startup.state is StartupState.FAILED:
+    if vm.silence or vm.startup.state is StartupState.FAILED:
         return 1, vm.name
     if vm.startup.state is not StartupState.DONE:
         return 2, vm.name
@@ -399,7 +417,8 @@ def _again(case: Case, vm: Vm) -> str:
 
 
 def _is_starting(vm: Vm) -> bool:
-    return vm.status == "RUNNING" and vm.startup.state in {None, StartupState.RUNNING}
+    is_not_done = vm.startup.state in {None, StartupState.RUNNING}
+    return vm.status == "RUNNING" and is_not_done and not vm.silence
 
 
 def _is_late(vm: Vm, clock: Clock) -> bool:

@@ -123,6 +123,7 @@ def _group(vms: list[Vm], wanted: int, **changes: Any) -> VmGroup:
         ready=ready,
         starting=running - ready - failed,
         failed=failed,
+        silent=sum(bool(vm.silence) for vm in vms),
         down=len(changes.get("down", ())),
         out_of_date=sum(group.count for group in changes.get("out_of_date", ())),
         listed=len(vms),

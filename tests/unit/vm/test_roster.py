@@ -76,6 +76,16 @@ def test_a_vm_that_was_made_again_takes_up_its_rank_with_its_new_address() -> No
     assert again.generation == 3
 
 
+def test_a_vm_that_is_away_says_since_when_until_it_is_back() -> None:
+    both = [_vm("a"), _vm("b")]
+    gone = seated(seated(None, both, 2), both[:1], 2, "2026-11-28T10:00:00Z")
+    later = seated(gone, [*both[:1], _vm("c")], 3, "2026-11-28T11:00:00Z")
+
+    assert [seat.since for seat in later.seats] == ["", "2026-11-28T10:00:00Z", ""]
+    assert roster.parse(json.dumps(later.document()).encode()) == later
+    assert not any(seat.since for seat in seated(later, both, 2).seats)
+
+
 def test_somebody_new_gets_the_rank_of_one_that_is_gone() -> None:
     first = seated(None, [_vm("a"), _vm("b"), _vm("c")], 3)
 
@@ -106,6 +116,7 @@ def test_in_a_smaller_group_who_is_left_has_the_lower_ranks() -> None:
         {"generation": None},
         {"members": {}},
         {"members": [{"rank": 0}]},
+        {"members": [{**_vm("a").document(), "rank": 0, "since": "x;reboot"}]},
     ],
     ids=str,
 )

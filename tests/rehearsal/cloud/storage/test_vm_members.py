@@ -10,6 +10,7 @@ import pytest
 
 from rehearsal.cloud import storage
 from rehearsal.cloud.compute.resources import INSTANCE
+from rehearsal.cloud.instants import moment
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import Reply, Request
 
@@ -27,6 +28,7 @@ class State:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.now = NOW
+        self.rate = 0.0
         body = json.dumps({"name": "states"}).encode()
         self._call("POST", "b", body, project="rehearsal-host")
 
@@ -55,6 +57,20 @@ class State:
         }
         with self.database.transaction() as store:
             store.put(INSTANCE.stored, f"projects/p/zones/z/instances/{name}", vm)
+
+    def silence(self, name: str) -> None:
+        """Take a VM's account away, without which it says nothing any more."""
+        with self.database.transaction() as store:
+            key = f"projects/p/zones/z/instances/{name}"
+            vm = store.get(INSTANCE.stored, key)
+            assert vm is not None
+            store.put(INSTANCE.stored, key, {**vm, "_accounts": {"gone@p": "1"}})
+
+    def beats(self) -> dict[str, float]:
+        """How many seconds ago each VM was heard of."""
+        prefix = f"{FOLDER}/vms/members/"
+        items = self._call("GET", "b/states/o", prefix=prefix).get("items", [])
+        return {it["name"][-6:-5]: self.now - moment(it["updated"]) for it in items}
 
     def end(self, name: str) -> None:
         """Delete a VM."""
@@ -91,7 +107,13 @@ class State:
         self, method: str, path: str, body: bytes = b"", *, upload: bool = False, **query: str
     ) -> Reply:
         request = Request(
-            method=method, path=path, query=query, body=body, now=self.now, headers={}
+            method=method,
+            path=path,
+            query=query,
+            body=body,
+            now=self.now,
+            rate=self.rate,
+            headers={},
         )
         with self.database.transaction() as store:
             service = storage.upload if upload else storage.json_api
@@ -138,3 +160,29 @@ def test_a_vm_that_is_not_so_far_or_may_not_write_says_nothing(state: State) -> 
     state.boot("np-vm-c", 3, **{"went-on": {"agent": "it may not write"}})
 
     assert state.ranks() == {"np-vm-a": 0}
+
+
+def test_hearts_beat_each_minute_and_who_says_nothing_is_away_after_200_seconds(
+    state: State,
+) -> None:
+    state.rate = 1.0
+    state.size(2)
+    state.boot("np-vm-a", 1)
+    state.boot("np-vm-b", 2)
+    assert state.ranks() == {"np-vm-a": 0, "np-vm-b": 1}
+    state.now += 59
+    assert state.beats() == {"a": 59, "b": 59}
+    state.now += 1
+    assert state.beats() == {"a": 0, "b": 0}
+
+    state.silence("np-vm-b")
+    state.now += 199
+    assert state.beats() == {"a": 0, "b": 199}
+    assert state.ranks() == {"np-vm-a": 0, "np-vm-b": 1}
+    state.now += 1
+    assert state.ranks() == {"np-vm-a": 0}
+    away = state.roster()["members"][1]
+    assert (away["name"], moment(away["since"])) == ("np-vm-b", state.now - 200)
+    state.now += 300
+    assert state.roster()["members"][1]["since"] == away["since"]
+    assert state.beats() == {"a": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +17,8 @@ from provision.time.clock import Clock
 from provision.time.progress import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.errors import Problem
@@ -57,7 +60,7 @@ class FakeApi:
         ]
 
     def guest_attributes(self, *_: str) -> dict[str, str]:
-        return {"startup": json.dumps({"state": "done"})}
+        return {"startup": json.dumps({"state": "done", "steps": {"agent": {"state": "done"}}})}
 
     def operations_of(self, *_: object) -> list[dict[str, Any]]:
         return [
@@ -72,7 +75,23 @@ class FakeApi:
         return set()
 
 
-def _started(api: FakeApi, **settings: str) -> tuple[list[str], list[Problem]]:
+class Folder:
+    """A state folder in which both VMs say that they live, look by look so many seconds ago."""
+
+    def __init__(self, *beats: float) -> None:
+        self.beats = list(beats)
+
+    def text(self, _name: str) -> None:
+        return None
+
+    def changed(self, prefix: str) -> dict[str, float]:
+        ago = self.beats.pop(0) if len(self.beats) > 1 else self.beats[0]
+        return {f"{prefix}np-vm-a.json": time.time(), f"{prefix}np-vm-b.json": time.time() - ago}
+
+
+def _started(
+    api: FakeApi, *, beats: Sequence[float] = (0.0,), **settings: str
+) -> tuple[list[str], list[Problem]]:
     """The VMs that have started up in the end, and the notes."""
     given = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
     more = {"INSTANCE_COUNT": "2", "SHOW_PROXY_URL": "no", **settings}
@@ -84,7 +103,7 @@ def _started(api: FakeApi, **settings: str) -> tuple[list[str], list[Problem]]:
     )
     told, _ = after_apply._started(
         cast("Context", context),
-        cast("Cloud", SimpleNamespace(api=api)),
+        cast("Cloud", SimpleNamespace(api=api, folder=Folder(*beats))),
         cast("Deployment[VmSpec]", SimpleNamespace(spec=cluster.vms(loaded.settings))),
     )
     return sorted(told), notes
@@ -113,3 +132,29 @@ def test_flex_start_makes_no_vm_again() -> None:
     with pytest.raises(ClusterError) as caught:
         _started(FakeApi(RUNNING, RUNNING, STOPPED), ENABLE_FLEX_START="yes")
     assert "np-vm-b was preempted; it is TERMINATED" in caught.value.problems[0].what
+
+
+def test_a_vm_that_started_up_long_ago_and_says_nothing_ends_a_create(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.1)
+    with pytest.raises(ClusterError) as caught:
+        _started(FakeApi(RUNNING), beats=(720,))
+    (problem,) = caught.value.problems
+    assert problem.what == "np-vm-b has not been heard of for 12 min"
+    assert "instances reset np-vm-b --zone us-central1-a --project my-project" in problem.fix
+    assert caught.value.exit_code == 8
+
+
+def test_a_create_waits_a_moment_for_a_sign_of_life() -> None:
+    assert _started(FakeApi(RUNNING), beats=(720, 0)) == (["np-vm-a", "np-vm-b"], [])
+
+
+def test_a_silent_vm_that_is_then_lost_is_waited_for_as_one_that_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.0)
+    api = FakeApi(*[RUNNING] * 3, LOST, LOST, LOST, RUNNING)
+    vms, (note,) = _started(api, beats=(720, 0))
+    assert vms == ["np-vm-a", "np-vm-b"]
+    assert note.what.startswith("np-vm-b was preempted")

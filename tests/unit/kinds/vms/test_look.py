@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections import Counter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 VMS = 1000
 ZONE = "projects/p/zones/us-central1-a"
 NEW, OLD = ("projects/p/global/instanceTemplates/" + name for name in ("new", "old"))
-WELL = {"startup": json.dumps({"state": "done"})}
+WELL = {"startup": json.dumps({"state": "done", "steps": {"agent": {"state": "done"}}})}
 FAILED = {
     "startup": json.dumps({"state": "failed", "step": "command"}),
     "step-command": json.dumps({"state": "failed", "detail": "no module\nexit code 1"}),
@@ -101,7 +102,12 @@ class Folder:
             {"name": f"np-vm-{number:04d}", "rank": VMS - 1 - number, "present": number != 3}
             for number in range(VMS)
         ]
+        members[3] |= {"since": "2026-11-22T09:00:00Z", "faults": ["NVRM: Xid 79"]}
         return json.dumps({"members": members})
+
+    def changed(self, prefix: str) -> dict[str, float]:
+        self.asked[prefix] += 1
+        return {f"{prefix}np-vm-{it:04d}.json": time.time() for it in range(VMS) if it != 3}
 
 
 def _context() -> Context:
@@ -147,11 +153,13 @@ def test_a_thousand_vms_are_looked_at_with_one_listing_of_each_kind() -> None:
         "operations": 2,  # interruptions, and resets
         "requests": 1,
         "vms/roster.json": 1,
+        "vms/members/": 1,
         "guest attributes": VMS,  # Google answers for one VM at a time
     }
     counts = found.counts
-    assert (counts.exist, counts.running, counts.ready) == (VMS, VMS - 1, VMS - 2)
-    assert (counts.failed, counts.down, counts.out_of_date) == (1, 1, 1)
+    assert (counts.exist, counts.running, counts.ready) == (VMS, VMS - 1, VMS - 3)
+    assert (counts.failed, counts.silent, counts.starting) == (1, 1, 0)
+    assert (counts.down, counts.out_of_date) == (1, 1)
 
 
 def test_each_vm_that_is_there_has_its_rank() -> None:
@@ -163,9 +171,12 @@ def test_each_vm_that_is_there_has_its_rank() -> None:
 
 def test_the_broken_ones_of_a_thousand_come_first_and_are_named_in_a_short_document() -> None:
     short = _look(Api()).short()
-    assert [vm.name for vm in short.vms[:2]] == ["np-vm-0000", "np-vm-0042"]
-    assert [one.names for one in short.trouble] == [("np-vm-0000",), ("np-vm-0042",)]
-    assert short.trouble[1].why == ("no module", "exit code 1")
+    assert [vm.name for vm in short.vms[:3]] == ["np-vm-0000", "np-vm-0003", "np-vm-0042"]
+    down, silent, faulty, failed = short.trouble
+    assert (down.names, failed.names) == (("np-vm-0000",), ("np-vm-0042",))
+    assert failed.why == ("no module", "exit code 1")
+    assert silent.what.startswith("np-vm-0003 has not been heard of for ")
+    assert faulty.what == "the GPUs of np-vm-0003 complain: NVRM: Xid 79"
     (older,) = short.out_of_date
     assert older.differences == ("a2-highgpu-2g instead of a2-highgpu-1g",)
     assert older.names == ("np-vm-0007",)

@@ -134,6 +134,21 @@ def test_gpus_that_complain_are_named_with_the_way_to_another_host(
     assert not one.by_itself
 
 
+def test_vms_that_run_and_are_not_heard_of_are_broken_and_not_under_way() -> None:
+    silent: dict[str, Any] = {"silence": "has not been heard of for 12 min"}
+    at_work: dict[str, Any] = {"state": StartupState.RUNNING, "step": "command", **silent}
+    vms = (_vm("np-vm-a", **silent), _vm("np-vm-b", **at_work))
+
+    (one,) = _broken(vms=vms)
+
+    assert one.what == "2 VMs: each has not been heard of for 12 min"
+    assert one.names == ("np-vm-a", "np-vm-b")
+    assert "instances reset np-vm-a --zone us-central1-a --project p" in one.fix
+    assert not one.by_itself
+    assert _waits(vms=vms) == []
+    assert not any(vm.is_ready for vm in vms)
+
+
 def test_a_stockout_is_one_trouble_with_the_places_that_have_such_machines() -> None:
     (one,) = _broken(down=(_member("CREATING", STOCKOUT["message"]),), errors=[STOCKOUT])
     assert "us-central1-a has no a2-highgpu-1g available now" in one.what
@@ -267,11 +282,13 @@ def test_those_that_need_a_look_come_first() -> None:
         _vm("well"),
         _vm("bound-to-stop", maintenance_seconds=60),
         _vm("starting", StartupState.RUNNING, "ray"),
+        _vm("a-silent", silence="has not been heard of"),
         _vm("failed", StartupState.FAILED, "ray"),
         _vm("stopped", status="STOPPING"),
     ]
     assert [vm.name for vm in sorted(vms, key=trouble.rank)] == [
         "stopped",
+        "a-silent",
         "failed",
         "starting",
         "bound-to-stop",

@@ -25,6 +25,7 @@ from aiinfra_vm import (
     members,
     node_ssh,
     peers,
+    report,
     roster,
     storage,
     tasks,
@@ -130,7 +131,8 @@ class Leader:
         nnodes = roster.size(self._size.text)
         found = self._folder.read(roster.OBJECT)
         before = _parsed(found[0]) if found else None
-        after = roster.seated(before, self._read(living), nnodes)
+        silent = report.now(ago=self._pace.gone)
+        after = roster.seated(before, self._read(living), nnodes, silent)
         if after is not before:
             # Only over what was read: who has lost the lease meanwhile writes nothing.
             made = self._folder.write(

@@ -43,9 +43,10 @@ _BYTES = 4000  # of a failed step's detail
 _REASON = 300  # of a skipped one's
 
 
-def now() -> str:
-    """This moment as RFC 3339 has it."""
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+def now(ago: float = 0.0) -> str:
+    """This moment, or one so many seconds ago, as RFC 3339 has it."""
+    moment = datetime.fromtimestamp(time.time() - ago, timezone.utc)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def boot() -> dict[str, Any]:

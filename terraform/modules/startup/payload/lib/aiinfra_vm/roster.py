@@ -8,9 +8,10 @@ a VM that is gone.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Iterable, NamedTuple
 
-from aiinfra_vm.members import Member
+from aiinfra_vm.members import Member, matched
 
 OBJECT = "roster.json"
 GROUP = "group.json"
@@ -18,14 +19,20 @@ GROUP = "group.json"
 
 _MOST = 10_000
 _LAST = float("inf")
+_MOMENT = re.compile(r"(?:[-0-9]{10}T[:0-9]{8}Z)?")
 
 
 class Seat(NamedTuple):
-    """A rank and the VM that has it; `present` says whether that is there at present."""
+    """A rank and the VM that has it; `present` says whether that is there at present.
+
+    Attributes:
+        since: Of one that is not, when it was last heard of (RFC 3339); "" if nobody knows.
+    """
 
     rank: int
     member: Member
     present: bool
+    since: str = ""
 
 
 class Roster(NamedTuple):
@@ -53,7 +60,12 @@ class Roster(NamedTuple):
     def document(self) -> dict[str, Any]:
         """It as JSON has it."""
         members = [
-            {"rank": seat.rank, "present": seat.present, **seat.member.document()}
+            {
+                "rank": seat.rank,
+                "present": seat.present,
+                **({"since": seat.since} if seat.since else {}),
+                **seat.member.document(),
+            }
             for seat in self.seats
         ]
         return {"nnodes": self.nnodes, "generation": self.generation, "members": members}
@@ -73,7 +85,8 @@ def parse(text: bytes) -> Roster:
     for entry in document["members"]:
         member = Member.of(entry)
         rank = whole(entry.get("rank"), 0, nnodes - 1)
-        seats.append(Seat(rank, member, entry.get("present") is True))
+        since = matched(_MOMENT, entry.get("since", ""))
+        seats.append(Seat(rank, member, entry.get("present") is True, since))
     if len({seat.rank for seat in seats}) < len(seats):
         raise ValueError("two members have one rank")
     if len({seat.member.name for seat in seats}) < len(seats):
@@ -103,13 +116,16 @@ def whole(value: object, least: int, most: int) -> int:
     return value
 
 
-def seated(before: Roster | None, living: Iterable[Member], nnodes: int) -> Roster:
+def seated(
+    before: Roster | None, living: Iterable[Member], nnodes: int, silent: str = ""
+) -> Roster:
     """The roster that follows.
 
     Args:
         before: The roster so far; None for the first.
         living: The VMs that live.
         nnodes: How many VMs the group is to have.
+        silent: When those were last heard of that are found to be away now.
 
     Returns:
         `before` itself if nothing is to change. VMs that are more than `nnodes` have no rank.
@@ -117,9 +133,9 @@ def seated(before: Roster | None, living: Iterable[Member], nnodes: int) -> Rost
     here = {member.name: member for member in living}
     old = {seat.member.name: seat.rank for seat in before.seats} if before else {}
     seats = {
-        rank: Seat(rank, here.get(member.name, member), member.name in here)
-        for rank, member, _ in (before.seats if before else ())
-        if rank < nnodes
+        seat.rank: _now(seat, here.get(seat.member.name), silent)
+        for seat in (before.seats if before else ())
+        if seat.rank < nnodes
     }
     kept = {seat.member.name for seat in seats.values()}
     # Those whose rank a smaller group does not have come before those that are new.
@@ -132,3 +148,9 @@ def seated(before: Roster | None, living: Iterable[Member], nnodes: int) -> Rost
     if before is not None and (before.nnodes, before.seats) == (nnodes, found):
         return before
     return Roster(nnodes, before.generation + 1 if before else 1, found)
+
+
+def _now(seat: Seat, member: Member | None, silent: str) -> Seat:
+    if member is not None:
+        return Seat(seat.rank, member, present=True)
+    return seat._replace(present=False, since=silent) if seat.present else seat
