@@ -170,9 +170,10 @@ def _await_again(
 ) -> None:
     """Say which VMs run no longer, and wait until their group has made them again."""
     spec, group = target.spec, flex_start.group(target.spec)
-    managed = cloud.api.managed_instances(group.project, group.zone, group.name)
-    down = interruptions.down(managed)
+    seen = instances.see(cloud.api, spec)
     known = interruptions.read(cloud.api, spec, context.clock)
+    restarting = interruptions.restarting(seen.vms(context.clock), known, context.clock)
+    down = interruptions.down(seen.members, restarting)
     if spec.group.mode.means.flex_start:
         interruptions.lasting(group, down, known)
     context.note(interruptions.notes(down, known))

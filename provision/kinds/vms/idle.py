@@ -42,7 +42,7 @@ def words_of(spec: VmSpec) -> str:
 
 def is_off(one: Member) -> bool:
     """Whether a VM of a group that repairs nothing is off, and stays so."""
-    return one.status == _OFF and one.action == "NONE"
+    return one.status == _OFF and one.action == "NONE" and not one.restarts
 
 
 def start(api: GoogleApi, place: Place, tell: Callable[[str], None]) -> None:

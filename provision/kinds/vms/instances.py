@@ -43,6 +43,7 @@ class Vm:
         id: Its number, which one that the group makes again by the same name does not have.
         address: The internal address of its first interface; "" if it has none yet.
         bound: Whether it is bound to its reservation, and so to the hosts of that.
+        restarts: Whether Google starts it again when its host was maintained, or has failed.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Vm:
     id: str = ""
     address: str = ""
     bound: bool = False
+    restarts: bool = False
 
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
@@ -70,6 +72,7 @@ class Vm:
         metadata = instance.get("metadata", {}).get("items", [])
         urls = [item.get("value") for item in metadata if item["key"] == _URL_KEY]
         interfaces = instance.get("networkInterfaces", [])
+        scheduling = instance.get("scheduling", {})
         return cls(
             name=instance["name"],
             status=instance["status"],
@@ -86,7 +89,8 @@ class Vm:
             started=_started(instance),
             id=str(instance.get("id", "")),
             address=interfaces[0].get("networkIP", "") if interfaces else "",
-            bound=instance.get("scheduling", {}).get("provisioningModel") == "RESERVATION_BOUND",
+            bound=scheduling.get("provisioningModel") == "RESERVATION_BOUND",
+            restarts=scheduling.get("automaticRestart") is True,
         )
 
 

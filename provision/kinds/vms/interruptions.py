@@ -11,11 +11,13 @@ from provision import words
 from provision.codes import Code
 from provision.errors import ClusterError, Problem
 from provision.google import refusals
+from provision.kinds.vms import boots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
+    from provision.kinds.vms.instances import Vm
     from provision.spec.group import Group
     from provision.state.location import Place
     from provision.time.clock import Clock
@@ -45,6 +47,8 @@ class Event(enum.StrEnum):
 
 
 _EVENTS: Final = {event.value: event for event in Event}
+_RESTART: Final = 1800.0
+"""Seconds of cloud time in which Google should have started a VM again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,18 +78,22 @@ class Member:
         status: Its status in the API; "" if the VM does not exist now.
         action: What the group is doing with it, such as RECREATING.
         reasons: Google's words about why that does not succeed.
+        restarts: Whether Google starts it again, as it was the host.
     """
 
     name: str
     status: str
     action: str
     reasons: tuple[str, ...]
+    restarts: bool = False
 
     @property
     def words(self) -> str:
         """What has become of it, as the end of a sentence about it."""
         there = f"is {self.status}" if self.status else "does not exist"
         match self.action:
+            case "NONE" | "" if self.restarts:
+                return f"{there}: Google starts it again, usually within minutes"
             case "NONE" | "":
                 return f"{there}, and its group does nothing about it"
             case "CREATING" | "RECREATING":
@@ -94,11 +102,12 @@ class Member:
                 return f"{there}: its group is {action.lower()} it"
 
 
-def down(managed: Iterable[Mapping[str, Any]]) -> list[Member]:
+def down(managed: Iterable[Mapping[str, Any]], restarting: Collection[str] = ()) -> list[Member]:
     """The VMs of a group that do not run, by name.
 
     Args:
         managed: The managed instances of the group, as Google's API returns them.
+        restarting: Those that Google starts again.
     """
     found = [
         Member(
@@ -106,11 +115,25 @@ def down(managed: Iterable[Mapping[str, Any]]) -> list[Member]:
             status=one.get("instanceStatus", ""),
             action=one.get("currentAction", ""),
             reasons=tuple(dict.fromkeys(map(refusals.words, refusals.of_instances([one])))),
+            restarts=one["instance"].rpartition("/")[2] in restarting,
         )
         for one in managed
         if one.get("instanceStatus") != "RUNNING"
     ]
     return sorted(found, key=lambda it: it.name)
+
+
+def restarting(vms: Iterable[Vm], known: Mapping[str, Interruption], clock: Clock) -> set[str]:
+    """The VMs that Google stopped for their host a short while ago, and starts again."""
+
+    def is_due(vm: Vm) -> bool:
+        met = known.get(vm.name)
+        if met is None or met.event is Event.PREEMPTED or met.ago > _RESTART:
+            return False
+        started = boots.moment(vm.started)
+        return vm.restarts and (started is None or clock.since(started) > met.ago)
+
+    return {vm.name for vm in vms if is_due(vm)}
 
 
 def read(api: GoogleApi, place: Place, clock: Clock) -> dict[str, Interruption]:

@@ -66,7 +66,8 @@ def look(
     found = seen.vms(context.clock)
     told = _startups(context, cloud, record, found, before)
     known = interruptions.read(cloud.api, record, context.clock)
-    down = interruptions.down(seen.members)
+    restarting = interruptions.restarting(found, known, context.clock)
+    down = interruptions.down(seen.members, restarting)
     requests = _requests(cloud, record) if seen.group is not None else []
     older = out_of_date.among(cloud.api, seen)
     heard = roster.heard(cloud) if found else roster.Heard({}, {})

@@ -268,7 +268,7 @@ def _down(case: Case) -> Iterator[Trouble]:
             event = f"{met.event.words}; it " if met else ""
             alike[event + one.words].append(one)
     for what, them in alike.items():
-        left = all(one.action in _NOTHING for one in them)
+        left = all(one.action in _NOTHING and not one.restarts for one in them)
         yield Trouble(
             about=About.MACHINES,
             what=_said(what, _names(them)),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from provision.errors import ClusterError, ExitCode
-from provision.kinds.vms import interruptions
+from provision.kinds.vms import idle, interruptions
+from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.interruptions import Event, Interruption
 from provision.spec.group import Group
 from provision.time.clock import Clock
@@ -80,6 +81,47 @@ def test_the_last_event_of_a_vm_counts() -> None:
     assert set(api.asked) == set(Event)
     assert known["np-vm-b"].event is Event.PREEMPTED
     assert known["np-vm-b"].words == "was preempted 1 min ago"
+
+
+@pytest.mark.parametrize(
+    ("event", "minutes", "started", "automatic", "back"),
+    [
+        (Event.MAINTENANCE, 5, 600, True, True),
+        (Event.HOST_ERROR, 29, 600, True, True),
+        (Event.MAINTENANCE, 31, 600, True, False),
+        (Event.MAINTENANCE, 20, 10, True, False),
+        (Event.MAINTENANCE, 5, 600, False, False),
+        (Event.PREEMPTED, 5, 600, True, False),
+    ],
+    ids=["maintained", "failed", "long-ago", "back-since", "flex-or-spot", "preempted"],
+)
+def test_google_starts_a_vm_again_that_it_stopped_for_its_host_a_while_ago(
+    event: Event,
+    minutes: float,
+    started: float,
+    automatic: bool,  # noqa: FBT001 - a case
+    back: bool,  # noqa: FBT001 - a case
+) -> None:
+    moment = dt.datetime.now(dt.UTC) - dt.timedelta(minutes=started)
+    vm = Vm.of(
+        {
+            "name": "np-vm-b",
+            "status": "TERMINATED",
+            "machineType": "a3-highgpu-8g",
+            "lastStartTimestamp": moment.isoformat(),
+            "scheduling": {"automaticRestart": automatic},
+        },
+        Clock(),
+    )
+    known = {"np-vm-b": Interruption(event=event, ago=minutes * 60)}
+
+    restarting = interruptions.restarting([vm], known, Clock())
+    (one,) = interruptions.down([_managed("np-vm-b", "TERMINATED", "NONE")], restarting)
+
+    restart = "is TERMINATED: Google starts it again, usually within minutes"
+    assert (one.words == restart) is back
+    assert idle.is_off(one) is not back
+    assert not interruptions.restarting([vm], {}, Clock()), "somebody may have stopped it"
 
 
 def test_a_note_names_the_event_and_googles_reason() -> None:

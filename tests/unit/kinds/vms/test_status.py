@@ -115,6 +115,17 @@ def test_a_vm_that_its_group_leaves_alone_comes_with_the_command_that_takes_it_o
     assert not one.by_itself
 
 
+def test_a_vm_that_google_starts_again_is_not_to_be_deleted() -> None:
+    known = {"np-vm-b": Interruption(event=Event.MAINTENANCE, ago=120)}
+    stopped = dataclasses.replace(_member("NONE", status="TERMINATED"), restarts=True)
+    (one,) = _broken(down=(stopped,), known=known, idles=True)
+    assert one.what == (
+        "np-vm-b was stopped to maintain its host; it is TERMINATED: Google starts it again,"
+        " usually within minutes"
+    )
+    assert (one.fix, one.by_itself) == ("", True)
+
+
 @pytest.mark.parametrize(
     ("bound", "command"),
     [
