@@ -106,6 +106,7 @@ def _group(vms: list[Vm], wanted: int, **changes: Any) -> VmGroup:
     ready = sum(vm.is_ready for vm in vms)
     running = sum(vm.status == "RUNNING" for vm in vms)
     failed = sum(vm.startup.state is StartupState.FAILED for vm in vms)
+    silent = sum(bool(vm.silence) for vm in vms)
     pool = PoolNow(
         name="np-mig",
         machine_type="a2-highgpu-2g",
@@ -121,9 +122,9 @@ def _group(vms: list[Vm], wanted: int, **changes: Any) -> VmGroup:
         exist=len(vms),
         running=running,
         ready=ready,
-        starting=running - ready - failed,
+        starting=running - ready - failed - silent,
         failed=failed,
-        silent=sum(bool(vm.silence) for vm in vms),
+        silent=silent,
         down=len(changes.get("down", ())),
         out_of_date=sum(group.count for group in changes.get("out_of_date", ())),
         listed=len(vms),
@@ -536,6 +537,13 @@ def test_what_is_listed_short_is_listed_whole_with_full() -> None:
     whole = [line.text for line in status.lines(found, 100, full=True)]
     assert sum("has started up" in line for line in whole) == 199
     assert "200 of 200 listed, 1 failed" in "\n".join(whole)
+
+
+def test_a_vm_that_is_not_heard_of_is_listed_as_that_and_is_not_ready() -> None:
+    found = _group([_vm(0), _vm(1, silence="has not been heard of for 12 min")], 2)
+    text = "\n".join(line.text for line in status.lines(found, 100))
+    assert "1 of 2 VMs ready, 1 not heard of" in text
+    assert "np-vm-0001  has started up; has not been heard of for 12 min" in text
 
 
 def test_every_way_to_get_machines_has_its_words() -> None:
