@@ -96,6 +96,7 @@ class Context:
     guesses: tuple[Problem, ...] = ()
     page: Path | None = None
     certificates: str | None = None
+    today: dt.date = field(default_factory=lambda: dt.datetime.now(tz=dt.UTC).date())
     begun: float = field(default_factory=time.monotonic)
 
     def of(self, prefix: str) -> Context:

@@ -1,8 +1,8 @@
 """Google's list prices: of what, got how, where, on which day, and who says so.
 
 `prices.json` has the list that comes with the program; `make facts` renews it. Prices are in USD,
-without tax, contracts, commitments and traffic. Those of Spot change up to once a day, those of
-flex start were announced to change in November 2026: a list is as good as its date.
+without tax, contracts, commitments and traffic. Those of Spot change up to once a day: a list is as
+good as its date. Where Google has announced a change, the source says for which month.
 
 An item is named by one of the functions below. What is not in a list is unknown, never free.
 """
@@ -13,17 +13,18 @@ import functools
 import json
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision.catalogue.machines import Consumption
 from provision.documents import json_object
 from provision.documents.cost import Origin
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterator, Mapping
 
     from provision.catalogue.filestores import Tier
@@ -96,12 +97,22 @@ class Source:
     Attributes:
         text: Who says so.
         date: The day, such as "2026-07-30", or the month; None if it is not known.
-        is_estimate: Whether they are derived from other prices rather than published.
+        is_estimate: Whether they are derived from other prices rather than published, or outdated.
+        changes: The month for which Google has announced others, such as "2026-11"; None for none.
+        is_outdated: Whether that month has begun.
     """
 
     text: str
     date: str | None
     is_estimate: bool = False
+    changes: str | None = None
+    is_outdated: bool = False
+
+    def by(self, today: dt.date) -> Self:
+        """The source on a day: from the month on for which others were announced, an estimate."""
+        if self.changes is None or self.changes > today.isoformat():
+            return self
+        return replace(self, is_estimate=True, is_outdated=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +145,10 @@ class Prices:
     origin: Origin
     sources: Mapping[str, Source]
     rows: Rows
+
+    def by(self, today: dt.date) -> Self:
+        """The list as it counts on a day."""
+        return replace(self, sources={key: it.by(today) for key, it in self.sources.items()})
 
     def find(
         self, item: str, region: str, way: Consumption = Consumption.ON_DEMAND
@@ -176,6 +191,7 @@ def _read(document: Mapping[str, Any], origin: Origin) -> Prices:
             text=str(it["text"]),
             date=None if it["date"] is None else str(it["date"]),
             is_estimate=it.get("estimate") is True,
+            changes=json_object.text(it.get("changes")) or None,
         )
         for key, it in document["sources"].items()
     }
@@ -193,7 +209,9 @@ def _read(document: Mapping[str, Any], origin: Origin) -> Prices:
 def write(prices: Prices) -> str:
     """Write a list as `read` reads it, one item, way and source a line."""
     sources = {
-        key: {"date": it.date, "text": it.text} | ({"estimate": True} if it.is_estimate else {})
+        key: {"date": it.date, "text": it.text}
+        | ({"estimate": True} if it.is_estimate else {})
+        | ({"changes": it.changes} if it.changes else {})
         for key, it in prices.sources.items()
     }
     lines: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -126,6 +127,7 @@ def _part(  # noqa: PLR0913 - each is a fact of its own
 ) -> Part:
     unknown = f"no price is known for {rate.missing}" if rate.missing else ""
     dates = [source.date for source in rate.sources]
+    changed = {str(it.changes) for it in rate.sources if it.is_outdated}
     return Part(
         kind=kind,
         name=name,
@@ -136,8 +138,14 @@ def _part(  # noqa: PLR0913 - each is a fact of its own
         dated=min(filter(None, dates)) if dates and all(dates) else None,
         source="; ".join(dict.fromkeys(source.text for source in rate.sources)) or None,
         is_estimate=any(source.is_estimate for source in rate.sources),
+        outdated=_outdated(min(changed)) if changed else None,
         remark="; ".join(filter(None, [remark, unknown])) or None,
     )
+
+
+def _outdated(month: str) -> str:
+    announced = dt.date.fromisoformat(f"{month}-01").strftime("%B %Y")
+    return f"Google had announced another price for {announced}; PRICES=live asks its list"
 
 
 def _times(count: int, rate: Rate) -> Decimal | None:

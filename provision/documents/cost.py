@@ -46,7 +46,8 @@ class Part:
         dated: The day of the price, such as "2026-07-30", or the month; of several the oldest; None
             if unknown.
         source: Where the price is from; None if unknown.
-        is_estimate: Whether it is derived rather than published.
+        is_estimate: Whether it is derived rather than published, or outdated.
+        outdated: Why the price may be another by now, and what tells it; None if nothing says so.
         remark: What the price does not tell, such as that a reservation is billed whether it is
             used or not, or why it is unknown; None for nothing.
     """
@@ -59,6 +60,7 @@ class Part:
     dated: str | None = None
     source: str | None = None
     is_estimate: bool = False
+    outdated: str | None = None
     remark: str | None = None
 
 

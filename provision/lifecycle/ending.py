@@ -135,7 +135,7 @@ def _cost(
         return None
     spec = kind.spec(settings)
     running = {pool.name: sum(_is_of(vm, pool) for vm in vms) for pool in spec.pools}
-    return estimate.of(spec, prices.listed(), running)
+    return estimate.of(spec, prices.listed().by(context.today), running)
 
 
 def _is_of(vm: Mapping[str, Any], pool: Pool) -> bool:

@@ -50,7 +50,7 @@ def current(context: Context, cloud: Cloud, *, bucket: bool) -> Prices | None:
                 )
             ]
         )
-    return prices.listed()
+    return prices.listed().by(context.today)
 
 
 def known(context: Context, cloud: Cloud) -> Prices | None:
@@ -68,14 +68,14 @@ def known(context: Context, cloud: Cloud) -> Prices | None:
     if context.settings.prices is not PriceList.LIVE:
         return offline(context)
     try:
-        return cloud.price_book.kept() or prices.listed()
+        return cloud.price_book.kept() or prices.listed().by(context.today)
     except ProvisionError:
-        return prices.listed()
+        return prices.listed().by(context.today)
 
 
 def offline(context: Context) -> Prices | None:
     """The prices as far as they are known without Google; None if none are wanted."""
-    return None if context.settings.prices is PriceList.OFF else prices.listed()
+    return None if context.settings.prices is PriceList.OFF else prices.listed().by(context.today)
 
 
 def keep(context: Context, cloud: Cloud) -> None:

@@ -161,7 +161,8 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     if cost.most.per_hour != cost.now.per_hour or cost.most.unknown != cost.now.unknown:
         text = f"now {text}; with {_all(plan.topology)} {amounts.per_hour_and_day(cost.most)}"
     if cost.at_most_in_all is not None:
-        text += f"; at most {amounts.usd(cost.at_most_in_all)} until they end"
+        about = "≈ " if cost.most.is_estimate else ""
+        text += f"; at most {about}{amounts.usd(cost.at_most_in_all)} until they end"
     if plan.kept is not None and plan.kept.new:
         text += ", once all VMs are new"
     if cost.before is not None and cost.before != cost.most.per_hour:
@@ -169,6 +170,9 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
     yield Row("costs", text)
     if len(plan.topology.machines) > 1:
         yield Row("of which", "; ".join(_shares(plan.topology, cost)))
+    for why in dict.fromkeys(part.outdated for part in cost.parts if part.outdated):
+        names = "; ".join(part.name for part in cost.parts if part.outdated == why)
+        yield Row("estimate", f"{names}: {why}")
     unknown = cost.most.unknown or cost.now.unknown
     if unknown:
         yield Row("unknown", f"the price of {'; '.join(unknown)}")

@@ -169,7 +169,7 @@ def _small(part: Part) -> ET.Element | None:
         f"price of {part.dated}" if part.dated else "",
         "estimated" if part.is_estimate else "",
     ]
-    text = "; ".join(filter(None, [", ".join(filter(None, told)), part.remark]))
+    text = "; ".join(filter(None, [", ".join(filter(None, told)), part.outdated, part.remark]))
     return tag("small", text) if text else None
 
 

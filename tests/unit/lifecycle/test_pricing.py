@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
 import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -13,6 +15,7 @@ from provision.catalogue import prices
 from provision.context import Context
 from provision.errors import Code, ProvisionError, StateError
 from provision.google.api import GoogleApiError
+from provision.kinds import registry
 from provision.lifecycle import pricing
 from provision.report import Report
 from provision.settings.model import Settings
@@ -128,7 +131,8 @@ def test_prices_that_cannot_be_read_or_kept_are_a_note_and_the_list_counts(
     error: ProvisionError,
 ) -> None:
     context = _context(PRICES="live")
-    assert pricing.current(context, _cloud(error), bucket=True) is prices.listed()
+    listed = prices.listed().by(context.today)
+    assert pricing.current(context, _cloud(error), bucket=True) == listed
     pricing.keep(context, _cloud(error))
     read, kept = context.report.notes
     assert (read.setting, kept.setting) == ("PRICES", "PRICES")
@@ -137,9 +141,33 @@ def test_prices_that_cannot_be_read_or_kept_are_a_note_and_the_list_counts(
     assert read.fix
 
 
+@pytest.mark.parametrize(
+    ("today", "changed"),
+    [(dt.date(2026, 10, 31), False), (dt.date(2026, 11, 1), True), (dt.date(2027, 2, 1), True)],
+)
+def test_a_price_is_an_estimate_from_the_month_on_for_which_google_announced_another(
+    today: dt.date, *, changed: bool
+) -> None:
+    flex = {"VM_TYPE": "g4-standard-48", "ENABLE_FLEX_START": "yes", "ZONE": "us-west1-a"}
+    context = dataclasses.replace(_context(**flex), today=today)
+    spec = registry.of(context.settings).spec(context.settings)
+
+    pricing.tell(context, spec, pricing.offline(context))
+
+    cost = context.report.cost
+    assert cost is not None
+    assert cost.most.is_estimate is changed
+    machines, *others = cost.parts
+    assert (machines.is_estimate, machines.outdated is not None) == (changed, changed)
+    assert not any(it.is_estimate or it.outdated for it in others)
+    if changed:
+        assert "another price for November 2026; PRICES=live asks" in str(machines.outdated)
+
+
 def test_google_is_asked_for_prices_only_where_the_settings_say_so() -> None:
     cloud = _cloud(StateError("asked"))
-    assert pricing.current(_context(), cloud, bucket=True) is prices.listed()
+    listed = prices.listed().by(_context().today)
+    assert pricing.current(_context(), cloud, bucket=True) == listed
     assert pricing.current(_context(PRICES="off"), cloud, bucket=True) is None
     context = _context()
     pricing.keep(context, cloud)
