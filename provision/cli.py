@@ -202,7 +202,6 @@ def _act(
         guesses=waits,
         role=Option.ROLE in options.given,
         agreed=Option.YES in options.given,
-        buys=Option.BUY in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
         full=Option.FULL in options.given,
         lists=lists,

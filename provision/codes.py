@@ -129,7 +129,7 @@ class Code(enum.StrEnum):
     )
     RETIRED_SETTING = (
         "retired-setting",
-        "a setting of this tool's predecessor that is no longer supported",
+        "a setting that is no longer supported, of this tool or its predecessor",
         "use its successor in `fix`, or remove it",
         _USAGE,
     )
@@ -454,9 +454,9 @@ class Code(enum.StrEnum):
     )
     WAITING = (
         "waiting",
-        "the time for capacity is over; everything is kept, and requests stay queued",
+        "the capacity has not come yet; everything is kept, and requests stay queued",
         "run the same action again to keep waiting, or Destroy to give up",
-        (ExitCode.WAITING,),
+        (ExitCode.CHECK, ExitCode.WAITING),
         Again.MAY_HELP,
     )
     # ---------------------------------------------------------------- the cluster

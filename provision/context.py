@@ -47,7 +47,6 @@ class Context:
         report: The run's report, which the action fills.
         offline: Whether requests to Google are forbidden (`--offline`).
         agreed: Whether the user approved losses in advance (`--yes`).
-        buys: Whether what can't be given back is bought without a question (`--yes --buy`).
         break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
         role: Whether Validate or Plan is to print a custom role instead (`--role`).
         replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
@@ -77,7 +76,6 @@ class Context:
     report: Report
     offline: bool = False
     agreed: bool = False
-    buys: bool = False
     role: bool = False
     replace_vms: bool = False
     break_lock: str = ""

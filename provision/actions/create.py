@@ -9,7 +9,7 @@ from provision.actions import copied_folder, report_page, secrets_access
 from provision.context import connect
 from provision.errors import CapacityError, TerraformError
 from provision.kinds import registry
-from provision.lifecycle import apply, calendar, held, key_access, phases
+from provision.lifecycle import apply, held, key_access, phases
 from provision.lifecycle.phases import Phase
 from provision.lifecycle.search import Search
 
@@ -45,11 +45,7 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
     ) as archive:
         cloud = connect(context)
         exists = cloud.has_bucket()
-        # What is bought beforehand decides on the zone, once it is there.
-        buys = context.settings.calendar_duration and not calendar.is_delivered(context, cloud)
         target = apply.settle(context, cloud, kind, archive, bucket=exists)
-        if buys:
-            calendar.buy(context, cloud, target.spec)
         if context.replace_vms:
             kind.require_replaceable(target.spec)
         agreed = apply.agree(context, cloud, kind, target)

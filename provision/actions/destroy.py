@@ -9,7 +9,7 @@ from provision.context import connect
 from provision.deployment import workspace
 from provision.documents.changes import Changes
 from provision.kinds import registry
-from provision.lifecycle import calendar, confirmation, exclusive, ownership, phases, remove
+from provision.lifecycle import confirmation, exclusive, ownership, phases, remove
 from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ def destroy(context: Context) -> None:
     context.report.backend = location.backend
     record = ownership.deployed(context, cloud)
     if record is None:
-        if cloud.has_bucket():
-            calendar.remind(context, cloud)
         count = remove.without_state(context, cloud, registry.ALL)
         context.report.changes = Changes(destroy=count)
         if count:
@@ -57,7 +55,6 @@ def destroy(context: Context) -> None:
             cloud.folder.begin_state(tool.binary.version)
             tool.init()
             remove.remove(context, cloud, record, tool, kind)
-            calendar.remind(context, cloud)
             cloud.folder.clear()
     count = (context.report.changes or Changes()).destroy
     context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")

@@ -35,8 +35,7 @@ def _plan(context: Context) -> bool:
         exists = cloud.has_bucket()
         secrets_access.tell(context)
         target = apply.settle(context, cloud, kind, archive, bucket=exists, looks=True)
-        if context.settings.calendar_duration:
-            calendar.tell(context, cloud, target.spec)
+        calendar.tell(context, cloud, target.spec)
         backend = exists and cloud.folder.has_state()
         found, older = apply.plan(context, cloud, kind, target, backend=backend)
     context.report.changes = found.counts

@@ -19,8 +19,6 @@ CALENDAR_LEAD: Final = 87 * 3600
 """Seconds before which its capacity does not begin (the same page)."""
 CALENDAR_AHEAD: Final = 60 * 86400
 """Seconds ahead for which Google tells what there is (the same page)."""
-MOST_OF_CALENDAR: Final = 80
-"""The maximum number of VMs with GPUs in one purchase (the same page)."""
 
 MOST_REQUESTED: Final = 1000
 """The maximum number of VMs in one resize request (rule M9)."""

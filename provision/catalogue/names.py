@@ -154,7 +154,7 @@ BAKE: Final = "-bake"
 
 
 def for_calendar(prefix: str) -> str:
-    """The reservation of calendar mode that a cluster with this NAME_PREFIX buys."""
+    """What a person may call a reservation that they buy for a cluster with this NAME_PREFIX."""
     return f"{prefix}-calendar"
 
 

@@ -64,10 +64,6 @@ class Option(enum.StrEnum):
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY, Action.RUN, Action.BAKE),
     )
-    BUY = (
-        *("--buy", "", "with --yes: buy what CALENDAR_DURATION asks for"),
-        Action.CREATE,
-    )
     BREAK_LOCK = (
         *("--break-lock", "ID", "release the lock with this ID, which a dead run left"),
         *(Action.CREATE, Action.DESTROY, Action.RUN, Action.BAKE),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Self
 from provision.catalogue import billed_shapes, machines, prices
 from provision.catalogue.machines import Consumption
 from provision.catalogue.prices import Source
-from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from provision.catalogue.prices import Price, Prices
@@ -97,9 +96,9 @@ def machine(pool: Pool, listed: Prices) -> Rate:
     """One machine of a pool, with its GPUs and the local SSDs that its type includes.
 
     Machines of a reservation cost what those on demand do. Those that are bound to it have no list
-    price: theirs is agreed with Google. Calendar mode has one, which is paid for all of the time.
+    price: theirs is agreed with Google, or paid beforehand.
     """
-    if pool.mode is Mode.RESERVATION_BOUND:
+    if pool.mode.means.bound:
         return Rate(None, missing=f"{pool.machine_type} of a reservation that it is bound to")
     shape = billed_shapes.of(pool.machine_type)
     terms: list[tuple[Decimal | int, str]]
@@ -111,6 +110,12 @@ def machine(pool: Pool, listed: Prices) -> Rate:
     if pool.attached:
         terms.append((pool.gpus, prices.gpu(str(pool.gpu_type))))
     return Rate.of(listed, pool.region, *terms, way=_way(pool))
+
+
+def beforehand(pool: Pool, listed: Prices) -> Rate:
+    """One machine of a pool in calendar mode, which is paid for all of the time."""
+    item = prices.machine(pool.machine_type)
+    return Rate.of(listed, pool.region, (1, item), way=Consumption.CALENDAR)
 
 
 def _way(pool: Pool) -> Consumption:

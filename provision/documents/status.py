@@ -25,7 +25,6 @@ class PoolMode(enum.StrEnum):
     SPOT = "spot"
     RESERVATION = "reservation"
     RESERVATION_BOUND = "reservation_bound"
-    CALENDAR = "calendar"
     FLEX_START = "flex_start"
     QUEUED = "queued"
     FLEX_START_QUEUED = "flex_start_queued"

@@ -126,23 +126,9 @@ class GoogleApi(Rest):
         Raises:
             GoogleApiError: The name is taken (409), the disk is in use (400), or it failed.
         """
+        path = f"projects/{project}/global/images"
         query = {"forceCreate": "true"} if force else {}
-        self.insert(f"projects/{project}/global/images", image, query)
-
-    def insert(
-        self, path: str, body: Mapping[str, Any], query: Mapping[str, str] | None = None
-    ) -> None:
-        """Make something in a collection of Compute Engine, and wait until Google is done with it.
-
-        Args:
-            path: The collection's path.
-            body: What is to be made.
-            query: The request's parameters.
-
-        Raises:
-            GoogleApiError: The name is taken (409), or Google refuses it.
-        """
-        self._finish(self.call("POST", Service.COMPUTE, path, query or {}, body), path)
+        self._finish(self.call("POST", Service.COMPUTE, path, query, image), path)
 
     def change_metadata(
         self, path: str, change: Callable[[dict[str, str]], Mapping[str, str]]

@@ -11,10 +11,11 @@ import concurrent.futures
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
+from provision import preflight
 from provision.catalogue import zones
 from provision.cost import estimate
 from provision.documents.plan import Candidate
-from provision.errors import CheckError, Problem
+from provision.errors import CheckError, Problem, StillWaiting
 from provision.google.api import GoogleApiError, Service
 from provision.lifecycle import pricing, whereabouts
 from provision.settings.candidates import Site
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import SpecT
     from provision.deployment.kind import Kind
+    from provision.errors import ProvisionError
     from provision.preflight import CheckResults
     from provision.preflight.answers import Answers
     from provision.state.record import Record
@@ -62,6 +64,7 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
 
     Raises:
         CheckError: Something speaks against every one of them.
+        StillWaiting: The time of a reservation in one of them has not begun.
     """
     settings, there = context.settings, None
     ways = settings.capacity or (None,)
@@ -176,8 +179,11 @@ def _price(candidate: Candidate) -> tuple[bool, object, str]:
     return candidate.per_hour is None, candidate.per_hour or 0, candidate.zone
 
 
-def _none(found: Sequence[Candidate], results: Sequence[CheckResults[SpecT]]) -> CheckError:
+def _none(found: Sequence[Candidate], results: Sequence[CheckResults[SpecT]]) -> ProvisionError:
     """The error if something speaks against all of them: one's in full, and what of the others."""
+    for one in results:
+        if preflight.waits([*one.problems, *one.foreign]):
+            return StillWaiting.of(one.problems)
     problems = [*results[0].problems, *results[0].foreign]
     first = results[0].spec.site
     others = "\n".join(f"{_site(it)}: {it.against}" for it in found if _site(it) != first)

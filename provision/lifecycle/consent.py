@@ -39,7 +39,6 @@ class Stake(enum.StrEnum):
         "Create: a machine ends, data is lost, or a cluster, a network or a part of one is deleted"
         " or replaced"
     )
-    PURCHASE = "Create: a purchase of calendar mode, which can't be given back"
     MACHINES = "Destroy: machines that exist"
     DATA = "Destroy: data that nothing brings back, such as a Filestore share"
     JOBS = "Destroy: a job that runs, or waits for its turn"
@@ -50,7 +49,6 @@ TABLE: Final[Mapping[Stake, tuple[Way, Way]]] = {
     Stake.CLUSTER: (Way.GOES_ON, Way.PASSES),
     Stake.COST: (Way.GOES_ON, Way.PASSES),
     Stake.LOSS: (Way.ASKS, Way.REFUSES),
-    Stake.PURCHASE: (Way.ASKS, Way.REFUSES),
     Stake.MACHINES: (Way.ASKS, Way.PASSES),
     Stake.DATA: (Way.ASKS, Way.PASSES),
     Stake.JOBS: (Way.ASKS, Way.REFUSES),
@@ -85,8 +83,7 @@ This page is made from `provision/lifecycle/consent.py`; `make docs` renews it.
 {rows}
 
 Everything else goes on without a question: what ends no machine and loses no data needs none.
-`--yes` agrees to all of it beforehand; to a purchase, with `--buy` beside it, and no price unknown.
-Where several are at stake, the strictest counts.
+`--yes` agrees to all of it beforehand. Where several are at stake, the strictest counts.
 `MAX_HOURLY_COST` decides about money where nobody is asked. `--replace-vms` is itself the word for
 the machines that it replaces, and `--destroy-after` for those of the cluster: it asks as where
 there is no terminal. Where ZONE names several zones, a Create asks once: until all machines have

@@ -183,7 +183,7 @@ class Search(Generic[SpecT]):
                 bucket=True,
                 place=(site, places),
             )
-        except CheckError as error:
+        except (CheckError, StillWaiting) as error:
             self._keep(site, error)
             return False
         return True

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Self
 from provision.codes import Code
 from provision.documents.checks import CheckState
 from provision.documents.plan import Checks
-from provision.errors import CheckError, Problem, StateError, assignments
+from provision.errors import CheckError, Problem, StateError, StillWaiting, assignments
 from provision.google.api import GoogleApiError
 from provision.preflight.check import CheckContext, CheckNote, Foreign, Passed, Settled, SpecT
 from provision.preflight.table import CHECKS
@@ -92,14 +92,21 @@ class CheckResults(Generic[SpecT]):
 
         Raises:
             CheckError: At least one check failed; the error lists all problems.
+            StillWaiting: All that is wrong passes when the time of a reservation has begun.
             StateError: The only problems are foreign resources with our names.
         """
         problems = [*self.problems, *(self.unmade if is_gate else ())]
         if problems:
-            raise CheckError.of([*problems, *self.foreign])
+            every = [*problems, *self.foreign]
+            raise (StillWaiting if waits(every) else CheckError).of(every)
         if self.foreign:
             raise StateError.of(self.foreign)
         return self.spec
+
+
+def waits(problems: Collection[Problem]) -> bool:
+    """Whether time alone solves all of some problems."""
+    return bool(problems) and all(it.code is Code.WAITING for it in problems)
 
 
 def run(  # noqa: PLR0913 - each is a fact of its own

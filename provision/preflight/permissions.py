@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.google import resources
-from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -65,7 +64,5 @@ def _used(spec: ClusterSpec, *, makes_bucket: bool) -> Iterator[Mapping[str, str
         yield {"iam.serviceAccounts": "actAs"}
     if any(pool.external_ip for pool in spec.pools):
         yield {"compute.subnetworks": "useExternalIp"}
-    if any(pool.mode is Mode.CALENDAR for pool in spec.pools):
-        yield {"compute.advice": "calendarMode", "compute.futureReservations": "create get list"}
     if makes_bucket:
         yield {"storage.buckets": "create get"}

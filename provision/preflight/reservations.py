@@ -12,11 +12,10 @@ from provision.catalogue.machines import Binding
 from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
-from provision.preflight import reserved_fit, reserved_room
+from provision.preflight import future, reserved_fit, reserved_room
 from provision.preflight.check import CheckNote, Settled
-from provision.preflight.reserved import Asked, last, properties
+from provision.preflight.reserved import Asked, assured, last, properties
 from provision.settings.reservations import ReservationPath
-from provision.spec.capacity import Mode
 from provision.state import reservations as state
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from provision.spec.pools import Pool
 
 _FORBIDDEN: Final = 403
+_DENSE: Final = "DENSE"
 
 
 def reservation(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
@@ -45,9 +45,11 @@ def reservation(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield from _missing(ctx, asked)
             continue
         yield from reserved_fit.check(ctx, asked, found)
-        yield from reserved_room.check(ctx, asked, found)
+        yield from _room(ctx, asked, found)
+        made, unseen = future.find(ctx, asked) if _is_open(asked, found) else (None, [])
+        yield from unseen
         for pool in asked.pools:
-            decided[pool.name] = _decide(ctx, asked, pool, found)
+            decided[pool.name] = _decide(ctx, asked, pool, found, made)
             yield from _terms(asked, pool, decided[pool.name])
     if decided:
         yield Settled(ctx.spec.with_each(lambda pool: decided.get(pool.name, pool)))
@@ -88,12 +90,10 @@ def _unseen(asked: Asked, error: GoogleApiError) -> CheckNote:
     )
 
 
-def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Iterator[Problem]:
+def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Iterator[Finding]:
     others = _elsewhere(ctx, asked)
-    if not others and asked.pools[0].mode is Mode.CALENDAR:
-        return  # it comes when it is bought, which is another step of Create
     if not others:
-        yield Problem(
+        none = Problem(
             code=Code.RESERVATION_UNUSABLE,
             setting=asked.setting,
             what=f"there is no reservation {asked.path.name} in {asked.owner}",
@@ -102,6 +102,7 @@ def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Iterator[Problem]:
             f" {asked.owner}\nif another project owns it, write"
             f" projects/<project>/reservations/{asked.path.name}",
         )
+        yield from future.explained(ctx, asked, none, empty=True)
         return
     has = " and ".join(f"{_type(it)} in {last(it['zone'])}" for it in others)
     mend = f"ZONE={last(others[0]['zone'])}"
@@ -124,25 +125,47 @@ def _elsewhere(ctx: CheckContext[ClusterSpec], asked: Asked) -> list[Document]:
         return []
 
 
+def _room(ctx: CheckContext[ClusterSpec], asked: Asked, found: Document) -> Iterator[Finding]:
+    for one in reserved_room.check(ctx, asked, found):
+        if isinstance(one, Problem) and one.code is Code.RESERVATION_FULL:
+            yield from future.explained(ctx, asked, one, empty=not assured(found))
+        else:
+            yield one
+
+
 # ------------------------------------------------------------------ what comes of it
 
 
-def _decide(ctx: CheckContext[ClusterSpec], asked: Asked, pool: Pool, found: Document) -> Pool:
+def _is_open(asked: Asked, found: Document) -> bool:
+    """Whether neither machines nor reservation tell alone whether they are bound to it."""
+    open_ones = (machines.binding(it.machine_type) is Binding.SOMETIMES for it in asked.pools)
+    return found.get("deploymentType") != _DENSE and any(open_ones)
+
+
+def _decide(
+    ctx: CheckContext[ClusterSpec],
+    asked: Asked,
+    pool: Pool,
+    found: Document,
+    made: Document | None,
+) -> Pool:
     """The pool with the provisioning model and the placement that the reservation needs.
 
     A policy of another project is none that machines could have.
     """
     own = (found.get("resourcePolicies") or {}) if asked.owner == ctx.project else {}
     policies = tuple(sorted(last(it) for it in own.values()))
-    return pool.reserved(bound=_is_bound(ctx, pool, found), policies=policies, read=True)
+    bound = _is_bound(ctx, pool, found, made)
+    return pool.reserved(bound=bound, policies=policies, read=True)
 
 
-def _is_bound(ctx: CheckContext[ClusterSpec], pool: Pool, found: Document) -> bool:
+def _is_bound(
+    ctx: CheckContext[ClusterSpec], pool: Pool, found: Document, made: Document | None
+) -> bool:
     """Whether machines must be bound to the reservation.
 
     Cluster Toolkit binds them to dense capacity and to calendar mode, SkyPilot to dense capacity
-    alone. Compute Engine's v1 does not tell calendar mode: that the reservation expires is the
-    sign of it, for machines that have it. A sign does not change what is made already.
+    alone. Where no future reservation is seen, what is made already stays as it is.
     """
     match machines.binding(pool.machine_type):
         case Binding.ALWAYS:
@@ -150,12 +173,12 @@ def _is_bound(ctx: CheckContext[ClusterSpec], pool: Pool, found: Document) -> bo
         case Binding.NEVER:
             return False
         case Binding.SOMETIMES:
-            if found.get("deploymentType") == "DENSE":
+            if found.get("deploymentType") == _DENSE:
                 return True
+            if made is not None:
+                return made.get("reservationMode") == "CALENDAR"
             before = state.kept(ctx.record, pool)
-            if before is not None:
-                return before.mode.means.bound
-            return bool(found.get("deleteAtTime"))
+            return before is not None and before.mode.means.bound
 
 
 def _terms(asked: Asked, pool: Pool, decided: Pool) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.settings.reservations import ReservationPath
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from provision.spec.pools import Pool
 
 Document = dict[str, Any]
+SKIP: Final = "SKIP_CHECKS=reservation goes on without this check"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,12 @@ def properties(found: Document) -> Document:
     """What each machine of a reservation is; {} if Google keeps it in a template instead."""
     own: Document = (found.get("specificReservation") or {}).get("instanceProperties") or {}
     return own
+
+
+def assured(found: Document) -> int:
+    """How many of its machines Google has given; all, if Google does not say."""
+    specific = found.get("specificReservation") or {}
+    return int(specific.get("assuredCount", specific.get("count", 0)))
 
 
 def last(link: str) -> str:

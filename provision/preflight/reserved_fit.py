@@ -8,7 +8,7 @@ from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import Service
 from provision.preflight.check import CheckNote
-from provision.preflight.reserved import gpus_in_words, last, properties, wanted_gpus
+from provision.preflight.reserved import assured, gpus_in_words, last, properties, wanted_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _usable(asked: Asked, found: Document) -> Iterator[Finding]:
                 code=Code.RESERVATION_UNUSABLE, setting=asked.setting, what=what, why=why, fix=fix
             )
         )
-    elif status != "READY":
+    elif status != "READY" and assured(found):  # else there is more to say of it
         yield Problem(
             code=Code.RESERVATION_UNUSABLE,
             setting=asked.setting,

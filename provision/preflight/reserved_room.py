@@ -11,7 +11,7 @@ from provision.errors import Problem
 from provision.google.api import Service
 from provision.google.owner import MARKER
 from provision.preflight.check import CheckNote
-from provision.preflight.reserved import last
+from provision.preflight.reserved import SKIP, assured, last
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 _GONE: Final = "TERMINATED"
-_SKIP: Final = "SKIP_CHECKS=reservation goes on without this check"
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """What machines are taken from: the reservation, or the block of it that is named.
 
     Attributes:
@@ -41,12 +40,12 @@ class _Part:
 
 def check(ctx: CheckContext[ClusterSpec], asked: Asked, found: Document) -> Iterator[Finding]:
     """Compare what is left with what is asked for, and tell health, end and maintenance."""
-    blocks = _blocks(ctx, asked)
+    blocks = _blocks(ctx, asked) if assured(found) else {}
     if isinstance(blocks, Problem):
         yield blocks
     else:
         part = _part(asked, found, blocks)
-        yield from [part] if isinstance(part, Problem) else _left(ctx, asked, part)
+        yield from [part] if isinstance(part, Problem) else left(ctx, asked, part)
         for name, block in blocks.items():
             yield from _degraded(asked, name, block.get("healthInfo") or {})
     yield from _health(asked, found)
@@ -54,7 +53,7 @@ def check(ctx: CheckContext[ClusterSpec], asked: Asked, found: Document) -> Iter
     yield from _maintenance(asked, found)
 
 
-def _part(asked: Asked, found: Document, blocks: Mapping[str, Document]) -> _Part | Problem:
+def _part(asked: Asked, found: Document, blocks: Mapping[str, Document]) -> Part | Problem:
     """The reservation, or the smallest part of it that is named."""
     specific = found.get("specificReservation") or {}
     name = f"the reservation {asked.path.name}"
@@ -67,19 +66,18 @@ def _part(asked: Asked, found: Document, blocks: Mapping[str, Document]) -> _Par
             fix="use a reservation of VMs",
         )
     count, used = int(specific.get("count", 0)), int(specific.get("inUseCount", 0))
-    assured = int(specific.get("assuredCount", count))
-    if count and not assured:
+    if count and not assured(found):
         return Problem(
             code=Code.RESERVATION_FULL,
             setting=asked.setting,
             what=f"{name} has none of its {count} machines yet",
             why="its time has not begun: Google adds the machines then (assuredCount is 0)",
-            fix=f"run Create once it has begun; {_SKIP}",
+            fix=f"run Create once it has begun; {SKIP}",
         )
     if not blocks:
-        return _Part(name, min(count, assured), used)
+        return Part(name, min(count, assured(found)), used)
     words, block = list(blocks.items())[-1]
-    return _Part(f"{words} of {name}", int(block.get("count", 0)), int(block.get("inUseCount", 0)))
+    return Part(f"{words} of {name}", int(block.get("count", 0)), int(block.get("inUseCount", 0)))
 
 
 def _blocks(ctx: CheckContext[ClusterSpec], asked: Asked) -> Mapping[str, Document] | Problem:
@@ -106,7 +104,8 @@ def _blocks(ctx: CheckContext[ClusterSpec], asked: Asked) -> Mapping[str, Docume
     return found
 
 
-def _left(ctx: CheckContext[ClusterSpec], asked: Asked, part: _Part) -> Iterator[Finding]:
+def left(ctx: CheckContext[ClusterSpec], asked: Asked, part: Part) -> Iterator[Finding]:
+    """Compare what a part has left with what is asked for."""
     now = sum(pool.size.first for pool in asked.pools)
     most = sum(pool.size.most for pool in asked.pools)
     own = _own(ctx, asked)
@@ -125,7 +124,7 @@ def _left(ctx: CheckContext[ClusterSpec], asked: Asked, part: _Part) -> Iterator
         what=f"{part.name} has {free} of {part.count} machines left, the settings ask for"
         f" {wanted}{more}",
         why=f"{part.used} of them are used, and Google refuses more than there are",
-        fix=f"{amount}, or {elsewhere}; {_SKIP}" if free + own else f"{elsewhere}; {_SKIP}",
+        fix=f"{amount}, or {elsewhere}; {SKIP}" if free + own else f"{elsewhere}; {SKIP}",
     )
     yield said if too_few else CheckNote(said)
 

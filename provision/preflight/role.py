@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue.permissions import reads
 from provision.google import resources
-from provision.preflight import permissions
+from provision.preflight import future, permissions
 from provision.preflight.table import CHECKS
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
     if spec.makes_network:
         # A larger NETWORK_RANGE; no check asks for it, as a role of before does for all else.
         collections.append(_GROWS)
+    if any(map(future.is_sold, spec.pools)):
+        collections.append({"compute.advice": "calendarMode"})
     if spec.buckets or of_kind.grants_in_state_folder:
         collections.append({"storage.buckets": "getIamPolicy setIamPolicy"})
     asked = {name for check in (*CHECKS, *of_kind.checks) for name in _asked(check.calls)}

@@ -92,13 +92,15 @@ CHECKS: Final = (
             "compute.reservationBlocks.list",
             "compute.reservationSubBlocks.get",
             "compute.reservationSubBlocks.list",
+            "compute.futureReservations.list",
             "cloudresourcemanager.projects.get",
             "compute.instances.aggregatedList",
         ),
         says="a reservation does not exist, has other machines or is in another zone, is not shared"
         " with the project, can't be named, has not begun, or has too few machines left; or a"
-        " block of it does not exist. What its owner does not let these credentials read is a"
-        " note. It also decides on the provisioning model, and notes end, health and maintenance",
+        " block of it does not exist. Machines that its future reservation is still to give it end"
+        " the run with exit code 75. What its owner does not let these credentials read is a note."
+        " It also decides on the provisioning model, and notes end, health and maintenance",
         find=reservations.reservation,
         of_zone=True,
         applies=reservations.is_needed,

@@ -35,7 +35,7 @@ _OTHER_WAYS: Final = {
     **dict.fromkeys(("dws", "flex", "queued"), Way.FLEX_START),
     **dict.fromkeys(("preemptible", "preemptable"), Way.SPOT),
     **dict.fromkeys(("standard", "demand", "regular"), Way.ON_DEMAND),
-    **dict.fromkeys(("reserved", "future_reservation"), Way.RESERVATION),
+    **dict.fromkeys(("reserved", "future_reservation", "calendar"), Way.RESERVATION),
 }
 _check_words: Final = parsing.choices(Way, "a way to get machines", "ways", _OTHER_WAYS)
 _PATTERN: Final = re.compile(r"[a-z0-9*-]+")

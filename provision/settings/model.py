@@ -43,7 +43,6 @@ from provision.settings.values import (
     Account,
     ActionWord,
     Around,
-    CalendarSeconds,
     ChannelWord,
     Checks,
     Cidr,
@@ -63,7 +62,6 @@ from provision.settings.values import (
     JobName,
     KmsKey,
     MirrorUrl,
-    Moment,
     MostNodes,
     NamePrefix,
     NetworkName,
@@ -399,16 +397,6 @@ class Settings(BaseSettings):
         "Use the machines of this reservation, or of one of its blocks or sub-blocks; in another"
         " project, `projects/P/reservations/R`; not with flex start, queued provisioning or spot.",
         "my-reservation",
-    )
-    calendar_duration: CalendarSeconds | None = _setting(
-        "Buy the machines for so long beforehand (calendar mode, 1d to 90d): `Plan` says when and"
-        " where Google has them and for how much; `Create` asks, and buys with `--buy`.",
-        "7d",
-    )
-    calendar_start: Moment | None = _setting(
-        "The day, or the moment, before which that time does not begin; if unset, as early as"
-        " Google has them.",
-        "2026-12-24",
     )
     enable_compact_placement: Switch = _setting(
         "Place the machines close together; not with queued provisioning, and with flex start only"

@@ -63,6 +63,7 @@ _WITHOUT_SUCCESSOR: Final[Mapping[str, str]] = {
     "CLEANUP_ON_EXIT": "run Destroy instead: a cluster outlives the container",
     "KUBERNETES_SETUP_CONFIG": "remove it: what GKE needs is set up automatically",
 }
+_OF_THE_PURCHASE: Final = frozenset({"CALENDAR_DURATION", "CALENDAR_START"})
 _SLURM: Final = "remove it: Slurm is not supported"
 
 # Variables of other programs whose names look like settings: CI systems, OpenStack, images of
@@ -120,6 +121,15 @@ def misnomer(name: str, text: str) -> Problem | None:
             what="is no longer supported: it would be ignored",
             why="it is a setting of this tool's predecessor",
             fix=f"use {_RETIRED[name]}",
+        )
+    if name in _OF_THE_PURCHASE:
+        return Problem(
+            code=Code.RETIRED_SETTING,
+            setting=name,
+            what="is no longer supported: it would be ignored",
+            why="this program buys nothing that can't be given back; a person does, with gcloud",
+            fix="RESERVATION_NAME=my-reservation, for what is bought (with this setting, it was"
+            " called NAME_PREFIX-calendar); where nothing is, Plan then shows the command for it",
         )
     gone = _WITHOUT_SUCCESSOR.get(name)
     if name.startswith("SLURM_") and not name.startswith(_SLURM_RUNTIME):

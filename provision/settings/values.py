@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import functools
 import ipaddress
 import re
@@ -114,25 +113,6 @@ def _idle(seconds: int) -> int:
     if not limits.SHORTEST_IDLE <= seconds <= limits.LONGEST_IDLE:
         raise InvalidValueError("is too short or too long", "10m to 30d", fix="2h")
     return seconds
-
-
-def _calendar(seconds: int) -> int:
-    if not limits.SHORTEST_CALENDAR <= seconds <= limits.LONGEST_CALENDAR:
-        raise InvalidValueError("is too short or too long", "1d to 90d", fix="7d")
-    return seconds
-
-
-def _moment(text: str) -> str:
-    """A day or a moment, as RFC 3339 in UTC."""
-    try:
-        found = dt.datetime.fromisoformat(text.upper())
-    except ValueError as error:
-        raise InvalidValueError(
-            "is no date", "such as 2026-12-24, or 2026-12-24T08:00:00Z", fix="2026-12-24"
-        ) from error
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=dt.UTC)
-    return found.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _run(seconds: int) -> int:
@@ -543,8 +523,6 @@ PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le
 DiskSize = Annotated[int, BeforeValidator(parsing.gibibytes), Field(ge=10, le=65536)]
 Seconds = Annotated[int, _duration(60), AfterValidator(_some)]
 IdleSeconds = Annotated[int, _duration(limits.SHORTEST_IDLE), AfterValidator(_idle)]
-CalendarSeconds = Annotated[int, _duration(60), AfterValidator(_calendar)]
-Moment = Annotated[str, AfterValidator(_moment)]
 RunSeconds = Annotated[int, _duration(limits.SHORTEST_GROUP_RUN), AfterValidator(_run)]
 
 Networks = Annotated[

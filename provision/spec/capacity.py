@@ -59,7 +59,6 @@ class Mode(enum.StrEnum):
     SPOT = "spot"
     RESERVATION = "reservation"
     RESERVATION_BOUND = "reservation_bound"
-    CALENDAR = "calendar"
     FLEX_START = "flex_start"
     QUEUED = "queued"
     FLEX_START_QUEUED = "flex_start_queued"
@@ -105,14 +104,6 @@ MODES: Final[Mapping[Mode, Meaning]] = {
         way=Way.RESERVATION,
         asked_by=("reservation_name",),
         decided=True,
-        reserved=True,
-        bound=True,
-    ),
-    # Its reservation is bought, and then as any other that machines are bound to.
-    Mode.CALENDAR: Meaning(
-        consumption=Consumption.CALENDAR,
-        words="calendar mode",
-        asked_by=("calendar_duration",),
         reserved=True,
         bound=True,
     ),
@@ -171,11 +162,6 @@ EXCLUSIVE: Final = (
         "enable_queued_provisioning",
         "queued provisioning does not use reservations",
     ),
-    ("calendar_duration", "enable_spot", "what is bought for a time is not preempted"),
-    ("calendar_duration", "enable_flex_start", "calendar mode and flex start are two ways"),
-    ("calendar_duration", "reservation_name", "calendar mode makes a reservation of its own"),
-    ("calendar_duration", "capacity", "what is bought beforehand is no way among others"),
-    ("calendar_duration", "max_run_duration", "the VMs end with what is bought"),
     (
         "enable_compact_placement",
         "enable_queued_provisioning",
@@ -189,7 +175,6 @@ ASKED_FOR: Final[Mapping[Consumption, tuple[str, str]]] = {
     Consumption.SPOT: ("enable_spot", "ENABLE_SPOT=yes"),
     Consumption.FLEX_START: ("enable_flex_start", "ENABLE_FLEX_START=yes"),
     Consumption.RESERVATION: ("reservation_name", "RESERVATION_NAME=<your reservation>"),
-    Consumption.CALENDAR: ("calendar_duration", "CALENDAR_DURATION=7d"),
 }
 """Consumption option -> the field that selects it, and what to write; "" for the default."""
 

@@ -143,7 +143,6 @@ class Pool:
             read: Whether Google's answer told so.
         """
         mode = Mode.RESERVATION_BOUND if bound else Mode.RESERVATION
-        mode = self.mode if self.mode is Mode.CALENDAR else mode
         # Its own placement takes the place of ours.
         compact = self.compact and not policies
         return replace(self, mode=mode, policies=policies, compact=compact, reservation_read=read)
@@ -185,7 +184,7 @@ def group(settings: Settings) -> Pool:
         gpu_type=settings.accelerator_type,
         gpu_count=settings.gpu_count,
         mode=mode,
-        reservation=_calendar(settings) or settings.reservation_name,
+        reservation=settings.reservation_name,
         max_run_seconds=settings.max_run_duration,
         size=Size(count=settings.instance_count),
         disk_size_gb=settings.disk_size_gb,
@@ -193,11 +192,6 @@ def group(settings: Settings) -> Pool:
         compact=settings.enable_compact_placement,
         external_ip=settings.enable_external_ip,
     )
-
-
-def _calendar(settings: Settings) -> str | None:
-    """The reservation that calendar mode makes; None without it."""
-    return names.for_calendar(settings.name_prefix) if settings.calendar_duration else None
 
 
 def of(settings: Settings) -> tuple[Pool, ...]:
@@ -232,7 +226,7 @@ def _equal(number: int, settings: Settings) -> Pool:
         gpu_type=settings.accelerator_type,
         gpu_count=settings.gpu_count,
         mode=mode,
-        reservation=_calendar(settings) or settings.reservation_name,
+        reservation=settings.reservation_name,
         max_run_seconds=_run(None, mode, settings),
         size=_cluster_wide_size(mode, settings),
         disk_size_gb=settings.disk_size_gb,

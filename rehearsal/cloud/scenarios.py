@@ -41,7 +41,6 @@ SCENARIOS = {
     "no-account": "the account that VMs are to act as may not be used",
     "young-account": "an account that was just made is unknown to VMs and GKE for 75 seconds",
     "no-reservation": "reservations that VMs are to come from do not exist",
-    "calendar-declined": "Google does not sell what calendar mode is asked for",
     MISSING: "what the settings name and the program does not make is not there, such as buckets",
     "queue": "a request for flex start waits for a while, with a reason, and is then granted",
     "some": "a zone gives two VMs of flex start to each group, and no more",

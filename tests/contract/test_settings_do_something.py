@@ -29,7 +29,6 @@ OF_THE_RUN: Final = {
     "prices",
     "protect",
     "team_defaults",
-    "calendar_start",
     "ca_bundle",
     "terraform_gcs_path",
     "test_cordon",
@@ -46,7 +45,6 @@ _EXISTING: Final = {
 OTHERS: Final = {
     "accelerator_type": ("nvidia-tesla-t4", {"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1"}),
     "action": ("Destroy", {}),
-    "calendar_duration": ("7d", {"VM_TYPE": "a3-megagpu-8g"}),
     "capacity": ("spot", {}),
     "capacity_timeout": ("2h", {}),
     "disk_type": ("pd-balanced", {}),

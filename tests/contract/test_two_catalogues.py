@@ -6,6 +6,7 @@ row. Where Google's own lists differ from the program's on purpose, the reason s
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -18,7 +19,9 @@ from provision.catalogue import machines as ours
 from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
 from provision.kinds.gke.kubernetes import node_sizes
+from provision.preflight.future import Procurement
 from provision.settings.model import Settings
+from rehearsal.cloud import discovery
 from rehearsal.cloud.compute import quotas
 from rehearsal.cloud.container import rules, versions
 from rehearsal.cloud.facts import (
@@ -241,3 +244,9 @@ def test_machines_come_to_gke_with_the_same_versions(name: str) -> None:
         lacking = their_versions.lacking(name, version)
         refused = floor.of(version) if floor and floor.refuses(version) else None
         assert refused == lacking, version
+
+
+def test_the_states_of_future_reservations_are_those_of_googles_document() -> None:
+    document = json.loads((discovery.folder() / "compute.v1.json").read_text("utf-8"))
+    told = document["schemas"]["FutureReservationStatus"]["properties"]["procurementStatus"]
+    assert set(told["enum"]) == set(Procurement)

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from tests.runs.conftest import Rehearsal
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-# What is bought beforehand is not there at once: tests/runs/test_calendar.py.
-STORIES = sorted(
-    path
-    for path in EXAMPLES.glob("*.list")
-    if "gke" not in path.name and "calendar" not in path.name
-)
+STORIES = sorted(path for path in EXAMPLES.glob("*.list") if "gke" not in path.name)
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 
 

@@ -49,14 +49,14 @@ def at_terminal(
 
 
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_calendar.py"
-    "::test_a_person_on_a_terminal_says_yes_to_price_and_dates_or_nothing_is_bought"
+    sibling="tests/runs/test_on_a_terminal.py"
+    "::test_a_first_create_that_is_answered_by_no_or_ctrl_c_makes_nothing"
 )
 
 
-@SLOW
-def test_a_first_create_asks_once_and_a_no_makes_nothing(rehearsal: Rehearsal) -> None:
-    rehearsal.settings["IMAGE_FAMILY_NAME"] = "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
+def test_a_first_create_that_is_answered_by_no_or_ctrl_c_makes_nothing(
+    rehearsal: Rehearsal,
+) -> None:
     code, said = at_terminal(rehearsal, "Create", signal.SIGINT)
     assert code == 130, said
     assert "nothing was made" in said
@@ -75,6 +75,10 @@ def test_a_first_create_asks_once_and_a_no_makes_nothing(rehearsal: Rehearsal) -
     stood = clock.now(rehearsal.folder / clock.FILE)
     assert clock.now(rehearsal.folder / clock.FILE) == stood
 
+
+@SLOW
+def test_a_first_create_asks_once_and_another_nothing(rehearsal: Rehearsal) -> None:
+    rehearsal.settings["IMAGE_FAMILY_NAME"] = "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"
     code, said = at_terminal(rehearsal, "Create", b"\n")
     assert code == 0, said
     lines = said.splitlines()

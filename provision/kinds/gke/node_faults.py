@@ -180,7 +180,7 @@ def _mend(them: Sequence[Node], document: Mapping[str, Any], mode: PoolMode | No
         "keep new pods off it; the jobs on it end with its VM, and lose what is not saved:",
         f"kubectl cordon {names}",
     ]
-    if mode in {PoolMode.RESERVATION_BOUND, PoolMode.CALENDAR}:
+    if mode is PoolMode.RESERVATION_BOUND:
         xid = any(node.xids or node.recent for node in them)
         fault = "XID" if xid else "unspecified"
         return "\n".join(

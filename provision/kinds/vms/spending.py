@@ -88,5 +88,4 @@ def mode(record: Record) -> PoolMode | None:
     asked = {name: record.settings.get(name.upper()) for name in capacity.ASKING}
     asks = Mode.asked(asked)
     kept = record.reservations.get(names.GROUP.of(record.name_prefix))
-    told = kept is not None and kept.bound and not asks.means.bound
-    return PoolMode.RESERVATION_BOUND if told else PoolMode(asks.value)
+    return PoolMode.RESERVATION_BOUND if kept and kept.bound else PoolMode(asks.value)

@@ -10,7 +10,6 @@ from provision.catalogue.fabrics import STACKS
 from provision.kinds import variables as parts
 from provision.settings.masking import seal_settings
 from provision.spec import outbound
-from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,8 +48,7 @@ def variables(
             "secure_boot": spec.secure_boot,
         },
         "capacity": {
-            # To Terraform, what binds VMs is a reservation, whoever made that.
-            "model": str(Mode.RESERVATION_BOUND if group.mode.means.bound else group.mode),
+            "model": str(group.mode),
             "reservation": group.reservation,
             "max_run_seconds": group.max_run_seconds,
             "idle_seconds": spec.idle_seconds,

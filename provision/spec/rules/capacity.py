@@ -328,38 +328,6 @@ def _ways_of_nodes(case: Case) -> Iterator[Finding]:
     )
 
 
-def _purchase(case: Case) -> Iterator[Finding]:
-    settings, most = case.settings, limits.MOST_OF_CALENDAR
-    if settings.calendar_start and settings.calendar_duration is None:
-        yield Finding(
-            code=Code.MISSING_SETTING,
-            field="calendar_start",
-            what="is set without CALENDAR_DURATION",
-            why="Google sells a number of days",
-            fix="CALENDAR_DURATION=7d, or remove CALENDAR_START",
-        )
-    if settings.calendar_duration and settings.instance_count > most:
-        yield Finding(
-            code=Code.INVALID_VALUE,
-            field="instance_count",
-            what="is more than calendar mode sells at once",
-            why=f"at most {most} VMs",
-            fix=f"INSTANCE_COUNT={most}",
-        )
-    is_gke = settings.orchestrator_type is Orchestrator.GKE
-    if not settings.calendar_duration or not is_gke:
-        return
-    several = ("gke_node_pools", "gke_node_pool_count", "gke_max_node_count")
-    for name in filter(case.on, several):
-        if name != "gke_node_pool_count" or settings.gke_node_pool_count > 1:
-            yield Finding(
-                field=name,
-                what="can't be combined with CALENDAR_DURATION",
-                why="what is bought is a number of equal machines, for one pool of that size",
-                fix=f"INSTANCE_COUNT, and remove {case.name(name)}",
-            )
-
-
 RULES: Final = (
     Rule(("capacity",), _instead),
     Rule(
@@ -368,13 +336,6 @@ RULES: Final = (
             *("gke_min_node_count", "gke_max_node_count", "vm_type"),
         ),
         _ways_of_nodes,
-    ),
-    Rule(
-        (
-            *("calendar_start", "calendar_duration", "instance_count", "orchestrator_type"),
-            *("gke_node_pools", "gke_node_pool_count", "gke_max_node_count"),
-        ),
-        _purchase,
     ),
     Rule((), _exclusive),
     Rule(("vm_type", "orchestrator_type", *POOL_KEYS), _offered),

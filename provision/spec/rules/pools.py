@@ -184,7 +184,7 @@ def _told(written: NodePool, finding: Finding, case: Case) -> Finding:
 def _of_the_cluster(finding: Finding) -> Finding:
     return Finding(
         code=finding.code,
-        field=_SETTINGS.get(finding.field, finding.field),
+        field=_SETTINGS[finding.field],
         what=finding.what,
         why=finding.why,
         fix=re.sub(

@@ -1,7 +1,8 @@
-"""Future reservations of calendar mode, and what Google advises about them.
+"""Future reservations of calendar mode, which people buy, and what Google advises about them.
 
-What is bought is answered within two minutes, becomes a reservation at its start, and goes at its
-end. Sources: compute v1, discovery of 2026-11-06; Google's pages on calendar mode (undated).
+What is bought is answered within two minutes. With that an empty reservation is made, which has its
+machines from its start on, and goes at its end. Sources: compute v1, discovery of 2026-11-06;
+Google's pages on calendar mode (undated) and on reserving capacity (AI Hypercomputer, 2026-04-06).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rehearsal.cloud.instants import moment, rfc3339
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 _DAY = 86400
 _LONGEST = 90 * _DAY
@@ -113,18 +114,18 @@ def _insert(call: Call) -> Resource:
 
 
 def _status(call: Call, found: Resource) -> str:
-    """Where its procurement is: asked for, sold or not, there."""
+    """Where its procurement is: asked for, sold, there."""
+    if found.get("planningStatus") != "SUBMITTED":
+        return "DRAFTING"
     if call.now < found["_asked"] + _scaled(call, _ANSWER):
         return "PENDING_APPROVAL"
-    if "calendar-declined" in call.request.scenarios:
-        return "DECLINED"
     return "FULFILLED" if moment(found["timeWindow"]["startTime"]) <= call.now else "APPROVED"
 
 
 def deliver(call: Call) -> None:
-    """Make the reservations of all that is sold, and has begun."""
+    """Make the reservations of all that is sold."""
     for name, found in list(resources.each(call, FUTURE_RESERVATION, "projects/")):
-        if found.get("_delivered") or _status(call, found) != "FULFILLED":
+        if found.get("_delivered") or _status(call, found) not in {"APPROVED", "FULFILLED"}:
             continue
         parts = name.split("/")
         there = Call(
@@ -154,32 +155,33 @@ def _reservation(found: Resource) -> Resource:
         "specificReservationRequired": True,
         "deploymentType": "DENSE",
         "deleteAtTime": found["timeWindow"]["endTime"],
+        "_future": links.name_of(found["selfLink"]),
     }
 
 
 def _view(call: Call, found: Resource) -> Resource:
-    shown = resources.show(found)
-    return {**shown, "status": {"procurementStatus": _status(call, found)}}
+    status: Resource = {"procurementStatus": _status(call, found)}
+    if found.get("_delivered"):
+        place = found["selfLink"].partition("/futureReservations/")[0]
+        status["autoCreatedReservations"] = [f"{place}/reservations/{found['reservationName']}"]
+    if status["procurementStatus"] == "FULFILLED":
+        status["fulfilledCount"] = found["specificSkuProperties"]["totalCount"]
+    return {**resources.show(found), "status": status}
 
 
 def _get(call: Call) -> Resource:
     return _view(call, resources.require(call, FUTURE_RESERVATION, call.name(FUTURE_RESERVATION)))
 
 
-def _each(call: Call) -> Iterator[tuple[str, Resource]]:
-    prefix = f"projects/{call.project}/"
-    for name, found in resources.each(call, FUTURE_RESERVATION, prefix):
-        yield name, _view(call, found)
-
-
-def _aggregated(call: Call) -> Resource:
-    kind = FUTURE_RESERVATION
-    return lists.aggregated(call, kind.collection, kind.singular, _each(call))
+def _list(call: Call) -> Resource:
+    kind, prefix = FUTURE_RESERVATION, call.prefix(FUTURE_RESERVATION)
+    entries = ((name, _view(call, it)) for name, it in resources.each(call, kind, prefix))
+    return lists.listed(call, kind.singular, prefix.removesuffix("/"), entries)
 
 
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "advice.calendarMode": _advise,
     "futureReservations.insert": _insert,
     "futureReservations.get": _get,
-    "futureReservations.aggregatedList": _aggregated,
+    "futureReservations.list": _list,
 }

@@ -190,6 +190,8 @@ def _places(call: Call, template: Resource) -> list[Resource]:
 
 def _free(call: Call, reservation: Resource) -> list[Resource]:
     """The free places of a reservation, block by block."""
+    if not reservations.has_begun(call, reservation):
+        return []
     name = links.name_of(reservation["selfLink"])
     taken = [dict(it) for it in reservations.used(call, reservation)]
     every: list[Resource] = [

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import catalogue, links, lists, resources, templates
-from rehearsal.cloud.compute.resources import INSTANCE, POLICY, RESERVATION, Call, Resource
+from rehearsal.cloud.compute.resources import (
+    FUTURE_RESERVATION,
+    INSTANCE,
+    POLICY,
+    RESERVATION,
+    Call,
+    Resource,
+)
 from rehearsal.cloud.facts import machines, places
 from rehearsal.cloud.facts import reservations as facts
 from rehearsal.cloud.instants import moment
@@ -56,11 +63,11 @@ def find(call: Call, name: str) -> Resource | None:
 
 
 def is_bound(reservation: Resource) -> bool:
-    """Whether VMs live and end with it: dense capacity, or such as there is for a time only."""
+    """Whether VMs live and end with it: dense capacity, or that of calendar mode."""
     machine = machine_of(reservation)
     if facts.always_bound(machine):
         return True
-    lent = reservation.get("deploymentType") == "DENSE" or "deleteAtTime" in reservation
+    lent = reservation.get("deploymentType") == "DENSE" or "_future" in reservation
     return lent and facts.may_be_bound(machine)
 
 
@@ -72,6 +79,12 @@ def machine_of(reservation: Resource) -> str:
 def count_of(reservation: Resource) -> int:
     """How many VMs it has, taken or not."""
     return int(reservation["specificReservation"]["count"])
+
+
+def has_begun(call: Call, reservation: Resource) -> bool:
+    """Whether its VMs are there: those of a future reservation come at its start."""
+    future = resources.find(call, FUTURE_RESERVATION, reservation.get("_future", ""))
+    return future is None or moment(future["timeWindow"]["startTime"]) <= call.now
 
 
 def blocks_of(reservation: Resource) -> list[Block]:
@@ -238,7 +251,7 @@ def _view(call: Call, reservation: Resource) -> Resource:
     shown["specificReservation"] = {
         **specific,
         "inUseCount": str(taken),
-        "assuredCount": count,
+        "assuredCount": count if has_begun(call, reservation) else "0",
     }
     if reservation["_ready"] > call.now:
         shown["status"] = "CREATING"

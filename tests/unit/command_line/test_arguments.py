@@ -226,7 +226,6 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--full": ["Bake", "Create", "Debug", "Destroy", "Plan", "Status"],
         "--offline": ["Validate"],
         "--break-lock": ["Bake", "Create", "Destroy", "Run"],
-        "--buy": ["Create"],
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
         "--watch": ["Status"],

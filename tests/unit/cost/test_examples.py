@@ -29,7 +29,6 @@ A3_HIGHGPU_8G, A3_MEGAGPU_8G = 88.490000119, 93.400712807
 A3_ULTRAGPU_8G_SPOT = 50.874449096
 A3_HIGHGPU_8G_FLEX, A3_ULTRAGPU_8G_FLEX, A2_HIGHGPU_1G_FLEX = 38.320038, 42.338776, 2.02038
 A4_HIGHGPU_8G_FLEX = 64.44
-A4_HIGHGPU_8G_CALENDAR = 90.22
 G2_STANDARD_24, G2_STANDARD_24_SPOT, G2_STANDARD_24_IN_EUROPE_WEST4 = 2.000833, 1.124816, 2.102975
 N1_STANDARD_8_T4 = 8 * 0.031611 + 30 * 0.004237 + 0.35
 N1_STANDARD_2_T4 = 2 * 0.031611 + 7.5 * 0.004237 + 0.35
@@ -84,7 +83,6 @@ BILLS = {
     "own-ranges": always(2 * node(A3_MEGAGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
     "a3-ultra": always(2 * node(A3_ULTRAGPU_8G_SPOT, HYPERDISK_2000) + MONTH * NAT_ADDRESS),
     "any-zone": always(2 * node(A3_HIGHGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
-    "calendar": always(2 * node(A4_HIGHGPU_8G_CALENDAR, HYPERDISK_2000) + MONTH * NAT_ADDRESS),
     "cmek": always(2 * vm(A2_HIGHGPU_2G, 2000 * SSD) + 1024 * ZONAL),
     "env": always(vm(A2_HIGHGPU_2G, 2000 * SSD)),
     "flex-start-h100": Bill(
@@ -171,7 +169,7 @@ def _name(path: Path) -> str:
 
 def test_there_is_a_bill_for_each_example() -> None:
     assert {_name(path) for path in FILES} == set(BILLS)
-    assert len(FILES) == 31
+    assert len(FILES) == 30
 
 
 @pytest.mark.parametrize("path", FILES, ids=_name)

@@ -140,7 +140,7 @@ class Google(GoogleApi):
             return iter({"config": {"name": f"{name}.googleapis.com"}} for name in self.apis)
         if path.endswith("/aggregated/reservations"):
             return iter([{"reservations": self._below("reservations", query["filter"])}])
-        if path.endswith("Blocks"):
+        if path.endswith(("Blocks", "futureReservations")):
             return iter(self._below(path))
         return iter([{"instances": self.instances}])
 

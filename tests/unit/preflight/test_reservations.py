@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from provision.codes import Code
+from provision.errors import CheckError, StillWaiting
 from provision.settings.choices import OnlineCheck
 from provision.spec.capacity import Mode
 from provision.state import reservations as state
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from tests.unit.preflight.stand_in import Google
 
 HERE = f"{ZONE}/reservations/mine"
+FUTURES = f"{ZONE}/futureReservations"
 NAMED = {"reservation_name": "mine"}
 SHARED = {"reservation_name": "projects/owner-1/reservations/mine"}
 THERE = "projects/owner-1/zones/us-central1-a/reservations/mine"
@@ -53,6 +56,20 @@ def document(machine: str = "a2-highgpu-2g", count: int = 2, used: int = 0, **mo
         "specificReservation": specific,
         "specificReservationRequired": True,
         "shareSettings": {"shareType": "LOCAL"},
+        **more,
+    }
+
+
+def future(state: str, **more: Any) -> Json:
+    """A future reservation that is to make the reservation, or has made it."""
+    machine = {"machineType": "a2-highgpu-2g"}
+    return {
+        "name": "bought",
+        "reservationName": "mine",
+        "specificReservationRequired": True,
+        "specificSkuProperties": {"totalCount": "2", "instanceProperties": machine},
+        "timeWindow": {"startTime": "2096-12-24T00:00:00Z", "endTime": "2096-12-31T00:00:00Z"},
+        "status": {"procurementStatus": state, "fulfilledCount": "1"},
         **more,
     }
 
@@ -206,7 +223,9 @@ def test_what_the_deployment_uses_already_is_not_counted_twice(
     assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
 
 
-def test_capacity_that_has_not_begun_is_refused(check: Preflight, having: Google) -> None:
+def test_capacity_that_has_not_begun_is_refused_where_nobody_knows_more(
+    check: Preflight, having: Google
+) -> None:
     having.documents[HERE]["specificReservation"]["assuredCount"] = "0"
     (problem,) = only(check, NAMED).problems
     assert "has not begun" in problem.why
@@ -313,7 +332,7 @@ def test_blocks_and_sub_blocks_must_be_there_and_have_machines_left(
         ({}, {"deleteAtTime": "2097-01-01T00:00:00Z"}, False),
         (MEGA, {}, False),
         (MEGA, {"deploymentType": "DENSE"}, True),
-        (MEGA, {"deleteAtTime": "2097-01-01T00:00:00Z"}, True),
+        (MEGA, {"deleteAtTime": "2097-01-01T00:00:00Z"}, False),
         (ULTRA, {}, True),
         ({**ULTRA, **GKE}, {}, True),
     ],
@@ -365,18 +384,169 @@ def test_what_was_read_once_is_kept_by_a_run_that_may_not_read(
     )
 
 
-def test_a_sign_does_not_change_what_is_made_and_dense_capacity_does(
+def test_how_it_was_bought_tells_whether_machines_are_bound_and_stays_so_once_that_is_gone(
     check: Preflight, having: Google
 ) -> None:
-    plain = document("a3-megagpu-8g")
-    having.documents[HERE] = plain
-    record = replace(RECORD, **state.recorded(only(check, {**NAMED, **MEGA}).spec))
+    having.documents[HERE] = document("a3-megagpu-8g")
+    made = {"status": {"autoCreatedReservations": [f"https://x/v1/{HERE}"]}}
+    for mode, bound in (("DEFAULT", False), ("CALENDAR", True)):
+        bought = future("FULFILLED", **made, reservationMode=mode)
+        having.documents[f"{FUTURES}/bought"] = bought
+        found = only(check, {**NAMED, **MEGA}).spec
+        assert found.group.mode.means.bound is bound
 
-    having.documents[HERE] = {**plain, "deleteAtTime": "2097-01-01T00:00:00Z"}
-    assert only(check, {**NAMED, **MEGA}, record=record).spec.group.mode is Mode.RESERVATION
-    having.documents[HERE] = {**plain, "deploymentType": "DENSE"}
+    record = replace(RECORD, **state.recorded(found))
+    del having.documents[f"{FUTURES}/bought"]
+    assert only(check, {**NAMED, **MEGA}, record=record).spec.group.mode is Mode.RESERVATION_BOUND
+    having.refusals[FUTURES] = 403
+    unseen = only(check, {**NAMED, **MEGA}, record=record)
+    assert unseen.spec.group.mode is Mode.RESERVATION_BOUND
+    assert "could not look for a future reservation of mine" in told(unseen.notes)
+
+
+def test_dense_capacity_changes_what_is_made(check: Preflight, having: Google) -> None:
+    having.documents[HERE] = document("a3-megagpu-8g")
+    record = replace(RECORD, **state.recorded(only(check, {**NAMED, **MEGA}).spec))
+    having.documents[HERE] |= {"deploymentType": "DENSE"}
     mode = only(check, {**NAMED, **MEGA}, record=record).spec.group.mode
     assert mode is Mode.RESERVATION_BOUND
+
+
+# What becomes of a reservation that is not there yet, by how far Google is.
+WAITS, NEVER, AS_IT_IS = (
+    (Code.WAITING, "still to come: from 2096-12-24T00:00:00Z to 2096-12-31"),
+    (Code.RESERVATION_UNUSABLE, "has no machines, and gets none"),
+    (Code.RESERVATION_UNUSABLE, "there is no reservation mine"),
+)
+STATES = {
+    "DRAFTING": (*NEVER, "nobody has submitted it"),
+    "PENDING_APPROVAL": (*WAITS, "has not approved it yet"),
+    "PENDING_AMENDMENT_APPROVAL": (*WAITS, "about a change of it"),
+    "APPROVED": (*WAITS, "when its time begins"),
+    "COMMITTED": (*WAITS, "when its time begins"),
+    "PROCURING": (*WAITS, "when its time begins"),
+    "PROVISIONING": (*WAITS, "a day after its begin"),
+    "FULFILLED": (*AS_IT_IS, "has given all of them"),
+    "FAILED_PARTIALLY_FULFILLED": (*AS_IT_IS, "has given 1 of them, and gives no more"),
+    "FAILED": (*NEVER, "nothing comes of it"),
+    "DECLINED": (*NEVER, "nothing comes of it"),
+    "CANCELLED": (*NEVER, "nothing comes of it"),
+    "PROCUREMENT_STATUS_UNSPECIFIED": (*AS_IT_IS, "does not know what that means"),
+    "A_STATE_OF_NEXT_YEAR": (*AS_IT_IS, "does not know what that means"),
+}
+
+
+@pytest.mark.parametrize("empty", [False, True], ids=["missing", "empty"])
+@pytest.mark.parametrize(("status", "expected"), STATES.items())
+def test_a_reservation_without_machines_is_waited_for_or_not_by_how_far_google_is(
+    check: Preflight,
+    google: Google,
+    status: str,
+    expected: tuple[Code, str, str],
+    *,
+    empty: bool,
+) -> None:
+    code, what, why = expected
+    google.documents[f"{FUTURES}/bought"] = future(status)
+    if empty:
+        google.documents[HERE] = document(status="INACTIVE")
+        google.documents[HERE]["specificReservation"]["assuredCount"] = "0"
+        if (code, what) == AS_IT_IS:
+            code, what = Code.RESERVATION_FULL, "has none of its 2 machines yet"
+
+    found = only(check, NAMED)
+
+    (problem,) = found.problems
+    assert (problem.code, problem.setting) == (code, "RESERVATION_NAME")
+    assert what in problem.what
+    assert f"its future reservation bought of 2 machines is {status}: " in problem.why
+    assert why in problem.why
+    if status == "DRAFTING":
+        assert "--planning-status=SUBMITTED" in problem.fix
+    error = StillWaiting if code is Code.WAITING else CheckError
+    with pytest.raises(error):
+        found.require()
+
+
+def test_more_machines_that_are_still_to_come_are_waited_for_and_no_more_are_not(
+    check: Preflight, having: Google
+) -> None:
+    asked = {**NAMED, "instance_count": "4"}
+    having.documents[f"{FUTURES}/early"] = future("FULFILLED", name="early")
+    having.documents[f"{FUTURES}/late"] = future("PROVISIONING", name="late")
+    (problem,) = only(check, asked).problems
+    assert problem.code is Code.WAITING
+    assert "its future reservation late" in problem.why
+
+    having.documents[f"{FUTURES}/early"]["timeWindow"] = {}
+    for status, why in (
+        ("FAILED_PARTIALLY_FULFILLED", "Google has given 1 of them, and gives no more"),
+        ("DECLINED", "nothing comes of it"),
+    ):
+        having.documents[f"{FUTURES}/late"] = future(status, name="late")
+        (problem,) = only(check, asked).problems
+        assert problem.code is Code.RESERVATION_FULL
+        assert "has 2 of 2 machines left, the settings ask for 4" in problem.what
+        assert why in problem.why
+        assert "INSTANCE_COUNT=2" in problem.fix
+
+
+def test_what_is_to_come_and_would_not_fit_is_refused_before_it_comes(
+    check: Preflight, google: Google
+) -> None:
+    google.documents[f"{FUTURES}/bought"] = future("APPROVED")
+    found = only(check, {**NAMED, **MEGA, "instance_count": "3"})
+    assert "VM_TYPE=a2-highgpu-2g" in told(found.problems)
+    assert "has 2 of 2 machines left, the settings ask for 3" in told(found.problems)
+    with pytest.raises(CheckError):
+        found.require()
+
+
+def test_blocks_that_are_still_to_come_are_not_missed(check: Preflight, google: Google) -> None:
+    google.documents[f"{FUTURES}/bought"] = future("APPROVED")
+    google.documents[HERE] = document(deploymentType="DENSE")
+    google.documents[HERE]["specificReservation"]["assuredCount"] = "0"
+    (problem,) = only(check, {"reservation_name": "mine/reservationBlocks/b1"}).problems
+    assert problem.code is Code.WAITING
+
+
+def test_what_has_ended_never_comes(check: Preflight, google: Google) -> None:
+    over = {"timeWindow": {"endTime": "2026-01-08T00:00:00.000-08:00"}}
+    google.documents[f"{FUTURES}/bought"] = future("FULFILLED", **over)
+    (problem,) = only(check, NAMED).problems
+    assert "it has ended at 2026-01-08" in problem.why
+
+
+def test_future_reservations_that_nobody_may_see_leave_it_open_whether_it_comes(
+    check: Preflight, google: Google
+) -> None:
+    google.refusals[FUTURES] = 403
+    found = only(check, NAMED)
+    assert "there is no reservation mine" in told(found.problems)
+    assert "compute.futureReservations.list" in told(found.notes)
+
+
+def test_machines_that_calendar_mode_sells_come_with_the_commands_that_buy_them(
+    check: Preflight, google: Google
+) -> None:
+    (problem,) = only(check, {**NAMED, **MEGA, "instance_count": "3"}).problems
+
+    assert "gcloud compute advice calendar-mode --project=my-project --region=us-central1" in (
+        problem.fix
+    )
+    assert "--machine-type=a3-megagpu-8g --vm-count=3 " in problem.fix
+    assert problem.fix.endswith(
+        "gcloud compute future-reservations create mine --project=my-project"
+        " --zone=us-central1-a --machine-type=a3-megagpu-8g --total-count=3"
+        " --reservation-mode=CALENDAR --deployment-type=DENSE --require-specific-reservation"
+        " --reservation-name=mine --auto-delete-auto-created-reservations --start-time=<START>"
+        " --end-time=<END> --planning-status=SUBMITTED"
+    )
+    (other,) = only(check, NAMED).problems
+    assert "calendar" not in other.fix
+    (theirs,) = only(check, {**SHARED, **MEGA}).problems
+    assert "calendar" not in theirs.fix
+    del google
 
 
 def test_the_quota_of_ones_own_is_needed_for_another_projects_plain_reservation(

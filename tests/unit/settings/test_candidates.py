@@ -225,21 +225,3 @@ def test_nodes_that_nobody_asks_for_at_a_create_are_no_way_before_another(
 @pytest.mark.parametrize("ways", ["spot,flex_start", "spot,on_demand", "flex_start"])
 def test_the_last_way_of_nodes_may_be_one_that_comes_later(ways: str) -> None:
     assert not _loaded(ZONE="us-central1-a", ORCHESTRATOR_TYPE="gke", CAPACITY=ways).problems
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"GKE_NODE_POOL_COUNT": "2"},
-        {"GKE_MIN_NODE_COUNT": "1", "GKE_MAX_NODE_COUNT": "2"},
-        {"GKE_NODE_POOLS": "name=a,vm_type=a4-highgpu-8g,count=1"},
-    ],
-)
-def test_what_is_bought_beforehand_is_for_one_pool_of_its_size(more: dict[str, str]) -> None:
-    asked = {"VM_TYPE": "a4-highgpu-8g", "ORCHESTRATOR_TYPE": "gke", "CALENDAR_DURATION": "7d"}
-    assert not _loaded(ZONE="us-central1-b", **asked).problems
-
-    problems = _loaded(ZONE="us-central1-b", **asked, **more).problems
-
-    told = " ".join(it.what for it in problems if it.setting in more)
-    assert "can't be combined with CALENDAR_DURATION" in told

@@ -287,6 +287,8 @@ def test_a_variable_of_another_program_is_no_typo(given: Given, name: str) -> No
         ("CLEANUP_ON_EXIT", "Destroy"),
         ("KUBERNETES_SETUP_CONFIG", "remove it"),
         ("SLURM_NODE_COUNT_STATIC", "remove it"),
+        ("CALENDAR_DURATION", "RESERVATION_NAME"),
+        ("CALENDAR_START", "RESERVATION_NAME"),
     ],
 )
 def test_a_retired_name_is_an_error_that_says_what_to_do(

@@ -198,6 +198,7 @@ def test_the_limit_of_the_prefix_follows_from_the_tightest_name(given: Given) ->
         ("DISK_TYPE", "pd-sdd", "DISK_TYPE=pd-ssd"),
         ("CAPACITY", "spot,flex", "CAPACITY=spot,flex_start"),
         ("CAPACITY", "dws,preemptible", "CAPACITY=flex_start,preemptible"),
+        ("CAPACITY", "calendar", "CAPACITY=reservation"),
         ("ZONE", "us-central1-a us-east4-b;us-central1-a", "ZONE=us-central1-a,us-east4-b"),
         ("ZONE", "US-EAST4-B", "ZONE=us-east4-b"),
         ("IMAGE_NAME", "projects/p/global/images/my-image", "IMAGE_NAME=my-image"),

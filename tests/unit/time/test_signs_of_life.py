@@ -32,7 +32,7 @@ from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
 from provision.kinds.vms import bake, out_of_date, startup, tasks, waiting
-from provision.lifecycle import calendar, key_access, search, settle
+from provision.lifecycle import key_access, search, settle
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
@@ -332,7 +332,6 @@ MODULES = {
     "kinds/vms/startup.py",
     "kinds/vms/tasks.py",
     "kinds/vms/waiting.py",
-    "lifecycle/calendar.py",
     "lifecycle/key_access.py",
     "lifecycle/search.py",
     "lifecycle/settle.py",
@@ -497,16 +496,6 @@ def test_the_pause_after_all_zones_is_named_too(monkeypatch: pytest.MonkeyPatch)
     found._begin_again()
     assert {event.words for event in run.waiting} == {"machines in one of the zones"}
     assert len(run.waiting) == LONG // stages_module.SILENCE
-
-
-def test_googles_answer_to_a_purchase_is_waited_for_with_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = Run(monkeypatch)
-    context = cast("Any", SimpleNamespace(progress=run.progress))
-    cloud = cast("Any", SimpleNamespace(api=SimpleNamespace(find=lambda *_: None)))
-    assert calendar._answer(context, cloud, "projects/p") == {}
-    assert {event.words for event in run.waiting} == {"Google's answer to the purchase"}
 
 
 def test_a_new_role_on_a_key_is_waited_for_with_words(monkeypatch: pytest.MonkeyPatch) -> None:

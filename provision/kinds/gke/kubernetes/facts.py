@@ -317,8 +317,8 @@ def _pool(
         accelerator=asked.gpu_type or "",
         gpus=asked.gpus,
         max_nodes=made["max"],
-        # To GKE, what was bought is a reservation like others.
-        mode=str(asked.mode) if asked.mode is Mode.CALENDAR else made["mode"],
+        # To GKE, a reservation that nodes are bound to is one like others.
+        mode=str(asked.mode) if asked.mode.means.bound else made["mode"],
         max_run_seconds=asked.max_run_seconds,
         networks=tuple(networks.get(asked.network_kind, ())),
     )

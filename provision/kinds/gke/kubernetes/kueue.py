@@ -60,7 +60,6 @@ _REQUEST_LABEL: Final = "autoscaling.gke.io/provisioning-request"
 _ORDER: Final = (
     Mode.RESERVATION,
     Mode.RESERVATION_BOUND,
-    Mode.CALENDAR,
     Mode.STANDARD,
     Mode.FLEX_START_QUEUED,
     Mode.QUEUED,

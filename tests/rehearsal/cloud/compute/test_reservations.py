@@ -222,12 +222,64 @@ def test_dense_capacity_has_blocks_and_takes_bound_vms(wired: Compute) -> None:
 
 def test_bound_vms_end_with_their_reservation(wired: Compute) -> None:
     end = wired.now + 3600
-    reserve(wired, "a3-megagpu-8g", deleteAtTime=rfc3339(end))
+    reserve(wired, "a3-megagpu-8g", deploymentType="DENSE", deleteAtTime=rfc3339(end))
     template(wired, machineType="a3-megagpu-8g", scheduling=BOUND)
     wired.group()
     assert len(wired.vms()) == 2
     wired.now = end + 60
     assert wired.vms() == []
+    assert wired.refusal("GET", f"{RESERVATIONS}/mine")["code"] == 404
+
+
+def _bought(api: Compute, start: float, **more: Any) -> None:
+    sku = {"totalCount": "2", "instanceProperties": {"machineType": "a3-megagpu-8g"}}
+    body = {
+        "name": "bought",
+        "reservationName": "mine",
+        "reservationMode": "CALENDAR",
+        "planningStatus": "SUBMITTED",
+        "timeWindow": {"startTime": rfc3339(start), "endTime": rfc3339(start + 7 * 86400)},
+        "specificSkuProperties": sku,
+        **more,
+    }
+    api.post(f"{ZONE}/futureReservations", body)
+
+
+def test_what_calendar_mode_sells_is_an_empty_reservation_until_its_time(wired: Compute) -> None:
+    wired.rate, start = 1.0, wired.now + 4 * 86400
+    _bought(wired, start)
+    (future,) = wired.get(f"{ZONE}/futureReservations")["items"]
+    assert future["status"] == {"procurementStatus": "PENDING_APPROVAL"}
+    assert wired.refusal("GET", f"{RESERVATIONS}/mine")["code"] == 404
+
+    wired.now += 120
+    made = wired.get(f"{RESERVATIONS}/mine")
+    assert made["specificReservation"]["assuredCount"] == "0"
+    (future,) = wired.get(f"{ZONE}/futureReservations")["items"]
+    assert future["status"]["procurementStatus"] == "APPROVED"
+    assert future["status"]["autoCreatedReservations"] == [made["selfLink"]]
+    wired.now += 60
+    template(wired, machineType="a3-megagpu-8g", scheduling=BOUND)
+    wired.group("early", size=1)
+    assert refused(wired, "early") == [
+        "Specified reservation 'mine' does not have available resources for the request."
+    ]
+
+    wired.now = start + 3600
+    assert wired.get(f"{RESERVATIONS}/mine")["specificReservation"]["assuredCount"] == "2"
+    assert wired.get(f"{ZONE}/futureReservations/bought")["status"]["fulfilledCount"] == "2"
+    wired.group("late", size=1)
+    assert refused(wired, "late") == []
+    wired.now += 7 * 86400
+    assert wired.vms() == []
+
+
+def test_a_draft_of_a_future_reservation_gets_nothing(wired: Compute) -> None:
+    wired.rate = 1.0
+    _bought(wired, wired.now + 4 * 86400, planningStatus="DRAFT")
+    wired.now += 3600
+    future = wired.get(f"{ZONE}/futureReservations/bought")
+    assert future["status"] == {"procurementStatus": "DRAFTING"}
     assert wired.refusal("GET", f"{RESERVATIONS}/mine")["code"] == 404
 
 
