@@ -96,16 +96,7 @@ def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) ->
     if program in _SHELLS and words[1:2] == ["-c"]:
         _line(done, words[2], files, name)
     elif program in _PYTHONS or program in _SHELLS:
-        scripts = [posixpath.normpath(it) for it in words[1:] if it.endswith((".py", ".sh"))]
-        is_own = bool(scripts) and not scripts[0].startswith("/")
-        if is_own and scripts[0] not in files:
-            where = f"{done.folder}/{scripts[0]}"
-            missing = f"can't open file '{where}': [Errno 2] No such file or directory"
-            done.fail(2, f"{program}: {missing}")
-        elif words[1:2] == ["-c"]:
-            _script(done, words[2].replace(";", "\n"))
-        else:
-            _script(done, files[scripts[0]] if is_own else "")
+        _interpreter(done, program, words[1:], files)
     elif "/" in words[0] and (own := posixpath.normpath(words[0])) in files:
         if f"./{own}" in files:
             _script(done, files[own])
@@ -121,6 +112,21 @@ def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) ->
         _script(done, "")
     else:
         done.fail(127, f"{name}: line 1: {words[0]}: command not found")
+
+
+def _interpreter(
+    done: Course, program: str, words: Sequence[str], files: Mapping[str, str]
+) -> None:
+    scripts = [posixpath.normpath(it) for it in words if it.endswith((".py", ".sh"))]
+    is_own = bool(scripts) and not scripts[0].startswith("/")
+    if is_own and scripts[0] not in files:
+        where = f"{done.folder}/{scripts[0]}"
+        missing = f"can't open file '{where}': [Errno 2] No such file or directory"
+        done.fail(2, f"{program}: {missing}")
+    elif words[:1] == ["-c"]:
+        _script(done, words[1].replace(";", "\n"))
+    else:
+        _script(done, files[scripts[0]] if is_own else "")
 
 
 def _line(done: Course, line: str, files: Mapping[str, str], name: str) -> None:
