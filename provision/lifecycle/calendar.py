@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits, names, zones
@@ -68,7 +67,10 @@ def advised(answer: Mapping[str, Any]) -> tuple[str, str, str] | None:
 
 
 def _question(pool: Pool, inside: Sequence[str], seconds: int, context: Context) -> dict[str, Any]:
-    lead, ahead = map(context.clock.wall, (limits.CALENDAR_LEAD, limits.CALENDAR_AHEAD))
+    clock = context.clock
+    earliest, latest = (
+        clock.now() + clock.wall(it) for it in (limits.CALENDAR_LEAD, limits.CALENDAR_AHEAD)
+    )
     return {
         "futureResourcesSpecs": {
             _SPEC: {
@@ -83,8 +85,8 @@ def _question(pool: Pool, inside: Sequence[str], seconds: int, context: Context)
                     }
                 },
                 "timeRangeSpec": {
-                    "startTimeNotEarlierThan": _moment(lead),
-                    "startTimeNotLaterThan": _moment(ahead),
+                    "startTimeNotEarlierThan": _moment(earliest),
+                    "startTimeNotLaterThan": _moment(latest),
                     "minDuration": f"{seconds}s",
                     "maxDuration": f"{seconds}s",
                 },
@@ -117,5 +119,5 @@ def _note(
     )
 
 
-def _moment(ahead: float) -> str:
-    return dt.datetime.fromtimestamp(time.time() + ahead, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _moment(timestamp: float) -> str:
+    return dt.datetime.fromtimestamp(timestamp, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
