@@ -45,7 +45,8 @@ for argument; do
       echo "installed ${argument#*=}" >/simulated/nccl-gib
       mkdir -p /usr/local/gib/lib64 /usr/local/gib/scripts
       touch /usr/local/gib/lib64/libnccl.so.2 /usr/local/gib/lib64/libnccl-net.so
-      printf 'export NCCL_IB_GID_INDEX=3 NCCL_IB_TC=52\n' >/usr/local/gib/scripts/set_nccl_env.sh ;;
+      printf 'export NCCL_IB_GID_INDEX=3 NCCL_IB_TC=52\nexport NCCL_SOCKET_IFNAME=eth0,eth1\n' \
+        >/usr/local/gib/scripts/set_nccl_env.sh ;;
     Dir::Cache=*) archives=${argument#*=}/archives ;;
     dmabuf-import-helper) touch "$archives/dmabuf-import-helper_1.1_all.deb" ;;
   esac

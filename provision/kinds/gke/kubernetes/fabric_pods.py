@@ -115,7 +115,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
                 volumes.append({"name": pod_fabrics.BROUGHT_VOLUME, "emptyDir": {}})
                 brought = _mount(pod_fabrics.BROUGHT_VOLUME, pod_fabrics.BROUGHT)
                 _extend(wanted, "volumeMounts", [brought])
-            lines += _lines(fabric, kind)
+            lines += _lines(fabric, pool, kind)
         if facts.secrets:
             before.append(pod_secrets.container(facts))
             volumes.append(pod_secrets.volume())
@@ -167,15 +167,19 @@ def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
         container["securityContext"] = {**container.get("securityContext", {}), **added}
 
 
-def _lines(fabric: PodFabric, kind: Kind) -> list[str]:
+def _lines(fabric: PodFabric, pool: GpuPool, kind: Kind) -> list[str]:
     """What sets the variables that only a script of the network knows, in the shell."""
     if not fabric.script:
         return [_TORCH] if fabric.old_nccl else []
     check = _CHECK.replace("{script}", fabric.script)
+    # The script sets them as well, so Google's recipe for A4 sets its own after it.
+    own = pod_fabrics.of_family(fabric, pool.machine_type)
+    kept = [f'own_{name}="${{{name}}}"' for name in own]
+    again = [f'export {name}="${{own_{name}}}"' for name in own]
     if kind is not Kind.RAY:
-        return [check, f". {fabric.script}"]
+        return [check, *kept, f". {fabric.script}", *again]
     # How the script ends says nothing, and KubeRay goes on by &&.
-    lines = [check, f"{{ . {fabric.script} || true; }}"]
+    lines = [check, *kept, f"{{ . {fabric.script} || true; }}", *again]
     if fabric.libraries:
         with_load = _LIBRARIES.replace("{load}", _LOAD).replace("{folder}", pod_fabrics.BROUGHT)
         lines.append(with_load.replace("{names}", " ".join(fabric.libraries)))

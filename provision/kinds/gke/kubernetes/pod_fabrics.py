@@ -182,9 +182,14 @@ FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = MappingProxyType(
 
 def variables(fabric: PodFabric, machine_type: str) -> list[Object]:
     """The variables of the job's container, as a list of Kubernetes."""
+    found = {**fabric.variables, **of_family(fabric, machine_type)}
+    return [{"name": name, "value": value} for name, value in found.items()]
+
+
+def of_family(fabric: PodFabric, machine_type: str) -> Mapping[str, str]:
+    """The variables of a family's own, which count more than what the script sets."""
     family = machines.family(machine_type)
-    own = fabric.of_family.get(family.name, {}) if family else {}
-    return [{"name": name, "value": value} for name, value in {**fabric.variables, **own}.items()]
+    return fabric.of_family.get(family.name, {}) if family else {}
 
 
 def libraries(fabric: PodFabric, stack: Stack) -> Object | None:

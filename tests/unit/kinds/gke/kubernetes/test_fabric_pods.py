@@ -269,6 +269,24 @@ def test_b200_takes_its_own_tuning_and_both_gvnics() -> None:
     assert not {"NCCL_TUNER_CONFIG_PATH", "NCCL_SOCKET_IFNAME"} & of_ultra.keys()
 
 
+@pytest.mark.parametrize("kind", [Kind.WHOLE, Kind.RAY])
+@pytest.mark.parametrize("interfaces", ["eth0,eth1", "eth0"], ids=["ours", "a_users"])
+def test_googles_script_has_not_the_last_word_on_what_is_b200s_own(
+    tmp_path: Path, kind: Kind, interfaces: str
+) -> None:
+    names = ("NCCL_SOCKET_IFNAME", "NCCL_TUNER_CONFIG_PATH", "NCCL_IB_TC")
+    (tmp_path / "profile.sh").write_text("".join(f"export {name}=script\n" for name in names))
+    (tmp_path / "python3").symlink_to("/bin/true")
+    job = _job(A4, ["printenv", *names], kind)
+    line = f"{' '.join(job['command'])} && printenv {' '.join(names)}"  # as KubeRay joins it
+    command = ["/bin/bash", "-c", line] if kind is Kind.RAY else job["command"]
+    # What a job of Run sets takes the place of ours in its container.
+    env = _env(job) | {"NCCL_SOCKET_IFNAME": interfaces}
+    ran = _run(command, env, tmp_path, pod_fabrics.FABRICS[GpuNetwork.RDMA].script)
+    tuner = "/usr/local/gib/configs/tuner_config_a4.txtpb"
+    assert ran.stdout.splitlines() == [interfaces, tuner, "script"], ran.stderr
+
+
 PROFILE = 'echo "lib=${NCCL_LIB_DIR:?}"\nexport NCCL_FROM_PROFILE=read\nfalse\n'
 """As TCPXO's script: without NCCL_LIB_DIR the shell ends; its last command says nothing."""
 

@@ -89,6 +89,8 @@ def environment(kind: str, first: str) -> dict[str, str]:
         # Else NCCL would fall back to TCP, and say so in its log alone.
         found.setdefault("NCCL_NET", "gIB")
         found["LD_LIBRARY_PATH"] = _joined(GIB / "lib64", found.get("LD_LIBRARY_PATH", ""))
+        # Google's own runs set interfaces after the script (Cluster Toolkit v1.95.0, A3 Ultra).
+        found |= dict.fromkeys(_BY_INTERFACE, first)
     for name in _BY_INTERFACE:
         found.setdefault(name, first)
     return found
