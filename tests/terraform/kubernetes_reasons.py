@@ -67,6 +67,7 @@ WHY: Final = MappingProxyType(
         ("", "containers[0].tty"): _NOBODY_TYPES,
         ("", "env[MY_NODE_NAME]"): "for a line of its log",
         ("", "env[OMPI_ALLOW_RUN_AS_ROOT"): "mpirun is told by --allow-run-as-root",
+        ("", "env[LD_LIBRARY_PATH]"): "set by its shell, which keeps what the image has set",
         ("", "command?apt install"): "nothing is fetched: hosts are awaited by ssh",
         ("", "command?NCCL_TESTS_SPLIT_MASK"): "0x0 is what the tests do without it",
         ("", "command?NCCL_NET=gIB"): "a variable of the container, for whatever runs in it",

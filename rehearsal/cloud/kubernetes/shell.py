@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_IF_SET: Final = re.compile(r"\$\{(\w+):\+((?:\$\{\w+\}|[^{}])*)\}")
+_NEXT: Final = re.compile(r"&&|;|\|\||(?<!\S)[{}](?!\S)")
 _WAIT: Final = re.compile(r"until \[ -e (\S+) \]")
 _LIMIT: Final = re.compile(r"-ge (\d+) \]")
 _TOUCH: Final = re.compile(r"^\s*touch (\S+)", re.MULTILINE)
@@ -39,7 +41,7 @@ class Shell:
     def read(self, script: str) -> None:
         """Go through a script."""
         for line in _lines(script):
-            for command in re.split(r"&&|;|\|\||[{}]", line):
+            for command in _NEXT.split(line):
                 if not self.problem:
                     self._step(command.strip())
 
@@ -69,6 +71,7 @@ class Shell:
                 self.variables.pop(name, None)
 
     def _expanded(self, text: str) -> str:
+        text = _IF_SET.sub(lambda it: it[2] if self.variables.get(it[1]) else "", text)
         return _VARIABLE.sub(lambda it: self.variables.get(it[1] or it[2], ""), text)
 
 

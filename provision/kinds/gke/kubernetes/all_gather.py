@@ -73,10 +73,9 @@ def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     label = "metadata.labels['jobset.sigs.k8s.io/jobset-name']"
     env: list[Object] = [{"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": label}}}]
     if stack is None:
-        libraries = f"{pod_fabrics.GIB}/lib64:{pod_fabrics.LIBRARIES}"
         env += [
             {"name": "NCCL_NET", "value": "Socket"},
-            {"name": "LD_LIBRARY_PATH", "value": libraries},
+            {"name": "LD_LIBRARY_PATH", "value": f"{pod_fabrics.GIB}/lib64"},
         ]
     return {
         "name": CONTAINER,

@@ -48,6 +48,12 @@ _TORCH: Final = (
     ' take one of PyTorch 2.6 or older, such as nvcr.io/nvidia/pytorch:25.01-py3" >&2;'
     " exit 1;; esac"
 )
+# GKE mounts the driver and leaves it to the image to look there, which not every one does (NVIDIA's
+# since CUDA 12.8.1 do not): programs then see no GPUs. What an image has set itself stays.
+_PROGRAMS: Final = f'export PATH="${{PATH}}:{pod_fabrics.NVIDIA}/bin" LD_LIBRARY_PATH='
+_DRIVER: Final = f'{_PROGRAMS}"${{LD_LIBRARY_PATH:+${{LD_LIBRARY_PATH}}:}}{pod_fabrics.LIBRARIES}"'
+# Before an image's own NCCL, or its plugin for another network.
+_NCCL: Final = f'{_PROGRAMS}"{pod_fabrics.LIBRARIES}${{LD_LIBRARY_PATH:+:${{LD_LIBRARY_PATH}}}}"'
 # An image's own libraries come first: those of another image are built for another system.
 _LIBRARIES: Final = (
     "{ {load} 2>/dev/null"
@@ -101,6 +107,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
         if kind is not Kind.HEAD:
             annotations |= networks.pod_annotations(facts, pool)
             wanted["resources"] = _resources(pool)
+            lines.append(_NCCL if stack else _DRIVER)
         if pool.gpu_network and stack and gated and kind is not Kind.HEAD:
             fabric = pod_fabrics.FABRICS[pool.gpu_network]
             annotations |= _devices(fabric, pool)

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 BIN: Final = "/home/kubernetes/bin"
 """The folder of a node that GKE's driver and the installers of NCCL fill."""
 
-LIBRARIES: Final = "/usr/local/nvidia/lib64"
+NVIDIA: Final = "/usr/local/nvidia"
+"""Where a container finds the driver."""
+
+LIBRARIES: Final = f"{NVIDIA}/lib64"
 """Where a container finds the driver's libraries, and NCCL with its plugin."""
 
 GIB: Final = "/usr/local/gib"
@@ -96,7 +99,6 @@ class PodFabric:
 
 _TCPX: Final = PodFabric(
     variables={
-        "LD_LIBRARY_PATH": LIBRARIES,
         "NCCL_NET": "GPUDirectTCPX_v7",
         "NCCL_SOCKET_IFNAME": FIRST,
         "NCCL_ALGO": "Ring,Tree",
@@ -139,7 +141,6 @@ _TCPX: Final = PodFabric(
 
 _TCPXO: Final = PodFabric(
     variables={
-        "LD_LIBRARY_PATH": LIBRARIES,
         # The script ends the shell without it.
         "NCCL_LIB_DIR": LIBRARIES,
         "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": _APERTURES,
@@ -161,9 +162,9 @@ _TCPXO: Final = PodFabric(
 )
 
 _RDMA: Final = PodFabric(
-    variables={"LD_LIBRARY_PATH": LIBRARIES, "NCCL_NET": "gIB"},
+    variables={"NCCL_NET": "gIB"},
     script=f"{GIB}/scripts/set_nccl_env.sh",
-    mounts={f"{BIN}/nvidia": "/usr/local/nvidia", f"{BIN}/gib": GIB},
+    mounts={f"{BIN}/nvidia": NVIDIA, f"{BIN}/gib": GIB},
     # "rayproject images lack" them (DRANET's page on KubeRay); seed 001 has run without.
     libraries=("libnl-3.so.200", "libnl-route-3.so.200"),
     of_family={

@@ -28,7 +28,6 @@ _PROGRAM: Final = """\
 set -eu
 nodes=@nodes@
 gpus=@gpus@
-PATH="${PATH}:/usr/local/nvidia/bin"
 # The plain interfaces are eth0 and so on, whatever they are used for.
 echo "aiinfra-interfaces ${HOSTNAME} $(find /sys/class/net -name 'eth*' | wc -l)"
 nvidia-smi --query-gpu=name,driver_version,ecc.errors.uncorrected.volatile.total \\

@@ -46,6 +46,7 @@ CLUSTERS = {
     "t4": samples.TWO_QUEUED,
 }
 WITH_NETWORK = pytest.mark.parametrize("facts", [HIGH, MEGA, ULTRA, A4], ids=lambda it: it.name)
+OWN = {"name": "own", "image": "an/image", "command": ["train"]}
 EVERY = pytest.mark.parametrize("name", CLUSTERS)
 
 
@@ -94,8 +95,7 @@ def _daemon(pod: Object) -> Object:
 
 def _job(facts: ClusterFacts, command: list[str], kind: Kind = Kind.WHOLE) -> Object:
     """The container of a job of one's own."""
-    container = {"name": "own", "image": "an/image", "command": command}
-    pod = fabric_pods.template(facts, facts.pools[0], container, kind)
+    pod = fabric_pods.template(facts, facts.pools[0], {**OWN, "command": command}, kind)
     own: Object = pod["spec"]["containers"][0]
     return own
 
@@ -181,7 +181,6 @@ def test_a_job_with_one_gpu_has_no_part_of_the_network(facts: ClusterFacts) -> N
 def test_jobs_find_the_libraries_that_the_installer_has_brought(facts: ClusterFacts) -> None:
     for pod in _whole(facts).values():
         (container,) = pod["spec"]["containers"]
-        assert _env(container)["LD_LIBRARY_PATH"] == "/usr/local/nvidia/lib64"
         mounts = _mounts(container)
         folders = {it["name"]: it["hostPath"]["path"] for it in _host_paths(pod)}
         if "/usr/local/gib" in mounts:
@@ -269,22 +268,52 @@ def test_b200_takes_its_own_tuning_and_both_gvnics() -> None:
     assert not {"NCCL_TUNER_CONFIG_PATH", "NCCL_SOCKET_IFNAME"} & of_ultra.keys()
 
 
-@pytest.mark.parametrize("kind", [Kind.WHOLE, Kind.RAY])
+KINDS = pytest.mark.parametrize("kind", [Kind.WHOLE, Kind.RAY])
+
+
+def _told(
+    facts: ClusterFacts, kind: Kind, names: tuple[str, ...], env: dict[str, str], tmp_path: Path
+) -> list[str]:
+    """What a program finds in variables, some of which the image or somebody has set."""
+    (tmp_path / "python3").symlink_to("/bin/true")
+    job = _job(facts, ["printenv", *names], kind)
+    line = f"{' '.join(job['command'])} && printenv {' '.join(names)}"  # as KubeRay joins it
+    command = ["/bin/bash", "-c", line] if kind is Kind.RAY else job["command"]
+    network = facts.pools[0].gpu_network
+    script = pod_fabrics.FABRICS[network].script if network else ""
+    ran = _run(command, _env(job) | env, tmp_path, script or "no script")
+    lines: list[str] = ran.stdout.splitlines()
+    assert len(lines) == len(names), ran.stderr
+    return lines
+
+
+@KINDS
+@pytest.mark.parametrize("own", ["/opt/lib", ""], ids=["of_its_image", "none"])
+@EVERY
+def test_a_program_finds_the_driver_and_what_its_image_has_set_stays(
+    tmp_path: Path, name: str, own: str, kind: Kind
+) -> None:
+    (tmp_path / "profile.sh").touch()
+    names = ("PATH", "LD_LIBRARY_PATH")
+    env = {"LD_LIBRARY_PATH": own} if own else {}
+    programs, libraries = _told(CLUSTERS[name], kind, names, env, tmp_path)
+    assert programs.endswith(":/bin:/usr/local/nvidia/bin")
+    parts = ["/usr/local/nvidia/lib64", *filter(None, [own])]
+    # The NCCL of the node's network comes before an image's.
+    has_network = CLUSTERS[name].pools[0].gpu_network is not None
+    assert libraries.split(":") == (parts if has_network else parts[::-1])
+
+
+@KINDS
 @pytest.mark.parametrize("interfaces", ["eth0,eth1", "eth0"], ids=["ours", "a_users"])
 def test_googles_script_has_not_the_last_word_on_what_is_b200s_own(
     tmp_path: Path, kind: Kind, interfaces: str
 ) -> None:
     names = ("NCCL_SOCKET_IFNAME", "NCCL_TUNER_CONFIG_PATH", "NCCL_IB_TC")
     (tmp_path / "profile.sh").write_text("".join(f"export {name}=script\n" for name in names))
-    (tmp_path / "python3").symlink_to("/bin/true")
-    job = _job(A4, ["printenv", *names], kind)
-    line = f"{' '.join(job['command'])} && printenv {' '.join(names)}"  # as KubeRay joins it
-    command = ["/bin/bash", "-c", line] if kind is Kind.RAY else job["command"]
     # What a job of Run sets takes the place of ours in its container.
-    env = _env(job) | {"NCCL_SOCKET_IFNAME": interfaces}
-    ran = _run(command, env, tmp_path, pod_fabrics.FABRICS[GpuNetwork.RDMA].script)
-    tuner = "/usr/local/gib/configs/tuner_config_a4.txtpb"
-    assert ran.stdout.splitlines() == [interfaces, tuner, "script"], ran.stderr
+    told = _told(A4, kind, names, {"NCCL_SOCKET_IFNAME": interfaces}, tmp_path)
+    assert told == [interfaces, "/usr/local/gib/configs/tuner_config_a4.txtpb", "script"]
 
 
 PROFILE = 'echo "lib=${NCCL_LIB_DIR:?}"\nexport NCCL_FROM_PROFILE=read\nfalse\n'
@@ -416,7 +445,7 @@ def test_what_a_user_sets_himself_is_kept() -> None:
 def test_arm_machines_get_interfaces_and_no_plugin() -> None:
     pool = samples.pool_like(samples.A4, machine_type="a4x-highgpu-4g", gpus=4)
     facts = samples.facts(pool, networks=samples.RDMA)
-    pod = fabric_pods.template(facts, pool, {"name": "own", "image": "an/image"}, Kind.WHOLE)
+    pod = fabric_pods.template(facts, pool, dict(OWN), Kind.WHOLE)
     assert "networking.gke.io/interfaces" in pod["metadata"]["annotations"]
     assert "initContainers" not in pod["spec"]
 
@@ -454,9 +483,7 @@ def test_shared_memory_is_250_gib_or_half_of_what_the_pod_has() -> None:
 
 def test_a_machine_that_nobody_knows_gets_its_gpus_and_shared_memory_without_a_limit() -> None:
     pool = samples.pool_like(samples.A2, machine_type="z9-megagpu-8g")
-    pod = fabric_pods.template(
-        samples.facts(pool), pool, {"name": "own", "image": "an/image"}, Kind.WHOLE
-    )
+    pod = fabric_pods.template(samples.facts(pool), pool, dict(OWN), Kind.WHOLE)
     assert pod["spec"]["containers"][0]["resources"]["requests"] == {"nvidia.com/gpu": "8"}
     assert pod["spec"]["volumes"][-1]["emptyDir"] == {"medium": "Memory"}
 
