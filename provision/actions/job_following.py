@@ -104,10 +104,12 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
             if job.attempt or job.state.is_over:
                 return
             if job.failure is not None:
-                # It can't ever begin, and holds machines that are paid for.
+                # It can't ever begin, and may hold machines that are paid for.
                 jobs.cancel(job)
+                remedy = f"{job.failure.tail}; this job is cancelled"
+                fix = _NEVER_BEGAN if job.failure.machine else remedy
                 context.report.jobs = [job := replace(job, state=JobState.FAILED)]
-                _judge(job, _NEVER_BEGAN)
+                _judge(job, fix)
             if deadline.is_over:
                 raise StillWaiting(
                     f"{name} has not begun: {screen.words(job)}",
@@ -172,7 +174,7 @@ def _judge(job: Job, fix: str = "") -> None:
     raise ClusterError(
         f"{job.name} failed: {screen.words(job)}",
         code=Code.JOB_FAILED,
-        why=job.failure.tail if job.failure else "",
+        why=job.failure.tail if job.failure and job.failure.machine else "",
         fix=fix
         or f"aiinfra Jobs {job.name} tells of each attempt, aiinfra Logs {job.name} what it said;"
         " then run it again",

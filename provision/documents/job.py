@@ -29,11 +29,11 @@ class JobFailure:
     """What made the last attempt at a job fail.
 
     Attributes:
-        machine: The machine that failed first.
+        machine: The machine that failed first; "" where Google refuses them all, for ever.
         rank: Its rank in the job.
         exit_code: That of the program there, as a shell has it; None if it was ended from outside.
         cause: What is known of the reason; "" for nothing.
-        tail: The last lines that it said.
+        tail: The last lines that it said; without a machine, what fixes that.
     """
 
     machine: str
@@ -47,7 +47,7 @@ class JobFailure:
         """What happened, in a few words."""
         code = "" if self.exit_code is None else f"exit code {self.exit_code}"
         what = ": ".join(filter(None, [code, self.cause])) or "it did not begin"
-        return f"{what}, first on {self.machine} (rank {self.rank})"
+        return f"{what}, first on {self.machine} (rank {self.rank})" if self.machine else what
 
 
 @dataclass(frozen=True, kw_only=True)

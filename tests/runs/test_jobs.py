@@ -32,7 +32,6 @@ QUEUED = {
     "ORCHESTRATOR_TYPE": "gke",
     "VM_TYPE": "g2-standard-24",
     "ENABLE_QUEUED_PROVISIONING": "yes",
-    "ENABLE_FLEX_START": "yes",
     "GKE_MAX_NODE_COUNT": "4",
 }
 TRAIN = """\
@@ -284,6 +283,23 @@ def test_a_machine_that_is_lost_costs_an_attempt_and_not_the_job(
     job = _job(ended)
     assert (job["attempt"], len(job["events"])) == (2, 1), ended.said
     assert re.search("attempt 1 failed: .* was lost, or .*; restart 1 of 1", ended.said)
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/kinds/gke/kubernetes/test_status.py"
+    "::test_a_refusal_that_no_other_request_changes_is_known"
+)
+def test_a_job_whose_nodes_google_will_never_give_ends_with_the_cause(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(QUEUED, scenario="quota", rate=0.01)
+    rehearsal.settings |= QUEUED
+    ended = _run(rehearsal, "--", "true")
+    assert (ended.code, ended.problem["code"]) == (8, "job-failed"), ended.said
+    assert "Google refuses its nodes: Quota 'NVIDIA_L4_GPUS' exceeded" in ended.problem["what"]
+    assert "request a higher quota NVIDIA_L4_GPUS of us-central1" in ended.problem["fix"]
+    left = _job(rehearsal.run("Jobs", behind=("true-1",)))
+    assert (left["state"], "Limit: 0.0" in left["why"]) == ("cancelled", True)
 
 
 def test_the_time_of_a_job_ends_it(there: Callable[..., Rehearsal], folder: Path) -> None:

@@ -32,6 +32,7 @@ from provision.kinds.gke.kubernetes import (
     kueue,
     pod_reasons,
     pods,
+    reasons,
     status,
     workloads,
 )
@@ -236,8 +237,9 @@ class GkeJobs:
         elif "deletionTimestamp" in thing["metadata"]:
             job = replace(job, state=JobState.STOPPING, why=f"its {shape.kind} is being deleted")
         else:
+            job = self._of_queue(job, thing, own)
             stuck = next(filter(None, map(_stuck, own)), None)
-            job = replace(self._of_queue(job, thing, own), failure=stuck)
+            job = replace(job, failure=stuck or job.failure)
         told = self._jobs.told(name, "began.json")
         started = json_object.number(told.get("began"))
         if job.state is JobState.SUCCEEDED:
@@ -266,6 +268,15 @@ class GkeJobs:
         why = "; ".join(filter(None, [mine.message, *mine.advice.splitlines()]))
         if mine.state is Queued.GIVEN_UP:
             return self._given_up(job, thing, own, why)
+        refused = workloads.failure(mine.message) if mine.state is Queued.PENDING else ""
+        if reasons.is_for_ever(refused):
+            failure = JobFailure(
+                machine="",
+                rank=0,
+                cause=f"Google refuses its nodes: {refused}",
+                tail=reasons.advice("", refused) or "change what Google names",
+            )
+            return replace(job, state=JobState.WAITING, why=why, failure=failure)
         before = self._before(thing) if mine.state is Queued.PENDING else []
         if before:
             # Kueue's own words for that name flavors, of which users have heard nothing.

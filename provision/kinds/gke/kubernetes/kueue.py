@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import limits
 from provision.kinds.gke.kubernetes.objects import Object, build
 from provision.settings import queues
 from provision.settings.choices import Priority
@@ -121,8 +122,8 @@ def job_metadata(facts: ClusterFacts, pool: GpuPool, prefix: str, seconds: int) 
 
 
 def run_seconds(pool: GpuPool, seconds: int) -> int:
-    """For how long a job of so many seconds has its nodes: no longer than the pool allows."""
-    return min(seconds, pool.max_run_seconds or seconds)
+    """For how long a job of so many seconds has its nodes: as long as pool and Google allow."""
+    return min(seconds, pool.max_run_seconds or limits.LONGEST_RUN)
 
 
 def shares(quota: int, wanted: Sequence[int]) -> list[int]:

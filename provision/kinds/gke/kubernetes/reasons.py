@@ -45,10 +45,12 @@ class Reason(enum.Enum):
         lacks: What a request with it waits for, or got no nodes for lack of, such as "room in the
             pool"; "" where the autoscaler itself does not know.
         advice: What a person can do.
-        begins: How its message begins, where that is always the same; "" where it is not.
+        begins: How its message begins, or may begin; "" where that is not known.
     """
 
-    def __init__(self, word: str, lacks: str, advice: str, begins: str = "") -> None:
+    def __init__(
+        self, word: str, lacks: str, advice: str, begins: str | tuple[str, ...] = ""
+    ) -> None:
         """Keep what it means."""
         self.word = word
         self.lacks = lacks
@@ -165,7 +167,8 @@ class Reason(enum.Enum):
             "Google refuses what the request asks for, such as a run of less than 10 minutes or"
             " more than 7 days: change the job and submit it again"
         ),
-        "Specified maxRunDuration is",
+        # The second is how Compute Engine itself begins.
+        ("Specified maxRunDuration is", "Invalid value for field"),
     )
     UNSUPPORTED_OPERATION = (
         "UnsupportedOperation",
@@ -284,6 +287,9 @@ class Reason(enum.Enum):
 IN_BACKOFF: Final = Reason.NODEPOOL_IN_BACKOFF
 """The autoscaler rests after a failure of that pool: the reason hides the failure before."""
 
+_FOR_EVER: Final = refusals.PERMANENT - {Refusal.MISSING, Refusal.ADDRESSES}
+"""Refusals that each request meets again; what is missing may be back, addresses may be free."""
+
 _BY_WORD: Final = {reason.word: reason for reason in Reason}
 
 # Kueue's words around a message of the autoscaler.
@@ -334,6 +340,16 @@ def lacks(word: str, message: str) -> str:
             return _MACHINES
         case _:
             return reason.lacks if reason else ""
+
+
+def is_for_ever(message: str) -> bool:
+    """Whether every other request of the same job would be refused, which Kueue does not know."""
+    quota = refusals.quota(message)
+    if quota is not None:
+        return not quota.limit
+    if named(message) in {Reason.INVALID_ARGUMENT, Reason.ZONE_NOT_SUPPORTED}:
+        return True
+    return refusals.read("", message) in _FOR_EVER and not refusals.may_be_late(message)
 
 
 def advice(word: str, message: str, *, waiting: bool = False) -> str:

@@ -40,6 +40,7 @@ _STOPPED: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 _ON_NODES: Final = frozenset({JobState.STARTING, JobState.RUNNING, JobState.ENDING})
 _ENDS_WITH_PODS: Final = frozenset({"Job", "JobSet"})
 _CLOCK: Final = Clock()
+_BEFORE: Final = "; the failure before: "
 _RESET: Final = "Reset to Pending"
 """How Kueue's words about a check begin that is made again after an eviction."""
 _CHECKED: Final = "AdmissionCheckUpdated"
@@ -154,6 +155,12 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
+def failure(message: str) -> str:
+    """The autoscaler's message about the request that failed, in what is said of a workload."""
+    kueue, _, hidden = message.partition(_BEFORE)
+    return hidden or reasons.passed_on(kueue)
+
+
 def said_before(events: Iterable[Object]) -> dict[str, list[str]]:
     """The UID of a workload -> what the autoscaler said of its earlier requests, oldest first.
 
@@ -238,7 +245,7 @@ def _asked_again(words: str, said_before: Sequence[str]) -> tuple[str, str]:
     told = [it for it in reversed(said_before) if reasons.passed_on(it)]
     cause = next((it for it in told if reasons.named(it) != reasons.IN_BACKOFF), said_before[-1])
     now = "" if words.startswith(_RESET) else words
-    message = f"{now}; the failure before: {cause}" if now else f"asked again after: {cause}"
+    message = f"{now}{_BEFORE}{cause}" if now else f"asked again after: {cause}"
     return message, reasons.advice("", cause)
 
 
@@ -249,6 +256,6 @@ def _refused(message: str, said_before: Sequence[str], usual: str) -> tuple[str,
         earlier = (it for it in reversed(said_before) if reasons.named(it) != reasons.IN_BACKOFF)
         hidden = next(earlier, "")
         if hidden:
-            cause, message = hidden, f"{message}; the failure before: {hidden}"
+            cause, message = hidden, f"{message}{_BEFORE}{hidden}"
     advice = "\n".join(filter(None, [reasons.advice("", cause) if cause else "", usual]))
     return message, advice

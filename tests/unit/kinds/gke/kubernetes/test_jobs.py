@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from provision.kinds.gke.kubernetes import all_gather, job_attendant, job_ray, jobs, objects
+from provision.kinds.gke.kubernetes import (
+    all_gather,
+    job_attendant,
+    job_ray,
+    job_set,
+    jobs,
+    objects,
+    run_ends,
+)
 from provision.kinds.gke.kubernetes.facts import PodSecret
 from provision.kinds.gke.kubernetes.stages import stages
 from rehearsal import session
@@ -18,6 +26,7 @@ from tests.kubernetes import samples
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.job_set import Shape
     from tests.conftest import Golden
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "jobs"
@@ -69,6 +78,19 @@ def test_a_job_of_run_on_ray_is_as_it_was(golden: Golden) -> None:
     assert made.count(beside) == 3
     plain = json.loads(made.replace(beside, '"job_attendant.py"'))
     golden.check(GOLDEN / "run-ray-job.yaml", objects.to_yaml([plain]))
+
+
+@pytest.mark.parametrize("seconds", [None, 4 * 3600, 7 * 86400 - 600, 9 * 86400])
+@pytest.mark.parametrize("shape", [job_set.SHAPE, job_ray.SHAPE], ids=lambda it: it.kind)
+def test_nodes_of_a_queue_are_asked_for_no_longer_than_google_gives_them(
+    shape: Shape, seconds: int | None
+) -> None:
+    facts = samples.of_example(EXAMPLES.parent / "gke-t4-a100-queued.env.list")
+    made = shape.build(facts, samples.wanted(facts, seconds=seconds))["metadata"]
+    asked = int(made["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"])
+    most = int(made["labels"][run_ends.LABEL])
+    assert most <= asked - 900 <= 604_800 - 900
+    assert most == min(seconds or 604_800, 603_900)
 
 
 @pytest.mark.parametrize(

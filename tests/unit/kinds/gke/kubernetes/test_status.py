@@ -298,6 +298,27 @@ def test_until_it_is_evicted_a_job_that_is_given_up_tells_why_it_will_be() -> No
 )
 def test_the_autoscalers_words_are_found_in_kueues(words: str, message: str) -> None:
     assert reasons.passed_on(words) == message
+    assert workloads.failure(f"{words}; the failure before: that one") == "that one"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Invalid value for field 'resource.requestedRunDuration.seconds': '605700'.", True),
+        ("Specified maxRunDuration is too short. Minimum value is equal to 10 minutes.", True),
+        ("Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 0.0 in region us-central1.", True),
+        ("Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 8.0 in region us-central1.", False),
+        ("Required 'compute.instances.create' permission for 'projects/p'", True),
+        ("The user does not have access to service account 'np-nodes@p'. Required", False),
+        ("Constraint constraints/compute.vmExternalIpAccess violated for project 1.", True),
+        ("The resource 'projects/p/zones/z/instanceGroupManagers/m' was not found", False),
+        ("Max nodepool size reached, affected nodepools: gke-grp", False),
+        ("The zone 'z' does not have enough resources available", False),
+        ("", False),
+    ],
+)
+def test_a_refusal_that_no_other_request_changes_is_known(message: str, *, expected: bool) -> None:
+    assert reasons.is_for_ever(message) is expected
 
 
 def _workload(active: bool, checks: list[Object], **conditions: bool) -> Object:  # noqa: FBT001 - as the API has it
