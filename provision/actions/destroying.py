@@ -16,6 +16,7 @@ from provision.errors import (
     ProvisionError,
     SettingsError,
     StillWaiting,
+    Unanswered,
 )
 from provision.kinds import registry
 from provision.lifecycle import confirmation, ownership, phases
@@ -39,7 +40,7 @@ def after(context: Context, work: Callable[[], None], settle: Callable[[], str])
 
     Raises:
         SettingsError: The cluster is protected, or the work was refused; a cluster that was there
-            before stays then.
+            before stays then, as it does where nobody answers (Unanswered).
         ProvisionError: What the work, or else Destroy, ended with; a CapacityError for a wait.
         Interrupted: A signal; the cluster is destroyed.
     """
@@ -53,7 +54,7 @@ def after(context: Context, work: Callable[[], None], settle: Callable[[], str])
         with phases.aside(context):
             settle()
     except BaseException as end:
-        if isinstance(end, SettingsError) and before is not None:
+        if isinstance(end, (SettingsError, Unanswered)) and before is not None:
             raise
         was_there = _clean_up(context, end, settle)
         if was_there and isinstance(end, StillWaiting):

@@ -6,6 +6,7 @@ With `--create` the cluster is made first; with `--destroy-after` it is destroye
 from __future__ import annotations
 
 import dataclasses
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,11 @@ from provision.actions import jobs as jobs_action
 from provision.actions.create import create
 from provision.codes import Code
 from provision.context import connect
-from provision.errors import SettingsError
+from provision.errors import Declined, SettingsError
 from provision.files.archive import COPY_FOLDER
 from provision.kinds import registry
-from provision.lifecycle import ownership, phases
+from provision.lifecycle import consent, ownership, phases
+from provision.lifecycle.consent import Stake, Way
 from provision.screens import jobs as screen
 from provision.spec import job, script
 from provision.terraform.log import Log
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.context import Context
+    from provision.deployment.jobs import Jobs
     from provision.spec.job import JobSpec
     from provision.spec.script import WhyNot
 
@@ -63,10 +66,13 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
     # A folder that is not there, too large, or without the program is told before machines cost.
     to = "the job's machines"
     with copied_folder.packed(own, takes_files=True, to=to, judge=judge) as archive:
-        if context.create and not _stands(context):
+        makes = context.create and not _stands(context)
+        if makes:
             job.require_possible(spec, context.settings)
             create(context, copies=False)
         jobs = jobs_action.opened(context)
+        # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
+        _agree(context, jobs, spec, asks=not (makes or context.agreed))
         name = jobs.submit(spec, archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
     if context.detach:
@@ -75,6 +81,22 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         return
     ended = job_following.follow(context, jobs, name)
     context.console.result(screen.end(ended))
+
+
+def _agree(context: Context, jobs: Jobs, spec: JobSpec, *, asks: bool) -> None:
+    """Say what the job takes, and ask where it costs as much as a Create asks for."""
+    needs = jobs.needs(spec)
+    if needs is None:
+        return
+    context.console.progress(needs.words)
+    dear = needs.more >= Decimal(str(context.settings.ask_above))
+    way = consent.way([Stake.JOB] if dear else [], terminal=context.console.is_terminal)
+    if not asks or way is Way.PASSES:
+        return
+    with consent.unanswered("no job was submitted"):
+        agrees = context.console.go_on("Go on?")
+    if not agrees:
+        raise Declined("No job was submitted, as you said")
 
 
 def _stands(context: Context) -> bool:

@@ -62,6 +62,11 @@ def of(spec: ClusterSpec, prices: Prices, running: Mapping[str, int] | None = No
     )
 
 
+def of_machines(pool: Pool, number: int, prices: Prices) -> tuple[Part, ...]:
+    """What so many machines of a pool cost, with all that each has."""
+    return tuple(_of_pool(PartKind.MACHINES, pool, _Count(now=number, most=number), prices))
+
+
 def _count(pool: Pool, running: int | None) -> _Count:
     first = 0 if pool.mode.means.requested else pool.size.first
     now = first if running is None else running

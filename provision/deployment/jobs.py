@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from decimal import Decimal
 
     from provision.documents.job import Job
     from provision.files.archive import Archive
     from provision.spec.job import JobSpec
 
 
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What a job takes, in one sentence; `more` are USD an hour for machines that come for it."""
+
+    words: str
+    more: Decimal
+
+
 class Jobs(Protocol):
     """The jobs of one cluster; a kind makes it."""
+
+    def needs(self, spec: JobSpec) -> Needs | None:
+        """What a job takes; None where no machine ever comes for one.
+
+        Raises:
+            SettingsError: The cluster can't ever run it.
+        """
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Ask for a job, and send its folder unless it is there; returns its name.

@@ -25,11 +25,11 @@ def gpus(machine_type: str, attached: str | None = None, count: int = 0) -> str:
         count: Their number.
     """
     if attached and count:
-        return f"{count} x {_words(attached)}"
+        return f"{count} x {kind(attached)}"
     machine = machines.lookup(machine_type)
     if machine is None or machine.family.gpu is None:
         return ""
-    return f"{_number(machine)} x {_words(machine.family.gpu.name)}"
+    return f"{_number(machine)} x {kind(machine.family.gpu.name)}"
 
 
 def _number(machine: MachineType) -> str:
@@ -37,7 +37,7 @@ def _number(machine: MachineType) -> str:
     return machine.shape.part or str(machine.gpus or 0)
 
 
-def _words(accelerator: str) -> str:
+def kind(accelerator: str) -> str:
     """A kind of GPU, from its name in the API: "nvidia-h100-mega-80gb" is "H100 80 GB"."""
     short = re.sub(r"^nvidia-|tesla-|-mega", "", accelerator)
     return re.sub(r"-?\b(\d+)gb\b", r" \1 GB", short).upper().replace("-", " ").strip()

@@ -39,6 +39,7 @@ class Stake(enum.StrEnum):
         "Create: a machine ends, data is lost, or a cluster, a network or a part of one is deleted"
         " or replaced"
     )
+    JOB = "Run: nodes that come for the job, for `ASK_ABOVE` dollars per hour, or more"
     MACHINES = "Destroy: machines that exist"
     DATA = "Destroy: data that nothing brings back, such as a Filestore share"
     JOBS = "Destroy: a job that runs, or waits for its turn"
@@ -49,6 +50,7 @@ TABLE: Final[Mapping[Stake, tuple[Way, Way]]] = {
     Stake.CLUSTER: (Way.GOES_ON, Way.PASSES),
     Stake.COST: (Way.GOES_ON, Way.PASSES),
     Stake.LOSS: (Way.ASKS, Way.REFUSES),
+    Stake.JOB: (Way.GOES_ON, Way.PASSES),
     Stake.MACHINES: (Way.ASKS, Way.PASSES),
     Stake.DATA: (Way.ASKS, Way.PASSES),
     Stake.JOBS: (Way.ASKS, Way.REFUSES),

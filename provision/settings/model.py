@@ -286,7 +286,7 @@ class Settings(BaseSettings):
     )
     ask_above: Dollars = _setting(
         "Create asks on a terminal before the cluster costs so many USD per hour more than at the"
-        " last Create.",
+        " last Create, and Run before nodes for so many come for its job.",
         "50",
         10.0,
     )
@@ -784,7 +784,8 @@ class Settings(BaseSettings):
         "torchrun train.py --epochs 3",
     )
     job_nodes: Count | None = _setting(
-        "The number of VMs, those of the first ranks, or nodes that a job runs on; if unset, all.",
+        "The number of VMs, those of the first ranks, or nodes that a job runs on; if unset, all,"
+        " or 1 of a GKE pool that scales.",
         "2",
         only_with=_ALL_BUT_RAY,
     )

@@ -33,7 +33,7 @@ class JobSpec:
     Attributes:
         name: Its name without the number that it gets.
         command: The program and its arguments; no shell reads them.
-        nodes: How many machines; None for all.
+        nodes: How many machines; None for as many as the cluster's kind gives.
         restarts: How often it is begun again after a failure.
         seconds: How long it may run; None for no limit.
         env: More of its environment.

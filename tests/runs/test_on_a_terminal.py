@@ -13,8 +13,10 @@ from rehearsal import clock
 from rehearsal.inventory import stays
 from tests.image.terminal import typed
 from tests.runs.conftest import PROGRAM
+from tests.runs.test_jobs import QUEUED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.conftest import Golden
@@ -150,3 +152,28 @@ def test_each_question_can_be_answered_by_yes_no_and_ctrl_c_and_says_what_that_d
     act("Destroy, without a terminal", "Destroy", None)
     assert there() == []
     golden.check(goldens / "questions.txt", "\n".join(story))
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/actions/test_run.py"
+    "::test_a_person_is_asked_before_nodes_come_for_so_many_dollars"
+)
+def test_a_job_for_which_nodes_come_is_asked_about_as_a_create_is(
+    standing: Callable[..., Rehearsal], tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    rehearsal, empty = standing(QUEUED, rate=0.01), f"--copy={tmp_path / 'empty'}"
+    rehearsal.settings |= {**QUEUED, "JOB_COMMAND": "true", "ASK_ABOVE": "1"}
+    line = "The job takes 1 node of np-nodepool-1, 2 x L4, ≈ $2.02/h, until it ends, 7 days at most"
+    code, said = at_terminal(rehearsal, "Run", b"n\n", empty)
+    assert (code, line in said) == (2, True), said
+    assert "No job was submitted, as you said" in said
+    code, said = at_terminal(rehearsal, "Run", signal.SIGINT, empty, "--destroy-after")
+    assert (code, "no job was submitted" in said) == (130, True), said
+    assert not rehearsal.run("Jobs").document["jobs"]
+    # The cluster is as it was, and who agrees beforehand is not asked.
+    ended = rehearsal.run("Run", empty, "--yes", "--detach", JOB_NODES="2")
+    assert ended.code == 0, ended.said
+    assert [job["nodes"] for job in ended.document["jobs"]] == [2]
+    code, said = at_terminal(rehearsal, "Run", b"\n", empty, "--detach")
+    assert (code, said.count("Go on?")) == (0, 1), said

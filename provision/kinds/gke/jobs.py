@@ -14,6 +14,7 @@ What others submit, with kubectl, is listed until it is over.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -24,7 +25,7 @@ from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError, StateError
 from provision.kinds import job_folder
-from provision.kinds.gke import control_plane
+from provision.kinds.gke import control_plane, job_nodes, spending
 from provision.kinds.gke.kubernetes import (
     job_ray,
     job_set,
@@ -39,18 +40,21 @@ from provision.kinds.gke.kubernetes import (
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import conditions
 from provision.kinds.job_folder import JobFolder
+from provision.lifecycle import pricing
 from provision.spec import job as job_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
+    from provision.deployment.jobs import Needs
     from provision.documents.gke_status import Workload
     from provision.files.archive import Archive
     from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.job_set import Shape
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.spec.job import JobSpec
+    from provision.spec.pools import Pool
 
 T = TypeVar("T")
 
@@ -66,8 +70,6 @@ _ENDED: Final = "it was cancelled"
 _LATE: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 _NO_ROOM: Final = "couldn't assign flavors"
 _LOST: Final = "its node was lost, or drained"
-_OVER: Final = frozenset({"Succeeded", "Failed"})
-"""The phases of pods that have ended."""
 _NOT_FOUND: Final = 127  # a shell's exit code
 _POD: Final = re.compile(r"\S*-(\d+)-[a-z0-9]{5}(?= |$)")
 """A pod's name, with its rank, in the words of Kubernetes."""
@@ -102,15 +104,24 @@ class GkeJobs:
                 why="its first Create has not come to its end",
                 fix="aiinfra Create",
             )
-        self._context, self._folder, self._facts = context, cloud.folder, facts
+        self._context, self._cloud, self._facts = context, cloud, facts
+        self._folder = cloud.folder
         self._cluster = control_plane.reach(facts, cloud.api, context.environ)
         self._jobs = JobFolder(cloud.folder, _TOLD, context.clock)
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
 
+    def needs(self, spec: JobSpec) -> Needs:
+        """Its nodes, and the price of those that come for it."""
+        pool, nodes = self._room(spec)
+        made = self._made.get(pool.name)
+        listed = pricing.known(self._context, self._cloud)
+        coming = self._coming(pool, made, nodes)
+        return job_nodes.needs(replace(spec, nodes=nodes), pool, made, coming, listed)
+
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder and the job, and make its JobSet or RayJob."""
         pool, nodes = self._room(spec)
-        shape = _shape(ray=spec.ray)
+        spec, shape = replace(spec, nodes=nodes), _shape(ray=spec.ray)
         name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._things()])
         where = self._folder.location
         folder = f"{where.folder}/{job_folder.FILES}{archive.sha256}.tar.gz" if archive else ""
@@ -219,7 +230,23 @@ class GkeJobs:
                 fix=f"JOB_NODES={most}" if most else "KUEUE_GPU_QUOTA, and Create",
                 setting="JOB_NODES",
             )
-        return pool, spec.nodes or most
+        return pool, spec.nodes or job_nodes.by_default(self._made.get(pool.name), most)
+
+    @functools.cached_property
+    def _made(self) -> Mapping[str, Pool]:
+        return spending.made(self._cloud.api, self._facts)
+
+    def _coming(self, pool: GpuPool, made: Pool | None, nodes: int) -> int:
+        """How many nodes come for a job of so many: a queued pool's never wait for another one."""
+        if made is None or pool.queued:
+            return nodes
+        if made.size.count is not None:
+            return 0
+        label = f"{kueue.POOL_LABEL}={pool.name}"
+        there = self._ask(lambda: self._cluster.all("v1", "Node", selector=label), "count nodes")
+        busy = pods.busy(self._ask(lambda: self._cluster.all("v1", "Pod"), "count nodes"))
+        usable = {it["metadata"]["name"] for it in there if not it["spec"].get("unschedulable")}
+        return max(0, nodes - len(usable - busy))
 
     # ------------------------------------------------------------------ how far it is
 
@@ -292,7 +319,7 @@ class GkeJobs:
         if evicted.get("reason") == _LATE:
             why = "JOB_TIME is over, or the time of its nodes"
         phases = {(it.get("status") or {}).get("phase") for it in own}
-        if phases - _OVER:
+        if phases - pods.OVER:
             return replace(job, state=JobState.STOPPING, why=why)
         return replace(job, why=why, ended=_since(evicted) or job.submitted)
 

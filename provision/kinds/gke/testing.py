@@ -10,7 +10,6 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from provision import words
-from provision.catalogue import names
 from provision.codes import Code
 from provision.errors import (
     CapacityError,
@@ -20,7 +19,6 @@ from provision.errors import (
     StateError,
     StillWaiting,
 )
-from provision.google.resources import CLUSTER
 from provision.kinds.gke import control_plane, spending, tested_pools, verdict
 from provision.kinds.gke.kubernetes import bandwidth_test, cordon, ray_test
 from provision.kinds.gke.kubernetes import nodes as nodes_module
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.nodes import Node
     from provision.kinds.gke.tested_pools import Part
     from provision.kinds.gke.verdict import Tested
-    from provision.spec.pools import Pool
     from provision.state.record import Record
 
 _CHANGING: Final = 60.0  # seconds of cloud time
@@ -67,7 +64,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     settings = context.settings
     facts = _facts(context, cloud)
     prices = pricing.known(context, cloud)
-    made = _made(cloud, record, facts) if prices else {}
+    made = spending.made(cloud.api, facts) if prices else {}
     parts = tested_pools.of(facts, settings.test_pool, record.name_prefix, made, prices)
     context.console.progress(tested_pools.told(parts, settings.capacity_timeout))
     cluster = control_plane.reach(facts, cloud.api, context.environ)
@@ -178,18 +175,6 @@ def _nodes(context: Context, cluster: Cluster, pool: str) -> Sequence[Node]:
         lambda: cluster.all("v1", "Node", selector=selector), "look at the nodes"
     )
     return [node for one in nodes_module.read(found) for node in one.each]
-
-
-def _made(cloud: Cloud, record: Record, facts: ClusterFacts) -> Mapping[str, Pool]:
-    """The pools as prices are looked up for them."""
-    name = names.CLUSTER.of(record.name_prefix)
-    path = CLUSTER.path(project=record.project_id, location=record.region, name=name)
-    document = cloud.api.find(CLUSTER.look.service, path) or {}
-    mine = {pool.name: pool for pool in facts.pools}
-    there = document.get("nodePools", [])
-    return {
-        it["name"]: spending.pool_of(it, mine[it["name"]]) for it in there if it["name"] in mine
-    }
 
 
 def _of_pool(error: ProvisionError, part: Part, parts: Sequence[Part]) -> ProvisionError:

@@ -57,6 +57,9 @@ class VmJobs:
         self._folder = folder
         self._jobs = JobFolder(folder, _TOLD, clock)
 
+    def needs(self, spec: JobSpec) -> None:
+        """Nothing that is not there."""
+
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""
         self._require_room(spec)

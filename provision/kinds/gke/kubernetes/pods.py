@@ -39,6 +39,8 @@ _SYSTEM: Final = (
 _ALIVE: Final = ",".join(
     [*(f"metadata.namespace!={name}" for name in _SYSTEM), "status.phase!=Succeeded"]
 )
+OVER: Final = frozenset({"Succeeded", "Failed"})
+"""The phases of pods that have ended."""
 _ENDED: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
 """The states in which a RayJob's deployment has ended."""
 
@@ -176,6 +178,12 @@ def _is_over(job: Object) -> bool:
 def _is_job(kind: str, members: Iterable[Object]) -> bool:
     """Whether pods of an owner that is none of the known kinds are a job: those with GPUs are."""
     return kind not in _OF_NODES and any(map(_has_gpus, members))
+
+
+def busy(things: Iterable[Object]) -> set[str]:
+    """The nodes of which pods have GPUs, or are about to."""
+    alive = (it for it in things if (it.get("status") or {}).get("phase") not in OVER)
+    return {it["spec"].get("nodeName", "") for it in alive if _has_gpus(it)}
 
 
 def _has_gpus(pod: Object) -> bool:

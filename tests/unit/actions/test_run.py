@@ -1,0 +1,57 @@
+"""A job whose nodes cost is agreed to before it is submitted."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from provision.actions import run
+from provision.deployment.jobs import Needs
+from provision.errors import Declined
+from provision.spec.job import JobSpec
+
+SPEC = JobSpec(name="a", command=("true",))
+
+
+def _asked(*, terminal: bool, more: str, answer: bool = True, **how: bool) -> list[str]:
+    said: list[str] = []
+
+    def go_on(question: str) -> bool:
+        said.append(question)
+        return answer
+
+    console = SimpleNamespace(is_terminal=terminal, progress=said.append, go_on=go_on)
+    context = SimpleNamespace(console=console, settings=SimpleNamespace(ask_above=10.0))
+    needs = Needs(words="it takes 2 nodes", more=Decimal(more))
+    jobs = SimpleNamespace(needs=lambda _: needs)
+    run._agree(cast("Any", context), cast("Any", jobs), SPEC, **{"asks": True, **how})
+    assert said[0] == "it takes 2 nodes"
+    return said[1:]
+
+
+@pytest.mark.parametrize(
+    ("terminal", "more", "asks", "questions"),
+    [
+        (True, "10", True, ["Go on?"]),
+        (True, "9.99", True, []),
+        (True, "0", True, []),
+        (False, "80", True, []),
+        (True, "80", False, []),
+    ],
+    ids=["dear", "cheap", "there", "pipeline", "agreed"],
+)
+def test_a_person_is_asked_before_nodes_come_for_so_many_dollars(
+    terminal: bool,  # noqa: FBT001 - a case
+    more: str,
+    asks: bool,  # noqa: FBT001 - a case
+    questions: list[str],
+) -> None:
+    assert _asked(terminal=terminal, more=more, asks=asks) == questions
+
+
+def test_a_no_submits_nothing() -> None:
+    with pytest.raises(Declined, match="No job was submitted"):
+        _asked(terminal=True, more="80", answer=False)
