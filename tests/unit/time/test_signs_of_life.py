@@ -21,7 +21,7 @@ from provision.deployment.deployment import OutOfDate
 from provision.documents.events import StageEvent, WaitingEvent
 from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName, StageState
-from provision.errors import CapacityError, Interrupted, ProvisionError
+from provision.errors import CapacityError, ClusterError, Interrupted, ProvisionError
 from provision.google.api import GoogleApi, Service
 from provision.kinds import machines
 from provision.kinds.gke import control_plane, release
@@ -31,7 +31,7 @@ from provision.kinds.gke import testing as gke_testing
 from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_test, rollout, trial
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
-from provision.kinds.vms import bake, out_of_date, startup, tasks, waiting
+from provision.kinds.vms import after_apply, bake, out_of_date, roster, startup, tasks, waiting
 from provision.lifecycle import key_access, search, settle
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
@@ -327,6 +327,7 @@ MODULES = {
     "kinds/gke/status.py",
     "kinds/gke/testing.py",
     "kinds/machines.py",
+    "kinds/vms/after_apply.py",
     "kinds/vms/bake.py",
     "kinds/vms/out_of_date.py",
     "kinds/vms/startup.py",
@@ -510,6 +511,23 @@ def test_a_new_role_on_a_key_is_waited_for_with_words(monkeypatch: pytest.Monkey
     monkeypatch.setattr(key_access, "_SPREADS", LONG)
     key_access.grant(context, cloud, cast("Any", spec), makes_bucket=False)
     assert {event.words for event in run.waiting} == {"the role on the key to count"}
+
+
+def test_a_sign_of_life_of_a_silent_vm_is_waited_for_with_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(monkeypatch)
+    heard = SimpleNamespace(silence=lambda *_: "has not been heard of")
+    monkeypatch.setattr(roster, "heard", lambda _: heard)
+    monkeypatch.setattr(machines, "all_run", lambda *_: True)
+    monkeypatch.setattr(after_apply, "_HEARING", LONG)
+    context = SimpleNamespace(progress=run.progress, clock=Clock())
+    cloud = SimpleNamespace(api=None)
+    vms = {"a": SimpleNamespace(started="")}
+    told = {"a": SimpleNamespace(steps=())}
+    with pytest.raises(ClusterError, match="a has not been heard of"):
+        after_apply._hear(*cast("Any", (context, cloud, _group(), vms, told)))
+    assert {event.words for event in run.waiting} == {"a sign of life of a"}
 
 
 def test_a_terraform_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:
