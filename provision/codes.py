@@ -189,9 +189,9 @@ class Code(enum.StrEnum):
     )
     UNSAFE_ENDPOINT = (
         "unsafe-endpoint",
-        "the environment moves one of Google's APIs to another machine, without encryption",
-        "remove the variable",
-        _USAGE,
+        "the access token would go to a host that is not Google's, or without encryption",
+        "find out who wrote that address; remove the variable that moves Google's",
+        (ExitCode.USAGE, ExitCode.CLUSTER),
     )
     MANIFESTS_MISSING = (
         "manifests-missing",

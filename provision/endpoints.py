@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 COMPUTE: Final = "GOOGLE_COMPUTE_CUSTOM_ENDPOINT"
 """The variable of Compute Engine: a rehearsal moves it to this very machine."""
 
+KUBERNETES: Final = "KUBERNETES_CUSTOM_ENDPOINT"
+"""Sets another URL for every cluster's API; `{endpoint}` in it stands for the DNS endpoint."""
+
 FORWARDED: Final = "AIINFRA_FORWARDED_TO"
 """Names whom a proxy on this machine, to which the endpoints lead, hands every request on to: it is
 no rehearsal then, and what is made is real. The smoke test sets it."""
@@ -63,11 +66,15 @@ def announcement(environ: Mapping[str, str]) -> str:
         return "Rehearsal: Google Cloud is simulated on this machine; nothing is real or billed."
     if behind := environ.get(FORWARDED):
         return f"Requests go to {behind} by way of a proxy on this machine; all is real and billed."
-    hosts = sorted({str(urlsplit(url).hostname) for url in moved.values()})
     return (
-        f"Not Google itself is asked but {', '.join(hosts)}: the environment sets"
+        f"Not Google itself is asked but {', '.join(sorted(hosts(environ)))}: the environment sets"
         f" {', '.join(sorted(moved))}"
     )
+
+
+def hosts(environ: Mapping[str, str]) -> set[str]:
+    """The hosts to which the environment moves Google's APIs."""
+    return {urlsplit(url).hostname or "" for url in _moved(environ).values()}
 
 
 def _moved(environ: Mapping[str, str]) -> dict[str, str]:

@@ -67,7 +67,7 @@ def opened(context: Context) -> Jobs:
     """
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
-    return registry.named(record.kind).jobs(context, cloud)
+    return registry.named(record.kind).jobs(context, cloud, record)
 
 
 def _meant(context: Context, jobs: Jobs, wanted: str) -> Job:

@@ -125,7 +125,7 @@ def _settle(context: Context) -> str:
     record = ownership.deployed(context, cloud)
     if not found or record is None:
         return ""
-    jobs = registry.named(record.kind).jobs(context, cloud)
+    jobs = registry.named(record.kind).jobs(context, cloud, record)
     (one,) = found
     if not one.state.is_over:
         with phases.aside(context):

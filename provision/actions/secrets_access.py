@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import names
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
 from provision.kinds import registry
@@ -89,9 +90,7 @@ def _reader(settings: Settings) -> DerivedName | None:
 def _account(settings: Settings) -> str:
     reader = _reader(settings)
     if reader is not None:
-        # A domain scoped project turns around: p.example.com.iam.gserviceaccount.com.
-        domain = ".".join(reversed(settings.project_id.split(":")))
-        return f"{settings.name_prefix}{reader.suffix}@{domain}.iam.gserviceaccount.com"
+        return names.email(reader.of(settings.name_prefix), settings.project_id)
     if settings.service_account == "default":
         described = f"gcloud projects describe {settings.project_id}"
         number = f"$({described} --format 'value(projectNumber)')"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
     from provision.documents.job import Job
+    from provision.state.record import Record
 
 
 def show_status(context: Context) -> bool:
@@ -96,14 +97,14 @@ def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:
         ownership.require_nothing(context, cloud, registry.ALL)
         return Status(state=cloud.folder.location.url)
     kind = registry.named(record.kind)
-    context.report.jobs = _jobs(context, cloud, kind) or None
+    context.report.jobs = _jobs(context, cloud, record, kind) or None
     return status.look(context, cloud, record, kind, before)
 
 
-def _jobs(context: Context, cloud: Cloud, kind: Kind[Any]) -> list[Job]:
+def _jobs(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) -> list[Job]:
     """The jobs of Run that are not over; none where nothing answers that would know them."""
     try:
-        jobs = kind.jobs(context, cloud)
+        jobs = kind.jobs(context, cloud, record)
         return list(filter(None, map(jobs.find, jobs.unfinished())))
     except (SettingsError, StateError, ClusterError):
         return []  # what does not answer is told beside it

@@ -225,7 +225,7 @@ class Kind(Protocol[SpecT]):
             ClusterError: The test failed.
         """
 
-    def jobs(self, context: Context, cloud: Cloud) -> Jobs:
+    def jobs(self, context: Context, cloud: Cloud, record: Record) -> Jobs:
         """The jobs of the cluster.
 
         Raises:

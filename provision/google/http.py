@@ -154,7 +154,7 @@ class Rest:
     ) -> None:
         from requests.adapters import HTTPAdapter  # noqa: PLC0415 - 0.1 s
 
-        self._session = sessions.authorized(credentials)
+        self._session = sessions.authorized(credentials, environ)
         for scheme in ("https://", "http://"):
             self._session.mount(scheme, HTTPAdapter(pool_maxsize=_AT_ONCE))
         # Google compresses responses only if the user agent says "gzip" too; without that, VMs'
@@ -163,16 +163,18 @@ class Rest:
         self._environ = environ
         self._progress = progress
 
-    def token(self) -> str:
-        """A valid access token, for requests that are not sent by this class.
+    def token(self, url: str | None) -> str:
+        """A valid access token, for a request to this URL that is not sent by this class.
 
         Raises:
+            ClusterError: The URL is not Google's.
             CredentialsError: Google gives no token.
             UnreachableError: Where tokens come from does not answer.
         """
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - with the transport
         from google.auth.transport.requests import Request  # noqa: PLC0415 - with it
 
+        sessions.require_trusted(url, self._environ)
         credentials = self._session.credentials
         if not credentials.valid:
             try:

@@ -1,25 +1,62 @@
-"""Connections to Google that take nobody else's answers for Google's."""
+"""Connections to Google: nobody else gets a token, and nobody else's answers count as Google's."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from provision import endpoints
+from provision.codes import Code
+from provision.errors import ClusterError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import requests
     from google.auth.credentials import Credentials
     from google.auth.transport.requests import AuthorizedSession
 
+_GOOGLES: Final = (".googleapis.com", ".gke.goog")
+"""Google's own hosts: those of its APIs, and of GKE's control planes (container v1,
+DNSEndpointConfig)."""
 
-def authorized(credentials: Credentials) -> AuthorizedSession:
-    """A session for the APIs.
+
+def require_trusted(url: str | None, environ: Mapping[str, str]) -> None:
+    """Refuse to send an access token to anybody but Google and whom the environment names.
 
     Args:
-        credentials: Whose token goes with each request.
+        url: As it is sent: what else reads a URL may see another host in it.
+        environ: May move Google's APIs (`endpoints`).
+
+    Raises:
+        ClusterError: The token would go elsewhere.
     """
+    parts = urlsplit(url or "")
+    host = parts.hostname or ""
+    if host in endpoints.hosts(environ) or (parts.scheme == "https" and host.endswith(_GOOGLES)):
+        return
+    raise ClusterError(
+        f"{parts.scheme}://{parts.netloc} would get the access token, and is not Google's",
+        code=Code.UNSAFE_ENDPOINT,
+        why=f"Google's are https://*{' and https://*'.join(_GOOGLES)}, and no variable"
+        " *_CUSTOM_ENDPOINT of the environment names it",
+        fix="find out who wrote that address; only if it is to be trusted, set"
+        f" {endpoints.KUBERNETES}=https://HOST, or the variable of the API that it serves",
+    )
+
+
+def authorized(credentials: Credentials, environ: Mapping[str, str]) -> AuthorizedSession:
+    """A session for the APIs, with the token of these credentials in each request."""
     from google.auth.transport.requests import AuthorizedSession, Request  # noqa: PLC0415 - 0.2 s
 
     made = AuthorizedSession(credentials, auth_request=Request(anonymous()))
     made.hooks["response"].append(_refuse_pages)
+
+    def checked(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        require_trusted(request.url, environ)
+        return request
+
+    made.auth = checked
     return made
 
 

@@ -53,16 +53,16 @@ def describe(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) ->
         hourly=record.hourly,
         counts=_counts(cloud),
         data=tuple(Held(words=it) for it in (*_shares(cloud), *kind.data(context, cloud, record))),
-        jobs=tuple(_jobs(context, cloud, kind)),
+        jobs=tuple(_jobs(context, cloud, record, kind)),
     )
     context.report.ending = found
     context.report.cost = _cost(context, record, kind, vms or ())
     return found
 
 
-def _jobs(context: Context, cloud: Cloud, kind: Kind[Any]) -> Sequence[str]:
+def _jobs(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) -> Sequence[str]:
     try:
-        return kind.jobs(context, cloud).unfinished()
+        return kind.jobs(context, cloud, record).unfinished()
     except (SettingsError, StateError, ClusterError):
         return ()  # this kind has none, or nothing answers that would know them
 

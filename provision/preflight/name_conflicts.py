@@ -43,12 +43,11 @@ def _names(ctx: CheckContext[ClusterSpec]) -> Iterator[tuple[Resource, str]]:
 
 def _path(ctx: CheckContext[ClusterSpec], row: Resource, own: str) -> str:
     spec = ctx.spec
-    domain = ".".join(reversed(ctx.project.split(":"))) + ".iam.gserviceaccount.com"
     return row.path(
         project=ctx.project,
         region=spec.region,
         location=spec.region,
         zone=spec.zone,
         name=own,
-        email=f"{own}@{domain}",
+        email=names.email(own, ctx.project),
     )

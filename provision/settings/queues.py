@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from provision.settings import parsing
 from provision.settings.parsing import InvalidValueError, shorten
@@ -24,8 +24,8 @@ _TAKEN: Final = frozenset({CLUSTER_QUEUE, LOCAL_QUEUE})
 class Queue:
     """A queue, and the GPUs that are its own."""
 
-    name: str
-    gpus: int
+    name: QueueName
+    gpus: Annotated[int, Field(ge=0)]
 
 
 def _queues(text: str) -> tuple[Queue, ...]:

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BeforeValidator, TypeAdapter
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from provision.settings.model import Settings
 
@@ -21,6 +21,14 @@ def sound(values: Mapping[str, Any]) -> dict[str, Any]:
         values: Setting -> effective value, as `intake` dumps it and JSON keeps it.
     """
     return dict(_sound(values))
+
+
+def misfit(error: ValueError) -> str:
+    """What of a document does not fit its type, in words."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
 def _sound(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

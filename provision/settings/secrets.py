@@ -5,7 +5,7 @@
 import re
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from provision.catalogue import limits
 from provision.settings import parsing
@@ -16,14 +16,25 @@ LATEST: Final = "latest"
 """The version that is the newest whenever a VM starts."""
 
 _FORM: Final = "NAME=projects/<project>/secrets/<secret>, or with :<version> behind it"
+_NAME: Final = "[A-Za-z0-9_-]{1,255}"
+_VERSION: Final = "latest|[1-9][0-9]{0,9}"
 _REFERENCE: Final = re.compile(
-    r"projects/(?P<project>[^/]+)/secrets/(?P<secret>[A-Za-z0-9_-]{1,255})"
-    r"(?:(?::|/versions/)(?P<version>latest|[1-9][0-9]{0,9}))?"
+    rf"projects/(?P<project>[^/]+)/secrets/(?P<secret>{_NAME})"
+    rf"(?:(?::|/versions/)(?P<version>{_VERSION}))?"
 )
 # What a shell or its programs rest on is no place for a secret.
 _HELD: Final = re.compile(
     r"PATH|HOME|IFS|SHELL|BASH_ENV|ENV|LD_.*|PYTHON(PATH|HOME)|.*_PROXY", re.IGNORECASE
 )
+
+
+def _variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name) or _HELD.fullmatch(name):
+        raise InvalidValueError(
+            f"has the name {shorten(name)}",
+            "a variable's: letters, digits and underscores, and none that the shell rests on",
+        )
+    return name
 
 
 class Secret(BaseModel):
@@ -38,10 +49,10 @@ class Secret(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    name: str
+    name: Annotated[str, AfterValidator(_variable)]
     project: ProjectId
-    secret: str
-    version: str = LATEST
+    secret: Annotated[str, Field(pattern=f"^{_NAME}$")]
+    version: Annotated[str, Field(pattern=f"^({_VERSION})$")] = LATEST
 
     @property
     def path(self) -> str:
@@ -59,11 +70,7 @@ def _parsed(text: str) -> list[dict[str, str]]:
             raise InvalidValueError(
                 "has an item that names no secret", f"{_FORM}; separated by commas"
             )
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name) or _HELD.fullmatch(name):
-            raise InvalidValueError(
-                f"has the name {shorten(name)}",
-                "a variable's: letters, digits and underscores, and none that the shell rests on",
-            )
+        _variable(name)
         found.append({"name": name, **{k: v for k, v in match.groupdict().items() if v}})
     return found
 

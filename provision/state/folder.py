@@ -132,7 +132,7 @@ class StateFolder:
             project=place.project_id,
             credentials=credentials,
             client_options=options,
-            _http=sessions.authorized(credentials),
+            _http=sessions.authorized(credentials, environ),
         )
 
     def check_bucket(self, project_number: str) -> bool:

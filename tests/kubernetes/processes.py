@@ -69,7 +69,7 @@ class ControlPlane:
 
     def cluster(self) -> Cluster:
         """A client that may do everything."""
-        return Cluster(self.url, lambda: self.token, str(self.certificate))
+        return Cluster(self.url, lambda _: self.token, str(self.certificate))
 
     def start_api(self) -> None:
         """Start etcd and the API server."""

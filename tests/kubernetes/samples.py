@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from provision.intake import load
 from provision.kinds.gke.kubernetes.facts import (
-    Bucket,
     ClusterFacts,
     ExtraNetwork,
     GpuPool,
     NfsShare,
-    QueueShare,
     read,
 )
 from provision.kinds.gke.kubernetes.job_set import Wanted
+from provision.settings.storage import Mount
 from provision.spec import cluster
 from provision.spec.job import JobSpec
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from provision.settings.queues import Queue
     from provision.spec.cluster import GkeSpec
 
 ULTRA = GpuPool(
@@ -136,16 +136,15 @@ def pool_like(pool: GpuPool, **changes: Any) -> GpuPool:
 def facts(
     *pools: GpuPool,
     networks: tuple[ExtraNetwork, ...] = (),
-    buckets: tuple[Bucket, ...] = (),
+    buckets: tuple[Mount, ...] = (),
     shares: tuple[NfsShare, ...] = (),
-    queues: tuple[QueueShare, ...] = (),
+    queues: tuple[Queue, ...] = (),
 ) -> ClusterFacts:
     """A cluster with some pools."""
     return ClusterFacts(
         project="my-project",
         name="demo-gke",
         location="us-central1",
-        endpoint="gke-0123456789abcdef.us-central1.gke.goog",
         pools=pools,
         networks=networks,
         workload_account="demo-workload@my-project.iam.gserviceaccount.com",
@@ -181,7 +180,7 @@ def wanted(
 FLEX_QUEUED_ULTRA = facts(
     ULTRA,
     networks=RDMA,
-    buckets=(Bucket(bucket="my_data", path="/mnt/data"),),
+    buckets=(Mount(bucket="my_data", path="/mnt/data"),),
     shares=(NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560),),
 )
 TWO_QUEUED = facts(T4, A100)

@@ -10,8 +10,8 @@ import pytest
 
 from provision.kinds.gke.kubernetes import job_ray, job_set, jobs, ray_access, stages, torchrun
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
-from provision.kinds.gke.kubernetes.facts import QueueShare
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
+from provision.settings.queues import Queue
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ CLUSTERS = {
     # No example has Filestore, teams, all modes and all machines.
     "everything": dataclasses.replace(
         samples.everything(),
-        queues=(QueueShare(name="team-a", gpus=8),),
+        queues=(Queue(name="team-a", gpus=8),),
         bucket_options=("uid=1000",),
         bucket_cache_gib=10,
     ),

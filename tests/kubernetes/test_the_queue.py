@@ -9,8 +9,8 @@ import pytest
 
 from provision.documents.gke_status import JobState, PodCounts, RequestState
 from provision.kinds.gke.kubernetes import kueue, status
-from provision.kinds.gke.kubernetes.facts import QueueShare
 from provision.kinds.gke.kubernetes.objects import holds
+from provision.settings.queues import Queue
 from tests.kubernetes import processes, queues, samples
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _if(found: Workload, state: JobState, words: str = "") -> Workload | None:
 
 
 def test_a_team_gets_its_share_back_from_one_that_borrowed_it(clean: World) -> None:
-    teams = (QueueShare(name="team-a", gpus=1), QueueShare(name="team-b", gpus=1))
+    teams = (Queue(name="team-a", gpus=1), Queue(name="team-b", gpus=1))
     queues.set_up(clean, samples.facts(samples.L4, queues=teams))
     first = _set_of_jobs(clean, "a", queue="team-a")
     borrower = _set_of_jobs(clean, "a-too", queue="team-a")

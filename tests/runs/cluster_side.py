@@ -7,9 +7,11 @@ from urllib.parse import quote
 
 import requests
 
+from provision.google.resources import CLUSTER
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.objects import from_yaml
+from provision.state.record import Record
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
@@ -31,13 +33,19 @@ def kept(rehearsal: Rehearsal, url: str) -> bytes:
 
 def facts(rehearsal: Rehearsal, connection: dict[str, Any]) -> ClusterFacts:
     """What Create has kept of the cluster."""
-    return ClusterFacts.parse(kept(rehearsal, f"{connection['state']}/cluster.json").decode())
+    record = Record.parse(kept(rehearsal, f"{connection['state']}/deployment.json").decode())
+    assert record is not None
+    text = kept(rehearsal, f"{connection['state']}/cluster.json").decode()
+    return ClusterFacts.parse(text, record)
 
 
 def kubectl(rehearsal: Rehearsal, connection: dict[str, Any]) -> client.Cluster:
     """The client of the program for the cluster of a connection.json."""
-    endpoint = facts(rehearsal, connection).endpoint
-    return client.Cluster(client.endpoint(endpoint, rehearsal.environ), lambda: "test")
+    known = facts(rehearsal, connection)
+    path = CLUSTER.path(project=known.project, location=known.location, name=known.name)
+    document = rehearsal.google("GET", f"container/v1/{path}")
+    endpoint = document["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]["endpoint"]
+    return client.Cluster(client.endpoint(endpoint, rehearsal.environ), lambda _: "test")
 
 
 def job(rehearsal: Rehearsal, connection: dict[str, Any], name: str) -> Object:

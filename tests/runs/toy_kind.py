@@ -63,8 +63,8 @@ class Toy:
     ) -> dict[str, Any]:
         return variables.variables(spec, owner, location, inputs)
 
-    def jobs(self, context: Context, cloud: Cloud) -> Jobs:
-        del context, cloud
+    def jobs(self, context: Context, cloud: Cloud, record: Record) -> Jobs:
+        del context, cloud, record
         raise SettingsError("toys run no jobs")
 
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from provision.documents import plain
 from provision.documents.cost import Origin
 from provision.errors import ProvisionError
 from provision.google.api import GoogleApi, Service
+from provision.kinds.gke.kubernetes import job_set, kueue
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.spending import shares
 from provision.kinds.vms import bandwidth, health, roster, spending, status
 from provision.kinds.vms.instances import Vm
@@ -35,6 +37,7 @@ from provision.terraform import configuration
 from provision.terraform.lock import Lock
 from provision.time.clock import Clock
 from provision.time.progress import Progress
+from tests.kubernetes import samples
 from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
@@ -55,6 +58,7 @@ RECORD = dataclasses.replace(
         "GCS_MOUNT_LIST": [{"bucket": "data", "path": "/mnt/data"}],
         "NFS_FILESHARE_LIST": [{"path": "/mnt/nfs", "tier": "BASIC_SSD", "size_gb": 2560}],
         "METADATA": {"a": "b"},
+        "IMAGE_MIRROR": ["us-docker.pkg.dev/my-project/mirror"],
     },
 )
 RECORD_TEXT = json.loads(RECORD.document())
@@ -147,6 +151,8 @@ VM = Vm(
     notebook=None,
 )
 
+FACTS = json.loads(samples.FLEX_QUEUED_ULTRA.document())
+
 TEMPLATES = ['${file("/etc/passwd")}', "%{ if true }x%{ endif }", "$${a}", "us-central1/x?a=b#"]
 ODD = st.one_of(
     st.none(),
@@ -231,6 +237,25 @@ def test_a_record_has_only_what_its_settings_allow(content: bytes) -> None:
         record = Record.parse(_text(content))
         if record is not None:
             _require_fit(record)
+
+
+@given(_damaged(FACTS))
+def test_pods_are_made_of_what_the_settings_allow_whatever_is_kept_of_a_cluster(
+    content: bytes,
+) -> None:
+    try:
+        facts = ClusterFacts.parse(_text(content), RECORD)
+    except ValueError:
+        return
+    assert facts.project == RECORD.project_id
+    json.dumps(kueue.objects(facts))
+    for pool in facts.pools:
+        asked = samples.wanted(dataclasses.replace(facts, pools=(pool,)))
+        made = json.dumps(facts.mirrored(job_set.SHAPE.build(facts, asked)))
+        images = re.findall(r'"image": "([^"]+)"', made)
+        assert images
+        assert all(it.startswith("us-docker.pkg.dev/my-project/mirror/") for it in images)
+        assert '"serviceAccountName": "np-workload"' in made
 
 
 @given(_damaged(STATE))

@@ -6,11 +6,9 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import names
 from provision.documents.connection import ClusterConnection, NodePoolMade
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
-from provision.google.resources import CLUSTER
 from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane, states
 from provision.kinds.gke.kubernetes import apply, facts, job_logs, jobs, ray_access, rollout, stages
@@ -87,7 +85,7 @@ def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     known = facts.read(made.target.spec, made.outputs)
     control_plane.keep(cloud.folder, known)
     try:
-        known = _apply(context, cloud, known)
+        known = _apply(context, cloud, made, known)
     except ClusterError as error:
         with phases.aside(context):
             connection.tell(context, cloud, made, _connection(made, {}), is_ready=False)
@@ -105,11 +103,14 @@ def _remark(made: Applied[GkeSpec]) -> str:
     return "No GPU node is asked for, and none costs anything, until a job wants one."
 
 
-def _apply(context: Context, cloud: Cloud, known: ClusterFacts) -> ClusterFacts:
+def _apply(
+    context: Context, cloud: Cloud, made: Applied[GkeSpec], known: ClusterFacts
+) -> ClusterFacts:
     """Apply all objects; the facts, with what the cluster itself has told."""
     wanted, notes = stages.stages(known, context.environ)
     context.note(notes)
-    cluster = control_plane.reach(known, cloud.api, context.environ)
+    document = _cluster(cloud, made.target.spec)
+    cluster = control_plane.reach(document, cloud.api, context.environ)
     changed = apply.apply(cluster, wanted, progress=context.progress)
     if not changed:
         context.console.progress("Kubernetes: no changes")
@@ -157,9 +158,7 @@ def _connection(
 
 def _cluster(cloud: Cloud, spec: GkeSpec) -> Mapping[str, Any]:
     """The cluster as Google's API returns it; {} if it does not exist."""
-    name = names.CLUSTER.of(spec.name_prefix)
-    path = CLUSTER.path(project=spec.project_id, location=spec.region, name=name)
-    return cloud.api.find(CLUSTER.look.service, path) or {}
+    return control_plane.find(cloud.api, spec) or {}
 
 
 def _groups(cluster: Mapping[str, Any], spec: GkeSpec) -> Iterator[Group]:

@@ -19,11 +19,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from provision.codes import Code
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
-from provision.errors import SettingsError, StateError
+from provision.errors import SettingsError
 from provision.kinds import job_folder
 from provision.kinds.gke import control_plane, job_nodes, spending
 from provision.kinds.gke.kubernetes import (
@@ -50,11 +49,13 @@ if TYPE_CHECKING:
     from provision.deployment.jobs import Needs
     from provision.documents.gke_status import Workload
     from provision.files.archive import Archive
+    from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.job_set import Shape
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.spec.job import JobSpec
     from provision.spec.pools import Pool
+    from provision.state.record import Record
 
 T = TypeVar("T")
 
@@ -90,23 +91,16 @@ class GkeJobs:
     Args:
         context: The run.
         cloud: Google and the state folder.
+        record: The deployment.
 
     Raises:
         StateError: Create has not come to the end of making the cluster.
     """
 
-    def __init__(self, context: Context, cloud: Cloud) -> None:
-        facts = control_plane.kept(cloud.folder)
-        if facts is None:
-            raise StateError(
-                "There is no cluster to run jobs on",
-                code=Code.NO_CLUSTER,
-                why="its first Create has not come to its end",
-                fix="aiinfra Create",
-            )
-        self._context, self._cloud, self._facts = context, cloud, facts
+    def __init__(self, context: Context, cloud: Cloud, record: Record) -> None:
+        self._context, self._cloud, self._record = context, cloud, record
         self._folder = cloud.folder
-        self._cluster = control_plane.reach(facts, cloud.api, context.environ)
+        self._facts = control_plane.finished(cloud.folder, record)
         self._jobs = JobFolder(cloud.folder, _TOLD, context.clock)
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
 
@@ -120,6 +114,7 @@ class GkeJobs:
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder and the job, and make its JobSet or RayJob."""
+        control_plane.require_settings(self._folder, self._record)
         pool, nodes = self._room(spec)
         spec, shape = replace(spec, nodes=nodes), _shape(ray=spec.ray)
         name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._things()])
@@ -234,7 +229,7 @@ class GkeJobs:
 
     @functools.cached_property
     def _made(self) -> Mapping[str, Pool]:
-        return spending.made(self._cloud.api, self._facts)
+        return spending.made(self._document, self._facts)
 
     def _coming(self, pool: GpuPool, made: Pool | None, nodes: int) -> int:
         """How many nodes come for a job of so many: a queued pool's never wait for another one."""
@@ -387,6 +382,14 @@ class GkeJobs:
         return None
 
     # ------------------------------------------------------------------ what the cluster has
+
+    @functools.cached_property
+    def _document(self) -> Mapping[str, Any] | None:
+        return control_plane.find(self._cloud.api, self._record)
+
+    @functools.cached_property
+    def _cluster(self) -> Cluster:
+        return control_plane.reach(self._document, self._cloud.api, self._context.environ)
 
     def _thing(self, name: str, shape: Shape) -> Object | None:
         found = self._ask(

@@ -190,11 +190,11 @@ class GkeCluster:
 
         return testing.run(context, cloud, record)
 
-    def jobs(self, context: Context, cloud: Cloud) -> Jobs:
+    def jobs(self, context: Context, cloud: Cloud, record: Record) -> Jobs:
         """Jobs as JobSets, through the queue."""
         from provision.kinds.gke.jobs import GkeJobs
 
-        return GkeJobs(context, cloud)
+        return GkeJobs(context, cloud, record)
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """The volumes that were made for claims, as far as they go with these."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision import words
+from provision.catalogue import names
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError, CredentialsError
+from provision.errors import ClusterError, CredentialsError, StateError
 from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds.gke import control_plane, leftovers, traces
 from provision.kinds.gke.kubernetes import cancel, clearing
@@ -20,11 +21,10 @@ from provision.lifecycle.phases import Phase
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from provision.context import Cloud, Context
     from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.state.record import Record
     from provision.time.deadline import Deadline
     from provision.time.stages import OpenStage
@@ -46,7 +46,7 @@ def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
     if document is None:
         return []
     try:
-        return clearing.going(_reach(context, cloud, document))
+        return clearing.going(control_plane.reach(document, cloud.api, context.environ))
     except (ClusterError, CredentialsError, TransientError):
         return []
 
@@ -59,20 +59,20 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
     """
     with phases.during(Phase.REMOVING, cloud, "Could not look for the cluster"):
         document = _own(context, cloud, record)
-    facts = control_plane.kept(cloud.folder)
     earlier = leftovers.kept(cloud.folder)
     if document is None:
         # It is gone, but what it has left need not be.
-        if facts is not None and earlier is None:
-            leftovers.keep(cloud.folder, _traces(cloud, facts.project, facts.location, facts.name))
+        if earlier is None:
+            name = names.CLUSTER.of(record.name_prefix)
+            traces = _traces(cloud, record.project_id, record.region, name)
+            leftovers.keep(cloud.folder, traces)
         return
     known = _traces(cloud, record.project_id, document["location"], document["name"])
     known = known.and_earlier(earlier)
     # Kept before anything is deleted: a run that is killed later may be the last to see it.
     leftovers.keep(cloud.folder, known)
-    cluster = _reach(context, cloud, document)
-    if facts and facts.has_queue:
-        _cancel(context, cluster, facts)
+    cluster = control_plane.reach(document, cloud.api, context.environ)
+    _cancel(context, cloud, cluster, record)
     _clear(context, cloud, cluster, known)
 
 
@@ -101,16 +101,11 @@ def _traces(cloud: Cloud, project: str, location: str, cluster: str) -> Traces:
     return Traces(project=project, location=location, cluster=cluster, networks=frozenset(networks))
 
 
-def _reach(context: Context, cloud: Cloud, document: Mapping[str, Any]) -> Cluster:
-    """The API of a cluster as Google has it, which a Create need not have got ready."""
-    config = (document.get("controlPlaneEndpointsConfig") or {}).get("dnsEndpointConfig") or {}
-    return control_plane.at(str(config.get("endpoint", "")), cloud.api, context.environ)
-
-
-def _cancel(context: Context, cluster: Cluster, facts: ClusterFacts) -> None:
+def _cancel(context: Context, cloud: Cloud, cluster: Cluster, record: Record) -> None:
     try:
-        count = cancel.open_requests(cluster, facts)
-    except (ClusterError, CredentialsError, TransientError) as error:
+        facts = control_plane.kept(cloud.folder, record)
+        count = cancel.open_requests(cluster, facts) if facts and facts.has_queue else 0
+    except (ClusterError, CredentialsError, StateError, TransientError) as error:
         context.console.progress(f"Could not cancel the requests in the cluster first: {error}")
         return
     if count:

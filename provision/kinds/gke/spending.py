@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from provision.google.resources import CLUSTER
 from provision.kinds import spending
 from provision.settings.choices import NetworkConfig
 from provision.spec.capacity import Mode
@@ -13,7 +12,6 @@ from provision.spec.pools import Pool, Size
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes import status
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.spending import Existing
@@ -59,12 +57,10 @@ def existing(
     )
 
 
-def made(api: GoogleApi, facts: ClusterFacts) -> Mapping[str, Pool]:
+def made(document: Mapping[str, Any] | None, facts: ClusterFacts) -> Mapping[str, Pool]:
     """The pools that run jobs, by their names, as prices are looked up for them."""
-    path = CLUSTER.path(project=facts.project, location=facts.location, name=facts.name)
-    document = api.find(CLUSTER.look.service, path) or {}
     mine = {pool.name: pool for pool in facts.pools}
-    there = document.get("nodePools", [])
+    there = (document or {}).get("nodePools", [])
     return {it["name"]: pool_of(it, mine[it["name"]]) for it in there if it["name"] in mine}
 
 

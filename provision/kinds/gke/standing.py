@@ -13,10 +13,10 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import gke_versions, names
+from provision.catalogue import gke_versions
 from provision.google.api import GoogleApiError, Service
-from provision.google.resources import ACCOUNT_ROLE, CLUSTER, NETWORK
-from provision.kinds.gke import variables
+from provision.google.resources import ACCOUNT_ROLE, NETWORK
+from provision.kinds.gke import control_plane, variables
 from provision.kinds.gke.kubernetes import identity
 
 if TYPE_CHECKING:
@@ -116,12 +116,7 @@ def _cluster(cloud: Cloud, spec: GkeSpec) -> Mapping[str, Any]:
     """The cluster as Google's API returns it; {} where no pool scales, or it is not there."""
     if all(pool.size.count is not None for pool in spec.gpu_pools):
         return {}
-    path = CLUSTER.path(
-        project=spec.project_id,
-        location=spec.region,
-        name=names.CLUSTER.of(spec.name_prefix),
-    )
-    return cloud.api.find(CLUSTER.look.service, path) or {}
+    return control_plane.find(cloud.api, spec) or {}
 
 
 def behind(cloud: Cloud, spec: GkeSpec, cluster: Mapping[str, Any]) -> dict[str, str]:

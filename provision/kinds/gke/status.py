@@ -13,7 +13,6 @@ from provision.documents.gke_status import JobState, NodeRequest, RequestState, 
 from provision.documents.status import About, PoolMode, PoolNow, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
-from provision.google.resources import CLUSTER
 from provision.kinds import machine_words, shortage
 from provision.kinds import spending as prices
 from provision.kinds.gke import (
@@ -54,14 +53,12 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
         cloud: Google and the state folder.
         record: The deployment.
     """
-    name = names.CLUSTER.of(record.name_prefix)
-    path = CLUSTER.path(project=record.project_id, location=record.region, name=name)
-    document = cloud.api.find(CLUSTER.look.service, path)
-    facts = control_plane.kept(cloud.folder)
+    document = control_plane.find(cloud.api, record)
+    facts = control_plane.kept(cloud.folder, record)
     answers = document is not None and State.of(document) in states.ANSWERING
     told, unknown = _NOTHING, list[Trouble]()
     if answers and facts is not None:
-        told, unknown = _ask(context, cloud, facts)
+        told, unknown = _ask(context, cloud, document)
     places = Places(document or {}, facts, cloud.api)
     works = [_with_log(places.added(one), facts) for one in told.workloads]
     outside = [_with_log(places.added(one), facts) for one in told.outside]
@@ -159,10 +156,10 @@ class Places:
 
 
 def _ask(
-    context: Context, cloud: Cloud, facts: ClusterFacts
+    context: Context, cloud: Cloud, document: Mapping[str, Any] | None
 ) -> tuple[status.Status, list[Trouble]]:
     """The status from Kubernetes; an empty one and why, if it does not answer or refuses."""
-    cluster = control_plane.reach(facts, cloud.api, context.environ)
+    cluster = control_plane.reach(document, cloud.api, context.environ)
     try:
         found = context.progress.deadline(_ANSWER_TIMEOUT, _POLL).retry(
             lambda: status.read(cluster, context.clock), "look at the cluster"

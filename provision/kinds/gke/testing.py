@@ -16,7 +16,6 @@ from provision.errors import (
     ClusterError,
     Problem,
     ProvisionError,
-    StateError,
     StillWaiting,
 )
 from provision.kinds.gke import control_plane, spending, tested_pools, verdict
@@ -62,12 +61,13 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         ClusterError: There are faults; the error has those of all pools.
     """
     settings = context.settings
-    facts = _facts(context, cloud)
+    facts = _facts(context, cloud, record)
+    document = control_plane.find(cloud.api, record)
+    cluster = control_plane.reach(document, cloud.api, context.environ)
     prices = pricing.known(context, cloud)
-    made = spending.made(cloud.api, facts) if prices else {}
+    made = spending.made(document, facts) if prices else {}
     parts = tested_pools.of(facts, settings.test_pool, record.name_prefix, made, prices)
     context.console.progress(tested_pools.told(parts, settings.capacity_timeout))
-    cluster = control_plane.reach(facts, cloud.api, context.environ)
     left = float(settings.capacity_timeout)
     failed: list[ProvisionError] = []
     found: list[str] = []
@@ -198,20 +198,14 @@ def _together(failed: Sequence[ProvisionError]) -> ProvisionError:
     return worst.of(problems)
 
 
-def _facts(context: Context, cloud: Cloud) -> ClusterFacts:
+def _facts(context: Context, cloud: Cloud, record: Record) -> ClusterFacts:
     """The facts of the cluster; TEST_NODES of this run overrides that of the last Create.
 
     Raises:
-        StateError: The state folder has no facts.
+        StateError: The state folder has none, or has lost the settings.
     """
-    facts = control_plane.kept(cloud.folder)
-    if facts is None:
-        raise StateError(
-            f"The cluster in {cloud.folder.location.url} is not ready for a test",
-            code=Code.NO_CLUSTER,
-            why="no Create has finished creating it",
-            fix="run Create again",
-        )
+    facts = control_plane.finished(cloud.folder, record)
+    control_plane.require_settings(cloud.folder, record)
     if "test_nodes" in context.settings.model_fields_set:
         return dataclasses.replace(facts, test_nodes=context.settings.test_nodes)
     return facts

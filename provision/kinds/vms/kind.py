@@ -176,8 +176,9 @@ class VmGroup:
 
         return testing.run(context, cloud, record)
 
-    def jobs(self, context: Context, cloud: Cloud) -> Jobs:
+    def jobs(self, context: Context, cloud: Cloud, record: Record) -> Jobs:
         """Jobs by the agents of the VMs."""
+        del record
         from provision.kinds.vms.jobs import VmJobs
 
         return VmJobs(cloud.folder, context.clock)

@@ -1,10 +1,12 @@
-"""Which answers are Google's own, and which come from somebody in between."""
+"""Who gets a token, which answers are Google's own, and which come from somebody in between."""
 
 from __future__ import annotations
 
 import pytest
 import requests
+from google.oauth2.credentials import Credentials
 
+from provision.errors import ClusterError
 from provision.google import sessions
 
 HTML = "text/html; charset=UTF-8"
@@ -42,3 +44,50 @@ def test_a_page_is_nobodys_answer_whatever_its_status(status: int, text: str) ->
 def test_a_redirect_leads_away_from_google() -> None:
     answer = _answer(302, "", "", "https://login.example")
     assert "leads to https://login.example" in sessions.page_in_place_of(answer)
+
+
+MOVED = {
+    "GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "https://compute.example.com/v1/",
+    "KUBERNETES_CUSTOM_ENDPOINT": "http://127.0.0.1:8080/kubernetes/{endpoint}",
+}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://compute.googleapis.com/compute/v1/x",
+        "https://storage-psc.p.googleapis.com/b/x",
+        "https://gke-0123.us-central1.gke.goog/api",
+        "https://compute.example.com/v1/x",
+        "http://127.0.0.1:8080/kubernetes/x/api",
+    ],
+)
+def test_google_and_whom_the_environment_names_get_a_token(url: str) -> None:
+    sessions.require_trusted(url, MOVED)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com/api",
+        "https://googleapis.com.example.com/x",
+        "https://evilgoogleapis.com/x",
+        "https://example.com/x.gke.goog",
+        "https://x.gke.goog@example.com/",
+        "http://compute.googleapis.com/x",
+        "https:///api",
+        None,
+    ],
+)
+def test_nobody_else_gets_a_token(url: str | None) -> None:
+    with pytest.raises(ClusterError, match="would get the access token") as caught:
+        sessions.require_trusted(url, MOVED)
+
+    assert "KUBERNETES_CUSTOM_ENDPOINT=https://HOST" in caught.value.problems[0].fix
+
+
+def test_a_session_sends_nothing_to_anybody_else() -> None:
+    session = sessions.authorized(Credentials("token"), {})
+
+    with pytest.raises(ClusterError, match=r"https://example\.invalid would get"):
+        session.get("https://example.invalid/x")

@@ -101,7 +101,6 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
         project="p",
         name="np-gke",
         location="us-central1",
-        endpoint="e",
         pools=(gpus,),
         workload_account="a",
     )

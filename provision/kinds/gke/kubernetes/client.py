@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision import __version__
+from provision import __version__, endpoints
 from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import ClusterError, CredentialsError
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     import requests
-
-ENDPOINT_VARIABLE: Final = "KUBERNETES_CUSTOM_ENDPOINT"
-"""Sets another URL for every cluster's API; `{endpoint}` in it stands for the DNS endpoint."""
 
 _TIMEOUT: Final = 60.0
 """Seconds until there is a connection, and then without a byte of the answer."""
@@ -79,7 +76,9 @@ def endpoint(dns_endpoint: str, environ: Mapping[str, str]) -> str:
         dns_endpoint: The DNS name of its control plane.
         environ: May set another endpoint.
     """
-    return environ.get(ENDPOINT_VARIABLE, "https://{endpoint}").replace("{endpoint}", dns_endpoint)
+    return environ.get(endpoints.KUBERNETES, "https://{endpoint}").replace(
+        "{endpoint}", dns_endpoint
+    )
 
 
 @dataclass(frozen=True)
@@ -103,16 +102,18 @@ class Cluster:
 
     Args:
         url: The URL of the API, without a trailing slash.
-        token: Returns a valid bearer token.
+        token: Returns a valid bearer token for a URL, or refuses that.
         ca_file: Certificates to trust instead of the system's; None for the system's: the DNS
             endpoint of a control plane has a public certificate.
     """
 
-    def __init__(self, url: str, token: Callable[[], str], ca_file: str | None = None) -> None:
+    def __init__(
+        self, url: str, token: Callable[[str | None], str], ca_file: str | None = None
+    ) -> None:
         import requests  # noqa: PLC0415 - 0.1 s that runs without a cluster need not wait for
 
         def authorized(request: requests.PreparedRequest) -> requests.PreparedRequest:
-            request.headers["Authorization"] = f"Bearer {token()}"
+            request.headers["Authorization"] = f"Bearer {token(request.url)}"
             return request
 
         self._url = url

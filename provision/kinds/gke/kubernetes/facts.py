@@ -1,26 +1,37 @@
-"""The facts of a GKE cluster that are known after the apply: all that the builders need."""
+"""The facts of a GKE cluster that are known after the apply: all that the builders need.
 
-from __future__ import annotations
+They are kept in the state's bucket, for runs without the settings. Whoever may write there may have
+changed them, so that what they say is held to the rules of the settings; and who the cluster is, as
+whom its pods act, and what they fetch and mount, is what the record says.
+"""
 
-import json
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+# No deferred annotations: pydantic reads them.
 
-from provision.catalogue import bandwidths, machines
-from provision.spec import outbound
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, Field, TypeAdapter
+
+from provision.catalogue import bandwidths, machines, names
+from provision.catalogue.bandwidths import Reference
+from provision.catalogue.machines import GpuNetwork
+from provision.documents import json_object
+from provision.settings import storage
+from provision.settings.machines import AcceleratorName, MachineTypeName
+from provision.settings.queues import Queue
+from provision.settings.secrets import Secret
+from provision.settings.storage import Mount
+from provision.settings.values import AbsolutePath, GkeVersion, PoolName, ProjectId, RayVersion
+from provision.spec import outbound, pools
 from provision.spec.capacity import Mode
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from provision.catalogue.bandwidths import Reference
-    from provision.catalogue.machines import GpuNetwork
-    from provision.settings import storage
-    from provision.spec import pools
-    from provision.spec.cluster import GkeSpec
-
+from provision.spec.cluster import GkeSpec
+from provision.state.record import Record
 
 T = TypeVar("T")
+_Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$")]
+_Number = Annotated[int, Field(ge=0, le=10**9)]
+_Mode = Annotated[str, AfterValidator(Mode)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +52,14 @@ class GpuPool:
             names in Kubernetes; None in facts that an older version wrote.
     """
 
-    name: str
-    machine_type: str
-    accelerator: str
-    gpus: int
-    max_nodes: int
-    mode: str
-    max_run_seconds: int | None = None
-    networks: tuple[str, ...] | None = None
+    name: PoolName
+    machine_type: MachineTypeName
+    accelerator: AcceleratorName | Literal[""]
+    gpus: _Number
+    max_nodes: _Number
+    mode: _Mode
+    max_run_seconds: _Number | None = None
+    networks: tuple[_Name, ...] | None = None
 
     @property
     def queued(self) -> bool:
@@ -100,10 +111,10 @@ class ExtraNetwork:
         device_mode: "NetDevice" or "RDMA".
     """
 
-    kubernetes_name: str
-    network: str
-    subnetwork: str
-    device_mode: str
+    kubernetes_name: _Name
+    network: _Name
+    subnetwork: _Name
+    device_mode: Literal["NetDevice", "RDMA"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,43 +128,10 @@ class NfsShare:
         size_gb: The size in GiB.
     """
 
-    path: str
-    server: str
-    remote_path: str
-    size_gb: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bucket:
-    """A bucket that pods can mount at a path."""
-
-    bucket: str
-    path: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PodSecret:
-    """A variable of jobs, and the version of a secret that it gets; never the value.
-
-    Attributes:
-        name: The variable.
-        project: The secret's project.
-        secret: Its name there.
-        version: A number, or "latest".
-    """
-
-    name: str
-    project: str
-    secret: str
-    version: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class QueueShare:
-    """A queue of its own, and the GPUs that its jobs always find free or get back."""
-
-    name: str
-    gpus: int
+    path: AbsolutePath
+    server: Annotated[str, Field(pattern=r"^[0-9.]{7,15}$")]
+    remote_path: AbsolutePath
+    size_gb: _Number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +142,6 @@ class ClusterFacts:
         project: The project's ID.
         name: The cluster's name.
         location: Its region or zone.
-        endpoint: The DNS name of its control plane.
         version: The version of GKE; "" where an older version of this program wrote the facts.
         pools: Its GPU pools, in the order of the settings.
         networks: The networks of the additional interfaces of all pools.
@@ -187,51 +164,53 @@ class ClusterFacts:
         image_mirrors: Where container images are instead, as `spec.outbound.Outbound` has them.
     """
 
-    project: str
+    project: ProjectId
     name: str
     location: str
-    endpoint: str
-    version: str = ""
+    version: GkeVersion | Literal[""] = ""
     pools: tuple[GpuPool, ...]
     networks: tuple[ExtraNetwork, ...] = ()
     workload_account: str
-    buckets: tuple[Bucket, ...] = ()
+    buckets: tuple[Mount, ...] = ()
     bucket_options: tuple[str, ...] = ()
-    bucket_cache_gib: int | None = None
+    bucket_cache_gib: _Number | None = None
     shares: tuple[NfsShare, ...] = ()
-    secrets: tuple[PodSecret, ...] = ()
-    gpu_quota: int = 0
-    max_wait: int | None = None
+    secrets: tuple[Secret, ...] = ()
+    gpu_quota: _Number = 0
+    max_wait: _Number | None = None
     kueue: bool | None = None
-    queues: tuple[QueueShare, ...] = ()
+    queues: tuple[Queue, ...] = ()
     ray_operator: bool = False
-    ray_version: str = ""
+    ray_version: RayVersion | Literal[""] = ""
     ray_tokens: bool = False
-    test_nodes: int = 2
+    test_nodes: _Number = 2
     image_mirrors: tuple[str, ...] = ()
 
     def document(self) -> str:
         """The facts as JSON, to be stored for runs without the cluster's settings."""
-        return json.dumps(asdict(self), indent=2) + "\n"
+        return TypeAdapter(type(self)).dump_json(self, indent=2).decode() + "\n"
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what `document` wrote."""
-        parts = {
-            "pools": GpuPool,
-            "networks": ExtraNetwork,
-            "buckets": Bucket,
-            "shares": NfsShare,
-            "secrets": PodSecret,
-            "queues": QueueShare,
+    def parse(cls, text: str, record: Record) -> Self:
+        """Read what `document` wrote; what the record says goes before it.
+
+        Raises:
+            ValueError: It is something else, or a value breaks its rule.
+        """
+        asked = record.settings
+        recorded = {
+            "project": record.project_id,
+            "name": names.CLUSTER.of(record.name_prefix),
+            "location": record.region,
+            "workload_account": names.email(
+                names.WORKLOAD_ACCOUNT.of(record.name_prefix), record.project_id
+            ),
+            "buckets": asked.get("GCS_MOUNT_LIST") or (),
+            "bucket_options": asked.get("GCS_OPTIONS") or (),
+            "secrets": asked.get("SECRETS") or (),
+            "image_mirrors": asked.get("IMAGE_MIRROR") or (),
         }
-        document = json.loads(text)
-        for name, kind in parts.items():
-            document[name] = tuple(kind(**_hashable(one)) for one in document.get(name, ()))
-        # Not in documents of earlier versions.
-        for name in ("bucket_options", "image_mirrors"):
-            document[name] = tuple(document.get(name, ()))
-        return cls(**document)
+        return TypeAdapter(cls).validate_python({**json_object.read(text), **recorded})
 
     def mirrored(self, thing: T, but: str | None = None) -> T:
         """Objects as this cluster gets them: with their images from where it can fetch them.
@@ -287,20 +266,19 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         project=spec.project_id,
         name=cluster["name"],
         location=cluster["location"],
-        endpoint=cluster["dns_endpoint"],
         version=cluster.get("version") or "",
         pools=made_pools,
         networks=tuple(_network(made) for made in outputs["networks"]),
         workload_account=outputs["service_accounts"]["workload"],
-        buckets=tuple(Bucket(bucket=one.bucket, path=one.path) for one in spec.buckets),
+        buckets=spec.buckets,
         bucket_options=spec.bucket_options,
         bucket_cache_gib=spec.bucket_cache_gib,
-        secrets=tuple(PodSecret(**secret.model_dump()) for secret in spec.secrets),
+        secrets=spec.secrets,
         shares=_shares(spec.shares, outputs.get("filestores") or ()),
         gpu_quota=spec.gpu_quota or _gpus(made_pools),
         max_wait=spec.max_wait,
         kueue=spec.kueue,
-        queues=tuple(QueueShare(name=one.name, gpus=one.gpus) for one in spec.queues),
+        queues=spec.queues,
         ray_operator=spec.ray_operator,
         ray_version=spec.ray_version,
         test_nodes=spec.test_nodes,
@@ -322,13 +300,6 @@ def _pool(
         max_run_seconds=asked.max_run_seconds,
         networks=tuple(networks.get(asked.network_kind, ())),
     )
-
-
-def _hashable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """An object of JSON, its lists as tuples."""
-    return {
-        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
-    }
 
 
 def _network(made: Mapping[str, Any]) -> ExtraNetwork:

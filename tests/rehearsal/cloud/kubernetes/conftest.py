@@ -45,12 +45,14 @@ class Gke:
     Attributes:
         url: Where the cloud is.
         facts: Of the cluster.
+        endpoint: The DNS name of its control plane.
         environ: In which the program finds it.
         api: The client of the program.
     """
 
     url: str
     facts: ClusterFacts
+    endpoint: str
     environ: dict[str, str]
     api: Cluster
 
@@ -81,7 +83,7 @@ class Gke:
         self, method: str, path: str, body: Any = None, content_type: str = "application/json"
     ) -> tuple[int, Any, Mapping[str, str]]:
         """One request to the cluster's API: status, body, headers."""
-        where = f"/kubernetes/{self.facts.endpoint}{path}"
+        where = f"/kubernetes/{self.endpoint}{path}"
         return send(self.url, method, where, body, {"Content-Type": content_type})
 
     def find(self, thing: Object) -> Object:
@@ -278,7 +280,7 @@ def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
             outputs = _outputs(variables, settings.region, made, name)
             environ["KUBERNETES_CUSTOM_ENDPOINT"] = f"{cloud.base_url}/kubernetes/{{endpoint}}"
             known = facts.read(spec, outputs)
-            reached = Cluster(endpoint(known.endpoint, environ), lambda: "token")
-            return Gke(cloud.base_url, known, environ, reached)
+            reached = Cluster(endpoint(name, environ), lambda _: "token")
+            return Gke(cloud.base_url, known, name, environ, reached)
 
         yield make

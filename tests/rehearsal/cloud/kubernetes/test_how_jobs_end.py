@@ -11,8 +11,8 @@ import yaml
 
 from provision.kinds.gke.kubernetes import fabric_pods, jobs, kueue, status, torchrun
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.facts import Bucket
 from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.settings.storage import Mount
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -380,7 +380,7 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
 
 def _example(cluster: Gke, *, steps: int = 144_000, **changes: Any) -> Object:
     """The training example with a bucket at /mnt/data, and two hours to do."""
-    facts = dataclasses.replace(cluster.facts, buckets=(Bucket(bucket="b", path="/mnt/data"),))
+    facts = dataclasses.replace(cluster.facts, buckets=(Mount(bucket="data", path="/mnt/data"),))
     pool = dataclasses.replace(jobs.main_pool(facts), **changes)
     text = json.dumps(torchrun.job_set(facts, pool, 2))
     return cluster.api.create(json.loads(text.replace("--steps 500", f"--steps {steps}")))
@@ -542,7 +542,7 @@ def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
 def _training_of_a_week(cluster: Gke) -> Object:
     """The example with nodes for seven days and steps for twelve."""
     pool = jobs.main_pool(cluster.facts)
-    facts = dataclasses.replace(cluster.facts, buckets=(Bucket(bucket="b", path="/mnt/data"),))
+    facts = dataclasses.replace(cluster.facts, buckets=(Mount(bucket="data", path="/mnt/data"),))
     text = json.dumps(torchrun.job_set(facts, pool, 2))
     for before, now in (("3600", "604800"), ("2700", "603900")):
         text = text.replace(f'"{before}"', f'"{now}"')

@@ -85,7 +85,7 @@ def test_a_request_without_a_token_is_refused(cluster: Gke) -> None:
     code, body, _ = cluster.raw("GET", "/api/v1/nodes")
     assert code == 200, body
     for header in ("", "Basic abc", "Bearer "):
-        path = f"/kubernetes/{cluster.facts.endpoint}/api/v1/nodes"
+        path = f"/kubernetes/{cluster.endpoint}/api/v1/nodes"
         code, body, _ = send(cluster.url, "GET", path, None, {"Authorization": header})
         assert (code, body["reason"]) == (401, "Unauthorized")
 

@@ -40,7 +40,6 @@ def _told(request: NodeRequest, api: Api, zones: dict[str, str], *pools: GpuPool
         project="p",
         name="np-gke",
         location="us-central1",
-        endpoint="e",
         pools=pools,
         workload_account="a",
     )

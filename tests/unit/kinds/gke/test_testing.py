@@ -74,7 +74,8 @@ class World:
             progress=Progress(Clock(0), self.told.append),
         )
         cluster = SimpleNamespace(all=self._all, merge=self._merge)
-        monkeypatch.setattr(control_plane, "kept", lambda _: facts)
+        monkeypatch.setattr(control_plane, "kept", lambda *_: facts)
+        monkeypatch.setattr(control_plane, "find", lambda *_: {})
         monkeypatch.setattr(control_plane, "reach", lambda *_: cluster)
         monkeypatch.setattr(pricing, "known", lambda *_: None)
         monkeypatch.setattr(bandwidth_test, "run", self._run)
@@ -82,7 +83,7 @@ class World:
     def run(self) -> str:
         """What Test says of a cluster without faults."""
         cloud = SimpleNamespace(folder=None, api=None)
-        record = SimpleNamespace(name_prefix="demo")
+        record = SimpleNamespace(name_prefix="demo", settings={"GPU_COUNT": 8})
         return testing.run(cast("Any", self.context), cast("Any", cloud), cast("Any", record))
 
     def fails(self) -> ProvisionError:

@@ -6,8 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, cast
 
 from provision.kinds.gke.kubernetes import clearing, storage
-from provision.kinds.gke.kubernetes.facts import Bucket
 from provision.kinds.gke.kubernetes.objects import Object, build
+from provision.settings.storage import Mount
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def test_what_keeps_a_claim_or_makes_another_goes_with_it() -> None:
 
 
 def test_the_volumes_of_mounts_are_left_alone() -> None:
-    buckets = (Bucket(bucket="b", path="/mnt"),)
+    buckets = (Mount(bucket="data", path="/mnt"),)
     _, *pair = storage.objects(dataclasses.replace(samples.TWO_QUEUED, buckets=buckets))
     assert step(*pair, pod("user", pair[1]["metadata"]["name"])) == ([], [])
     assert stored(*pair) == {}

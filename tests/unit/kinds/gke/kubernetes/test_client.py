@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from provision import endpoints
 from provision.errors import CredentialsError
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
@@ -62,7 +63,7 @@ def cluster() -> Iterator[Cluster]:
     Handler.answer = (200, {"items": []})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Cluster(f"http://127.0.0.1:{server.server_port}", lambda: "a-token")
+        yield Cluster(f"http://127.0.0.1:{server.server_port}", lambda _: "a-token")
         server.shutdown()
 
 
@@ -145,7 +146,7 @@ def test_listed_objects_know_their_kind(cluster: Cluster) -> None:
 
 
 def test_no_answer_may_be_one_later() -> None:
-    unheard = Cluster("http://127.0.0.1:9", lambda: "a-token")
+    unheard = Cluster("http://127.0.0.1:9", lambda _: "a-token")
     with pytest.raises(TransientError):
         unheard.apply(THING)
 
@@ -192,14 +193,14 @@ def test_only_the_certificate_that_was_named_is_trusted(
         url = f"https://{certificate.HOST}:{server.server_port}"
         # What a machine trusts besides is no matter for a cluster with a certificate of its own.
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other))
-        assert Cluster(url, lambda: "a-token", str(mine)).all("v1", "ConfigMap") == []
+        assert Cluster(url, lambda _: "a-token", str(mine)).all("v1", "ConfigMap") == []
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(mine))
         with pytest.raises(TransientError, match="CERTIFICATE_VERIFY_FAILED"):
-            Cluster(url, lambda: "a-token", str(other)).all("v1", "ConfigMap")
+            Cluster(url, lambda _: "a-token", str(other)).all("v1", "ConfigMap")
         server.shutdown()
 
 
 def test_the_endpoint_can_be_moved() -> None:
-    moved = {client.ENDPOINT_VARIABLE: "http://127.0.0.1:80/kubernetes/{endpoint}"}
+    moved = {endpoints.KUBERNETES: "http://127.0.0.1:80/kubernetes/{endpoint}"}
     assert client.endpoint("gke-1.goog", {}) == "https://gke-1.goog"
     assert client.endpoint("gke-1.goog", moved) == "http://127.0.0.1:80/kubernetes/gke-1.goog"

@@ -23,7 +23,7 @@ from provision.kinds.gke.kubernetes import (
     torchrun,
 )
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
-from provision.kinds.gke.kubernetes.facts import PodSecret
+from provision.settings.secrets import Secret
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
@@ -548,7 +548,7 @@ def test_a_ray_job_ends_and_its_nodes_are_free_at_once() -> None:
     assert "ttlSecondsAfterFinished" not in thing["spec"]
 
 
-TOKEN = PodSecret(name="HF_TOKEN", project="my-project", secret="hf-token", version="3")  # noqa: S106 - names one
+TOKEN = Secret(name="HF_TOKEN", project="my-project", secret="hf-token", version="3")  # noqa: S106 - names one
 WITH_SECRETS = {
     name: dataclasses.replace(facts, secrets=(TOKEN,))
     for name, facts in CLUSTERS.items()

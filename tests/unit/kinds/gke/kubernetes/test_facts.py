@@ -3,8 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 from provision.kinds.gke.kubernetes import facts
-from provision.kinds.gke.kubernetes.facts import Bucket, ExtraNetwork, NfsShare
+from provision.kinds.gke.kubernetes.facts import ExtraNetwork, NfsShare
 from provision.settings.model import Settings
+from provision.settings.storage import Mount
 from provision.spec import cluster
 
 TEXTS = {
@@ -68,7 +69,7 @@ def test_what_was_asked_for_is_joined_with_what_was_made() -> None:
             device_mode="NetDevice",
         ),
     )
-    assert found.buckets == (Bucket(bucket="data", path="/mnt/data"),)
+    assert found.buckets == (Mount(bucket="data", path="/mnt/data"),)
     assert found.shares == (
         NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=1024),
     )

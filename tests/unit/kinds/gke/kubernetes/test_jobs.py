@@ -19,8 +19,8 @@ from provision.kinds.gke.kubernetes import (
     objects,
     run_ends,
 )
-from provision.kinds.gke.kubernetes.facts import PodSecret
 from provision.kinds.gke.kubernetes.stages import stages
+from provision.settings.secrets import Secret
 from rehearsal import session
 from tests.kubernetes import samples
 
@@ -69,7 +69,11 @@ def test_a_job_of_run_on_ray_is_as_it_was(golden: Golden) -> None:
     facts = dataclasses.replace(
         samples.FLEX_QUEUED_ULTRA,
         ray_tokens=True,
-        secrets=(PodSecret(**dict.fromkeys(("name", "project", "secret", "version"), "x")),),
+        secrets=(
+            Secret.model_construct(
+                None, **dict.fromkeys(("name", "project", "secret", "version"), "x")
+            ),
+        ),
     )
     asked: dict[str, Any] = {"env": {"A": "$B"}, "restarts": 2, "seconds": 3600, "queue": "team-a"}
     command = ("python", "train.py", "--name", "it's me")

@@ -39,7 +39,6 @@ def _facts(*machines: str, version: str = "1.35.6-gke.1250000") -> ClusterFacts:
         project="p",
         name="demo",
         location="r",
-        endpoint="e",
         version=version,
         pools=tuple(_pool(machine) for machine in machines),
         workload_account="w@p",

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from provision.catalogue import gcsfuse
 from provision.kinds.gke.kubernetes import kueue, networks, objects, storage
-from provision.kinds.gke.kubernetes.facts import ClusterFacts, QueueShare
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.objects import name_of
+from provision.settings.queues import Queue
 from tests.kubernetes import samples
+from tests.unit.state.test_record import WHOLE
 
 
 @given(st.text(max_size=100))
@@ -83,7 +85,7 @@ def test_facts_of_an_older_version_have_a_queue_where_that_version_had_one() -> 
     for cluster, had in ((samples.TWO_QUEUED, True), (samples.facts(samples.MEGA), False)):
         document = json.loads(cluster.document())
         del document["kueue"], document["queues"]
-        assert ClusterFacts.parse(json.dumps(document)).has_queue is had
+        assert ClusterFacts.parse(json.dumps(document), WHOLE).has_queue is had
 
 
 def test_pools_that_are_not_queued_have_a_queue_without_a_check() -> None:
@@ -102,7 +104,7 @@ def test_flavors_go_from_what_is_paid_for_to_what_can_be_taken_away() -> None:
 
 
 def test_teams_share_the_gpus_and_the_rest_is_for_all() -> None:
-    teams = (QueueShare(name="a", gpus=8), QueueShare(name="b", gpus=4))
+    teams = (Queue(name="a", gpus=8), Queue(name="b", gpus=4))
     things = kueue.objects(samples.facts(samples.ULTRA, queues=teams))
     queues = {it["metadata"]["name"]: it["spec"] for it in things if it["kind"] == "ClusterQueue"}
     gpus = {

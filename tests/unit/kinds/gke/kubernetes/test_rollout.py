@@ -25,7 +25,6 @@ FACTS = ClusterFacts(
     project="p",
     name="demo",
     location="r",
-    endpoint="e",
     pools=(
         GpuPool(
             name="ultra",
