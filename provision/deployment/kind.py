@@ -239,12 +239,13 @@ class Kind(Protocol[SpecT]):
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         """Cancel what would block the removal of the cluster, such as open resize requests."""
 
-    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+    def sweep(self, context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         """Remove what the cluster made itself and has left, once it is gone.
 
         Args:
             context: The run.
             cloud: Google, and the state folder.
+            record: The deployment.
             last: Whether nothing comes after this. Before that, what can't be removed yet is left.
 
         Returns:

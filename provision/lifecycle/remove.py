@@ -73,7 +73,7 @@ def remove(
             with phases.aside(context):
                 removed += _sweep(context, cloud, record, holding)
                 # What the cluster has left may use its network.
-                removed += kind.sweep(context, cloud, last=False)
+                removed += kind.sweep(context, cloud, record, last=False)
             if removed == before:
                 raise
         else:
@@ -81,7 +81,7 @@ def remove(
     # A resource that a killed run had requested can appear after the first sweep.
     removed += _sweep(context, cloud, record)
     context.report.changes = found.counts + Changes(destroy=removed)
-    removed += kind.sweep(context, cloud, last=True)
+    removed += kind.sweep(context, cloud, record, last=True)
     context.report.changes = found.counts + Changes(destroy=removed)
     _require_no_older(context, cloud, record)
 

@@ -162,8 +162,8 @@ class Toy:
         del context, cloud
         self.diary.append(f"release {record.kind}")
 
-    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
-        del context, cloud
+    def sweep(self, context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
+        del context, cloud, record
         self.diary.append(f"sweep, last: {last}")
         return 0
 

@@ -23,6 +23,7 @@ from provision.errors import ProvisionError
 from provision.google.api import GoogleApi, Service
 from provision.kinds.gke.kubernetes import job_set, kueue
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
+from provision.kinds.gke.traces import Fate, Traces
 from provision.kinds.spending import shares
 from provision.kinds.vms import bandwidth, health, roster, spending, status
 from provision.kinds.vms.instances import Vm
@@ -151,6 +152,11 @@ VM = Vm(
     notebook=None,
 )
 
+TRACES = {
+    "networks": ["projects/my-project/global/networks/np-net"],
+    "stems": ["x1y2z3w4"],
+    "volumes": {"projects/my-project/locations/us-central1-a/instances/pvc-1": "Delete"},
+}
 FACTS = json.loads(samples.FLEX_QUEUED_ULTRA.document())
 
 TEMPLATES = ['${file("/etc/passwd")}', "%{ if true }x%{ endif }", "$${a}", "us-central1/x?a=b#"]
@@ -256,6 +262,25 @@ def test_pods_are_made_of_what_the_settings_allow_whatever_is_kept_of_a_cluster(
         assert images
         assert all(it.startswith("us-docker.pkg.dev/my-project/mirror/") for it in images)
         assert '"serviceAccountName": "np-workload"' in made
+
+
+@given(_damaged(TRACES))
+def test_traces_are_of_this_cluster_or_cannot_be_read(content: bytes) -> None:
+    try:
+        found = Traces.parse(_text(content), RECORD)
+    except ValueError:
+        return
+    assert dataclasses.replace(found, stems=frozenset(), volumes={}, networks=frozenset()) == (
+        dataclasses.replace(Traces.of(RECORD, ()), volumes={})
+    )
+    assert all(
+        re.fullmatch(r"projects/my-project/global/networks/np-.*", it) for it in found.networks
+    )
+    assert all(re.fullmatch(r"[a-z0-9-]{8,}", it) for it in found.stems)
+    for path in found.volumes:
+        assert ".." not in path
+        assert found.fate({"name": path, "description": "x"}) in {Fate.UNPROVEN, None}
+    assert Traces.parse(found.document(), RECORD) == found
 
 
 @given(_damaged(STATE))

@@ -208,12 +208,12 @@ class GkeCluster:
 
         release.release(context, cloud, record)
 
-    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+    def sweep(self, context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         """Remove pools that the state has lost, and what GKE made for Services and claims."""
         from provision.kinds.gke import leftovers, lost_pools
 
         lost = 0 if last else lost_pools.delete(context, cloud)
-        return lost + leftovers.sweep(context, cloud, last=last)
+        return lost + leftovers.sweep(context, cloud, record, last=last)
 
     def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
         """What GKE made for Services, Ingresses, Gateways and claims."""

@@ -17,6 +17,7 @@ from provision.google.resources import CLUSTER, FIREWALL, Look, Marker, path_in_
 from provision.kinds.gke.traces import Fate, Traces, claim_of
 from provision.lifecycle import phases
 from provision.lifecycle.phases import Phase
+from provision.settings import recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.google.api import GoogleApi
     from provision.state.folder import StateFolder
+    from provision.state.record import Record
 
 _FILE: Final = "leftovers.json"
 _NAMED: Final = 'name eq "(a|k8s|gke|pvc-).*"'
@@ -82,7 +84,7 @@ def keep(folder: StateFolder, traces: Traces) -> None:
     folder.write(_FILE, traces.document(), "application/json")
 
 
-def kept(folder: StateFolder) -> Traces | None:
+def kept(folder: StateFolder, record: Record) -> Traces | None:
     """What an earlier Destroy stored; None if none got that far.
 
     Raises:
@@ -92,29 +94,32 @@ def kept(folder: StateFolder) -> Traces | None:
     if text is None:
         return None
     try:
-        return Traces.parse(text)
-    except (ValueError, KeyError, TypeError) as error:
+        return Traces.parse(text, record)
+    except ValueError as error:
+        url = f"{folder.location.url}/{_FILE}"
         raise StateError(
-            f"{folder.location.url}/{_FILE} can't be read",
+            f"{url} can't be read",
             code=Code.STATE_UNREADABLE,
-            why=f"{type(error).__name__}: {error}",
-            fix="run Destroy with the version of this tool that wrote it",
+            why=recorded.misfit(error),
+            fix="run Destroy with the version of this tool that wrote it; or, to find what GKE has"
+            f" left by what Google says of it alone: gcloud storage rm {url}\n{_AGAIN}",
         ) from error
 
 
-def sweep(context: Context, cloud: Cloud, *, last: bool) -> int:
+def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
     """Remove what GKE left of the cluster, if the cluster is gone; returns how much that was.
 
     Args:
         context: The run.
         cloud: Google, and the state folder.
+        record: The deployment.
         last: Whether nothing comes after this; only then what stays is told.
 
     Raises:
         ClusterError: At the last time: something of it can't be removed.
         TerraformError: Google does not say what there is.
     """
-    traces = kept(cloud.folder)
+    traces = kept(cloud.folder, record)
     if traces is None:
         return 0
     with phases.during(Phase.REMOVING, cloud, "Could not look for what GKE has left"):
@@ -146,13 +151,17 @@ def of_gone(api: GoogleApi, traces: Traces) -> Traces | None:
     path = CLUSTER.path(project=traces.project, location=traces.location, name=traces.cluster)
     if api.find(CLUSTER.look.service, path) is not None:
         return None
+    if not (traces.networks or traces.stems):
+        return traces
+    rules = api.listed(FIREWALL.look, traces.project, filter=_NAMED)
+    traces = traces.without_others(rules)
     if not traces.networks:
         return traces
     strict = dataclasses.replace(CLUSTER.look, may_be_off=False)  # else a 403 looks like none
     others = _allowed(api, strict, traces.project)
     if others is not None:
         traces = traces.beside(others)
-    traces = traces.with_rules(api.listed(FIREWALL.look, traces.project, filter=_NAMED))
+    traces = traces.with_rules(rules)
     # That this may not be listed is one of the problems of the sweep.
     groups = _allowed(api, _LOOKS[_ENDPOINTS], traces.project, filter=_NAMED)
     return traces.with_endpoints(groups or ())
@@ -227,18 +236,24 @@ class Sweep:
                     self.kept.append(_kept_disk(found))
                 case Fate.UNKNOWN:
                     self.problems.append(_doubtful_disk(found))
+                case Fate.UNPROVEN:
+                    self.problems.append(_unproven(_DISKS, path_in_document(found)))
                 case None:
                     pass
 
     def instances(self) -> None:
         """Remove the Filestore instances of claims that were to go with them."""
-        for path, fate in self.traces.instances().items():
-            if self.api.find(Service.FILESTORE, path) is None:
+        for path in self.traces.instances():
+            found = self.api.find(Service.FILESTORE, path)
+            if found is None:
                 continue
-            if fate is Fate.GOES:
-                self._remove(Service.FILESTORE, _INSTANCES, path)
-            else:
-                self.kept.append(_kept_instance(path))
+            match self.traces.fate(found):
+                case Fate.GOES:
+                    self._remove(Service.FILESTORE, _INSTANCES, path)
+                case Fate.UNPROVEN:
+                    self.problems.append(_unproven(_INSTANCES, path))
+                case Fate.STAYS | Fate.UNKNOWN | None:
+                    self.kept.append(_kept_instance(path))
 
     def _listed(self, noun: str) -> list[dict[str, Any]]:
         """What there is of the cluster; that it may not be listed is one of the problems."""
@@ -311,6 +326,17 @@ def _kept_instance(path: str) -> Problem:
         what=f"The Filestore instance {path.rpartition('/')[2]} is kept, and is billed",
         why="a claim's volume is on it that was not to go with the claim (its reclaim policy)",
         fix=f"if nobody needs its data: {_command(_INSTANCES, path)}",
+    )
+
+
+def _unproven(noun: str, path: str) -> Problem:
+    return Problem(
+        code=Code.STILL_BILLED,
+        what=f"{path} is kept, and is billed",
+        why=f"{_FILE} beside the state says that it was made for a claim of this cluster, and"
+        " Google does not: neither its labels nor its network are this cluster's alone",
+        fix=f"if it was this cluster's and nobody needs its data: {_command(noun, path)}\nif it is"
+        f" another's, remove {_FILE}\n{_AGAIN}",
     )
 
 

@@ -6,10 +6,10 @@ with the cluster gone, nobody would unmake those.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision import words
-from provision.catalogue import names
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, CredentialsError, StateError
 from provision.google.resources import CLUSTER, NETWORK
@@ -59,16 +59,15 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
     """
     with phases.during(Phase.REMOVING, cloud, "Could not look for the cluster"):
         document = _own(context, cloud, record)
-    earlier = leftovers.kept(cloud.folder)
+    earlier = leftovers.kept(cloud.folder, record)
+    # Whoever may write to the bucket may have changed the state, too.
+    of_state = (str(it.get("id", "")) for it in cloud.folder.of_type(NETWORK.type).values())
+    known = Traces.of(record, of_state).and_earlier(earlier)
     if document is None:
         # It is gone, but what it has left need not be.
         if earlier is None:
-            name = names.CLUSTER.of(record.name_prefix)
-            traces = _traces(cloud, record.project_id, record.region, name)
-            leftovers.keep(cloud.folder, traces)
+            leftovers.keep(cloud.folder, known)
         return
-    known = _traces(cloud, record.project_id, document["location"], document["name"])
-    known = known.and_earlier(earlier)
     # Kept before anything is deleted: a run that is killed later may be the last to see it.
     leftovers.keep(cloud.folder, known)
     cluster = control_plane.reach(document, cloud.api, context.environ)
@@ -82,23 +81,14 @@ def _own(context: Context, cloud: Cloud, record: Record) -> dict[str, Any] | Non
     A cluster of the same name that neither the state has nor our marker is on is another's, whose
     Services and claims are not ours to delete.
     """
-    look = CLUSTER.look
-    for known in cloud.folder.of_type(CLUSTER.type).values():
-        # A cluster whose making failed may lack some of these in the state.
-        place = {name: known.get(name) or "" for name in ("project", "location", "name")}
-        found = cloud.api.find(look.service, CLUSTER.path(**place)) if all(place.values()) else None
-        if found is not None:
-            return found
+    found = control_plane.find(cloud.api, record)
+    known = cloud.folder.of_type(CLUSTER.type).values()
+    if found is not None and found["name"] in {it.get("name") for it in known}:
+        return found
     for owner in ownership.ours(context, record, cloud.folder.location):
-        for found in cloud.api.marked(look, record.project_id, owner):
-            return found
+        for marked in cloud.api.marked(CLUSTER.look, record.project_id, owner):
+            return marked
     return None
-
-
-def _traces(cloud: Cloud, project: str, location: str, cluster: str) -> Traces:
-    """What tells the cluster's things before it is asked: its name, and its networks."""
-    networks = (str(it["id"]) for it in cloud.folder.of_type(NETWORK.type).values() if it.get("id"))
-    return Traces(project=project, location=location, cluster=cluster, networks=frozenset(networks))
 
 
 def _cancel(context: Context, cloud: Cloud, cluster: Cluster, record: Record) -> None:
@@ -165,11 +155,5 @@ def _told(cluster: Cluster, known: Traces) -> Traces:
         for value in (it["metadata"].get("annotations") or {}).values()
         for name in str(value).split(",")
     ]
-    found = Traces(
-        project=known.project,
-        location=known.location,
-        cluster=known.cluster,
-        networks=known.networks,
-        volumes=clearing.storage(cluster, known.project),
-    )
+    found = dataclasses.replace(known, volumes=clearing.storage(cluster, known.project))
     return found.with_stems([*map(traces.balancer, services), *annotations]).and_earlier(known)

@@ -16,7 +16,8 @@ and name them by rules of their own. The rules are read in these sources:
 - github.com/kubernetes-sigs/gcp-compute-persistent-disk-csi-driver at b560165, pkg/parameters and
   pkg/gce-cloud-provider: a disk's description is JSON that names its volume and its claim.
 - github.com/kubernetes-sigs/gcp-filestore-csi-driver at 2edb466, pkg/csi_driver: a volume's handle
-  is `modeInstance/LOCATION/INSTANCE/SHARE`.
+  is `modeInstance/LOCATION/INSTANCE/SHARE`; the instance has its volume's name, and labels that
+  name the driver, the volume and the claim, but no cluster.
 - docs.cloud.google.com/kubernetes-engine/docs/concepts/firewall-rules: the rules of the cluster
   itself are `gke-CLUSTER-HASH-...`, for nodes that have the tag `gke-CLUSTER-HASH-node`.
 
@@ -25,20 +26,23 @@ firewall rules for that tag, or for Gateways a rule of the cluster's network; wh
 one has the same part in its name, the stem.
 """
 
-from __future__ import annotations
+# No deferred annotations: pydantic reads them.
 
 import dataclasses
 import enum
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
+from pydantic import Field, TypeAdapter
+
+from provision.catalogue import names
+from provision.documents import json_object
 from provision.google.resources import path_in_document
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from provision.state.record import Record
 
 _BALANCER: Final = "a[0-9a-f]{31}"
 _ID: Final = "[0-9a-f]{16}"
@@ -53,24 +57,30 @@ _NAMES: Final = (
 )
 _OF_GATEWAYS: Final = re.compile(r"gkegw\d-[0-9a-z]{4}-l7-[-a-z0-9]+")
 _OF_THE_CLUSTER: Final = re.compile(r"gke-[-a-z0-9]+")
-_HASH: Final = "[0-9a-f]{8}"
-_CREATED_FOR: Final = "kubernetes.io/created-for"
+_NODES: Final = re.compile(r"gke-(?P<cluster>[-a-z0-9]+)-[0-9a-f]{8}-node")
+_FILESTORES: Final = {"storage_gke_io_created-by": "filestore_csi_storage_gke_io"}
 _NAME_LABEL: Final = "goog-k8s-cluster-name"
 _PLACE_LABEL: Final = "goog-k8s-cluster-location"
 
+_Stem = Annotated[str, Field(pattern=rf"^({_BALANCER}|{_ID}|{_SHORT_ID}|gkegw\d-[0-9a-z]{{4}})$")]
+_Path = Annotated[str, Field(pattern=r"^projects/[a-z0-9.:-]+(/[A-Za-z0-9-]+){3,4}$")]
+_Policy = Annotated[str, Field(pattern="^[A-Za-z]{0,20}$")]
+
 
 class Fate(enum.Enum):
-    """What becomes of a disk that was made for a claim.
+    """What becomes of a disk or a Filestore instance that was made for a claim.
 
     Attributes:
         GOES: Its volume's policy is Delete.
         STAYS: Its volume's policy is another one, such as Retain.
         UNKNOWN: Nobody could ask for the policy while the cluster was there.
+        UNPROVEN: Its policy is said to be Delete; Google does not say that it is this cluster's.
     """
 
     GOES = "goes"
     STAYS = "stays"
     UNKNOWN = "unknown"
+    UNPROVEN = "unproven"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,42 +100,55 @@ class Traces:
     project: str
     location: str
     cluster: str
-    networks: frozenset[str]
+    networks: frozenset[_Path]
     alone: bool = False
-    stems: frozenset[str] = frozenset()
-    volumes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    stems: frozenset[_Stem] = frozenset()
+    volumes: Mapping[_Path, _Policy] = field(
+        default_factory=lambda: MappingProxyType({}), hash=False
+    )
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Read what `document` wrote.
+    def of(cls, record: Record, networks: Iterable[str]) -> Self:
+        """What tells the things of a deployment's cluster before it is asked.
+
+        Args:
+            record: The deployment.
+            networks: Paths of networks; those whose names are none of the deployment's are left
+                out.
+        """
+        made = [it.pattern(record.name_prefix) for it in (names.NETWORK, names.GPU_NETWORK)]
+        place = f"projects/{record.project_id}/global/networks/"
+        return cls(
+            project=record.project_id,
+            location=record.region,
+            cluster=names.CLUSTER.of(record.name_prefix),
+            networks=frozenset(
+                it
+                for it in networks
+                if it.startswith(place)
+                and any(one.fullmatch(it.removeprefix(place)) for one in made)
+            ),
+        )
+
+    @classmethod
+    def parse(cls, text: str, record: Record) -> Self:
+        """Read what `document` wrote; whose cluster it is says the record.
 
         Raises:
-            ValueError, KeyError, TypeError: It is something else.
+            ValueError: It is something else, or a value has another form.
         """
-        found = json.loads(text)
-        return cls(
-            project=found["project"],
-            location=found["location"],
-            cluster=found["cluster"],
-            networks=frozenset(found["networks"]),
-            stems=frozenset(found["stems"]),
-            volumes=dict(found["volumes"]),
-        )
+        found = json_object.read(text)
+        kept = {name: found.get(name) for name in ("networks", "stems", "volumes")}
+        read = TypeAdapter(cls).validate_python({**vars(cls.of(record, ())), **kept})
+        own = cls.of(record, read.networks)
+        return dataclasses.replace(own, stems=read.stems, volumes=read.volumes)
 
     def document(self) -> str:
         """The traces as JSON."""
         lists = {"networks": sorted(self.networks), "stems": sorted(self.stems)}
-        return json.dumps(
-            {
-                "project": self.project,
-                "location": self.location,
-                "cluster": self.cluster,
-                **lists,
-                "volumes": dict(self.volumes),
-            }
-        )
+        return json.dumps({**lists, "volumes": dict(self.volumes)})
 
-    def and_earlier(self, earlier: Traces | None) -> Traces:
+    def and_earlier(self, earlier: Self | None) -> Self:
         """With what was found out earlier; of a policy, what was found out last counts."""
         if earlier is None:
             return self
@@ -136,7 +159,7 @@ class Traces:
             volumes={**earlier.volumes, **self.volumes},
         )
 
-    def beside(self, clusters: Iterable[Mapping[str, Any]]) -> Traces:
+    def beside(self, clusters: Iterable[Mapping[str, Any]]) -> Self:
         """Knowing whether other clusters are in the same networks.
 
         Args:
@@ -145,13 +168,13 @@ class Traces:
         used = {(it.get("networkConfig") or {}).get("network") for it in clusters}
         return dataclasses.replace(self, alone=used.isdisjoint(self.networks))
 
-    def with_stems(self, names: Iterable[str]) -> Traces:
+    def with_stems(self, names: Iterable[str]) -> Self:
         """With the stems of names that are of this cluster's things."""
         found = {found for name in names if (found := stem(name))}
         short = {one[:_SHORT] for one in found if re.fullmatch(_ID, one)}
         return dataclasses.replace(self, stems=self.stems | found | short)
 
-    def with_endpoints(self, groups: Iterable[Mapping[str, Any]]) -> Traces:
+    def with_endpoints(self, groups: Iterable[Mapping[str, Any]]) -> Self:
         """With the stems of the network endpoint groups that are of this cluster.
 
         These keep a network from going, and for a Gateway no rule tells of them.
@@ -162,13 +185,25 @@ class Traces:
         own = [it for it in groups if self.alone and _network(it) in self.networks]
         return self.with_stems(it["name"] for it in own)
 
-    def with_rules(self, rules: Iterable[Mapping[str, Any]]) -> Traces:
+    def with_rules(self, rules: Iterable[Mapping[str, Any]]) -> Self:
         """With the stems of the firewall rules that are of this cluster.
 
         Args:
             rules: Firewall rules as Google has them.
         """
         return self.with_stems(rule["name"] for rule in rules if self.has_rule(rule))
+
+    def without_others(self, rules: Iterable[Mapping[str, Any]]) -> Self:
+        """Without the stems that firewall rules for the nodes of other clusters have.
+
+        Args:
+            rules: Firewall rules as Google has them.
+        """
+        tags = [
+            (rule, _NODES.fullmatch(tag)) for rule in rules for tag in rule.get("targetTags") or []
+        ]
+        others = {stem(rule["name"]) for rule, it in tags if it and it["cluster"] != self.cluster}
+        return dataclasses.replace(self, stems=self.stems - others)
 
     def has_named(self, document: Mapping[str, Any]) -> bool:
         """Whether something is of this cluster by its name."""
@@ -183,30 +218,36 @@ class Traces:
         if self.alone and _OF_GATEWAYS.fullmatch(rule["name"]):
             return True
         is_google = stem(rule["name"]) is not None or _OF_THE_CLUSTER.fullmatch(rule["name"])
-        tag = re.compile(rf"gke-{re.escape(self.cluster)}-{_HASH}-node")
-        tags = rule.get("targetTags") or []
-        return bool(is_google and tags and all(tag.fullmatch(one) for one in tags))
+        tags = [_NODES.fullmatch(one) for one in rule.get("targetTags") or []]
+        return bool(is_google and tags and all(it and it["cluster"] == self.cluster for it in tags))
 
-    def instances(self) -> dict[str, Fate]:
-        """The Filestore instances of claims, by path, and what becomes of each."""
-        return {
-            path: Fate.GOES if policy == "Delete" else Fate.STAYS
-            for path, policy in self.volumes.items()
-            if "/instances/" in path
-        }
+    def instances(self) -> Iterable[str]:
+        """The paths of the Filestore instances of claims."""
+        return (it for it in self.volumes if it.startswith(f"projects/{self.project}/locations/"))
 
-    def fate(self, disk: Mapping[str, Any]) -> Fate | None:
-        """What becomes of a disk; None if it is not one of this cluster's claims."""
-        claim = claim_of(disk)
-        path, labels = path_in_document(disk), disk.get("labels") or {}
-        own = {_NAME_LABEL: self.cluster, _PLACE_LABEL: self.location}
-        is_labelled = all(labels.get(name) == value for name, value in own.items())
-        if not claim or not (is_labelled or path in self.volumes):
-            return None
-        policy = self.volumes.get(path)
+    def fate(self, thing: Mapping[str, Any]) -> Fate | None:
+        """What becomes of a disk or an instance; None if it was made for none of these claims."""
+        policy, claim = self.volumes.get(path_in_document(thing)), claim_of(thing)
+        is_ours = bool(claim) and self._is_made_for(thing)
         if policy is None:
-            return Fate.UNKNOWN
-        return Fate.GOES if policy == "Delete" else Fate.STAYS
+            return Fate.UNKNOWN if is_ours else None
+        if policy == "Delete":
+            return Fate.GOES if is_ours else Fate.UNPROVEN
+        return Fate.STAYS if claim else None
+
+    def _is_made_for(self, thing: Mapping[str, Any]) -> bool:
+        """Whether Google's own document of a volume says that it is of this cluster.
+
+        An instance has no label for that, but it is in a network: only this cluster uses one of the
+        deployment's in which there is no other.
+        """
+        labels = thing.get("labels") or {}
+        if (labels.get(_NAME_LABEL), labels.get(_PLACE_LABEL)) == (self.cluster, self.location):
+            return True
+        named = [str(it.get("network")) for it in thing.get("networks", [])]
+        here = f"projects/{self.project}/global/networks/"
+        places = {it if "/" in it else f"{here}{it}" for it in named}
+        return self.alone and bool(places) and places <= self.networks
 
 
 def _network(document: Mapping[str, Any]) -> str:
@@ -227,13 +268,15 @@ def balancer(service: Mapping[str, Any]) -> str:
     return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
 
 
-def claim_of(disk: Mapping[str, Any]) -> str:
-    """The claim that a disk was made for, "namespace/name"; "" if for none."""
+def claim_of(thing: Mapping[str, Any]) -> str:
+    """The claim that a disk or an instance was made for, "namespace/name"; "" if for none."""
+    tags, form = thing.get("labels") or {}, "kubernetes_io_created-for_{}_{}"
     try:
-        tags = json.loads(disk.get("description", ""))
-        names = [tags[f"{_CREATED_FOR}/pvc/{part}"] for part in ("namespace", "name")]
-        volume = tags[f"{_CREATED_FOR}/pv/name"]
+        if not _FILESTORES.items() <= tags.items():
+            tags, form = json.loads(thing.get("description", "")), "kubernetes.io/created-for/{}/{}"
+        claim = [tags[form.format("pvc", part)] for part in ("namespace", "name")]
+        volume = tags[form.format("pv", "name")]
     except (ValueError, KeyError, TypeError):
         return ""
-    # Only a disk that was made for a volume has its name; a clone's description is copied.
-    return "/".join(names) if volume == disk["name"] else ""
+    # Only what was made for a volume has its name; a clone's description is copied.
+    return "/".join(claim) if volume == path_in_document(thing).rpartition("/")[2] else ""

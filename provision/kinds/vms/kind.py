@@ -194,9 +194,9 @@ class VmGroup:
 
         release.release(context, cloud, record)
 
-    def sweep(self, context: Context, cloud: Cloud, *, last: bool) -> int:
+    def sweep(self, context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         """Nothing: a group deletes what it made."""
-        del context, cloud, last
+        del context, cloud, record, last
         return 0
 
     def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:

@@ -1,4 +1,4 @@
-"""What a cluster asks of Compute Engine for itself, as any client does."""
+"""What a cluster asks of Compute Engine and of Filestore for itself, as any client does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import compute
+from rehearsal.cloud import compute, filestore
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -18,9 +18,14 @@ _NOT_FOUND = 404
 
 
 def call(
-    request: Request, store: Store, method: str, path: str, body: Object | None = None
+    request: Request,
+    store: Store,
+    method: str,
+    path: str,
+    body: Object | None = None,
+    **query: str,
 ) -> dict[str, Any]:
-    """One request to Compute Engine.
+    """One request to Compute Engine, or to Filestore, whose things are in locations.
 
     Raises:
         GoogleError: It refuses.
@@ -29,11 +34,11 @@ def call(
         request,
         method=method,
         path=path,
-        query={},
+        query=query,
         parameters=(),
         body=b"" if body is None else json.dumps(body).encode(),
     )
-    reply = compute.service(asked, store)
+    reply = (filestore if "/locations/" in path else compute).service(asked, store)
     return reply.body if isinstance(reply.body, dict) else {}
 
 

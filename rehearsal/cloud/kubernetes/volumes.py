@@ -1,7 +1,9 @@
 """Claims of volumes: they are bound to the volume that they name, or to one made for them.
 
-A volume that is made is a disk, as the driver of Kubernetes Engine for persistent disks makes it;
-what becomes of it when its claim is deleted is said by its policy.
+A volume that is made is a disk, or a Filestore instance of its own, as the drivers of Kubernetes
+Engine make them; what becomes of it when its claim is deleted is said by its policy. The labels of
+an instance are those of kubernetes-sigs/gcp-filestore-csi-driver (pkg/csi_driver/controller.go),
+which name no cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
 IN_USE: Final = "kubernetes.io/pvc-protection"
 """The finalizer of claims: one that a pod uses stays until the pod is gone."""
 
-_DRIVER: Final = "pd.csi.storage.gke.io"
+_DISKS: Final = "pd.csi.storage.gke.io"
+_SHARES: Final = "filestore.csi.storage.gke.io"
+_SHARE: Final = "vol1"
+_LEAST_SHARE: Final = 1024
+"""GiB, in the tier that is the driver's default."""
 _MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
 _CREATED_FOR: Final = "kubernetes.io/created-for"
 
@@ -63,46 +69,95 @@ def _provided(world: World, volumes: Kind, claim: Object) -> Object:
     spec = claim.get("spec") or {}
     classes = world.kind("storage.k8s.io/v1", "storageclasses")
     made_by = world.get(classes, "", spec.get("storageClassName", "")) if classes else None
-    if spec.get("volumeName") or made_by is None or made_by.get("provisioner") != _DRIVER:
+    driver = (made_by or {}).get("provisioner")
+    if spec.get("volumeName") or made_by is None or driver not in {_DISKS, _SHARES}:
         return claim
     waits = made_by.get("volumeBindingMode") == "WaitForFirstConsumer"
     if waits and not _users(world, claim):
         return claim
     metadata = claim["metadata"]
     name = f"pvc-{metadata['uid']}"
-    zone = world.cluster.record["locations"][0]
-    disks = f"{'/'.join(world.cluster.name.split('/')[:2])}/zones/{zone}/disks"
     size = spec["resources"]["requests"]["storage"]
-    tags = {
-        f"{_CREATED_FOR}/pv/name": name,
-        f"{_CREATED_FOR}/pvc/name": metadata["name"],
-        f"{_CREATED_FOR}/pvc/namespace": metadata["namespace"],
-        "storage.gke.io/created-by": _DRIVER,
-    }
-    labels = {
-        "goog-gke-volume": "",
-        "goog-k8s-cluster-location": world.cluster.record["location"],
-        "goog-k8s-cluster-name": world.cluster.record["name"],
-    }
-    gigabytes = str(max(1, int(quantities.parse(size) // 2**30)))
-    disk = {"name": name, "sizeGb": gigabytes, "description": json.dumps(tags), "labels": labels}
-    google.make(world, disks, disk)
+    handle = _disk(world, claim, name) if driver == _DISKS else _share(world, claim, made_by, name)
+    if handle is None:
+        return claim
     reference = {key: metadata[key] for key in ("name", "namespace", "uid")}
     volume = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": name, "annotations": {_MADE_BY: _DRIVER}},
+        "metadata": {"name": name, "annotations": {_MADE_BY: driver}},
         "spec": {
             "accessModes": spec.get("accessModes"),
             "capacity": {"storage": size},
             "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **reference},
-            "csi": {"driver": _DRIVER, "volumeHandle": f"{disks}/{name}"},
+            "csi": {"driver": driver, "volumeHandle": handle},
             "persistentVolumeReclaimPolicy": made_by.get("reclaimPolicy", "Delete"),
             "storageClassName": spec["storageClassName"],
         },
     }
     world.put(volumes, volume)
     return {**claim, "spec": {**spec, "volumeName": name}}
+
+
+def _tags(claim: Object, name: str) -> dict[str, str]:
+    """What a driver writes of what it makes for a claim."""
+    return {
+        f"{_CREATED_FOR}/pv/name": name,
+        f"{_CREATED_FOR}/pvc/name": claim["metadata"]["name"],
+        f"{_CREATED_FOR}/pvc/namespace": claim["metadata"]["namespace"],
+    }
+
+
+def _gigabytes(claim: Object) -> int:
+    return int(quantities.parse(claim["spec"]["resources"]["requests"]["storage"]) // 2**30)
+
+
+def _disk(world: World, claim: Object, name: str) -> str:
+    """Make a disk; returns the handle of its volume."""
+    zone = world.cluster.record["locations"][0]
+    disks = f"{'/'.join(world.cluster.name.split('/')[:2])}/zones/{zone}/disks"
+    tags = {**_tags(claim, name), "storage.gke.io/created-by": _DISKS}
+    labels = {
+        "goog-gke-volume": "",
+        "goog-k8s-cluster-location": world.cluster.record["location"],
+        "goog-k8s-cluster-name": world.cluster.record["name"],
+    }
+    gigabytes = str(max(1, _gigabytes(claim)))
+    disk = {"name": name, "sizeGb": gigabytes, "description": json.dumps(tags), "labels": labels}
+    google.make(world, disks, disk)
+    return f"{disks}/{name}"
+
+
+def _share(world: World, claim: Object, made_by: Object, name: str) -> str | None:
+    """Make an instance; returns the handle of its volume, None until it is ready."""
+    asked, zone = made_by.get("parameters") or {}, world.cluster.record["locations"][0]
+    handle = f"modeInstance/{zone}/{name}/{_SHARE}"
+    path = _path(world, handle)
+    if not google.has(world, path):
+        by = {"storage.gke.io/created-by": _SHARES.replace(".", "_")}
+        tags = _tags(claim, name) | by
+        size = max(_LEAST_SHARE, _gigabytes(claim))
+        # A label has no slashes and no dots.
+        form = str.maketrans("/.", "__")
+        instance = {
+            "tier": asked.get("tier", "standard").upper(),
+            "fileShares": [{"name": _SHARE, "capacityGb": size}],
+            "networks": [{"network": asked.get("network", "default"), "modes": ["MODE_IPV4"]}],
+            "labels": {key.translate(form): value for key, value in tags.items()},
+        }
+        place = path.rpartition("/")[0]
+        google.call(world.request, world.store, "POST", place, instance, instanceId=name)
+    found = google.call(world.request, world.store, "GET", path)
+    return handle if found["state"] == "READY" else None
+
+
+def _path(world: World, handle: str) -> str:
+    """What a volume's handle stands for."""
+    if not handle.startswith("modeInstance/"):
+        return handle
+    _, location, name, _ = handle.split("/")
+    project = "/".join(world.cluster.name.split("/")[:2])
+    return f"{project}/locations/{location}/instances/{name}"
 
 
 def _release(world: World, claims: Kind, volumes: Kind, volume: Object) -> None:
@@ -115,7 +170,7 @@ def _release(world: World, claims: Kind, volumes: Kind, volume: Object) -> None:
     if volume["spec"]["persistentVolumeReclaimPolicy"] != "Delete":
         world.put(volumes, {**volume, "status": {"phase": "Released"}})
         return
-    disk = volume["spec"]["csi"]["volumeHandle"]
-    google.remove(world, disk)
-    if not google.has(world, disk):
+    path = _path(world, volume["spec"]["csi"]["volumeHandle"])
+    google.remove(world, path)
+    if not google.has(world, path):
         world.remove(volumes, volume)

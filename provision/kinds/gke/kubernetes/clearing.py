@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ _VOLUME: Final = "PersistentVolume"
 _DELETE: Final = "Delete"
 _RETAIN: Final = "Retain"
 _MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
+_FORM: Final = re.compile(r"projects/[a-z0-9.:-]+(/[a-z0-9-]+){4}")
+"""Of the path of a disk or an instance."""
 
 
 def step(cluster: Cluster) -> list[str]:
@@ -78,7 +81,8 @@ def storage(cluster: Cluster, project: str) -> dict[str, str]:
     return {
         path: _policy(it) if _is_made(it) else _RETAIN
         for it in cluster.all("v1", _VOLUME)
-        if (path := _path(it["spec"].get("csi") or {}, project))
+        # Whoever makes a volume by hand may write anything into it.
+        if _FORM.fullmatch(path := _path(it["spec"].get("csi") or {}, project))
     }
 
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from provision.kinds.gke.kubernetes import clearing
 from provision.kinds.gke.kubernetes.objects import build
+from provision.kinds.gke.traces import claim_of
 from tests.rehearsal.cloud.kubernetes.conftest import send
 
 if TYPE_CHECKING:
@@ -96,6 +98,36 @@ def test_a_disk_stays_whose_policy_says_so(cluster: Gke) -> None:
     volumes = {it["metadata"]["name"]: it for it in cluster.api.all("v1", "PersistentVolume")}
     assert volumes[name]["status"]["phase"] == "Released"
     assert names(cluster, "aggregated/disks") == [name]
+
+
+def test_an_instance_of_filestore_is_as_the_driver_makes_it_and_goes_with_its_claim(
+    cluster: Gke,
+) -> None:
+    own: dict[str, Any] = {
+        "provisioner": "filestore.csi.storage.gke.io",
+        "parameters": {"network": "default"},
+    }
+    cluster.api.apply(build("storage.k8s.io/v1", "StorageClass", "shared", **own))
+    spec = {**_SIZE, "accessModes": ["ReadWriteMany"], "storageClassName": "shared"}
+    claim = build("v1", "PersistentVolumeClaim", "data", "default", spec=spec)
+    name = cluster.find(cluster.api.apply(claim))["spec"]["volumeName"]
+    (volume,) = cluster.api.all("v1", "PersistentVolume")
+    _, zone, instance, _ = volume["spec"]["csi"]["volumeHandle"].split("/")
+    path = f"projects/my-project/locations/{zone}/instances"
+    found = cluster.google("GET", f"/file/v1/{path}/{instance}")
+    assert found["labels"] == {
+        "kubernetes_io_created-for_pv_name": name,
+        "kubernetes_io_created-for_pvc_name": "data",
+        "kubernetes_io_created-for_pvc_namespace": "default",
+        "storage_gke_io_created-by": "filestore_csi_storage_gke_io",
+    }
+    assert found["fileShares"][0]["capacityGb"] == "1024"
+    assert clearing.storage(cluster.api, "my-project") == {f"{path}/{instance}": "Delete"}
+    assert claim_of(found) == "default/data"
+    cluster.api.delete("v1", "PersistentVolumeClaim", "data", "default")
+    for _ in range(5):
+        cluster.api.all("v1", "PersistentVolume")
+    assert cluster.google("GET", f"/file/v1/{path}").get("instances", []) == []
 
 
 def test_a_claim_that_a_pod_uses_stays_until_the_pod_is_gone(cluster: Gke) -> None:

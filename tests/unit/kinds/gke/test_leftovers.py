@@ -13,6 +13,7 @@ from provision.errors import ClusterError, StateError, TerraformError
 from provision.google.api import GoogleApiError, Service
 from provision.kinds.gke import leftovers
 from provision.kinds.gke.traces import Traces
+from tests.unit.kinds.gke import test_traces
 
 if TYPE_CHECKING:
     from provision.context import Cloud, Context
@@ -40,10 +41,12 @@ class Google:
         self.refused = refused or {}
         self.cluster: dict[str, Any] | None = None
         self.clusters: list[dict[str, Any]] = []
+        self.share: dict[str, Any] = {}
+        self.tags: list[str] = []
 
     def find(self, service: Service, path: str) -> dict[str, Any] | None:
         if service is Service.FILESTORE:
-            return {"name": path} if path in self.paths else None
+            return {**test_traces.share(), **self.share} if path in self.paths else None
         return self.cluster
 
     def listed(self, look: Any, project: str, **_: str) -> list[dict[str, Any]]:
@@ -52,9 +55,9 @@ class Google:
         if look.collection == "clusters":
             return self.clusters
         found = [path for path in self.paths if f"/{look.collection}/" in path]
+        about = {"network": LINK + NETWORK, "targetTags": self.tags}
         return [
-            {"name": path.rpartition("/")[2], "selfLink": LINK + path, "network": LINK + NETWORK}
-            for path in found
+            {"name": path.rpartition("/")[2], "selfLink": LINK + path, **about} for path in found
         ]
 
     def delete(self, _: object, path: str) -> None:
@@ -87,7 +90,9 @@ def swept(google: Google, *, last: bool = True, text: str | None = None) -> tupl
     context = SimpleNamespace(note=notes.extend, console=SimpleNamespace(progress=said.append))
     folder = Folder(TRACES.document() if text is None else text or None)
     cloud = SimpleNamespace(api=google, folder=folder)
-    count = leftovers.sweep(cast("Context", context), cast("Cloud", cloud), last=last)
+    count = leftovers.sweep(
+        cast("Context", context), cast("Cloud", cloud), test_traces.RECORD, last=last
+    )
     assert len(said) == count
     return count, notes
 
@@ -105,6 +110,17 @@ def test_what_is_ours_goes_and_what_is_not_stays() -> None:
     assert swept(google) == (2, [])
     assert google.paths == [other, "projects/p/global/firewalls/k8s-fw-web"]
     assert swept(google) == (0, [])
+
+
+@pytest.mark.parametrize("networks", [frozenset({NETWORK}), frozenset[str]()])
+def test_what_is_another_clusters_stays_whatever_the_traces_say(networks: frozenset[str]) -> None:
+    there = [*PARTS, f"projects/p/global/firewalls/k8s-fw-{BALANCER}"]
+    google = Google(*there)
+    google.tags = ["gke-other-0a1b2c3d-node"]
+    google.clusters = [{"networkConfig": {"network": NETWORK}}]
+    known = dataclasses.replace(TRACES, networks=networks)
+    assert swept(google, text=known.document()) == (0, [])
+    assert google.paths == there
 
 
 def test_nothing_is_touched_while_the_cluster_is_there() -> None:
@@ -162,8 +178,9 @@ def test_nothing_is_touched_without_traces() -> None:
 
 
 def test_traces_that_cannot_be_read_are_said_to_be() -> None:
-    with pytest.raises(StateError, match=r"leftovers\.json can't be read"):
+    with pytest.raises(StateError, match=r"leftovers\.json can't be read") as caught:
         swept(Google(), text="{}")
+    assert "gcloud storage rm gs://b/np/leftovers.json" in caught.value.problems[0].fix
 
 
 def test_what_cannot_be_removed_is_named_with_the_command_that_does() -> None:
@@ -198,6 +215,19 @@ def test_a_filestore_instance_goes_or_is_named(policy: str, code: int) -> None:
         [] if policy == "Delete" else [f"if nobody needs its data: {command}"]
     )
     assert swept(Google(), text=text) == (0, [])
+
+
+@pytest.mark.parametrize("what", [{"labels": {}}, {"networks": [{"network": "default"}]}])
+def test_a_filestore_instance_that_may_be_anothers_is_left_and_named(what: dict[str, Any]) -> None:
+    path = "projects/p/locations/us-central1-c/instances/pvc-1"
+    google = Google(path)
+    google.share = what
+    with pytest.raises(ClusterError) as caught:
+        swept(google, text=dataclasses.replace(TRACES, volumes={path: "Delete"}).document())
+    (problem,) = caught.value.problems
+    assert problem.what == f"{path} is kept, and is billed"
+    assert "if it is another's, remove leftovers.json" in problem.fix
+    assert google.paths == [path]
 
 
 def test_before_the_last_time_it_is_left_without_a_word() -> None:

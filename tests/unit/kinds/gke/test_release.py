@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from provision.kinds.gke import release
 from provision.kinds.gke.kubernetes import clearing
 from provision.kinds.gke.traces import Traces
+from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
+    from provision.context import Cloud, Context
     from provision.kinds.gke.kubernetes.client import Cluster
 
 KNOWN = Traces(project="p", location="us-central1", cluster="np-gke", networks=frozenset())
@@ -51,6 +54,18 @@ def test_gateways_are_deleted_like_services() -> None:
     cluster = FakeCluster()
     assert clearing.step(cast("Cluster", cluster)) == ["Service default/web", "Gateway default/web"]
     assert cluster.deleted == ["Service default/web", "Gateway default/web"]
+
+
+def test_a_cluster_that_the_state_names_is_touched_only_in_the_records_place() -> None:
+    asked: list[str] = []
+    api = SimpleNamespace(find=lambda _, path: asked.append(path), marked=lambda *_: [])
+    victim = {"project": "my-project", "location": "us-east4", "name": "victim"}
+    location = SimpleNamespace(url="gs://b/np-deployment")
+    folder = SimpleNamespace(of_type=lambda _: {"a": victim}, location=location)
+    context = SimpleNamespace(agreed=False)
+    cloud = SimpleNamespace(api=api, folder=folder)
+    assert release._own(cast("Context", context), cast("Cloud", cloud), WHOLE) is None
+    assert asked == ["projects/my-project/locations/us-central1/clusters/np-gke"]
 
 
 def test_their_annotations_tell_what_belongs_to_them() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
 import pytest
 
 from provision.kinds.gke.traces import Fate, Traces, balancer, claim_of, stem
+from tests.unit.state.test_record import WHOLE
 
 BALANCER = "a9f2b1c3d4e5f60718293a4b5c6d7e8f"
 OTHER = "a" + "0" * 31
@@ -16,6 +18,7 @@ SHORT = "x1y2z3w4"
 NETWORK = "projects/p/global/networks/np-net"
 LINK = "https://www.googleapis.com/compute/v1/"
 PATH = "projects/p/zones/us-central1-a/disks/pvc-1"
+RECORD = dataclasses.replace(WHOLE, project_id="p")
 OURS = Traces(project="p", location="us-central1", cluster="np-gke", networks=frozenset({NETWORK}))
 TAG = "gke-np-gke-0a1b2c3d-node"
 
@@ -190,8 +193,9 @@ def test_nothing_is_ours_by_its_name_where_no_stem_is_known() -> None:
 @pytest.mark.parametrize(
     ("found", "volumes", "expected"),
     [
-        (disk(), {PATH: "Delete"}, Fate.GOES),
         (disk(labels=LABELS), {PATH: "Delete"}, Fate.GOES),
+        (disk(), {PATH: "Delete"}, Fate.UNPROVEN),
+        (disk(labels=LABELS | {"goog-k8s-cluster-name": "b"}), {PATH: "Delete"}, Fate.UNPROVEN),
         (disk(), {PATH: "Retain"}, Fate.STAYS),
         (disk(labels=LABELS), {}, Fate.UNKNOWN),
         (disk(labels=LABELS), {PATH + "0": "Delete"}, Fate.UNKNOWN),
@@ -200,9 +204,10 @@ def test_nothing_is_ours_by_its_name_where_no_stem_is_known() -> None:
         (disk(labels=LABELS | {"goog-k8s-cluster-location": "us-east4"}), {}, None),
         (disk(labels={"goog-k8s-cluster-name": "np-gke"}), {}, None),
         # A disk of somebody's own, or a clone of one that was made for a claim.
-        ({**disk(labels=LABELS), "description": "mine"}, {PATH: "Delete"}, None),
-        ({**disk(labels=LABELS), "description": "[]"}, {PATH: "Delete"}, None),
-        (disk(labels=LABELS, **{"pv/name": "pvc-2"}), {PATH: "Delete"}, None),
+        ({**disk(labels=LABELS), "description": "mine"}, {PATH: "Delete"}, Fate.UNPROVEN),
+        ({**disk(labels=LABELS), "description": "[]"}, {PATH: "Delete"}, Fate.UNPROVEN),
+        (disk(labels=LABELS, **{"pv/name": "pvc-2"}), {PATH: "Delete"}, Fate.UNPROVEN),
+        ({**disk(labels=LABELS), "description": "mine"}, {PATH: "Retain"}, None),
     ],
 )
 def test_a_disk_goes_only_if_its_policy_says_so(
@@ -218,12 +223,50 @@ def test_a_disk_goes_only_if_its_policy_says_so(
     assert known.fate(found) is expected
 
 
-def test_a_filestore_instance_goes_only_if_its_policy_says_so() -> None:
-    instance = "projects/p/locations/us-central1-c/instances/pvc-"
-    volumes = {f"{instance}1": "Delete", f"{instance}2": "Retain", PATH: "Delete"}
-    own: dict[str, Any] = {"location": "us-central1", "networks": frozenset()}
-    known = Traces(project="p", cluster="np-gke", volumes=volumes, **own)
-    assert known.instances() == {f"{instance}1": Fate.GOES, f"{instance}2": Fate.STAYS}
+SHARE = "projects/p/locations/us-central1-c/instances/pvc-1"
+
+
+def share(network: str = "np-net", **changed: str) -> dict[str, Any]:
+    """A Filestore instance as GKE's driver makes it, with some labels changed."""
+    own = {
+        "kubernetes_io_created-for_pv_name": "pvc-1",
+        "kubernetes_io_created-for_pvc_name": "data",
+        "kubernetes_io_created-for_pvc_namespace": "default",
+        "storage_gke_io_created-by": "filestore_csi_storage_gke_io",
+    }
+    return {
+        "name": SHARE,
+        "labels": own | changed,
+        "networks": [{"network": network}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "others", "policy", "expected"),
+    [
+        (share(), [], "Delete", Fate.GOES),
+        (share(NETWORK), [], "Delete", Fate.GOES),
+        (share(), [], "Retain", Fate.STAYS),
+        # A share of somebody's own, also in the cluster's network, or beside a volume of that name.
+        ({**share(), "labels": {}}, [], "Delete", Fate.UNPROVEN),
+        (share(**{"storage_gke_io_created-by": "me"}), [], "Delete", Fate.UNPROVEN),
+        (share(**{"kubernetes_io_created-for_pv_name": "pvc-2"}), [], "Delete", Fate.UNPROVEN),
+        # One of another cluster.
+        (share("default"), [], "Delete", Fate.UNPROVEN),
+        (share("projects/q/global/networks/np-net"), [], "Delete", Fate.UNPROVEN),
+        (share(), [{"networkConfig": {"network": NETWORK}}], "Delete", Fate.UNPROVEN),
+        ({**share(), "networks": []}, [], "Delete", Fate.UNPROVEN),
+        (share("default", **LABELS), [], "Delete", Fate.GOES),
+    ],
+)
+def test_a_filestore_instance_goes_only_if_google_says_that_it_is_of_this_cluster(
+    found: dict[str, Any], others: list[dict[str, Any]], policy: str, expected: Fate
+) -> None:
+    foreign = "projects/q/locations/us-central1-c/instances/pvc-1"
+    volumes = {SHARE: policy, PATH: "Delete", foreign: "Delete"}
+    known = dataclasses.replace(OURS, volumes=volumes).beside(others)
+    assert list(known.instances()) == [SHARE]
+    assert known.fate(found) is expected
 
 
 def test_the_claim_of_a_disk_is_read_from_its_description() -> None:
@@ -233,7 +276,7 @@ def test_the_claim_of_a_disk_is_read_from_its_description() -> None:
 
 def test_traces_are_kept_and_read_again_and_grow() -> None:
     first = OURS.with_stems([f"k8s-fw-{BALANCER}", "web"])
-    assert Traces.parse(first.document()) == first
+    assert Traces.parse(first.document(), RECORD) == first
     second = Traces(
         project="p",
         location="us-central1",
@@ -245,5 +288,50 @@ def test_traces_are_kept_and_read_again_and_grow() -> None:
     assert second.networks == {NETWORK}
     third = OURS.and_earlier(second)
     assert third.volumes == {PATH: "Retain"}
-    assert Traces.parse(third.document()) == third
+    assert Traces.parse(third.document(), RECORD) == third
     assert OURS.and_earlier(None) is OURS
+
+
+KEPT: dict[str, Any] = {"networks": [NETWORK], "stems": [BALANCER], "volumes": {SHARE: "Delete"}}
+
+
+def test_whose_the_traces_are_is_what_the_record_says() -> None:
+    networks = [
+        NETWORK,
+        "projects/p/global/networks/np-gpu-net-1",
+        "projects/p/global/networks/default",
+        "projects/p/global/networks/other-net",
+        "projects/q/global/networks/np-net",
+    ]
+    whose = {"project": "q", "location": "europe-west4", "cluster": "other-gke", "alone": True}
+
+    found = Traces.parse(json.dumps({**KEPT, **whose, "networks": networks}), RECORD)
+
+    assert found == dataclasses.replace(
+        OURS,
+        networks=frozenset(networks[:2]),
+        stems=frozenset({BALANCER}),
+        volumes=KEPT["volumes"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("networks", ["projects/p/global/networks/np-net?x"]),
+        ("networks", None),
+        ("stems", ["web"]),
+        ("volumes", {"projects/p/zones/z-a/disks/../x": "Delete"}),
+        ("volumes", {SHARE: {}}),
+        ("volumes", [SHARE]),
+    ],
+)
+def test_traces_of_another_form_are_none(name: str, value: object) -> None:
+    with pytest.raises(ValueError, match=name):
+        Traces.parse(json.dumps({**KEPT, name: value}), RECORD)
+
+
+def test_a_stem_that_the_rules_of_another_cluster_have_is_not_ours() -> None:
+    known = dataclasses.replace(OURS, stems=frozenset({BALANCER, OTHER}))
+    rules = [rule(f"k8s-fw-{BALANCER}", TAG), rule(f"k8s-fw-{OTHER}", "gke-other-0a1b2c3d-node")]
+    assert known.without_others(rules).stems == {BALANCER}

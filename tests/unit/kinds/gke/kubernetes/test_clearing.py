@@ -104,6 +104,7 @@ def test_a_filestore_instance_of_its_own_is_known_by_its_path() -> None:
     for handle, expected in {
         "modeInstance/z/pvc-1/vol1": "projects/p/locations/z/instances/pvc-1",
         "modeMultishare/instance-1/z/big/pvc-1": None,
+        "modeInstance/../pvc-1/vol1": None,
     }.items():
         share["spec"]["csi"] = {"driver": "filestore.csi.storage.gke.io", "volumeHandle": handle}
         assert stored(share) == ({expected: "Retain"} if expected else {})
