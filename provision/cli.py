@@ -97,7 +97,7 @@ def main(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
     console = Console(output=options.output, in_image=_IMAGE in environ)
     report = Report(action=options.action or "")
     code = ExitCode.DONE
-    changes_found = False
+    changes_found: bool | None = False
     try:
         with signals.interruptible():
             if list(argv) == [_WRAPPER] and environ.get(_IMAGE):
@@ -151,7 +151,7 @@ def _answer(line: CommandLine) -> str | None:
 
 def _act(
     line: CommandLine, environ: MutableMapping[str, str], console: Console, report: Report
-) -> bool:
+) -> bool | None:
     """Load the settings and run the action; returns what `_perform` does."""
     from provision import intake, outgoing
 
@@ -287,8 +287,11 @@ def _env_file(options: Options, environ: Mapping[str, str]) -> Path | None:
     return options.env_file or (None if said or not _ENV_FILE.is_file() else _ENV_FILE)
 
 
-def _perform(context: Context) -> bool:  # noqa: C901 - a row for each action
-    """Run the action; returns whether a Plan found changes, or a Status something broken."""
+def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each action
+    """Run the action; returns whether a Plan found changes, or a Status something broken.
+
+    None of a Status that could not look at everything, and found nothing broken.
+    """
     match Action(context.report.action):
         case Action.CREATE:
             from provision.actions.create import create
@@ -401,12 +404,12 @@ def _bug(error: Exception) -> Problem:
     )
 
 
-def _as_terraform(options: Options, report: Report, code: ExitCode, *, changes: bool) -> int:
+def _as_terraform(options: Options, report: Report, code: ExitCode, *, changes: bool | None) -> int:
     """The exit code, translated for `--detailed-exitcode`."""
     # Without an action, one of the two is meant that have this option.
     its = ("", Action.PLAN, Action.STATUS)
     if Option.DETAILED_EXITCODE not in options.given or report.action not in its:
         return int(code)
-    if code != ExitCode.DONE:
+    if code != ExitCode.DONE or changes is None:
         return 1
     return 2 if changes else 0

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from provision.state.record import Record
 
 
-def show_status(context: Context) -> bool:
+def show_status(context: Context) -> bool | None:
     """Show what exists and the state that it is in, without a lock and without writing anything.
 
     Returns:
-        Whether something is broken, or the deployment that is named does not exist.
+        Whether something is broken, or the deployment that is named does not exist; None where
+        nobody knows.
     """
     cloud = connect(context)
     if context.lists:
@@ -53,6 +54,8 @@ def show_status(context: Context) -> bool:
         watching.report(context, found)
         context.console.show(watching.lines(context), as_result=True)
     last = context.report.status
+    if last is not None and last.is_unknown:
+        return None
     return last is None or last.kind is None or bool(last.trouble)
 
 

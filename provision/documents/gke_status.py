@@ -45,8 +45,8 @@ class NodePool:
         message: What GKE says of that; None for nothing.
         min: The least number of nodes; None without autoscaling.
         max: The greatest number of nodes; None without autoscaling.
-        nodes: How many there are.
-        ready: How many are ready.
+        nodes: How many there are; None if not known.
+        ready: How many are ready; None if not known.
         unready: The others, each with Kubernetes' reason and message.
         remaining_seconds: The seconds until Google deletes the first node at the end of its run;
             None if none has an end.
@@ -59,8 +59,8 @@ class NodePool:
     message: str | None = None
     min: int | None = None
     max: int | None = None
-    nodes: int
-    ready: int
+    nodes: int | None
+    ready: int | None
     unready: tuple[str, ...] = ()
     remaining_seconds: int | None = None
 

@@ -109,8 +109,8 @@ class PoolNow:
         asked: The number asked for; None where it scales automatically, or is not known.
         least: The least number of a pool that scales; None for others.
         most: The greatest number of a pool that scales; None for others.
-        there: How many exist.
-        ready: How many of them run and are ready for work.
+        there: How many exist; None if not known.
+        ready: How many of them run and are ready for work; None if not known.
     """
 
     name: str
@@ -121,8 +121,8 @@ class PoolNow:
     asked: int | None = None
     least: int | None = None
     most: int | None = None
-    there: int
-    ready: int
+    there: int | None
+    ready: int | None
 
 
 class EndedBy(enum.StrEnum):
@@ -290,6 +290,11 @@ class Status:
     def is_pending(self) -> bool:
         """Whether something is under way or waits, so that a later look may find another state."""
         return bool(self.waiting) or any(one.by_itself for one in self.trouble)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing is known to be broken, and not all could be looked at."""
+        return bool(self.trouble) and all(it.about is About.KUBERNETES for it in self.trouble)
 
     @property
     def news(self) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.documents.gke_status import ClusterNow, GkeCluster
-from provision.documents.status import EndedBy, PoolMode
+from provision.documents.status import About, EndedBy, PoolMode
 from provision.documents.vm_status import VmGroup
 from provision.screens import cluster_lists, items, layout
 from provision.screens.layout import Line, Look, counted
@@ -64,7 +64,9 @@ def lines(found: Status, width: int, *, full: bool = False) -> Iterator[Line]:
 def _title(found: Status, width: int) -> Iterator[Line]:
     where = f"{found.name}   {found.words} in {_place(found)}"
     look = Look.TITLE
-    if any(not one.by_itself for one in found.trouble):
+    if found.is_unknown:
+        verdict, look = "not known", Look.WARN
+    elif any(not one.by_itself for one in found.trouble):
         verdict, look = "not in order", Look.BAD
     elif found.trouble:
         verdict, look = "not in order; Google goes on trying", Look.BAD
@@ -103,29 +105,37 @@ def _in_numbers(found: Status) -> str:
         case GkeCluster(cluster=None):
             return "the cluster does not exist"
         case GkeCluster(cluster=ClusterNow() as cluster):
-            nodes, ready = (
-                sum(it.there for it in found.machines),
-                sum(it.ready for it in found.machines),
-            )
             until = cluster.supported_until
             support = f" (supported until {until})" if until else ""
             version = f"GKE {cluster.version}{support}, {cluster.status}"
             jobs = ", ".join(f"{count:,} {state}" for state, count in found.jobs.items())
             queue = f"; jobs: {jobs}" if jobs else ""
             outside = f"; {len(found.outside):,} in no queue" if found.outside else ""
-            return f"{version}; {ready:,} of {counted(nodes, 'node')} ready{queue}{outside}"
+            return f"{version}; {_nodes(found.machines)}{queue}{outside}"
         case _:
             return f"{len(found.resources):,} resources"
 
 
+def _nodes(pools: Sequence[PoolNow]) -> str:
+    there, ready = [it.there for it in pools], [it.ready for it in pools]
+    if None in there:
+        return "how many nodes there are is not known"
+    nodes = counted(sum(filter(None, there)), "node")
+    if None in ready:
+        return f"{nodes} run, and how many are ready is not known"
+    return f"{sum(filter(None, ready)):,} of {nodes} ready"
+
+
 def _broken(found: Sequence[Trouble], width: int, *, full: bool) -> Iterator[Line]:
-    label = "broken"
+    before = ""
     for one in found:
-        yield from items.item(label, one.what, width, Look.BAD)
+        label = "unknown" if one.about is About.KUBERNETES else "broken"
+        look = Look.WARN if one.about is About.KUBERNETES else Look.BAD
+        yield from items.item("" if label == before else label, one.what, width, look)
         yield from _names(one.names, one.count, width, full=full)
         yield from items.below(one.why, width)
         yield from items.hint("fix", one.fix, width)
-        label = ""
+        before = label
 
 
 def _waiting(found: Sequence[Waiting], width: int, *, full: bool) -> Iterator[Line]:
@@ -176,7 +186,7 @@ def _machines(found: Status, width: int) -> Iterator[Line]:
     if any(len(lead) + len(row) > width for row in rows):
         rows = ["  ".join(filter(None, row)) for row in table]
     for pool, row in zip(found.machines, rows, strict=True):
-        bad = pool.asked is not None and pool.ready < pool.asked
+        bad = pool.ready is not None and pool.ready < (pool.asked or 0)
         look = Look.WARN if bad else Look.PLAIN
         yield from layout.wrapped(row, width, first=lead, rest=" " * (len(lead) + 4), look=look)
         lead = " " * len(lead)
@@ -194,13 +204,20 @@ def _without_empty(table: list[list[str]]) -> list[list[str]]:
 
 
 def _asked(pool: PoolNow, zone: str | None) -> list[str]:
-    whole = pool.there if pool.asked is None else pool.asked
-    few = f"{pool.ready:,}" if pool.ready == whole and pool.asked is None else ""
-    size = f"{few or f'{pool.ready:,} of {whole:,}'} ready"
+    size = _size(pool)
     if pool.most is not None:
         size += f", {pool.least:,} to {pool.most:,}"
     elsewhere = pool.zone if pool.zone != zone else ""
     return [pool.name, size, pool.machine_type, pool.gpus, _mode(pool), elsewhere]
+
+
+def _size(pool: PoolNow) -> str:
+    if pool.there is None:
+        return "not known"
+    found, is_so = (pool.there, "run") if pool.ready is None else (pool.ready, "ready")
+    whole = pool.there if pool.asked is None else pool.asked
+    few = f"{found:,}" if found == whole and pool.asked is None else f"{found:,} of {whole:,}"
+    return f"{few} {is_so}"
 
 
 def _mode(pool: PoolNow) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 import requests
 
 from provision import __version__, cli
+from provision.actions import status
+from provision.documents.status import About, Status, Trouble
 from rehearsal import session
 
 if TYPE_CHECKING:
@@ -219,6 +222,26 @@ def test_with_terraforms_exit_codes_a_mistake_is_not_taken_for_changes(
 ) -> None:
     assert _run(*argv, "--output=json", **MANDATORY) == code
     assert json.loads(capsys.readouterr().out)["exit_code"] == code
+
+
+BROKEN = Trouble(about=About.POOL, what="1 of 2 nodes of np-gpu exist")
+SILENT = Trouble(about=About.KUBERNETES, what="it is not known what runs in the cluster")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "code"), [((), 0), ((SILENT,), 1), ((BROKEN,), 2), ((BROKEN, SILENT), 2)]
+)
+def test_what_nobody_knows_is_neither_in_order_nor_broken(
+    trouble: tuple[Trouble, ...], code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Status(kind="gke", words="GKE cluster", name="np", trouble=trouble)
+    location = SimpleNamespace(backend={})
+    cloud = SimpleNamespace(folder=SimpleNamespace(location=location))
+    monkeypatch.setattr(status, "connect", lambda _: cloud)
+    monkeypatch.setattr(status, "_look", lambda *_: found)
+
+    assert _run("Status", "--detailed-exitcode", **MANDATORY) == code
+    assert _run("Status", **MANDATORY) == 0
 
 
 def test_a_command_line_with_problems_starts_no_rehearsal(

@@ -52,12 +52,36 @@ def of(
     }
 
 
+def running(api: GoogleApi, record: Record, document: Mapping[str, Any]) -> dict[str, int | None]:
+    """Name of a pool -> how many of its nodes run, by their groups; None if these may not be read.
+
+    It is for when Kubernetes can't be asked: a node that runs need not be ready.
+    """
+    found: dict[str, int | None] = {}
+    for pool in document.get("nodePools", []):
+        try:
+            found[pool["name"]] = sum(
+                one.get("instanceStatus") == "RUNNING"
+                for url in pool.get("instanceGroupUrls", [])
+                for one in api.managed_instances(record.project_id, *_place(url))
+            )
+        except GoogleApiError:
+            found[pool["name"]] = None
+    return found
+
+
+def _place(url: str) -> tuple[str, str]:
+    """The zone and the name of a group."""
+    return url.partition("/zones/")[2].partition("/")[0], url.rpartition("/")[2]
+
+
 def _group(record: Record, pool: PoolNow, url: str) -> Group:
+    zone, name = _place(url)
     return Group(
         project=record.project_id,
-        zone=url.partition("/zones/")[2].partition("/")[0],
-        name=url.rpartition("/")[2],
-        size=pool.there + trouble.missing(pool),
+        zone=zone,
+        name=name,
+        size=(pool.there or 0) + trouble.missing(pool),
         machine_type=pool.machine_type,
         pool=pool.name,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.catalogue import gke_versions, names
 from provision.catalogue.zones import region_of
+from provision.codes import Code
 from provision.documents import gke_status
 from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
 from provision.documents.status import About, PoolMode, PoolNow, Trouble
@@ -42,6 +43,8 @@ _ANSWER_TIMEOUT: Final = 30.0
 """The longest wait for the control plane, in seconds of cloud time; it may be under repair."""
 _POLL: Final = 2.0
 _Waiting = TypeVar("_Waiting", NodeRequest, Workload)
+_Counts = dict[str, tuple[int | None, int | None]]
+"""Name of a pool -> how many of its nodes exist, and are ready; None for what is not known."""
 _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
 
 
@@ -59,12 +62,13 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
     told, unknown = _NOTHING, list[Trouble]()
     if answers and facts is not None:
         told, unknown = _ask(context, cloud, document)
+    counts = _counts(cloud, record, document or {}) if unknown else _told(told)
     places = Places(document or {}, facts, cloud.api)
     works = [_with_log(places.added(one), facts) for one in told.workloads]
     outside = [_with_log(places.added(one), facts) for one in told.outside]
     requests = [places.added(one) for one in told.requests]
-    pools = _pools(document or {}, facts, told, context.clock)
-    machines = tuple(_machines(document or {}, facts, told))
+    pools = _pools(document or {}, facts, told, counts, context.clock)
+    machines = tuple(_machines(document or {}, facts, counts))
     gpus = {pool.name: pool.gpus for pool in facts.pools} if facts else {}
     case = trouble.Case(
         document=document or {},
@@ -80,7 +84,11 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
         nodes=told.nodes,
         gpus=gpus,
     )
-    runs = None if unknown else spending.existing(record, document, facts, told, context.clock)
+    runs = spending.existing(record, document, facts, told, context.clock)
+    if unknown and runs is not None:
+        # Since when they run, a group does not say.
+        ages = {name: [0.0] * count for name, (count, _) in counts.items() if count is not None}
+        runs = dataclasses.replace(runs, ages=ages) if len(ages) == len(counts) else None
     cost, so_far = prices.of(runs, pricing.known(context, cloud))
     return gke_status.GkeCluster(
         words=_WORDS,
@@ -89,7 +97,7 @@ def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluste
         machines=case.machines,
         ends=tuple(node_ends.of(facts, told.nodes, context.clock)),
         cost=cost,
-        so_far=so_far,
+        so_far=None if unknown else so_far,
         cluster=_cluster(document) if document else None,
         node_pools=case.pools,
         nodes=node_faults.nodes(told.nodes, gpus, context.clock),
@@ -166,15 +174,27 @@ def _ask(
         )
     except ClusterError as error:
         (problem,) = error.problems
+        is_silent = problem.code is Code.NOT_IN_TIME
         return _NOTHING, [
             Trouble(
                 about=About.KUBERNETES,
                 what="it is not known what runs in the cluster: Kubernetes could not be asked",
                 why=(f"{problem.what}: {problem.why}",),
-                fix=problem.fix,
+                fix=refusals.AGAIN if is_silent else problem.fix,
+                by_itself=is_silent,
             )
         ]
     return found, []
+
+
+def _told(told: status.Status) -> _Counts:
+    return {one.pool: (one.count, one.ready) for one in told.nodes}
+
+
+def _counts(cloud: Cloud, record: Record, document: Mapping[str, Any]) -> _Counts:
+    """What the groups of the pools tell, where Kubernetes does not."""
+    running = refused.running(cloud.api, record, document)
+    return {name: (count, None) for name, count in running.items()}
 
 
 def _cluster(document: Mapping[str, Any]) -> gke_status.ClusterNow:
@@ -195,6 +215,7 @@ def _pools(
     document: Mapping[str, Any],
     facts: ClusterFacts | None,
     told: status.Status,
+    counts: _Counts,
     clock: Clock,
 ) -> list[gke_status.NodePool]:
     known = {pool.name: pool for pool in facts.pools} if facts else {}
@@ -204,6 +225,7 @@ def _pools(
         mine, there = known.get(pool["name"]), nodes.get(pool["name"])
         least, most = spending.scale(pool)
         remaining = node_ends.remaining(mine, there, clock)
+        count, ready = counts.get(pool["name"], (0, 0))
         found.append(
             gke_status.NodePool(
                 name=pool["name"],
@@ -213,8 +235,8 @@ def _pools(
                 message=pool.get("statusMessage"),
                 min=least,
                 max=most,
-                nodes=there.count if there else 0,
-                ready=there.ready if there else 0,
+                nodes=count,
+                ready=ready,
                 unready=there.unready if there else (),
                 remaining_seconds=remaining[0] if remaining else None,
             )
@@ -223,13 +245,12 @@ def _pools(
 
 
 def _machines(
-    document: Mapping[str, Any], facts: ClusterFacts | None, told: status.Status
+    document: Mapping[str, Any], facts: ClusterFacts | None, counts: _Counts
 ) -> list[PoolNow]:
     known = {pool.name: pool for pool in facts.pools} if facts else {}
-    nodes = {one.pool: one for one in told.nodes}
     found = []
     for pool in document.get("nodePools", []):
-        mine, there = known.get(pool["name"]), nodes.get(pool["name"])
+        mine, (count, ready) = known.get(pool["name"]), counts.get(pool["name"], (0, 0))
         zones = pool.get("locations", [])
         least, most = spending.scale(pool)
         machine_type = pool["config"]["machineType"]
@@ -244,8 +265,8 @@ def _machines(
                 asked=_wanted(pool, mine),
                 least=least,
                 most=most,
-                there=there.count if there else 0,
-                ready=there.ready if there else 0,
+                there=count,
+                ready=ready,
             )
         )
     return found

@@ -146,13 +146,13 @@ def _nodes(case: Case) -> Iterator[Trouble]:
 
 
 def missing(pool: PoolNow) -> int:
-    """How many nodes a pool lacks.
+    """How many nodes a pool lacks; 0 where that is not known.
 
     Args:
         pool: The pool; of one that scales automatically its least number counts.
     """
     least = pool.asked if pool.asked is not None else pool.least or 0
-    return max(0, least - pool.there)
+    return 0 if pool.there is None else max(0, least - pool.there)
 
 
 def _missing(pool: PoolNow, refused: Sequence[Problem]) -> Iterator[Trouble]:
@@ -169,7 +169,7 @@ def _missing(pool: PoolNow, refused: Sequence[Problem]) -> Iterator[Trouble]:
     if not refused:
         yield Trouble(
             about=About.POOL,
-            what=f"{pool.there} of {pool.there + count} nodes of {pool.name} exist",
+            what=f"{pool.there} of {(pool.there or 0) + count} nodes of {pool.name} exist",
             count=count,
             fix="wait: GKE goes on trying to make them",
             by_itself=True,

@@ -532,6 +532,37 @@ def test_status_is_read_at_a_glance_with_the_broken_first(
     golden.check(GOLDENS / f"{story}-{width}.txt", "".join(f"{line.text}\n" for line in shown))
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_not_known_is_called_so_and_neither_broken_nor_none(*, known: bool) -> None:
+    what = "it is not known what runs in the cluster: Kubernetes could not be asked"
+    silent = Trouble(about=About.KUBERNETES, what=what, by_itself=True)
+    pools = [
+        dataclasses.replace(it, there=it.there if known else None, ready=None)
+        for it in _gke().machines
+    ]
+    found = dataclasses.replace(_gke(), trouble=(silent,), waiting=(), machines=tuple(pools))
+    title, *rest = [line.text for line in status.lines(found, 120)]
+    whole = " ".join(" ".join(rest).split())
+
+    assert title.endswith("not known")
+    assert f"unknown {what}" in whole
+    assert "broken" not in whole
+    assert "ready," not in whole
+    counted = "4 nodes run, and how many are ready is not known"
+    assert (counted if known else "how many nodes there are is not known") in whole
+    assert ("np-nodepool-1 2 run" if known else "np-nodepool-1 not known") in whole
+
+
+def test_what_is_broken_beside_it_stands_first() -> None:
+    silent = Trouble(about=About.KUBERNETES, what="it is not known what runs in the cluster")
+    found = dataclasses.replace(_gke(), trouble=(*_gke().trouble, silent))
+    title, *rest = [line.text for line in status.lines(found, 120)]
+
+    assert title.endswith("not in order")
+    labels = [line.split()[0] for line in rest if line.startswith(("  broken", "  unknown"))]
+    assert labels == ["broken", "unknown"]
+
+
 def test_what_is_listed_short_is_listed_whole_with_full() -> None:
     found = _one_of_many()
     whole = [line.text for line in status.lines(found, 100, full=True)]

@@ -304,7 +304,9 @@ def _failure(answer: requests.Response, doing: str) -> Exception:
     """The exception for a response that is not a success."""
     code = answer.status_code
     try:
-        message = str(json_object.read(answer.content)["message"])
+        said = json_object.read(answer.content)
+        # What stands before the API answers as Google's APIs do.
+        message = str(json_object.inner(said.get("error")).get("message") or said["message"])
     except (ValueError, KeyError, TypeError):
         message = answer.text or answer.reason
     if code == http.HTTPStatus.UNAUTHORIZED:

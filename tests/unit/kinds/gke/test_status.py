@@ -1,15 +1,24 @@
-"""What Status says of a request for nodes that a zone does not have."""
+"""What Status says of nodes that a zone does not have, and of a control plane that is silent."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from provision.documents.gke_status import NodeRequest, RequestState
+from provision.catalogue import prices
+from provision.codes import Code
+from provision.documents.gke_status import GkeCluster, NodeRequest, RequestState
+from provision.errors import ClusterError
 from provision.google.api import GoogleApi, GoogleApiError
-from provision.kinds.gke import status
+from provision.kinds.gke import control_plane, status
+from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.lifecycle import pricing
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+from tests.unit.state.test_record import WHOLE
 
 ADVICE = "the zone has no such machines now: try another zone, region or machine type"
 
@@ -98,3 +107,92 @@ def test_where_it_is_not_known_no_place_is_named(
     request_: NodeRequest, api: Api, pools: tuple[GpuPool, ...]
 ) -> None:
     assert _told(request_, api, ZONES, *pools) == [ADVICE]
+
+
+GROUP = "https://www.googleapis.com/compute/v1/projects/p/zones/us-central1-a/instanceGroupManagers"
+
+
+def _silent(monkeypatch: pytest.MonkeyPatch, groups: dict[str, list[str]]) -> GkeCluster:
+    """The Status of a cluster whose Kubernetes answers 503; groups: name -> states of its VMs."""
+
+    def no_answer(*_: object) -> None:
+        raise ClusterError(
+            "Could not look at the cluster in time",
+            code=Code.NOT_IN_TIME,
+            why="503 The service is currently unavailable.",
+            fix="everything is kept: run Create again to continue",
+        )
+
+    def managed(_project: str, _zone: str, group: str) -> list[dict[str, str]]:
+        if group not in groups:
+            raise GoogleApiError(403, "no", "https://x")
+        return [{"instanceStatus": state} for state in groups[group]]
+
+    facts = ClusterFacts(
+        project="p", name="np-gke", location="us-central1", pools=(A100,), workload_account="a"
+    )
+    scaling = {"enabled": True, "totalMinNodeCount": 0, "totalMaxNodeCount": 4}
+    pools = [
+        {
+            "name": "np-a100",
+            "status": "RUNNING",
+            "config": {"machineType": "a2-highgpu-1g"},
+            "locations": ["us-central1-c"],
+            "autoscaling": scaling,
+            "instanceGroupUrls": [f"{GROUP}/gke-a100"],
+        },
+        {
+            "name": "np-system",
+            "status": "RUNNING",
+            "config": {"machineType": "e2-standard-4"},
+            "locations": ["us-central1-a"],
+            "initialNodeCount": 3,
+            "instanceGroupUrls": [f"{GROUP}/gke-system"],
+        },
+    ]
+    document = {
+        "name": "np-gke",
+        "location": "us-central1",
+        "status": "RUNNING",
+        "createTime": "2026-11-22T08:00:00Z",
+        "nodePools": pools,
+    }
+    monkeypatch.setattr(control_plane, "find", lambda *_: document)
+    monkeypatch.setattr(control_plane, "kept", lambda *_: facts)
+    monkeypatch.setattr(control_plane, "reach", lambda *_: None)
+    monkeypatch.setattr(kubernetes_status, "read", no_answer)
+    monkeypatch.setattr(pricing, "known", lambda *_: prices.listed())
+    progress = Progress(Clock(0), lambda _: None)
+    context = SimpleNamespace(progress=progress, environ={}, clock=Clock(0))
+    cloud = SimpleNamespace(api=SimpleNamespace(managed_instances=managed), folder=None)
+    return status.look(cast("Any", context), cast("Any", cloud), WHOLE)
+
+
+def test_nodes_and_costs_are_told_by_their_groups_where_kubernetes_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = _silent(
+        monkeypatch, {"gke-a100": ["RUNNING", "RUNNING"], "gke-system": ["RUNNING", "STAGING"]}
+    )
+
+    assert [(it.name, it.there, it.ready) for it in found.machines] == [
+        ("np-a100", 2, None),
+        ("np-system", 1, None),
+    ]
+    assert [(it.nodes, it.ready) for it in found.node_pools] == [(2, None), (1, None)]
+    (trouble,) = found.trouble
+    assert "it is not known what runs in the cluster" in trouble.what
+    assert "Create" not in trouble.fix
+    assert found.is_unknown
+    assert found.is_pending
+    assert found.cost is not None
+    assert (next(it.now for it in found.cost.parts if it.pool == "np-a100") or 0) > 1
+    assert found.so_far is None
+
+
+def test_what_no_group_tells_either_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _silent(monkeypatch, {"gke-system": ["RUNNING"] * 3})
+
+    assert [it.there for it in found.machines] == [None, 3]
+    assert found.cost is None
+    assert found.is_unknown

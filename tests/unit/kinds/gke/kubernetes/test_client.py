@@ -86,6 +86,12 @@ def test_objects_are_applied_on_the_server_strictly_and_as_us(cluster: Cluster) 
     assert json.loads(body) == THING
 
 
+def test_what_stands_before_the_api_is_heard_without_its_json(cluster: Cluster) -> None:
+    Handler.answer = (503, {"error": {"code": 503, "message": "it is unavailable"}})
+    with pytest.raises(TransientError, match=r"^503 it is unavailable$"):
+        cluster.apply(THING)
+
+
 def test_a_kind_is_looked_for_once(cluster: Cluster) -> None:
     cluster.apply(THING)
     cluster.apply(THING)
