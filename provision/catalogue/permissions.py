@@ -16,6 +16,7 @@ _ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "compute.disks.": ("Compute Instance Admin (v1)", "roles/compute.instanceAdmin.v1"),
     "compute.firewalls.": ("Compute Security Admin", "roles/compute.securityAdmin"),
     "compute.futureReservations.": ("Compute Viewer", "roles/compute.viewer"),
+    "compute.images.useReadOnly": ("Compute Image User", "roles/compute.imageUser"),
     "compute.instance": ("Compute Instance Admin (v1)", "roles/compute.instanceAdmin.v1"),
     "compute.networks.": ("Compute Network Admin", "roles/compute.networkAdmin"),
     "compute.networks.updatePolicy": ("Compute Security Admin", "roles/compute.securityAdmin"),

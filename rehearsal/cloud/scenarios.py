@@ -57,6 +57,7 @@ SCENARIOS = {
     "missing-interface": "the pods of one node of each GKE pool lack one of their interfaces",
     "old-ray": "GKE's Ray operator is older than KubeRay 1.5.1, and knows no tokens",
     "forbidden": "the caller may not make managed instance groups",
+    "image-forbidden": "the caller may not boot from images of the project's own",
     "read-only": "the caller may look at everything, and change nothing",
     "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
@@ -67,7 +68,10 @@ SCENARIOS = {
 REHEARSED = "scenarios/rehearsed"
 """The collection of the scenarios that a cloud has ever been served under."""
 
-_WITHHELD = {"forbidden": "compute.instanceGroupManagers.create"}
+_WITHHELD = {
+    "forbidden": "compute.instanceGroupManagers.create",
+    "image-forbidden": "compute.images.useReadOnly",
+}
 """Scenario -> the permission that the caller does not have."""
 
 READ_ONLY = "read-only"

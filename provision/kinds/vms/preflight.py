@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import names
+from provision.catalogue import image_systems, images, names
 from provision.google import resources
 from provision.kinds.vms import boot_image
 from provision.preflight import secrets
@@ -27,6 +27,9 @@ BAKES: Final = {
 def of(spec: VmSpec) -> OfKind:
     """What the online checks need to know about a group of VMs."""
     flex_start = spec.group.mode.means.flex_start
+    bakes = BAKES if spec.name_prefix.endswith(names.BAKE) else {}
+    # Public images are for everybody (Compute Engine, "Create and start an instance").
+    own_image = " useReadOnly" * (spec.image.project == spec.project_id)
     placing = names.WORKLOAD_POLICY if flex_start else names.PLACEMENT_POLICY
     return OfKind(
         checks=(boot_image.IMAGE, secrets.SECRETS, *((SUBNETWORK,) if spec.existing else ())),
@@ -46,15 +49,28 @@ def of(spec: VmSpec) -> OfKind:
         image_project=spec.image.project,
         # VMs tell of their start-up in guest attributes; those that are idle are started again.
         used={
+            **bakes,
             "compute.instances": "getGuestAttributes" + " start" * bool(spec.idle_seconds),
-            **(BAKES if spec.name_prefix.endswith(names.BAKE) else {}),
+            "compute.images": bakes.get("compute.images", "") + own_image,
         },
         bakes=BAKES,
         policies=(placing.of(spec.name_prefix),) if spec.group.compact else (),
         rules=(names.FIREWALL_RAY_ALLOW, names.FIREWALL_RAY_DENY) if spec.closes_ray else (),
-        beside_the_role=in_the_network(spec),
+        beside_the_role=(*in_the_network(spec), *_of_the_image(spec)),
         # There they agree on their ranks, and hear of tasks.
         grants_in_state_folder=True,
+    )
+
+
+def _of_the_image(spec: VmSpec) -> tuple[str, ...]:
+    """What is needed on another project whose images are not known to be public."""
+    project = spec.image.project
+    known = {spec.project_id, *image_systems.PUBLIC, *(line.project for line in images.LINES)}
+    if project in known:
+        return ()
+    return (
+        f"On the project {project}, unless its images are public, roles/compute.imageUser, for you",
+        "and for <number of this project>@cloudservices.gserviceaccount.com, which makes the VMs.",
     )
 
 

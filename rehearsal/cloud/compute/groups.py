@@ -9,6 +9,7 @@ from rehearsal.cloud import scenarios
 from rehearsal.cloud.compute import (
     catalogue,
     fleet,
+    images,
     interfaces,
     links,
     lists,
@@ -129,6 +130,7 @@ def _versions(call: Call, group: Resource) -> list[Resource]:
         template = templates.resolve(call, version.get("instanceTemplate", ""), field)
         _check_placeable(call, template)
         shared_vpc.check_agent(call, template)
+        images.check_use(call, template)
         result.append({**version, "instanceTemplate": template["selfLink"]})
     return result
 

@@ -12,6 +12,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rehearsal.cloud import scenarios
 from rehearsal.cloud.compute import labels, links, lists, resources
 from rehearsal.cloud.compute.resources import DISK, IMAGE, INSTANCE
 from rehearsal.cloud.facts import images as facts
@@ -119,6 +120,20 @@ def find(call: Call, reference: str) -> Image | None:
         if (it.document.get("family"), it.document["status"], it.state) == (name, _READY, _ACTIVE)
     ]
     return max(usable, key=lambda it: (_moment(it), it.name), default=None)
+
+
+def check_use(call: Call, template: Resource) -> None:
+    """Refuse a caller who may not make disks of a template's images; public ones are for everybody.
+
+    Raises:
+        GoogleError: 403, in the words of elasticluster/elasticluster#462 (2017-07-25).
+    """
+    permission = "compute.images.useReadOnly"
+    for disk in template["properties"]["disks"]:
+        name = links.name_of((disk.get("initializeParams") or {}).get("sourceImage", ""))
+        is_own = bool(name) and not is_public(name.split("/")[1])
+        if is_own and scenarios.is_withheld(permission, call.request.scenarios):
+            raise GoogleError(403, f"Required '{permission}' permission for '{name}'")
 
 
 def require_usable(call: Call, reference: str) -> Image:

@@ -176,6 +176,19 @@ def test_only_permissions_that_this_env_list_needs_are_asked_for(
         assert len(check(plain | more).problems) == 1, more
 
 
+@pytest.mark.parametrize(("project", "lacking"), [("my-project", True), ("debian-cloud", False)])
+def test_an_image_of_ones_own_takes_a_permission_and_a_public_one_none(
+    check: Preflight, google: Google, project: str, *, lacking: bool
+) -> None:
+    google.withheld = {"compute.images.useReadOnly"}
+
+    found = check(image_project=project, image_name="mine").problems
+
+    refused = [it for it in found if it.code is Code.PERMISSION_MISSING]
+    assert [it.why for it in refused] == ["compute.images.useReadOnly"] * lacking
+    assert all("--role roles/compute.imageUser" in it.fix for it in refused)
+
+
 ACCOUNT = "vms@my-project.iam.gserviceaccount.com"
 
 

@@ -99,16 +99,31 @@ def test_each_interface_of_gpus_has_a_network_of_its_own(check: Preflight, googl
     assert [it.what.partition(" ")[0] for it in told] == [f"gpu-{it}" for it in range(1, 9)]
 
 
-def test_the_role_has_what_the_check_takes_only_where_it_is_made() -> None:
+def _role(**asked: str) -> str:
     base = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
+    settings = Settings(base | asked)
+    kind = registry.of(settings)
+    spec = kind.spec(settings)
+    return role.as_yaml(spec, kind.preflight(spec))
+
+
+def test_the_role_has_what_an_image_of_ones_own_takes() -> None:
+    use = "- compute.images.useReadOnly\n"
+    assert use not in _role()
+    assert use in _role(image_project="my-project", image_name="mine")
+    # Public images are for everybody.
+    assert "imageUser" not in _role(image_project="debian-cloud", image_name="d")
+    elsewhere = _role(image_project="our-images", image_name="mine")
+    assert use not in elsewhere
+    assert "# On the project our-images, unless its images are public, roles/compute" in elsewhere
+
+
+def test_the_role_has_what_the_check_takes_only_where_it_is_made() -> None:
     whole = {}
     rules = ABROAD | {"make_firewall": "yes"}
     made = {"network_config": "new_network"}
     for name, more in (("without", {}), ("with", ABROAD), ("rules", rules), ("made", made)):
-        settings = Settings(base | more)
-        kind = registry.of(settings)
-        spec = kind.spec(settings)
-        whole[name] = role.as_yaml(spec, kind.preflight(spec))
+        whole[name] = _role(**more)
     assert "compute.subnetworks.getIamPolicy" in whole["with"]
     assert "compute.subnetworks.getIamPolicy" not in whole["without"]
     assert f"On {THERE}/subnetworks/gpus, roles/compute.networkUser" in whole["with"]

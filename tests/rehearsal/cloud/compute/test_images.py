@@ -223,6 +223,21 @@ def test_a_group_gets_no_vm_of_an_image_that_is_withdrawn_later(wired: Compute) 
     assert error["message"] == f"The resource '{image}' is obsolete."
 
 
+def test_a_group_of_an_image_of_ones_own_is_made_only_by_who_may_use_that(wired: Compute) -> None:
+    image = _make(wired)
+    wired.template(disks=_boot(image))
+    wired.scenarios = frozenset({"image-forbidden"})
+    versions = [{"instanceTemplate": f"{PROJECT}/global/instanceTemplates/tpl"}]
+    body = {"name": "grp", "targetSize": 1, "versions": versions}
+    refused = wired.refusal("POST", f"{ZONE}/instanceGroupManagers", body)
+    assert (refused["code"], refused["message"]) == (
+        403,
+        f"Required 'compute.images.useReadOnly' permission for '{image}'",
+    )
+    wired.template("public", disks=_boot(f"{DLVM}/family/{NEW}"))
+    wired.group("other", size=1, template="public")
+
+
 def _gpu_step(wired: Compute, image: str, gpu: str) -> Json:
     """What a VM with a GPU tells of its step gpu."""
     # Not every zone has every GPU.
