@@ -68,6 +68,21 @@ def test_a_cluster_that_the_state_names_is_touched_only_in_the_records_place() -
     assert asked == ["projects/my-project/locations/us-central1/clusters/np-gke"]
 
 
+def test_facts_that_cannot_be_read_keep_nothing_from_being_destroyed() -> None:
+    said: list[str] = []
+    location = SimpleNamespace(url="gs://b/np-deployment")
+    folder = SimpleNamespace(texts=lambda name: {name: "{"}, location=location)
+    context = SimpleNamespace(console=SimpleNamespace(progress=said.append))
+    release._cancel(
+        cast("Context", context),
+        cast("Cloud", SimpleNamespace(folder=folder)),
+        cast("Cluster", FakeCluster()),
+        WHOLE,
+    )
+    (told,) = said
+    assert told.endswith("gs://b/np-deployment/cluster.json can't be read")
+
+
 def test_their_annotations_tell_what_belongs_to_them() -> None:
     told = release._told(cast("Cluster", FakeCluster()), KNOWN)
     assert told.stems == {f"a{UID.replace('-', '')}"[:32], "gkegw1-nv9e"}
