@@ -129,7 +129,8 @@ def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         # What the rules tell is kept first: they go last, and the rest is known by them alone.
         if grown.stems != traces.stems:
             keep(cloud.folder, grown)
-        found = Sweep(grown, cloud.api, context.console.progress)
+        url = f"{cloud.folder.location.url}/{_FILE}"
+        found = Sweep(grown, cloud.api, context.console.progress, url)
         found.all()
     if last:
         context.note(found.kept)
@@ -185,6 +186,7 @@ class Sweep:
         traces: What tells this cluster's things from others'.
         api: Google.
         tell: Gets one sentence for each thing that is removed.
+        url: Where the traces are kept; "" where they are not.
         removed: How many were removed.
         kept: What stays as it is to stay.
         problems: What could not be removed, or not be looked for.
@@ -193,6 +195,7 @@ class Sweep:
     traces: Traces
     api: GoogleApi
     tell: Callable[[str], None]
+    url: str = ""
     removed: int = 0
     kept: list[Problem] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -237,7 +240,7 @@ class Sweep:
                 case Fate.UNKNOWN:
                     self.problems.append(_doubtful_disk(found))
                 case Fate.UNPROVEN:
-                    self.problems.append(_unproven(_DISKS, path_in_document(found)))
+                    self.problems.append(_unproven(_DISKS, path_in_document(found), self.url))
                 case None:
                     pass
 
@@ -251,7 +254,7 @@ class Sweep:
                 case Fate.GOES:
                     self._remove(Service.FILESTORE, _INSTANCES, path)
                 case Fate.UNPROVEN:
-                    self.problems.append(_unproven(_INSTANCES, path))
+                    self.problems.append(_unproven(_INSTANCES, path, self.url))
                 case Fate.STAYS | Fate.UNKNOWN | None:
                     self.kept.append(_kept_instance(path))
 
@@ -329,14 +332,14 @@ def _kept_instance(path: str) -> Problem:
     )
 
 
-def _unproven(noun: str, path: str) -> Problem:
+def _unproven(noun: str, path: str, url: str) -> Problem:
     return Problem(
         code=Code.STILL_BILLED,
         what=f"{path} is kept, and is billed",
-        why=f"{_FILE} beside the state says that it was made for a claim of this cluster, and"
-        " Google does not: neither its labels nor its network are this cluster's alone",
-        fix=f"if it was this cluster's and nobody needs its data: {_command(noun, path)}\nif it is"
-        f" another's, remove {_FILE}\n{_AGAIN}",
+        why=f"{url} says that it was made for a claim of this cluster, and Google does not: neither"
+        " its labels nor its network are this cluster's alone",
+        fix=f"if it was this cluster's and nobody needs its data: {_command(noun, path)}\n"
+        f"if it is another's: gcloud storage rm {url}\n{_AGAIN}",
     )
 
 

@@ -226,7 +226,7 @@ def test_a_filestore_instance_that_may_be_anothers_is_left_and_named(what: dict[
         swept(google, text=dataclasses.replace(TRACES, volumes={path: "Delete"}).document())
     (problem,) = caught.value.problems
     assert problem.what == f"{path} is kept, and is billed"
-    assert "if it is another's, remove leftovers.json" in problem.fix
+    assert "if it is another's: gcloud storage rm gs://b/np/leftovers.json\n" in problem.fix
     assert google.paths == [path]
 
 
