@@ -155,6 +155,8 @@ class VmCheck:
         local_ssds: The number of local SSDs.
         users: The programs that have its GPUs in use, each "NAME (PID)": it is left out of what
             would disturb them.
+        login: What NCCL finds in a login shell, and not in units and jobs, such as "NCCL_NET=gIB
+            instead of nothing".
         faults: What is wrong with it, in words; none if nothing is.
     """
 
@@ -166,6 +168,7 @@ class VmCheck:
     interfaces: int | None = None
     local_ssds: int | None = None
     users: tuple[str, ...] = ()
+    login: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
 
 

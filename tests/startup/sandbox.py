@@ -23,6 +23,8 @@ from tests.startup.stubs import SETTLE, STUBS
 from tests.waiting import until
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.startup.metadata_server import MetadataServer
 
 MODULE = Path(__file__).parents[2] / "terraform" / "modules" / "startup"
@@ -119,6 +121,16 @@ def configuration(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
+_PROFILES = {
+    "profile": 'for file in /etc/profile.d/*.sh; do if [ -r "$file" ]; then . "$file"; fi; done\n',
+    "profile.d/env.sh": "echo Welcome; export IMAGE_NAME=a-stage NCCL_NET=gIB NCCL_IB_TC=52\n",
+    "profile.d/nccl_env.sh": "export LD_LIBRARY_PATH=/usr/local/gib/lib64:$LD_LIBRARY_PATH"
+    " NCCL_NET=gIB NCCL_CROSS_NIC=0 NCCL_NET_GDR_LEVEL=PIX NCCL_P2P_NET_CHUNKSIZE=131072"
+    " NCCL_NVLS_CHUNKSIZE=524288 NCCL_IB_ADAPTIVE_ROUTING=1 NCCL_IB_QPS_PER_CONNECTION=4"
+    " NCCL_TUNER_CONFIG_PATH=/usr/local/gib/configs/tuner_config_a3u.txtpb\n",
+}
+"""What Deep Learning VM images give login shells on every machine: docs/development/gotchas.md."""
+
 AGREED = {
     "name": "train-vm-1",
     "rank": 0,
@@ -139,6 +151,10 @@ AGREED = {
     ],
 }
 """What the agent of a group's only VM has on its disk; none runs here."""
+
+
+def _outside() -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "PYTHON_PREFIX": sys.base_prefix}
 
 
 @dataclass
@@ -164,6 +180,8 @@ class VM:
         for folder in _FOLDERS:
             (self.disk / folder).mkdir(parents=True)
         (self.disk / "etc/fstab").write_text("UUID=1 / ext4 defaults 0 1\n")
+        for name, text in _PROFILES.items():
+            (self.disk / "etc" / name).write_text(text)
         (self.disk / "etc/os-release").write_text(
             'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
         )
@@ -214,17 +232,31 @@ class VM:
         secret_manager = f"http://{self.server.host}/"
         variables["CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"] = secret_manager
         variables["STORAGE_EMULATOR_HOST"] = f"http://{self.server.host}"
-        inside = [f"{name}={value}" for name, value in variables.items()]
         run = f"bash {_RUN}; code=$?; {SETTLE}; exit $code"
         self._running = subprocess.Popen(
-            [*_NAMESPACES, "bash", "-c", _ENTER, "enter", str(self.disk), *inside,
-             "bash", "-c", run],
-            env={"PATH": os.environ["PATH"], "PYTHON_PREFIX": sys.base_prefix},
+            self._entered(variables, "bash", "-c", run),
+            env=_outside(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-        )  # fmt: skip
+        )
         return self._running
+
+    def said(self, *command: str, **variables: str) -> str:
+        """What a program says on its disk while nothing else runs."""
+        return subprocess.run(
+            self._entered(_ENVIRONMENT | {"HOME": "/root"} | variables, *command),
+            env=_outside(),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    def _entered(self, variables: Mapping[str, str], *command: str) -> list[str]:
+        """A command in the VM's namespaces."""
+        inside = [f"{name}={value}" for name, value in variables.items()]
+        enter = [*_NAMESPACES, "bash", "-c", _ENTER, "enter", str(self.disk)]
+        return [*enter, *inside, *command]
 
     def end(self) -> None:
         """End it, if it runs."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,6 +26,26 @@ def _reported(vm: VM) -> dict[str, Any]:
     document = vm.told["fabric"]
     assert isinstance(document, dict)
     return document
+
+
+def _login(vm: VM, **variables: str) -> dict[str, str]:
+    """The environment of a login shell."""
+    lines = vm.said("bash", "-lc", "env", **variables).splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def _of_gib(shell: dict[str, str]) -> dict[str, str]:
+    names = ("NCCL_NET", "NCCL_IB", "NCCL_TUNER", "NCCL_CROSS", "NCCL_P2P", "NCCL_NVLS")
+    return {name: text for name, text in shell.items() if name.startswith(names) or "gib/" in text}
+
+
+def _faults_of_login(vm: VM) -> list[str]:
+    """What Test hears of a login shell."""
+    ask = "import json; from aiinfra_vm.tasks import check; print(json.dumps(check._login()))"
+    said = vm.said("python3", "-S", "-c", ask, PYTHONPATH="/opt/aiinfra/lib")
+    found = json.loads(said)
+    assert isinstance(found, list)
+    return found
 
 
 FIRST = dict.fromkeys(
@@ -105,6 +124,14 @@ def test_an_a3_ultra_gets_gib_in_one_version_which_is_held(vm: VM) -> None:
         "NCCL_IB_TC": "52",
         "NCCL_NET": "gIB",
     }
+    shell = _login(vm, LD_LIBRARY_PATH="/usr/local/gib/lib64:/mine")
+    assert _of_gib(shell) == {
+        "LD_LIBRARY_PATH": "/usr/local/gib/lib64:/mine",
+        "NCCL_IB_GID_INDEX": "3",
+        "NCCL_IB_TC": "52",
+        "NCCL_NET": "gIB",
+    }
+    assert _faults_of_login(vm) == []
     assert vm.calls("apt-mark") == ["apt-mark hold nccl-gib"]
     assert _reported(vm)["notes"] == []
     assert vm.calls("docker") == []
@@ -128,21 +155,9 @@ def test_over_tcp_nccl_is_told_the_interface_that_reaches_all_vms(vm: VM) -> Non
 
     assert _environment(vm) == FIRST
     assert vm.calls("apt-get") == []
-    # A login shell has them, and keeps the libraries that it had.
-    profile = vm.read("etc/profile.d/aiinfra-nccl.sh")
-    nccl = vm.disk / "etc/aiinfra/nccl.env"
-    nccl.write_text("NCCL_NET=gIB\nLD_LIBRARY_PATH=/usr/local/gib/lib64\n")
-    shell = profile.replace("/etc/aiinfra", str(nccl.parent)) + "env"
-    answer = subprocess.run(
-        ["/bin/sh", "-eu", "-c", shell],
-        env={"LD_LIBRARY_PATH": "/mine"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    shown = answer.stdout.splitlines()
-    assert "NCCL_NET=gIB" in shown
-    assert "LD_LIBRARY_PATH=/usr/local/gib/lib64:/mine" in shown
+    shell = _login(vm, LD_LIBRARY_PATH="/mine")
+    assert {name: text for name, text in shell.items() if name in FIRST} == FIRST
+    assert (shell["LD_LIBRARY_PATH"], _of_gib(shell)) == ("/mine", {})
 
 
 def test_a_vm_with_one_interface_has_nothing_to_choose(vm: VM) -> None:
@@ -153,6 +168,20 @@ def test_a_vm_with_one_interface_has_nothing_to_choose(vm: VM) -> None:
 
     assert vm.detail("fabric") == "NCCL uses the one network interface that there is"
     assert not vm.exists("etc/aiinfra/nccl.env")
+    shell = _login(vm)
+    assert shell["IMAGE_NAME"] == "a-stage"
+    assert _of_gib(shell) == {}
+    assert _faults_of_login(vm) == []
+
+
+def test_a_login_shell_that_has_another_network_than_jobs_is_told(vm: VM) -> None:
+    assert vm.boot().returncode == 0
+    (vm.disk / "root/.profile").write_text("NCCL_NET=gIB; export NCCL_NET\n")
+
+    assert _faults_of_login(vm) == ["NCCL_NET=gIB instead of nothing"]
+
+    (vm.disk / "etc/profile.d/zz-aiinfra-nccl.sh").unlink()
+    assert "LD_LIBRARY_PATH=/usr/local/gib/lib64: instead of nothing" in _faults_of_login(vm)
 
 
 def _late_interfaces(vm: VM) -> None:

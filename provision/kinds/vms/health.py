@@ -41,6 +41,7 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
         interfaces=len(json_object.objects(found.get("interfaces"))),
         local_ssds=json_object.whole(json_object.inner(found.get("local_ssd")).get("disks")),
         users=tuple(json_object.texts(found.get("users"))),
+        login=tuple(json_object.texts(found.get("login"))),
         faults=tuple(_faults(vm, found)),
     )
 

@@ -106,17 +106,30 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
         for vm in vms
         if checked[vm.name].faults
     ]
+    login = [_of_login(checked)] if any(it.login for it in checked.values()) else []
     if len(problems) <= _MOST:
-        return problems
+        return problems + login
     rest = [problem.what.partition(":")[0] for problem in problems[_MOST:]]
     return [
         *problems[:_MOST],
+        *login,
         Problem(
             code=Code.TEST_FAILED,
             what=f"{len(rest)} more: {words.listed(rest)}",
             fix="the JSON (--output json) has all of them",
         ),
     ]
+
+
+def _of_login(checked: Mapping[str, VmCheck]) -> Problem:
+    has = {name: it.login for name, it in checked.items() if it.login}
+    return Problem(
+        code=Code.TEST_FAILED,
+        what=f"a login shell on {words.listed(has)} has {words.listed(next(iter(has.values())))}",
+        why="NCCL then looks for another network in what people start there than in jobs",
+        fix="remove it from what login shells read after /etc/profile.d/zz-aiinfra-nccl.sh, such as"
+        " /root/.profile",
+    )
 
 
 def _freed(found: VmCheck) -> str:

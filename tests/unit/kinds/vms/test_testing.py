@@ -11,7 +11,7 @@ import pytest
 from provision.documents.checks import VmCheck
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
-from provision.kinds.vms import bandwidth, tasks, testing, verdict
+from provision.kinds.vms import bandwidth, health, tasks, testing, verdict
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
 from provision.time.clock import Clock
@@ -250,6 +250,14 @@ def test_a_bad_vm_is_not_recreated_under_who_works_on_it() -> None:
     used = VmCheck(faults=("7 GPUs instead of 8",), users=("python3 (41)",))
     (problem,) = verdict.of_vms(vms, {"vm-0": used}, WHERE)
     assert problem.fix.startswith("end python3 (41), or let them end; then let Google recreate it")
+
+
+def test_login_shells_that_are_not_as_jobs_are_one_problem_that_recreates_nothing() -> None:
+    vms = _vms(2)
+    found = health.judge(vms[0], {"login": ["NCCL_NET=gIB instead of nothing"]}).login
+    (problem,) = verdict.of_vms(vms, {vm.name: VmCheck(login=found) for vm in vms}, WHERE)
+    assert problem.what == "a login shell on vm-0, vm-1 has NCCL_NET=gIB instead of nothing"
+    assert "recreate" not in problem.fix
 
 
 def test_another_nccl_than_the_plugins_is_told_with_what_makes_jobs_use_it() -> None:

@@ -114,28 +114,13 @@ set_up_tcpxo() {
     fail "the receive-datapath manager of TCPXO is not healthy: journalctl -u aiinfra-rxdm"
 }
 
-# For login shells; units and containers read the file itself.
-write_profile() {
-  cat >/etc/profile.d/aiinfra-nccl.sh <<'PROFILE'
-# NCCL's settings on this VM; for containers: docker run --env-file /etc/aiinfra/nccl.env
-if [ -r /etc/aiinfra/nccl.env ]; then
-  aiinfra_before=${LD_LIBRARY_PATH-}
-  set -a
-  . /etc/aiinfra/nccl.env
-  set +a
-  if [ -n "$aiinfra_before" ] && [ "$aiinfra_before" != "${LD_LIBRARY_PATH-}" ]; then
-    export LD_LIBRARY_PATH="${LD_LIBRARY_PATH-}${LD_LIBRARY_PATH:+:}$aiinfra_before"
-  fi
-  unset aiinfra_before
-fi
-PROFILE
-}
-
 run() {
   local kind plugin daemon
   [[ -n $(setting gpus.count) ]] || skip "this VM has no GPUs"
   raise_limits
   keep_driver_awake
+  # Also where there is no fabric: what Google's images have for login shells goes for gIB alone.
+  install -D --mode=644 "$PROGRAMS/profile.d/zz-aiinfra-nccl.sh" /etc/profile.d/zz-aiinfra-nccl.sh
   kind=$(setting fabric.kind)
   if [[ -z $kind ]]; then
     rm -f /etc/aiinfra/nccl.env
@@ -148,6 +133,5 @@ run() {
     gib) retry_for 600 install_gib "$plugin" || fail "NCCL's plugin $plugin could not be installed" ;;
   esac
   vm fabric write || fail "the settings of NCCL could not be had"
-  write_profile
   vm fabric check || fail "NCCL would not use the GPU network on this VM: see above"
 }

@@ -33,6 +33,8 @@ _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Nothing that a shell, systemd or docker would read in another way than the others.
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/=+@%^-]*")
 _OF_A_GPU = re.compile(r"gpu\d+rdma\d+")
+_OF_GIB = ("NCCL_NET", "NCCL_TUNER_", "NCCL_IB_")
+"""How variables begin that images set for gIB, also where it is not there."""
 
 
 class UnusableError(Exception):
@@ -146,6 +148,37 @@ def faults(fabric: dict[str, Any], variables: dict[str, str]) -> list[str]:
     if kind == "gib":
         return _faults_of_gib(wanted)
     return []
+
+
+def login_faults(variables: dict[str, str]) -> list[str]:
+    """What a login shell, as people and tmux open it, has otherwise than units and jobs here.
+
+    Raises:
+        OSError: There is no bash.
+        subprocess.SubprocessError: A file of /etc/profile.d fails, or hangs.
+    """
+    answer = subprocess.run(
+        # What those files print ends with the first NUL.
+        ["bash", "--login", "-c", r"printf '\0'; exec env -0"],  # noqa: S607 - as people do
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={"PATH": _PATH, "HOME": "/root"},
+        check=True,
+        timeout=_SECONDS,
+    )
+    shell = dict(it.partition("=")[::2] for it in answer.stdout.decode().split("\0")[1:] if it)
+    ours, path = (it.get("LD_LIBRARY_PATH", "") for it in (variables, shell))
+    # It may have more libraries, behind ours.
+    if f"{path}:".startswith(f"{ours}:") if ours else str(GIB) not in path:
+        shell["LD_LIBRARY_PATH"] = ours
+    here = {name: text for name, text in shell.items() if text}
+    named = {"LD_LIBRARY_PATH", *variables, *(it for it in here if it.startswith(_OF_GIB))}
+    return [
+        f"{name}={here.get(name, 'nothing')} instead of {variables.get(name, 'nothing')}"
+        for name in sorted(named)
+        if here.get(name) != variables.get(name)
+    ]
 
 
 def _missing(files: list[Path]) -> list[str]:

@@ -49,6 +49,7 @@ def run(arguments: Result) -> Result:
         "interfaces": list(interfaces()),
         "local_ssd": localssd.document(),
         "fabric": _fabric(),
+        "login": _login(),
     }
 
 
@@ -241,3 +242,14 @@ def _fabric() -> Result:
         return {"kind": wanted["kind"], "faults": fabric.faults(wanted, variables)}
     except (OSError, subprocess.SubprocessError) as error:
         return {"kind": wanted["kind"], "faults": [f"it can't be looked at: {error}"]}
+
+
+def _login() -> list[str]:
+    """What a login shell on this VM has otherwise than NCCL's settings are."""
+    if not configuration.value("gpus"):
+        return []
+    known = fabric.ENVIRONMENT
+    try:
+        return fabric.login_faults(fabric.read(known.read_text("utf-8")) if known.exists() else {})
+    except (OSError, subprocess.SubprocessError) as error:
+        return [f"nothing, as it can't be opened: {error}"]

@@ -38,7 +38,7 @@ _INSTALLED = ("ray.version", "tcpxo.plugin", outbound.APT_ORIGINALS)
 _TASKS = "tasks"
 _OWN = (
     "etc/aiinfra", "etc/ssh/ssh_host_*", "etc/ssh/sshd_config.d/50-aiinfra.conf",
-    "etc/profile.d/aiinfra*.sh", "home/*/.ssh", "home/*/.*_history", "home/*/.docker",
+    "etc/profile.d/*aiinfra*.sh", "home/*/.ssh", "home/*/.*_history", "home/*/.docker",
     "home/*/.config/gcloud", "opt/aiinfra/*.log", "opt/aiinfra/payload",
     "opt/aiinfra/startup-command",
     "root/.ssh", "root/.*_history", "root/.docker", "root/.config/gcloud",

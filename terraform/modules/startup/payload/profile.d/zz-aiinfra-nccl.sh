@@ -1,0 +1,25 @@
+# shellcheck shell=sh
+# NCCL's settings on this VM, for login shells; for containers: docker run --env-file /etc/aiinfra/nccl.env
+# By its name it comes last. Google's images have files here that set NCCL up for gIB on every VM, and
+# where that is not there, each NCCL program ends with "network gIB not found".
+for aiinfra_name in $(env | sed -n 's/^\(NCCL_[A-Z0-9_]*\)=.*/\1/p'); do
+  case $aiinfra_name in
+    NCCL_NET | NCCL_NET_* | NCCL_TUNER_* | NCCL_IB_* | NCCL_CROSS_NIC | NCCL_NVLS_CHUNKSIZE | NCCL_P2P_NET_CHUNKSIZE)
+      unset "$aiinfra_name"
+      ;;
+  esac
+done
+# Of the libraries, what is neither gIB's nor ours, which come back with the file.
+aiinfra_rest=$(printf '%s\n' "${LD_LIBRARY_PATH-}" | tr : '\n' |
+  sed -e '/^$/d' -e '\,^/usr/local/gib,d' -e '\,^/var/lib/tcpxo,d' | paste -s -d : -)
+unset LD_LIBRARY_PATH
+if [ -r /etc/aiinfra/nccl.env ]; then
+  set -a
+  # shellcheck source=/dev/null
+  . /etc/aiinfra/nccl.env
+  set +a
+fi
+if [ -n "$aiinfra_rest" ]; then
+  export LD_LIBRARY_PATH="${LD_LIBRARY_PATH-}${LD_LIBRARY_PATH:+:}$aiinfra_rest"
+fi
+unset aiinfra_name aiinfra_rest
