@@ -330,6 +330,12 @@ class Code(enum.StrEnum):
         "correct the name, or make it",
         _GOOGLES,
     )
+    ACCOUNT_GONE = (
+        "account-gone",
+        "the machines' service account was deleted or disabled; another of its name is no help",
+        "bring it back, or replace the machines, by the commands in `fix`",
+        (ExitCode.CHECK, ExitCode.CLUSTER),
+    )
     IN_USE = (
         "in-use",
         "something can't be changed or deleted as something else uses it",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import names
+from provision.catalogue import accounts
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
 from provision.kinds import registry
@@ -90,9 +90,8 @@ def _reader(settings: Settings) -> DerivedName | None:
 def _account(settings: Settings) -> str:
     reader = _reader(settings)
     if reader is not None:
-        return names.email(reader.of(settings.name_prefix), settings.project_id)
+        return accounts.of_project(reader.of(settings.name_prefix), settings.project_id)
     if settings.service_account == "default":
         described = f"gcloud projects describe {settings.project_id}"
-        number = f"$({described} --format 'value(projectNumber)')"
-        return f"{number}-compute@developer.gserviceaccount.com"
+        return accounts.default(f"$({described} --format 'value(projectNumber)')")
     return settings.service_account

@@ -81,12 +81,6 @@ def is_at(name: str, *place: str) -> bool:
     return name.endswith(f"-{_digest(place)}")
 
 
-def email(account: str, project: str) -> str:
-    """The address of a service account of a project."""
-    # A domain scoped project turns around: p.example.com.iam.gserviceaccount.com.
-    return f"{account}@{'.'.join(reversed(project.split(':')))}.iam.gserviceaccount.com"
-
-
 def _digest(place: Collection[str]) -> str:
     return hashlib.sha256(" ".join(place).encode()).hexdigest()[:_BOUND]
 

@@ -132,16 +132,15 @@ class Answers:
 
         return self._once(("instances", project, label, value, after), ask)
 
-    def held_on_account(self, email: str, permissions: Sequence[str]) -> Collection[str]:
-        """The permissions that the caller has on a service account, of whatever project."""
-        path = f"projects/-/serviceAccounts/{email}:testIamPermissions"
+    def held_on_account(self, path: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions that the caller has on a service account."""
         body = {"permissions": list(permissions)}
 
         def ask() -> Collection[str]:
-            answer = self._api.call("POST", Service.IAM, path, {}, body)
+            answer = self._api.call("POST", Service.IAM, f"{path}:testIamPermissions", {}, body)
             return frozenset(answer.get("permissions", ()))
 
-        return self._once(("account", email), ask)
+        return self._once(("account", path), ask)
 
     def held_on(self, path: str, permissions: Sequence[str]) -> Collection[str]:
         """The permissions that the caller has on a resource of Compute Engine."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import accounts
 from provision.codes import Code
 from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
@@ -67,8 +68,7 @@ def _grant(ctx: CheckContext[ClusterSpec], bucket: str) -> BucketGrant:
     """Whether the account has its role on a bucket by somebody else's hand."""
     account = ctx.spec.service_account
     if account == "default":
-        project = ctx.answers.get(Service.RESOURCE_MANAGER, f"projects/{ctx.project}")
-        account = f"{project.get('projectNumber')}-compute@developer.gserviceaccount.com"
+        account = accounts.default(ctx.answers.project_number(ctx.project))
     member = f"serviceAccount:{account}"
     if terraform_state.grant(f"b/{bucket}", _ROLE, member, {}) in ctx.in_state:
         return BucketGrant.PLAIN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provision.catalogue import names
+from provision.catalogue import accounts, names
 from provision.google import owner, resources
 from provision.preflight.check import Foreign
 
@@ -49,5 +49,5 @@ def _path(ctx: CheckContext[ClusterSpec], row: Resource, own: str) -> str:
         location=spec.region,
         zone=spec.zone,
         name=own,
-        email=names.email(own, ctx.project),
+        email=accounts.of_project(own, ctx.project),
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import accounts
 from provision.catalogue.permissions import reads, role_with
 from provision.codes import Code
 from provision.errors import Problem
+from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.preflight import permissions
 from provision.preflight.check import Passed
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
 
-_NOT_FOUND: Final = 404
+_FORBIDDEN: Final = 403
 _ACT_AS: Final = "iam.serviceAccounts.actAs"
 
 
@@ -87,36 +89,63 @@ def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         )
     else:
         yield Passed(permissions=len(needed))
-    if "@" in ctx.spec.service_account:
-        yield from _usable(ctx, ctx.spec.service_account)
+    if ctx.spec.service_account != "dedicated":
+        yield from _usable(ctx)
 
 
-def _usable(ctx: CheckContext[ClusterSpec], email: str) -> Iterator[Finding]:
-    """Check that a given account exists, and that the caller may let machines act as it."""
+def _usable(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check that an account exists, and that the caller may let machines act as it."""
+    is_default = ctx.spec.service_account == "default"
+    project, email = ctx.project, ctx.spec.service_account
+    if is_default:
+        email = accounts.default(ctx.answers.project_number(project))
+    else:
+        project = accounts.project_of(email) or "-"
+    path = resources.SERVICE_ACCOUNT.path(project=project, email=email)
+    instead = "SERVICE_ACCOUNT=dedicated, which makes one with the least roles; or " * is_default
     try:
-        if _ACT_AS in ctx.answers.held_on_account(email, [_ACT_AS]):
-            return
+        found = ctx.answers.find(Service.IAM, path)
     except GoogleApiError as error:
-        if error.code != _NOT_FOUND:
+        if error.code != _FORBIDDEN:
             raise
+        found = {}  # that it may not be read says nothing of whether machines may act as it
+    if found is None and is_default:
+        yield Problem(
+            code=Code.ACCOUNT_GONE,
+            setting="SERVICE_ACCOUNT",
+            what=f"the project's default service account {email} is gone",
+            why="somebody deleted it, and Google makes no VM that would act as it",
+            fix=f"{instead}within 30 days bring it back by its number, which is behind `?uid=` in"
+            f" what `gcloud projects get-iam-policy {project}` lists as deleted:serviceAccount:\n"
+            f"gcloud iam service-accounts undelete <NUMBER> --project {project}",
+        )
+    elif found is None:
         yield Problem(
             code=Code.RESOURCE_NOT_FOUND,
             setting="SERVICE_ACCOUNT",
             what=f"there is no service account {email}",
-            why=error.message,
+            why=f"the project {project} has none of this address",
             fix="check its spelling, or make it with: gcloud iam service-accounts create"
-            f" {email.partition('@')[0]} --project {ctx.project}",
+            f" {email.partition('@')[0]} --project {project}",
         )
-        return
-    yield Problem(
-        code=Code.PERMISSION_MISSING,
-        setting="SERVICE_ACCOUNT",
-        what=f"these credentials may not let machines act as {email}",
-        why=f"they lack {_ACT_AS} on it",
-        fix="ask an administrator of the account's project to run:\n"
-        f"gcloud iam service-accounts add-iam-policy-binding {email} --member <YOU> --role"
-        " roles/iam.serviceAccountUser",
-    )
+    elif found.get("disabled"):
+        yield Problem(
+            code=Code.ACCOUNT_GONE,
+            setting="SERVICE_ACCOUNT",
+            what=f"the service account {email} is disabled",
+            why="machines that act as it get no token of Google's, and so no access to anything",
+            fix=f"{instead}gcloud iam service-accounts enable {email} --project {project}",
+        )
+    elif _ACT_AS not in ctx.answers.held_on_account(path, [_ACT_AS]):
+        yield Problem(
+            code=Code.PERMISSION_MISSING,
+            setting="SERVICE_ACCOUNT",
+            what=f"these credentials may not let machines act as {email}",
+            why=f"they lack {_ACT_AS} on it",
+            fix="ask an administrator of the account's project to run:\n"
+            f"gcloud iam service-accounts add-iam-policy-binding {email} --member <YOU> --role"
+            " roles/iam.serviceAccountUser",
+        )
 
 
 def _granting(project: str, lacking: list[str]) -> Iterator[str]:

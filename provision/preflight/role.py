@@ -71,6 +71,8 @@ def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
     if spec.buckets or of_kind.grants_in_state_folder:
         collections.append({"storage.buckets": "getIamPolicy setIamPolicy"})
     asked = {name for check in (*CHECKS, *of_kind.checks) for name in _asked(check.calls)}
+    if spec.service_account == "default":
+        asked.add("iam.serviceAccounts.actAs")  # on the account alone would do
     if spec.grants_kms:
         asked.add("cloudkms.cryptoKeys.setIamPolicy")
     made = permissions.changing(spec, of_kind, makes_bucket=True)

@@ -36,11 +36,13 @@ CHECKS: Final = (
         name=OnlineCheck.PERMISSIONS,
         calls=(
             "cloudresourcemanager.projects.testIamPermissions",
+            "iam.projects.serviceAccounts.get",
             "iam.projects.serviceAccounts.testIamPermissions",
         ),
         says="permissions on the project that this env.list needs are missing; the problem lists"
         " them all, the fix has the commands that grant roles with them. Or the account that"
-        " SERVICE_ACCOUNT names does not exist, or machines may not be made to act as it",
+        " SERVICE_ACCOUNT names, or the default one, does not exist, is disabled, or machines may"
+        " not be made to act as it",
         find=project.held,
     ),
     Check(

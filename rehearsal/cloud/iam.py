@@ -59,7 +59,7 @@ def _create(request: Request, store: Store, project: str) -> Reply:
 
 def _list(request: Request, store: Store, project: str) -> Reply:
     found = projects.permitted(project, store)
-    _find(store, found.id, found.compute_account)  # there from the start, if not deleted
+    find(store, found.id, found.compute_account)  # there from the start, if not deleted
     accounts = (
         (email, account)
         for email, account in store.list(policies.ACCOUNTS)
@@ -89,7 +89,7 @@ def _undelete(_request: Request, store: Store, project: str, email: str) -> Repl
     # Only the number tells which of the deleted ones: the address is the number here.
     account = store.get(_DELETED, email)
     if account is None or project not in ("-", account["projectId"]):
-        raise _unknown()
+        raise _unknown(project)
     address = account["email"]
     if store.get(policies.ACCOUNTS, address) is not None:
         raise GoogleError(
@@ -209,7 +209,7 @@ def _account(project: Project, email: str, seed: str) -> Account:
     }
 
 
-def _find(store: Store, project: str, address: str) -> Account | None:
+def find(store: Store, project: str, address: str) -> Account | None:
     """The account of an email or unique id; project "-" is that of the account."""
     if address.isdecimal():
         every = store.list(policies.ACCOUNTS)
@@ -220,8 +220,16 @@ def _find(store: Store, project: str, address: str) -> Account | None:
     return account if account and project in ("-", account["projectId"]) else None
 
 
+def number_of(store: Store, email: str) -> str:
+    """The number of the account that has an address now; "" if none has it, or gets a token."""
+    account = find(store, "-", email)
+    return "" if account is None or account.get("disabled") else str(account.get("uniqueId", ""))
+
+
 def _default_account(store: Store, project: str, address: str) -> Account | None:
     """Compute Engine's default account: made when first looked at, but not after its deletion."""
+    if not address.endswith("-compute@developer.gserviceaccount.com"):
+        return None
     found = projects.find(address.partition("-")[0] if project == "-" else project, store)
     if found is None or address != found.compute_account:
         return None
@@ -236,13 +244,24 @@ def _default_account(store: Store, project: str, address: str) -> Account | None
 def _require(store: Store, project: str, address: str) -> Account:
     if project != "-":
         project = projects.permitted(project, store).id
-    account = _find(store, project, address)
+    account = find(store, project, address)
     if account is None:
-        raise _unknown()
+        raise _unknown(project)
     return account
 
 
-def _unknown() -> GoogleError:
+def _unknown(project: str) -> GoogleError:
+    """Who names no project is not told that there is no such account.
+
+    Source: IAM's API, "-" in place of the project: "an HTTP 403 Forbidden error instead of a 404
+    Not Found error". The words are those of most of its methods.
+    """
+    if project == "-":
+        return GoogleError(
+            403,
+            "Permission 'iam.serviceAccounts.get' denied on resource (or it may not exist).",
+            status="PERMISSION_DENIED",
+        )
     return GoogleError(404, "Unknown service account", status=None)
 
 
@@ -270,7 +289,7 @@ service = Routes(
 
 def _generate_token(request: Request, store: Store, email: str) -> Reply:
     """A token with which the caller acts as an account; of none there is no right to either."""
-    if _find(store, "-", email) is None:
+    if find(store, "-", email) is None:
         raise GoogleError(
             403,
             "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not"

@@ -134,11 +134,6 @@ def is_young(request: Request, store: Store, email: str) -> bool:
     return known is not None and known["at"] > request.now
 
 
-def number_of(store: Store, email: str) -> str:
-    """The number of the account that has an address now; "" if none has it, or it is not known."""
-    return str((store.get(ACCOUNTS, email) or {}).get("uniqueId", ""))
-
-
 def rename_member(store: Store, old: str, new: str) -> None:
     """Write a member differently in every policy, as Google does when an account is deleted."""
     for resource, policy in store.list(_COLLECTION):

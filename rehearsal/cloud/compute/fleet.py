@@ -4,8 +4,8 @@ A VM knows from its start what it will be when: `_timeline` is a list of [moment
 the moment at which it is no more. `_action` is what its group is doing with it until the last
 status of the timeline is reached; `_group` and `_template` are its origin. `_ends` is the moment at
 which its run duration is over, and `_maintenance` tells of that of its host; `_request` is the
-resize request that it came by. `_accounts` has the numbers of its accounts: one that is deleted,
-and one that is made by its name, give a VM no token any more.
+resize request that it came by. `_accounts` has the numbers of its accounts: one that is deleted
+or disabled, and one that is made by its name, give a VM no token.
 
 A VM that Google refuses does not exist: its name waits in the group's `_waiting`, and the group
 goes on trying; not before `_hold`, for those that it has lost and makes again: `_lost`, each with
@@ -18,7 +18,7 @@ import hashlib
 import itertools
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import policies
+from rehearsal.cloud import iam
 from rehearsal.cloud.compute import (
     links,
     refusals,
@@ -86,7 +86,7 @@ def agent_works(store: Store, instance: Resource, now: float) -> bool:
     return (
         status(instance, now) == _RUNNING
         and startup_told.has_done(instance, "agent", now)
-        and all(policies.number_of(store, email) == number for email, number in known.items())
+        and all(iam.number_of(store, email) == number for email, number in known.items())
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import keys, org_policies, policies, projects
+from rehearsal.cloud import iam, keys, org_policies, policies, projects
 from rehearsal.cloud.compute import images, properties, quotas, reservation_use, stock
 from rehearsal.cloud.facts import offers, places
 
@@ -80,13 +80,15 @@ def _image(call: Call, template: Resource) -> Resource | None:
 def _account_gone(call: Call, wanted: Resource) -> Resource | None:
     """The error of an account that is not there; only at a VM is it looked for.
 
-    Of the accounts of Google's own domains nothing is known here.
+    Of the accounts of Google's own domains the project's default one alone is known here.
     """
+    default = projects.require(call.project, call.store).compute_account
     for account in wanted.get("serviceAccounts") or []:
         email = account["email"]
-        known = call.store.get(policies.ACCOUNTS, email) is not None
+        is_known_of = email == default or email.endswith(".iam.gserviceaccount.com")
+        known = iam.find(call.store, "-", email) is not None
         known = known and not policies.is_young(call.request, call.store, email)
-        if email.endswith(".iam.gserviceaccount.com") and not known:
+        if is_known_of and not known:
             return {
                 "code": "RESOURCE_NOT_FOUND",
                 "message": f"The resource '{email}' of type 'serviceAccount' was not found.",

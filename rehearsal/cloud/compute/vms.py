@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud import policies
+from rehearsal.cloud import iam
 from rehearsal.cloud.compute import interfaces, links, properties, resources, shared_metadata
 from rehearsal.cloud.compute.resources import (
     DISK,
@@ -41,7 +41,7 @@ def fields(call: Call, name: str, group: str, template: Resource) -> Resource:
         "tags": wanted["tags"],
         "serviceAccounts": wanted.get("serviceAccounts") or [],
         "_accounts": {
-            one["email"]: policies.number_of(call.store, one["email"])
+            one["email"]: iam.number_of(call.store, one["email"])
             for one in wanted.get("serviceAccounts") or []
         },
         "scheduling": wanted["scheduling"],

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rehearsal.cloud import storage, vm_jobs
+from rehearsal.cloud import policies, storage, vm_jobs
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.store import Database
@@ -135,12 +135,17 @@ def test_a_vm_hears_begins_and_answers_in_its_time(bucket: Bucket) -> None:
         {"startup": {"failing": "gpu"}},
         {"startup": {"begins": NOW - 5}},
         {"_accounts": {"np-nodes@my-project.iam.gserviceaccount.com": "12"}},
+        {"_accounts": {"np-off@my-project.iam.gserviceaccount.com": "13"}},
     ],
-    ids=["another", "stopping", "failed", "starting", "account deleted"],
+    ids=["another", "stopping", "failed", "starting", "account deleted", "account disabled"],
 )
 def test_who_is_another_or_down_or_has_no_agent_or_account_says_nothing(
     bucket: Bucket, otherwise: dict[str, Any]
 ) -> None:
+    off = "np-off@my-project.iam.gserviceaccount.com"
+    account = {"email": off, "uniqueId": "13", "projectId": "my-project", "disabled": True}
+    with bucket.database.transaction() as store:
+        store.put(policies.ACCOUNTS, off, account)
     bucket.vm("a", **otherwise)
     bucket.ask("check", "a")
     assert bucket.answer("a", 10_000) is None

@@ -32,7 +32,7 @@ APIS = (
 WORLD: Mapping[str, dict[str, Any]] = {
     f"{PROJECT}/billingInfo": {"billingEnabled": True},
     # The project, as Resource Manager tells it: in no organization.
-    PARENT: {"projectId": "my-project"},
+    PARENT: {"projectId": "my-project", "projectNumber": "42"},
     ZONE: {"region": f"https://x/v1/{REGION}", "status": "UP"},
     f"{ZONE}/machineTypes/a2-highgpu-2g": {
         "guestCpus": 24,
@@ -70,6 +70,8 @@ WORLD: Mapping[str, dict[str, Any]] = {
     },
     PROJECT: {"quotas": [{"metric": "GPUS_ALL_REGIONS", "limit": 1000.0, "usage": 0.0}]},
     "b/my-data": {"name": "my-data"},
+    f"{PROJECT}/serviceAccounts/42-compute@developer.gserviceaccount.com": {},
+    f"{PROJECT}/serviceAccounts/vms@my-project.iam.gserviceaccount.com": {},
     f"{PROJECT}/locations/us-central1/serverConfig": {
         "validMasterVersions": ["1.34.1-gke.1", "1.33.5-gke.10"],
         "defaultClusterVersion": "1.33.5-gke.10",
@@ -89,7 +91,7 @@ class Google(GoogleApi):
 
     Attributes:
         documents: Path -> what is there.
-        refusals: Beginning of a path -> the code that is answered.
+        refusals: Beginning of a path, whose end is "$" -> the code that is answered.
         apis: That are enabled.
         withheld: Permissions that the caller has not.
         elsewhere: The zones that offer any machine and GPU.
@@ -111,7 +113,7 @@ class Google(GoogleApi):
     def _heard(self, path: str) -> None:
         self.asked[path] += 1
         for beginning, code in self.refusals.items():
-            if path.startswith(beginning):
+            if f"{path}$".startswith(beginning):
                 raise GoogleApiError(code, f"{beginning} is off limits", f"https://x/{path}")
 
     def get(self, service: Service, path: str) -> dict[str, Any]:

@@ -190,6 +190,8 @@ def test_an_image_of_ones_own_takes_a_permission_and_a_public_one_none(
 
 
 ACCOUNT = "vms@my-project.iam.gserviceaccount.com"
+ONE = f"{PROJECT}/serviceAccounts/{ACCOUNT}"
+DEFAULT = f"{PROJECT}/serviceAccounts/42-compute@developer.gserviceaccount.com"
 
 
 def test_an_account_that_is_given_has_to_be_there_and_usable(
@@ -199,17 +201,44 @@ def test_an_account_that_is_given_has_to_be_there_and_usable(
     assert check(given).problems == []
     google.withheld = {"iam.serviceAccounts.actAs"}
     (lacking,) = check(given).problems
-    google.refusals[f"projects/-/serviceAccounts/{ACCOUNT}"] = 404
+    google.refusals[ONE] = 404
     (gone,) = check(given).problems
 
     assert lacking.setting == gone.setting == "SERVICE_ACCOUNT"
     assert f"may not let machines act as {ACCOUNT}" in lacking.what
     assert "--role roles/iam.serviceAccountUser" in lacking.fix
     assert gone.what == f"there is no service account {ACCOUNT}"
-    google.refusals[f"projects/-/serviceAccounts/{ACCOUNT}"] = 403
+    google.refusals = {f"{ONE}:": 403}
     found = check(given)
     assert found.problems == []
     assert [note.what for note in found.unmade] == ["could not be checked: permissions"]
+
+
+def test_an_account_that_may_be_used_and_not_read_is_no_problem(
+    check: Preflight, google: Google
+) -> None:
+    others = "vms@p.example.com.iam.gserviceaccount.com"
+    google.refusals = {f"projects/example.com:p/serviceAccounts/{others}$": 403}
+    assert check({"service_account": others}).problems == []
+    assert google.asked[f"projects/example.com:p/serviceAccounts/{others}:testIamPermissions"] == 1
+
+
+@pytest.mark.parametrize("kind", [{}, GKE])
+def test_a_default_account_that_is_gone_is_told_with_both_ways_out(
+    check: Preflight, google: Google, kind: dict[str, str]
+) -> None:
+    settings = kind | {"service_account": "default"}
+    assert check(settings).problems == []
+    google.documents[DEFAULT] = {"disabled": True}
+    (disabled,) = check(settings).problems
+    del google.documents[DEFAULT]
+    (gone,) = check(settings).problems
+    assert disabled.what.endswith("42-compute@developer.gserviceaccount.com is disabled")
+    assert "gcloud iam service-accounts enable 42-compute@dev" in disabled.fix
+    assert "gcloud iam service-accounts undelete <NUMBER> --project my-project" in gone.fix
+    for problem in (disabled, gone):
+        assert (problem.code, problem.setting) == (Code.ACCOUNT_GONE, "SERVICE_ACCOUNT")
+        assert problem.fix.startswith("SERVICE_ACCOUNT=dedicated")
 
 
 def test_a_gke_cluster_with_an_account_for_its_nodes_grants_roles_to_that_of_its_pods(

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
-from provision.catalogue import bandwidths, machines, names
+from provision.catalogue import accounts, bandwidths, machines, names
 from provision.catalogue.bandwidths import Reference
 from provision.catalogue.machines import GpuNetwork
 from provision.documents import json_object
@@ -202,7 +202,7 @@ class ClusterFacts:
             "project": record.project_id,
             "name": names.CLUSTER.of(record.name_prefix),
             "location": record.region,
-            "workload_account": names.email(
+            "workload_account": accounts.of_project(
                 names.WORKLOAD_ACCOUNT.of(record.name_prefix), record.project_id
             ),
             "buckets": asked.get("GCS_MOUNT_LIST") or (),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.cloud import iam
+from rehearsal.cloud import iam, projects
 from rehearsal.cloud.wire import Request
 from tests.rehearsal.cloud.compute.conftest import PROJECT, REGION, ZONE, Compute
 
@@ -207,6 +207,17 @@ def test_who_lacks_the_permission_makes_no_group(wired: Compute) -> None:
         f" '{ZONE}/instanceGroupManagers/grp'"
     )
     assert wired.network("other")["operationType"] == "insert"
+
+
+def test_vms_do_not_come_with_a_default_account_that_was_deleted(
+    wired: Compute, under: Callable[..., Compute]
+) -> None:
+    email = f"{projects.number('proj-a1')}-compute@developer.gserviceaccount.com"
+    path = f"projects/proj-a1/serviceAccounts/{email}"
+    with wired.database.transaction() as store:
+        iam.service(Request(method="DELETE", path=path), store)
+    error = _error(_managed(under(serviceAccounts=[{"email": email, "scopes": []}]))[0])
+    assert error["message"] == f"The resource '{email}' of type 'serviceAccount' was not found."
 
 
 def test_vms_do_not_come_with_an_account_that_is_not_there(under: Callable[..., Compute]) -> None:

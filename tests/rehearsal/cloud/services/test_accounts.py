@@ -26,6 +26,16 @@ def test_an_account_is_found_by_email_and_by_number_with_or_without_its_project(
     assert api.refused("iam", "GET", f"projects/another-one/serviceAccounts/{_EMAIL}")[0] == 404
 
 
+def test_of_an_account_that_is_not_there_nobody_is_told_who_does_not_name_its_project(
+    api: Api,
+) -> None:
+    for path in (_EMAIL, f"{_EMAIL}:testIamPermissions", "123:undelete"):
+        method = "POST" if ":" in path else "GET"
+        code, _, words = api.refused("iam", method, f"projects/-/serviceAccounts/{path}")
+        assert (code, "or it may not exist" in words) == (403, True), path
+        assert api.refused("iam", method, f"{_ALL}/{path}")[0] == 404
+
+
 @pytest.mark.parametrize("account_id", ["short", "a" * 31, ""])
 def test_an_account_id_of_a_wrong_length_is_refused(api: Api, account_id: str) -> None:
     code, _, words = api.refused("iam", "POST", _ALL, {"accountId": account_id})
