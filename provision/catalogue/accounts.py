@@ -17,6 +17,23 @@ def default(number: str) -> str:
     return f"{number}-compute@developer.gserviceaccount.com"
 
 
+def undelete(email: str, project: str, number: str = "", *, over: bool = False) -> str:
+    """How an account comes back that was deleted less than 30 days ago.
+
+    Google does that by its number alone, and not over another one of its address (IAM, "Delete and
+    undelete service accounts"; its KB 000004665 deletes that one first).
+    """
+    seen = f"`gcloud projects get-iam-policy {project}` lists as deleted:serviceAccount:{email}"
+    lines = [
+        "within 30 days of its deletion bring it back by its number"
+        + ("" if number else f", which is behind `?uid=` in what {seen}")
+        + ":",
+        *[f"gcloud iam service-accounts delete {email} --project {project}"] * over,
+        f"gcloud iam service-accounts undelete {number or '<NUMBER>'} --project {project}",
+    ]
+    return "\n".join(lines)
+
+
 def project_of(email: str) -> str:
     """The project whose account an address is; "" where it does not say, as Google's own don't."""
     domain = email.partition("@")[2]

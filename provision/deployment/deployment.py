@@ -92,6 +92,7 @@ class OutOfDate:
         differences: What differs, in words.
         in_place: Whether Google can change all of it while the machine runs.
         fix: What recreates it.
+        instead: What makes that unnecessary; "" for nothing.
     """
 
     name: str
@@ -99,6 +100,7 @@ class OutOfDate:
     differences: tuple[str, ...]
     in_place: bool = False
     fix: str = "Create --replace-vms"
+    instead: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,7 @@ from provision.lifecycle import (
     candidates,
     exclusive,
     held,
+    older_machines,
     ownership,
     phases,
     planned,
@@ -268,7 +269,11 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     found = _planned(context, cloud, kind, target, desk)
     is_again = agreed is not None or context.report.changes is not None
     context.report.changes = (context.report.changes or Changes()) + found.counts
-    older = () if found.change or found.add else kind.out_of_date(cloud, target.spec)
+    # Machines of an account that is made again do not act as this one.
+    asks = _is_young(found) or not (found.change or found.add)
+    older = kind.out_of_date(cloud, target.spec) if asks else ()
+    if _is_young(found) and older and not (is_again or context.replace_vms):
+        context.note([older_machines.note(older)])
     approval.describe(context, cloud, kind, target.spec, found)
     if agreed is None or context.report.plan != agreed:
         approval.show(context, older=len(older), is_again=is_again)

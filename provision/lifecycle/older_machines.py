@@ -37,11 +37,12 @@ def note(found: Sequence[OutOfDate]) -> Problem:
     lines = [f"{one.name}: {'; '.join(one.differences)}" for one in found[:_MOST]]
     if len(found) > _MOST:
         lines.append(f"and {words.listed([one.name for one in found[_MOST:]])}")
+    instead = dict.fromkeys(f"{one.instead}\nor " for one in found if one.instead)
     count = "1 VM is" if len(found) == 1 else f"{len(found)} VMs are"
     return Problem(
         code=Code.OUT_OF_DATE,
-        what=f"{count} not what the settings describe: made before they changed",
+        what=f"{count} not what Create would make now",
         why="\n".join(lines),
-        fix=f"to replace them, boot disks included: {found[0].fix}; they run, and are billed, as"
-        " they are until then",
+        fix=f"{''.join(instead)}to replace them, boot disks included: {found[0].fix}; they run, and"
+        " are billed, as they are until then",
     )

@@ -115,9 +115,7 @@ def _usable(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             setting="SERVICE_ACCOUNT",
             what=f"the project's default service account {email} is gone",
             why="somebody deleted it, and Google makes no VM that would act as it",
-            fix=f"{instead}within 30 days bring it back by its number, which is behind `?uid=` in"
-            f" what `gcloud projects get-iam-policy {project}` lists as deleted:serviceAccount:\n"
-            f"gcloud iam service-accounts undelete <NUMBER> --project {project}",
+            fix=instead + accounts.undelete(email, project),
         )
     elif found is None:
         yield Problem(

@@ -106,6 +106,7 @@ def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
         "key": "",
         "host_keys": [],
         "faults": faults,
+        "account": next(iter(vm.get("_accounts", {}).values()), ""),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 from contextlib import ExitStack
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from tests.startup.roots import Root
 
 _TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"  # noqa: S105 - its place
+ACCOUNT = "103271949540120710052"
+_SUB = base64.urlsafe_b64encode(json.dumps({"sub": ACCOUNT}).encode()).decode().rstrip("=")
+_IDENTITY = f"e30.{_SUB}.signature"
 _BUCKET: str = configuration()["state"]["bucket"]
 _NUMBERS = itertools.count(1)
 # The agent's times are those of groups of thousands; here all goes ten times as fast.
@@ -164,5 +168,6 @@ class Group:
             "id": str(4_000_000_000 + number),
             "network-interfaces/0/ip": address,
             "service-accounts/default/token": self._site.token,
+            "service-accounts/default/identity": _IDENTITY,
         }
         return vm

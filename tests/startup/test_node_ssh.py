@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.startup.group import Group
+from tests.startup.group import ACCOUNT, Group
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -68,6 +69,11 @@ def test_the_vms_of_a_group_reach_each_other_by_name_and_address(vms: list[Debia
             assert one.run(f"ssh {name} hostname", user=USER).strip() == other.name
     assert vms[0].run(f"ssh {_address(vms[0])} id -un", user=USER).strip() == USER
     assert vms[0].run("id -Gn", user=USER).split() == [USER]
+
+
+def test_the_roster_says_whose_tokens_the_vms_get(group: Group, vms: list[DebianVM]) -> None:
+    found = json.loads(group.read("vms/roster.json") or b"")["members"]
+    assert [it["account"] for it in found] == [ACCOUNT] * len(vms)
 
 
 def test_a_key_is_good_from_its_own_vm_alone_and_for_this_user_alone(vms: list[DebianVM]) -> None:

@@ -15,6 +15,7 @@ from provision.kinds.vms import (
     idle,
     instances,
     interruptions,
+    lost_accounts,
     out_of_date,
     roster,
     startup,
@@ -69,13 +70,13 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
 
 def _renew(context: Context, cloud: Cloud, spec: VmSpec) -> None:
     """Bring running VMs to the newest template, as far as that disturbs nobody or was asked for."""
-    older: Sequence[OutOfDate] = out_of_date.find(cloud.api, spec)
+    older: Sequence[OutOfDate] = out_of_date.find(cloud, spec)
     if spec.group.mode.means.flex_start:  # Google updates none of these (rule M6)
         older_machines.tell(context, older)
         return
-    older = out_of_date.refresh(cloud.api, spec, older, context.progress)
+    older = out_of_date.refresh(cloud, spec, older, context.progress)
     if older and context.replace_vms:
-        older = out_of_date.replace(cloud.api, spec, older, context.progress)
+        older = out_of_date.replace(cloud, spec, older, context.progress)
     older_machines.tell(context, older)
 
 
@@ -86,7 +87,8 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
     all VMs running.
 
     Raises:
-        ClusterError: A start-up failed, or a VM is gone that its group does not make again.
+        ClusterError: A start-up failed, a VM is gone that its group does not make again, or VMs
+            act as an account that was deleted.
         CapacityError: Google refused the place of a VM that it took away.
         StillWaiting: Such a VM did not come again in time; everything is kept.
     """
@@ -121,6 +123,7 @@ def _started(
             stay=lambda: machines.all_run(cloud.api, group),
         )
         urls = _urls(context, cloud, target, told) if machines.all_run(cloud.api, group) else {}
+        lost_accounts.require(cloud, target.spec)
         _hear(context, cloud, group, found, told)
         # A start-up takes many minutes, and so do the notebooks' URLs.
         if machines.all_run(cloud.api, group):

@@ -51,10 +51,12 @@ class VmJobs:
     Args:
         folder: The state folder.
         clock: The clock of Google Cloud.
+        lost: Says why VMs can hear of no job at all; "" for no such reason.
     """
 
-    def __init__(self, folder: StateFolder, clock: Clock) -> None:
+    def __init__(self, folder: StateFolder, clock: Clock, lost: Callable[[], str] = str) -> None:
         self._folder = folder
+        self._lost = lost
         self._jobs = JobFolder(folder, _TOLD, clock)
 
     def needs(self, spec: JobSpec) -> None:
@@ -78,6 +80,9 @@ class VmJobs:
         if asked is None:
             return self._others().get(name)
         course = self._course(name)
+        is_known = course and course.get("state") != JobState.WAITING
+        if not is_known and (lost := self._lost()):
+            return _job(name, asked, {"why": lost})
         if course:
             return _job(name, asked, course)
         names = self._order()

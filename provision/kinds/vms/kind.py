@@ -130,10 +130,10 @@ class VmGroup:
         flex_start.require_replaceable(spec)
 
     def out_of_date(self, cloud: Cloud, place: Place) -> Sequence[OutOfDate]:
-        """The VMs of an older template."""
+        """The VMs of an older template, and those whose account is gone."""
         from provision.kinds.vms import out_of_date
 
-        return out_of_date.find(cloud.api, place)
+        return out_of_date.find(cloud, place)
 
     def held(self, cloud: Cloud, place: Place, *, older: bool = False) -> Held:
         """Templates, placement policies and accounts of the VMs."""
@@ -180,8 +180,9 @@ class VmGroup:
         """Jobs by the agents of the VMs."""
         del record
         from provision.kinds.vms.jobs import VmJobs
+        from provision.kinds.vms.lost_accounts import Watch
 
-        return VmJobs(cloud.folder, context.clock)
+        return VmJobs(cloud.folder, context.clock, Watch(cloud, context.clock).look)
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """Nothing: what holds data is in the state."""

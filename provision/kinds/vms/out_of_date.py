@@ -16,13 +16,15 @@ from provision.deployment.deployment import OutOfDate
 from provision.documents.timeline import StageName
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import GROUP, path_in_document
-from provision.kinds.vms import contents, metadata
-from provision.kinds.vms.instances import Seen
+from provision.kinds.vms import contents, instances, lost_accounts, metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from provision.context import Cloud
     from provision.google.api import GoogleApi
+    from provision.kinds.vms.instances import Seen
+    from provision.kinds.vms.lost_accounts import LostAccount
     from provision.state.location import Place
     from provision.time.progress import Progress
     from provision.time.stages import OpenStage
@@ -51,36 +53,34 @@ class _Difference:
     in_place: bool = False
 
 
-def find(api: GoogleApi, place: Place) -> list[OutOfDate]:
-    """The VMs that are of an older template than their group's, by name.
+def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
+    """The VMs that are of an older template than their group's, or of no account, by name.
 
     Args:
-        api: Google.
+        cloud: Google and the state folder.
         place: Where they are.
     """
-    found = _found(api, place)
-    if not template_of(found or {}):
-        return []
-    group = names.GROUP.of(place.name_prefix)
-    members = api.managed_instances(place.project_id, place.zone, group)
-    if not _older(Seen(group=found, members=members)):
-        return []
-    return among(api, Seen(group=found, members=members, documents=_running(api, place)))
+    seen = instances.see(cloud.api, place)
+    return among(cloud.api, seen, lost_accounts.find(cloud, place, seen.documents))
 
 
-def among(api: GoogleApi, seen: Seen) -> list[OutOfDate]:
-    """The VMs that are of an older template than their group's, by name.
+def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[OutOfDate]:
+    """The VMs that are of an older template than their group's, or of no account, by name.
 
     Args:
         api: Google, for the template; it is asked only where there are such VMs.
         seen: The group and its VMs.
+        lost: Their accounts that are not there any more.
     """
     older = _older(seen)
-    if not older:
+    without = {name: one.back for one in lost if one.others for name in one.vms}
+    if not older and not without:
         return []
     _, template = _newest(api, seen.group)
     found = (
-        _compared(vm, template, older[vm["name"]]) for vm in seen.documents if vm["name"] in older
+        _compared(vm, template, older.get(vm["name"], ""), without.get(vm["name"], ""))
+        for vm in seen.documents
+        if vm["name"] in older or vm["name"] in without
     )
     return sorted(found, key=lambda vm: vm.name)
 
@@ -98,7 +98,7 @@ def _older(seen: Seen) -> dict[str, str]:
 
 
 def refresh(
-    api: GoogleApi, place: Place, found: Sequence[OutOfDate], progress: Progress
+    cloud: Cloud, place: Place, found: Sequence[OutOfDate], progress: Progress
 ) -> list[OutOfDate]:
     """Change what can be changed of running VMs; returns those that need more than that.
 
@@ -106,7 +106,7 @@ def refresh(
     needs a restart or more is refused (compute v1, mostDisruptiveAllowedAction).
 
     Args:
-        api: Google.
+        cloud: Google and the state folder.
         place: Where they are.
         found: The VMs.
         progress: The run's clock and voice.
@@ -119,8 +119,8 @@ def refresh(
         named = words.listed([vm.name for vm in same])
         with progress.stage(StageName.REFRESH) as stage:
             stage.news(f"Changing {'; '.join(changes)} of {named}, without a restart")
-            _refresh(api, place, {vm.name for vm in same}, stage)
-    still = {vm.name for vm in find(api, place)} if light else set()
+            _refresh(cloud.api, place, {vm.name for vm in same}, stage)
+    still = {vm.name for vm in find(cloud, place)} if light else set()
     return [
         dataclasses.replace(vm, differences=(*vm.differences, _MORE)) if vm.in_place else vm
         for vm in found
@@ -143,12 +143,12 @@ def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenSta
 
 
 def replace(
-    api: GoogleApi, place: Place, found: Sequence[OutOfDate], progress: Progress
+    cloud: Cloud, place: Place, found: Sequence[OutOfDate], progress: Progress
 ) -> list[OutOfDate]:
     """Replace VMs, a few at a time; returns those that are not new in time.
 
     Args:
-        api: Google.
+        cloud: Google and the state folder.
         place: Where they are.
         found: The VMs.
         progress: The run's clock and voice.
@@ -162,12 +162,12 @@ def replace(
                 f"{start} of {len(found)} are new; replacing {words.listed(some)}, boot disks"
                 " included"
             )
-            api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
-            if not _await_new(api, place, group, some, stage):
+            cloud.api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
+            if not _await_new(cloud.api, place, group, some, stage):
                 break
         else:
             stage.counts(f"{len(found)} of {len(found)} are new")
-    return find(api, place)
+    return find(cloud, place)
 
 
 def _await_new(
@@ -223,14 +223,20 @@ def path(url: str) -> str:
     return "projects/" + url.partition("/projects/")[2] if "/projects/" in url else ""
 
 
-def _compared(vm: Mapping[str, Any], template: Mapping[str, Any], made_from: str) -> OutOfDate:
-    found = list(_differences(vm, template))
+def _compared(
+    vm: Mapping[str, Any], template: Mapping[str, Any], made_from: str, back: str
+) -> OutOfDate:
+    """How a VM differs; `made_from` is "" for the same template, `back` for an account that is."""
+    found = list(_differences(vm, template)) if made_from else []
+    if back:
+        found.append(_Difference("its service account, which was deleted"))
     return OutOfDate(
         name=vm["name"],
         template=made_from,
         differences=tuple(one.words for one in found) or ("its image, disk or network",),
         in_place=bool(found) and all(one.in_place for one in found),
         fix=contents.replacing(flex_start=_model(template) == _FLEX_START),
+        instead=back,
     )
 
 

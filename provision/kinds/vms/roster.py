@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.documents import json_object
@@ -35,6 +36,8 @@ _AGENT: Final = "agent"
 """The step that sets up what each VM says of itself."""
 _LATE: Final = 300.0
 """Seconds of cloud time without a heartbeat, which comes each minute, that are too long."""
+_NUMBER: Final = re.compile(r"[0-9]{1,32}")
+"""An account's, which goes into commands."""
 
 
 def tell_size(cloud: Cloud, spec: VmSpec) -> None:
@@ -133,6 +136,19 @@ def another_start(vm: str, group: Group) -> str:
     )
 
 
+def accounts(folder: StateFolder) -> Mapping[str, str]:
+    """The number of each VM -> that of the account whose tokens it gets, as it said last.
+
+    Raises:
+        StateError: The state folder can't be read.
+    """
+    said = (
+        (json_object.text(it.get("instance_id")), json_object.text(it.get("account")))
+        for it in _members(folder)
+    )
+    return {vm: account for vm, account in said if _NUMBER.fullmatch(account)}
+
+
 def heard(cloud: Cloud) -> Heard:
     """What is heard of the VMs of a group.
 
@@ -150,20 +166,22 @@ def heard(cloud: Cloud) -> Heard:
 
 def seats(cloud: Cloud) -> Mapping[str, Seat]:
     """The VMs by name, as far as they have agreed on their ranks; errors are those of `heard`."""
-    text = cloud.folder.text(_ROSTER)
-    try:
-        members = json_object.objects(json_object.read(text or "{}").get("members"))
-    except ValueError:
-        return {}
     return {
         str(it.get("name")): Seat(
             rank=rank if it.get("present") is True else None,
             faults=_few(json_object.texts(it.get("faults"))),
             since=boots.moment(json_object.text(it.get("since"))),
         )
-        for it in members
+        for it in _members(cloud.folder)
         if (rank := json_object.whole(it.get("rank"))) is not None
     }
+
+
+def _members(folder: StateFolder) -> list[dict[str, Any]]:
+    try:
+        return json_object.objects(json_object.read(folder.text(_ROSTER) or "{}").get("members"))
+    except ValueError:
+        return []
 
 
 def _few(texts: Iterable[str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from provision.kinds.vms import (
     idle,
     instances,
     interruptions,
+    lost_accounts,
     out_of_date,
     roster,
     spending,
@@ -69,7 +70,8 @@ def look(
     restarting = interruptions.restarting(found, known, context.clock)
     down = interruptions.down(seen.members, restarting)
     requests = _requests(cloud, record) if seen.group is not None else []
-    older = out_of_date.among(cloud.api, seen)
+    lost = lost_accounts.find(cloud, record, seen.documents)
+    older = out_of_date.among(cloud.api, seen, lost)
     heard = roster.heard(cloud) if found else roster.Heard({}, {})
     vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, context.clock) for vm in found]
     case = trouble.Case(
@@ -88,6 +90,7 @@ def look(
         bound=any(vm.bound for vm in found),
         unrepaired=_is_unrepaired(seen.group or {}, record),
         idles=_has_idle_timeout(record) and idle.since(cloud.folder) is not None,
+        lost=lost,
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
     listed = pricing.known(context, cloud)

@@ -20,6 +20,7 @@ from provision.kinds.vms import (
     complete,
     health,
     instances,
+    lost_accounts,
     out_of_date,
     status,
     tasks,
@@ -63,7 +64,8 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     """
     found = instances.find(cloud.api, record, context.clock)
     complete.require(cloud, record, found)
-    older = out_of_date.find(cloud.api, record)
+    lost_accounts.require(cloud, record)
+    older = out_of_date.find(cloud, record)
     older_machines.tell(context, older)
     if older:
         raise ClusterError.of([older_machines.note(older)])

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.kinds.vms.interruptions import Interruption, Member
+    from provision.kinds.vms.lost_accounts import LostAccount
     from provision.kinds.vms.resize_requests import ResizeRequest
     from provision.spec.group import Group
     from provision.time.clock import Clock
@@ -58,6 +59,7 @@ class Case:
         bound: Whether its VMs are bound to their reservation.
         unrepaired: Whether the group, which is not of flex start, makes no VM again that fails.
         idles: Whether VMs of the group have powered themselves off.
+        lost: Accounts that VMs act as, and that are not there any more.
     """
 
     group: Group
@@ -75,6 +77,7 @@ class Case:
     bound: bool = False
     unrepaired: bool = False
     idles: bool = False
+    lost: Sequence[LostAccount] = ()
 
     @property
     def missing(self) -> int:
@@ -93,6 +96,8 @@ def found(case: Case) -> Iterator[Trouble]:
             fix="run Create to make it again, or Destroy if you are done",
         )
         return
+    for one in case.lost:
+        yield _of_problem(one.problem, About.MACHINES, one.vms)
     yield from _refused(case)
     yield from _down(case)
     yield from _missing(case)
@@ -107,9 +112,10 @@ def found(case: Case) -> Iterator[Trouble]:
 
 def _silent(case: Case) -> Iterator[Trouble]:
     """VMs that run, and say nothing any more: what they told of their start-up is history."""
+    mute = {name for one in case.lost for name in one.vms}
     alike: dict[str, list[Vm]] = collections.defaultdict(list)
     for vm in case.vms:
-        if vm.silence:
+        if vm.silence and vm.name not in mute:
             alike[vm.silence].append(vm)
     for what, them in alike.items():
         yield Trouble(

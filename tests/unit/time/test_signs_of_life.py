@@ -51,6 +51,7 @@ from tests.unit.lifecycle.test_settle import PLACE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from provision.context import Cloud
     from provision.documents.events import Event
 
 PROVISION = Path(stages_module.__file__).parents[1]
@@ -128,7 +129,7 @@ def _urls(run: Run) -> None:
     waiting.for_urls(lambda: {"vm-1": None}, {"vm-1"}, progress=run.progress)
 
 
-def _unchanged() -> GoogleApi:
+def _unchanged() -> Cloud:
     """A Google whose group never does what it is asked for."""
     api = SimpleNamespace(
         apply_updates=lambda *_, **__: None,
@@ -136,7 +137,7 @@ def _unchanged() -> GoogleApi:
         named_instances=lambda *_: [],
         find=lambda *_: None,
     )
-    return cast("GoogleApi", api)
+    return cast("Cloud", SimpleNamespace(api=api))
 
 
 def _refresh(run: Run) -> None:

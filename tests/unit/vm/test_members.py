@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiinfra_vm import members, node_ssh, peers
+from aiinfra_vm import members, metadata, node_ssh, peers
 from aiinfra_vm.members import Member, Watch
 from aiinfra_vm.roster import seated
 from aiinfra_vm.storage import Version
@@ -30,6 +31,38 @@ def test_what_a_vm_says_is_read_as_it_was_written() -> None:
         members.parse(text, "train-vm-zzzz")
 
 
+def _token(sub: str) -> str:
+    parts = (json.dumps({"sub": sub, "aud": "aiinfra"}), "signature")
+    encoded = (base64.urlsafe_b64encode(it.encode()).decode().rstrip("=") for it in parts)
+    return f"e30.{'.'.join(encoded)}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "number"),
+    [
+        *((_token(number), number) for number in ("103271949540120710052", "10327194954012071005")),
+        (_token("a name"), ""),
+        ("no token", ""),
+        (None, ""),
+    ],
+)
+def test_a_vm_says_whose_tokens_it_gets_where_it_is_told(
+    answer: str | None, number: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def get(path: str) -> str:
+        if "identity" not in path:
+            return "1"
+        if answer is None:
+            raise OSError(404)
+        return answer
+
+    monkeypatch.setattr(metadata, "get", get)
+    member = members.myself()
+
+    assert member.account == number
+    assert Member.of(member._replace(name="a", address="10.0.0.2").document()).account == number
+
+
 _EVIL = [
     {"name": "a;reboot"},
     {"name": "-rf"},
@@ -48,6 +81,8 @@ _EVIL = [
     {"host_keys": [f"{KEY}\n* {KEY}"]},
     {"host_keys": [KEY] * 5},
     {"host_keys": KEY},
+    {"account": "1; rm -rf ~"},
+    {"account": None},
 ]
 
 

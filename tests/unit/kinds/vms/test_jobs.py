@@ -40,6 +40,21 @@ def test_what_is_spoiled_is_a_job_of_which_nobody_has_heard(text: str) -> None:
     assert "have not taken note" in found.why
 
 
+@pytest.mark.parametrize("course", ["{}", '{"name": "train-1", "state": "waiting"}'])
+def test_a_job_of_which_vms_can_not_hear_says_so_until_it_is_under_way(course: str) -> None:
+    why = "np-vm-a acts as x, a service account that was deleted"
+    jobs = _jobs(jobs_train_1=json.dumps(ASKED), vms_job=course)
+    jobs._lost = lambda: why
+    found = jobs.find("train-1")
+    assert found is not None
+    assert (found.state, found.why) == (JobState.WAITING, why)
+    running = _jobs(jobs_train_1=json.dumps(ASKED), vms_job=course.replace("waiting", "running"))
+    running._lost = jobs._lost
+    found = running.find("train-1")
+    assert found is not None
+    assert (found.why == why) == (course == "{}")
+
+
 _ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

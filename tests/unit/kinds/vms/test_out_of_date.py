@@ -15,7 +15,7 @@ from provision.time.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from provision.google.api import GoogleApi
+    from provision.context import Cloud
     from provision.state.location import Place
 
 LINK = "https://www.googleapis.com/compute/v1/"
@@ -76,9 +76,9 @@ class Google:
 
 def _refreshed(google: Google) -> list[tuple[str, ...]]:
     progress = Progress(Clock(0), lambda _: None)
-    api = cast("GoogleApi", google)
-    found = out_of_date.find(api, PLACE)
-    left = out_of_date.refresh(api, PLACE, found, progress)
+    cloud = cast("Cloud", SimpleNamespace(api=google))
+    found = out_of_date.find(cloud, PLACE)
+    left = out_of_date.refresh(cloud, PLACE, found, progress)
     return [(vm.name, *vm.differences) for vm in left]
 
 

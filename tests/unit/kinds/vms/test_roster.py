@@ -17,6 +17,7 @@ from provision.time.clock import Clock
 if TYPE_CHECKING:
     from provision.context import Cloud
     from provision.spec.cluster import VmSpec
+    from provision.state.folder import StateFolder
 
 
 class Folder:
@@ -65,6 +66,7 @@ def test_a_roster_that_is_missing_or_spoiled_ranks_nobody(text: str | None) -> N
     folder = Folder(**({} if text is None else {"vms/roster.json": text}))
 
     assert roster.seats(_cloud(folder)) == {}
+    assert roster.accounts(cast("StateFolder", folder)) == {}
 
 
 AWAY = {"name": "a", "rank": 0, "present": False}
@@ -133,3 +135,14 @@ def test_a_vm_that_is_away_has_its_faults_and_no_rank() -> None:
     (found,) = roster.seats(_cloud(folder)).values()
 
     assert (found.rank, found.faults) == (None, ("NVRM: Xid 79",))
+
+
+def test_an_account_that_is_no_number_never_comes_into_a_command() -> None:
+    members = [
+        {"instance_id": "1", "account": "103271949540120710052", "present": False},
+        {"instance_id": "2", "account": "1; rm -rf ~"},
+        {"instance_id": "3", "account": None},
+    ]
+    folder = Folder(**{"vms/roster.json": json.dumps({"members": members})})
+
+    assert roster.accounts(cast("StateFolder", folder)) == {"1": "103271949540120710052"}

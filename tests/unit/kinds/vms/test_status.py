@@ -12,6 +12,7 @@ from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import Startup, StartupState, StartupStep, Vm
 from provision.kinds.vms import trouble
 from provision.kinds.vms.interruptions import Event, Interruption, Member
+from provision.kinds.vms.lost_accounts import LostAccount
 from provision.kinds.vms.resize_requests import ResizeRequest
 from provision.spec.group import Group
 from provision.time.clock import Clock
@@ -98,6 +99,13 @@ def _member(action: str, *reasons: str, name: str = "np-vm-b", status: str = "")
 
 def test_vms_that_run_and_have_started_up_are_no_trouble() -> None:
     assert (_broken(), _waits()) == ([], [])
+
+
+def test_an_account_that_is_gone_is_the_first_that_is_told() -> None:
+    lost = LostAccount(vms=("np-vm-a",), what="its account", back="undelete 1")
+    first, _ = _broken(lost=(lost,), down=(_member("NONE", status="TERMINATED"),))
+    assert (first.what, first.names, first.fix) == ("its account", ("np-vm-a",), "undelete 1")
+    assert not first.by_itself
 
 
 def test_a_vm_that_is_gone_is_told_with_what_happened_and_googles_reason() -> None:

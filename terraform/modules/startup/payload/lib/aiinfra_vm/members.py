@@ -20,6 +20,7 @@ FOLDER = "members/"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?")
 _INSTANCE = re.compile(r"[0-9]{1,20}")
+_ACCOUNT = re.compile(r"[0-9]{0,32}")
 _BOOT = re.compile(r"[-0-9a-f]{0,64}")
 _KEY = re.compile(r"(?:ssh-ed25519|ecdsa-sha2-nistp256|ssh-rsa) [A-Za-z0-9+/]{16,1024}={0,3}")
 _WORDS = re.compile(r"[ -~]{1,160}")
@@ -38,6 +39,7 @@ class Member(NamedTuple):
         key: The public half of its ssh key; "" where node ssh is off.
         host_keys: The public keys that its sshd shows; none where node ssh is off.
         faults: What its GPUs complain of, in words; see `gpu_health`.
+        account: The number of the account whose tokens it gets; "" where nobody says.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Member(NamedTuple):
     key: str = ""
     host_keys: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
+    account: str = ""
 
     @classmethod
     def of(cls, document: Any) -> Member:
@@ -71,6 +74,7 @@ class Member(NamedTuple):
             matched(_KEY, document["key"]) if document.get("key") else "",
             tuple(matched(_KEY, key) for key in host_keys),
             tuple(matched(_WORDS, it) for it in faults),
+            matched(_ACCOUNT, document.get("account", "")),
         )
 
     def document(self) -> dict[str, Any]:
@@ -118,6 +122,10 @@ def myself(key: str = "", host_keys: Iterable[str] = ()) -> Member:
     Raises:
         OSError: The metadata server does not answer.
     """
+    try:
+        account = matched(_ACCOUNT, metadata.account())
+    except (OSError, ValueError):
+        account = ""
     return Member(
         metadata.get("instance/name"),
         metadata.get("instance/id"),
@@ -125,6 +133,7 @@ def myself(key: str = "", host_keys: Iterable[str] = ()) -> Member:
         _BOOT_ID.read_text("utf-8").strip(),
         key,
         tuple(host_keys),
+        account=account,
     )
 
 

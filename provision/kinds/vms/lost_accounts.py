@@ -1,0 +1,171 @@
+"""VMs whose service account was deleted or disabled: they run, and may do nothing at Google.
+
+Google shows of a VM the address of its account, and one that is made by the same address is another
+(IAM, "Delete and undelete service accounts"). So VMs say in their roster whose tokens they get.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import words
+from provision.catalogue import accounts, names
+from provision.codes import Code
+from provision.errors import CheckError, ClusterError, Problem
+from provision.google.api import GoogleApiError
+from provision.google.resources import SERVICE_ACCOUNT
+from provision.kinds.ends import counted
+from provision.kinds.vms import contents, instances, roster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from provision.context import Cloud
+    from provision.state.location import Place
+    from provision.time.clock import Clock
+
+_FORBIDDEN: Final = 403
+_FEW: Final = 3
+_EVERY: Final = 60.0
+"""Seconds of cloud time between two looks while a job waits."""
+_WHY: Final = "they get no token: no job, task, bucket or secret is within their reach"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostAccount:
+    """An account that is not there any more, and the VMs that act as it.
+
+    Attributes:
+        vms: Their names.
+        what: What has become of it, in a sentence.
+        back: What brings it back.
+        others: What gives VMs another one; "" where that would be the same one.
+    """
+
+    vms: tuple[str, ...]
+    what: str
+    back: str
+    others: str = ""
+
+    @property
+    def problem(self) -> Problem:
+        """It as a problem."""
+        fix = f"{self.back}\nor {self.others}, for VMs that act as another one"
+        return Problem(
+            code=Code.ACCOUNT_GONE,
+            what=self.what,
+            why=_WHY,
+            fix=fix if self.others else self.back,
+        )
+
+
+def find(
+    cloud: Cloud, place: Place, documents: Iterable[Mapping[str, Any]]
+) -> Sequence[LostAccount]:
+    """The accounts of VMs that are not there any more, as far as these credentials may read them.
+
+    Args:
+        cloud: Google and the state folder.
+        place: Where the deployment is.
+        documents: What Google says of each VM.
+    """
+    of_email: dict[str, list[Mapping[str, Any]]] = collections.defaultdict(list)
+    for vm in documents:
+        for account in vm.get("serviceAccounts") or ():
+            of_email[account["email"]].append(vm)
+    known = roster.accounts(cloud.folder) if of_email else {}
+    return [
+        one for email, vms in of_email.items() for one in _lost(cloud, place, email, vms, known)
+    ]
+
+
+def require(cloud: Cloud, place: Place) -> None:
+    """See that the accounts of all VMs are there.
+
+    Raises:
+        ClusterError: One is not.
+    """
+    lost = find(cloud, place, instances.documents(cloud.api, place))
+    if lost:
+        raise ClusterError.of([one.problem for one in lost])
+
+
+class Watch:
+    """Looks now and then whether VMs can hear of a job at all."""
+
+    def __init__(self, cloud: Cloud, clock: Clock) -> None:
+        self._cloud = cloud
+        self._pause = clock.wall(_EVERY)
+        self._next = 0.0
+        self._words = ""
+
+    def look(self) -> str:
+        """Why VMs hear of nothing, with what fixes it; "" for no reason that is known here."""
+        record = self._cloud.folder.record() if time.monotonic() >= self._next else None
+        if record is not None:
+            self._words = ""
+            # Who may see jobs need not be allowed to see VMs.
+            with contextlib.suppress(CheckError):
+                lost = find(self._cloud, record, instances.documents(self._cloud.api, record))
+                said = (f"{it.problem.what}; {it.problem.fix}" for it in lost)
+                self._words = "; ".join(said).replace("\n", " ")
+            self._next = time.monotonic() + self._pause
+        return self._words
+
+
+def _lost(
+    cloud: Cloud,
+    place: Place,
+    email: str,
+    vms: Sequence[Mapping[str, Any]],
+    known: Mapping[str, str],
+) -> Iterable[LostAccount]:
+    is_default = email == accounts.default(cloud.project_number)
+    project = place.project_id if is_default else accounts.project_of(email)
+    if not project:
+        return
+    path = SERVICE_ACCOUNT.path(project=project, email=email)
+    try:
+        found = cloud.api.find(SERVICE_ACCOUNT.look.service, path)
+    except GoogleApiError as error:
+        if error.code == _FORBIDDEN:
+            return  # not known
+        raise
+    if found is not None and found.get("disabled"):
+        yield LostAccount(
+            vms=_named(vms),
+            what=f"{_act(vms)} as {email}, a service account that is disabled",
+            back=f"gcloud iam service-accounts enable {email} --project {project}",
+        )
+        return
+    of_number: dict[str, list[Mapping[str, Any]]] = collections.defaultdict(list)
+    for vm in vms:
+        number = known.get(str(vm.get("id")), "")
+        if found is None or number not in {"", found.get("uniqueId")}:
+            of_number[number].append(vm)
+    is_flex = any(it.get("scheduling", {}).get("provisioningModel") == "FLEX_START" for it in vms)
+    others = contents.replacing(flex_start=is_flex)
+    if found is None and not email.startswith(f"{names.SERVICE_ACCOUNT.of(place.name_prefix)}@"):
+        others = f"SERVICE_ACCOUNT=dedicated and {others}"
+    for number, them in of_number.items():
+        yield LostAccount(
+            vms=_named(them),
+            what=f"{_act(them)} as {email}, a service account that was deleted"
+            + ("" if found is None else "; the one that has its address now is another"),
+            back=accounts.undelete(email, project, number, over=found is not None),
+            others=others,
+        )
+
+
+def _act(vms: Sequence[Mapping[str, Any]]) -> str:
+    acts = "acts" if len(vms) == 1 else "act"
+    named = words.listed(_named(vms)) if len(vms) <= _FEW else counted(len(vms), "VM")
+    return f"{named} {acts}"
+
+
+def _named(vms: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(sorted(vm["name"] for vm in vms))

@@ -1,0 +1,78 @@
+"""VMs whose service account somebody deletes: told by each action, and mended by what it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.runs.conftest import Ended, Rehearsal
+
+OURS: Final = "np-nodes@my-project.iam.gserviceaccount.com"
+IAM: Final = f"iam/v1/projects/my-project/serviceAccounts/{OURS}"
+SLOW = pytest.mark.slow(
+    sibling="tests/unit/kinds/vms/test_lost_accounts.py"
+    "::test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template"
+)
+
+
+def _trouble(rehearsal: Rehearsal) -> list[str]:
+    status = rehearsal.run("Status").document["status"]
+    return [f"{it['what']}\n{it['fix']}" for it in status["trouble"]]
+
+
+def _notes(ended: Ended) -> str:
+    return "\n".join(f"{it['what']} {it['why']} {it['fix']}" for it in ended.document["notes"])
+
+
+@SLOW
+def test_an_account_that_is_deleted_under_vms_is_told_until_it_is_back_or_they_are_replaced(
+    rehearse: Callable[..., Rehearsal], tmp_path: Path
+) -> None:
+    rehearsal = rehearse()
+    (tmp_path / "code").mkdir()
+    rehearsal.settings |= {"INSTANCE_COUNT": "2"}
+    assert rehearsal.run("Create").code == 0
+    number = rehearsal.google("GET", IAM)["uniqueId"]
+    assert _trouble(rehearsal) == []
+
+    rehearsal.google("DELETE", IAM)
+    (told,) = _trouble(rehearsal)
+    assert "a service account that was deleted\n" in told
+    assert f"gcloud iam service-accounts undelete {number} --project my-project" in told
+    assert rehearsal.run("Test").problem["code"] == "account-gone"
+    copied = f"--copy={tmp_path / 'code'}"
+    assert rehearsal.run("Run", "--detach", copied, behind=["--", "true"]).code == 0
+    assert f"undelete {number}" in rehearsal.run("Jobs").document["jobs"][0]["why"]
+    planned = rehearsal.run("Plan")
+    assert "2 VMs are not what Create would make now" in _notes(planned)
+    assert f"undelete {number}" in _notes(planned)
+
+    # Terraform makes another one, which is no help.
+    made = rehearsal.run("Create", "--yes")
+    assert (made.code, made.problem["code"]) == (8, "account-gone"), made.said
+    assert "Ready" not in made.said
+    assert made.said.index(f"undelete {number}") < made.said.index("done  Terraform")
+    (told,) = _trouble(rehearsal)
+    assert "was deleted; the one that has its address now is another\n" in told
+
+    # What the fix says: the second goes, and the first comes back.
+    delete, undelete = (line for line in told.splitlines() if line.startswith("gcloud"))
+    assert delete == f"gcloud iam service-accounts delete {OURS} --project my-project"
+    assert undelete == f"gcloud iam service-accounts undelete {number} --project my-project"
+    second = rehearsal.google("GET", IAM)["uniqueId"]
+    rehearsal.google("DELETE", IAM)
+    rehearsal.google("POST", f"iam/v1/projects/-/serviceAccounts/{number}:undelete", {})
+    assert _trouble(rehearsal) == []
+    assert rehearsal.run("Create").code == 0
+    assert second != number
+
+    rehearsal.google("DELETE", IAM)
+    replaced = rehearsal.run("Create", "--yes", "--replace-vms")
+    assert replaced.code == 0, replaced.said
+    assert _trouble(rehearsal) == []
+    assert "deleted" not in rehearsal.run("Jobs").document["jobs"][0]["why"]
