@@ -154,7 +154,7 @@ def test_a_silent_vm_that_is_then_lost_is_waited_for_as_one_that_is_lost(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.0)
-    api = FakeApi(*[RUNNING] * 3, LOST, LOST, LOST, RUNNING)
+    api = FakeApi(*[RUNNING] * 4, LOST, LOST, LOST, RUNNING)
     vms, (note,) = _started(api, beats=(720, 0))
     assert vms == ["np-vm-a", "np-vm-b"]
     assert note.what.startswith("np-vm-b was preempted")
