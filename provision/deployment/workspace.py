@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.documents import plain
 from provision.files import private
 from provision.state import terraform_state
-from provision.terraform import configuration, moves
+from provision.terraform import configuration, declared, moves
 from provision.terraform.providers import locked
 
 if TYPE_CHECKING:
@@ -165,6 +166,12 @@ def removal_folder(root_name: str, location: StateLocation, record: Record) -> I
 def providers() -> frozenset[str]:
     """The addresses of the providers that the roots use, as their lock files have them."""
     return frozenset(address for root in _ROOTS.iterdir() for address in locked(root))
+
+
+@functools.cache
+def declares() -> frozenset[str]:
+    """The addresses of the resources that the roots declare, without the keys of instances."""
+    return frozenset(address for root in _ROOTS.iterdir() for address in declared.addresses(root))
 
 
 def _place(archive: Path, root: Path) -> None:

@@ -75,7 +75,7 @@ def existing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], purpose
 
 def _record(cloud: Cloud) -> Record | None:
     record = cloud.folder.record()
-    cloud.folder.require_providers(workspace.providers())
+    cloud.folder.require_ours(workspace.providers(), workspace.declares())
     return record
 
 

@@ -16,12 +16,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import functools
 import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from provision import words
 from provision.codes import Code
-from provision.errors import CredentialsError, ProvisionError, StateError
+from provision.errors import CredentialsError, Problem, ProvisionError, StateError
 from provision.google import refusals as google_refusals
 from provision.google import sessions
 from provision.google.auth import refusals
@@ -30,6 +32,7 @@ from provision.state.location import FOLDER, StateLocation
 from provision.state.location import RECORD as _RECORD
 from provision.state.location import STATE as _STATE
 from provision.state.record import ForeignRecordError, Record
+from provision.terraform import declared as declarations
 from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
 
@@ -40,7 +43,6 @@ if TYPE_CHECKING:
     from google.auth.credentials import Credentials
     from google.cloud import storage
 
-    from provision.errors import Problem
     from provision.state.location import Place
 
 _LOCK: Final = "terraform/state/default.tflock"
@@ -419,23 +421,46 @@ class StateFolder:
         """What the state has: paths ("projects/..."), IDs, and account email addresses."""
         return terraform_state.known(self._state())
 
-    def require_providers(self, known: Collection[str]) -> None:
-        """Make sure that Terraform would start no other provider than ours for the state.
+    def require_ours(self, providers: Collection[str], declared: Collection[str]) -> None:
+        """Make sure that Terraform would start no provider, and delete nothing, but ours.
+
+        Args:
+            providers: The addresses of our providers.
+            declared: The addresses of our roots' resources, without the keys of instances.
 
         Raises:
-            StateError: It would get one from wherever the state says, and run it.
+            StateError: It would get a provider from wherever the state says, and run it; or delete
+                whatever the state names.
         """
-        strange = sorted(terraform_state.providers(self._state()) - set(known))
-        if strange:
-            raise StateError(
-                f"The Terraform state in {self._url(_STATE)} wants a provider that is not ours:"
-                f" {', '.join(strange)}",
-                code=Code.STATE_FOREIGN,
-                why="Terraform would download and run it; this tool makes everything with"
-                f" {', '.join(sorted(known))}, so another program or person changed the state",
-                fix="find out who may write to the bucket, then restore an older version of that"
-                f" object: gcloud storage ls --all-versions {self._url(_STATE)}",
+        state, url = self._state(), self._url(_STATE)
+        problem = functools.partial(
+            Problem,
+            code=Code.STATE_FOREIGN,
+            fix="find out who may write to the bucket, then restore an older version of that"
+            f" object: gcloud storage ls --all-versions {url}",
+        )
+        problems = []
+        if strange := terraform_state.providers(state) - set(providers):
+            what = f"The Terraform state in {url} wants a provider that is not ours: "
+            why = (
+                "Terraform would download and run it; this tool makes everything with"
+                f" {', '.join(sorted(providers))}, so another program or person changed the state"
             )
+            problems.append(problem(what=what + words.listed(strange), why=why))
+        foreign = {
+            f"{address} ({id_})"
+            for address, id_ in terraform_state.ids(state).items()
+            if not declarations.has(declared, address)
+        }
+        if foreign:
+            what = f"The Terraform state in {url} names what this tool does not make: "
+            why = (
+                "Create and Destroy would delete it, whoever it belongs to; another program or"
+                " person changed the state"
+            )
+            problems.append(problem(what=what + words.listed(foreign), why=why))
+        if problems:
+            raise StateError.of(problems)
 
     def addresses(self) -> set[str]:
         """The addresses of all resources in the state."""

@@ -119,6 +119,14 @@ def addresses(state: Mapping[str, Any]) -> set[str]:
     return {_address(*found) for found in _instances(state)}
 
 
+def ids(state: Mapping[str, Any]) -> dict[str, str]:
+    """The addresses of all resources in the state -> what the provider calls each."""
+    return {
+        _address(*found): str((found[1].get("attributes") or {}).get("id"))
+        for found in _instances(state)
+    }
+
+
 def providers(state: Mapping[str, Any]) -> set[str]:
     """The providers that Terraform would start to work with the state, by their addresses."""
     named = {str(one.get("provider") or "") for one in state.get("resources", [])} - {""}

@@ -99,6 +99,32 @@ def test_a_state_that_wants_another_provider_is_refused_before_terraform_starts(
     assert any("np-mig" in line for line in rehearsal.resources())
 
 
+def test_a_state_that_names_what_no_root_has_is_refused(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing()
+    with state_file.client(rehearsal) as client:
+        client.create_bucket("victim-data").blob("model").upload_from_string("weights")
+    attributes = {"id": "victim-data", "name": "victim-data", "force_destroy": True}
+    victim = {
+        "mode": "managed",
+        "type": "google_storage_bucket",
+        "name": "x",
+        "provider": 'provider["registry.terraform.io/hashicorp/google"]',
+        "instances": [{"schema_version": 0, "attributes": attributes}],
+    }
+    state_file.write(rehearsal, [*state_file.resources(rehearsal), victim])
+    before = rehearsal.resources()
+
+    for action in ("Plan", "Create", "Destroy"):
+        ended = rehearsal.run(action)
+
+        assert ended.code == 5, ended.said
+        assert "google_storage_bucket.x (victim-data)" in ended.problem["what"]
+        assert "older version" in ended.problem["fix"]
+    assert set(before) <= set(rehearsal.resources())
+
+
 @pytest.mark.parametrize(
     "damage",
     [
