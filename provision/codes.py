@@ -383,8 +383,8 @@ class Code(enum.StrEnum):
     )
     STATE_FOREIGN = (
         "state-foreign",
-        "the state is of another tool, project or kind of cluster",
-        "choose another NAME_PREFIX or TERRAFORM_GCS_PATH, or Destroy that cluster first",
+        "the state is of another tool, project or kind of cluster, or names what is another's",
+        "do what `fix` says: another NAME_PREFIX or TERRAFORM_GCS_PATH, or an older state",
         _STATE,
     )
     STATE_UNREADABLE = (

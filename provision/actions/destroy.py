@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.context import connect
 from provision.deployment import workspace
 from provision.documents.changes import Changes
+from provision.errors import StateError
 from provision.kinds import registry
 from provision.lifecycle import confirmation, exclusive, ownership, phases, remove
 from provision.lifecycle.phases import Phase
@@ -54,7 +56,14 @@ def destroy(context: Context) -> None:
             ownership.require_same(context, cloud, record)
             cloud.folder.begin_state(tool.binary.version)
             tool.init()
-            remove.remove(context, cloud, record, tool, kind)
+            left = remove.remove(context, cloud, record, tool, kind)
             cloud.folder.clear()
     count = (context.report.changes or Changes()).destroy
     context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")
+    if left:
+        raise StateError(
+            "The state named what is not this deployment's: that was left, and the rest removed",
+            code=Code.STATE_FOREIGN,
+            why="\n".join(left),
+            fix="if this deployment made it after all, delete it: it may be billed",
+        )

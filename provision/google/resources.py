@@ -365,6 +365,8 @@ BUCKET_ROLE: Final = Resource(
     lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
 )
+MOUNTS: Final = "roles/storage.objectUser"
+"""The role of the machines' account on a bucket that they mount."""
 OBJECT: Final = Resource(
     type="google_storage_bucket_object",
     noun="object",

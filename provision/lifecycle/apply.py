@@ -341,7 +341,7 @@ def _planned(
 ) -> Plan:
     """Plan, and again after untainting pools, after leaving what machines hold, after imports."""
     desk = dataclasses.replace(desk, replaces=_got_otherwise(cloud, target.spec))
-    found = desk.plan(context.console.progress)
+    found = _of_ours(context, cloud, target, desk)
     tainted = [it for it in found.tainted_pools if it.address not in desk.replaces]
     kept = kind.to_untaint(cloud, tainted)
     if kept:
@@ -349,12 +349,19 @@ def _planned(
         for address in kept:
             context.console.progress(f"{address} exists but does not have all its nodes: {words}")
         desk.keep(kept)
-        found = desk.plan(context.console.progress)
+        found = _of_ours(context, cloud, target, desk)
     stays = held.let_stand(cloud, kind, target, desk, found)
     if stays:
-        found = desk.plan(context.console.progress)
+        found = _of_ours(context, cloud, target, desk)
     found = _adopted(context, cloud, target, desk, found)
     return dataclasses.replace(found, held=held.called(stays))
+
+
+def _of_ours(context: Context, cloud: Cloud, target: Deployment[SpecT], desk: Workspace) -> Plan:
+    """A plan of what is this deployment's alone."""
+    found = desk.plan(context.console.progress)
+    ownership.require_ours(found, target.spec, cloud.folder.location)
+    return found
 
 
 def _got_otherwise(cloud: Cloud, spec: ClusterSpec) -> tuple[str, ...]:
@@ -398,7 +405,7 @@ def _adopted(
     desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
     desk.adopt(adopt.import_blocks(orphans))
     displaces = any(orphan.displaces for orphan in orphans)
-    return dataclasses.replace(desk.plan(context.console.progress), displaces=displaces)
+    return dataclasses.replace(_of_ours(context, cloud, target, desk), displaces=displaces)
 
 
 def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.google.owner import Owner
     from provision.state.record import Record
-    from provision.terraform.plan import Plan, Removal
+    from provision.terraform.plan import Existing, Plan
 
 _MADE_OF: Final = (resources.TEMPLATE, resources.RESOURCE_POLICY)
 _ROWS: Final = (*_MADE_OF, resources.SERVICE_ACCOUNT)
@@ -40,7 +40,7 @@ _UNSAID: Final = frozenset(
 """What nobody misses: the account that has the roles is named."""
 
 
-def taken(plan: Plan, held: Held, owner: Owner, prefix: str) -> list[Removal]:
+def taken(plan: Plan, held: Held, owner: Owner, prefix: str) -> list[Existing]:
     """What a plan would take from machines that hold it, as far as the sweep can find it again.
 
     Args:
@@ -60,7 +60,7 @@ def taken(plan: Plan, held: Held, owner: Owner, prefix: str) -> list[Removal]:
     return [it for it in plan.removals if _is_taken(it, held, leaving, own, owner)]
 
 
-def _is_taken(one: Removal, held: Held, leaving: set[str], own: str, owner: Owner) -> bool:
+def _is_taken(one: Existing, held: Held, leaving: set[str], own: str, owner: Owner) -> bool:
     if one.type in _PATHS:
         return one.values["self_link"].partition("/v1/")[2] in held.paths
     if one.type == resources.SERVICE_ACCOUNT.type:
@@ -75,14 +75,14 @@ def _is_taken(one: Removal, held: Held, leaving: set[str], own: str, owner: Owne
     return one.type == resources.BUCKET_ROLE.type and account in held.accounts and is_ours
 
 
-def _marker(one: Removal) -> str:
+def _marker(one: Existing) -> str:
     condition: dict[str, str] = next(iter(one.values.get("condition") or []), {})
     return condition.get("description", "")
 
 
 def let_stand(
     cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT], desk: Workspace, plan: Plan
-) -> list[Removal]:
+) -> list[Existing]:
     """Take what a plan would take from machines out of the state; returns what that is.
 
     Args:
@@ -105,7 +105,7 @@ def let_stand(
     return found
 
 
-def _recorded(one: Removal) -> Iterator[str]:
+def _recorded(one: Existing) -> Iterator[str]:
     match one.type:
         case resources.SERVICE_ACCOUNT.type:
             yield one.values["email"]
@@ -117,7 +117,7 @@ def _recorded(one: Removal) -> Iterator[str]:
             yield one.values["self_link"].partition("/v1/")[2]
 
 
-def called(found: Sequence[Removal]) -> tuple[str, ...]:
+def called(found: Sequence[Existing]) -> tuple[str, ...]:
     """What people call what stays, without what is of no use to know."""
     nouns = {row.type: row.noun for row in resources.ALL}
     return tuple(sorted(it.called for it in found if nouns.get(it.type) not in _UNSAID))

@@ -5,19 +5,24 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from provision.catalogue import names
 from provision.codes import Code
 from provision.deployment import workspace
+from provision.documents import json_object
 from provision.errors import StateError
-from provision.google.owner import Owner
+from provision.google import owner, resources
+from provision.google.owner import MARKER, Owner
 from provision.lifecycle import namesakes, whereabouts
+from provision.state.location import STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
     from provision.state.location import Place, StateLocation
     from provision.state.record import Record
+    from provision.terraform.plan import Existing, Plan
 
 
 def ours(context: Context, place: Place, location: StateLocation) -> list[Owner]:
@@ -31,10 +36,112 @@ def ours(context: Context, place: Place, location: StateLocation) -> list[Owner]
         place: The project and the prefix.
         location: Where the state is.
     """
-    owner = Owner.of(place.project_id, place.name_prefix, location.url)
-    if not context.agreed:
-        return [owner]
-    return [owner, Owner.before_states(place.project_id, place.name_prefix)]
+    own, before_states = owners(place, location)
+    return [own, before_states] if context.agreed else [own]
+
+
+def owners(place: Place, location: StateLocation) -> tuple[Owner, Owner]:
+    """Whose marker what the state has may carry: this deployment's, and the first version's."""
+    return (
+        Owner.of(place.project_id, place.name_prefix, location.url),
+        Owner.before_states(place.project_id, place.name_prefix),
+    )
+
+
+def is_ours(document: Mapping[str, Any], place: Place, location: StateLocation) -> bool:
+    """Whether what the state has, as Google has it, carries this deployment's marker."""
+    return (found := owner.read(document)) is not None and found.id in _ids(place, location)
+
+
+def _ids(place: Place, location: StateLocation) -> set[str]:
+    return {one.id for one in owners(place, location)}
+
+
+def strangers(found: Plan, place: Place, location: StateLocation) -> dict[str, str]:
+    """What a plan would change or delete although it is not this deployment's.
+
+    Whoever may write to the bucket may have named it in the state. What Google says of it counts,
+    which the plan has asked.
+
+    Args:
+        found: The plan.
+        place: The project and the prefix.
+        location: Where the state is.
+
+    Returns:
+        Address -> what it is, and whose.
+    """
+    ids = _ids(place, location)
+    return {
+        one.address: _words(one, other)
+        for one in found.touched
+        if (other.id not in ids if (other := _marker(one)) else not _is_named(one, place, location))
+    }
+
+
+def require_ours(found: Plan, place: Place, location: StateLocation) -> None:
+    """Make sure that a plan changes and deletes only what is this deployment's.
+
+    Raises:
+        StateError: It does not.
+    """
+    url, own = f"{location.url}/{STATE}", owners(place, location)[0]
+    if others := strangers(found, place, location):
+        raise StateError(
+            "The state names what is not this deployment's, so it is neither changed nor deleted",
+            code=Code.STATE_FOREIGN,
+            why="\n".join(others.values()),
+            fix=f"restore an older version of the state: gcloud storage ls --all-versions {url};"
+            f" or, if this deployment made it, write its marker back: the description '{own.text}',"
+            f" or the label {MARKER}={own.id}; Destroy leaves it, and removes the rest",
+        )
+
+
+def _words(one: Existing, other: Owner | None) -> str:
+    path = str(one.values.get("self_link") or "").partition("/v1/")[2] or one.values.get("id")
+    whose = f"belongs to {other.words}" if other else f"does not carry the marker {MARKER}"
+    return f"{one.address} is the {one.called} ({path}), which {whose}"
+
+
+def _marker(one: Existing) -> Owner | None:
+    """Whose something is, by its own marker, that of its nodes, or of its condition."""
+    nested = (one.values.get(name) or () for name in ("node_config", "condition"))
+    documents = [one.values, *(it for blocks in nested for it in blocks)]
+    if one.type == resources.DASHBOARD.type:
+        documents.append(json_object.read(one.values["dashboard_json"]))
+    return next(filter(None, map(owner.read, documents)), None)
+
+
+def _is_named(one: Existing, place: Place, location: StateLocation) -> bool:
+    """Whether what carries no marker has the name of this deployment's, or is part of such."""
+    prefix, values = place.name_prefix, one.values
+    match one.type:
+        case resources.NODE_POOL.type:
+            own = _last(values.get("cluster")) == names.CLUSTER.of(prefix)
+        case resources.NAT.type:
+            own = names.ROUTER.pattern(prefix).fullmatch(_last(values.get("router"))) is not None
+        case resources.PROJECT_ROLE.type:
+            own = _is_account(values.get("member"), prefix)
+        case resources.ACCOUNT_ROLE.type:
+            own = _is_account(values.get("service_account_id"), prefix)
+        case resources.BUCKET_ROLE.type:
+            # Of an account that somebody else made, in a bucket that takes no conditions.
+            own = not values.get("condition") and values.get("role") == resources.MOUNTS
+        case resources.OBJECT.type:
+            within = str(values.get("name")).startswith(f"{location.folder}/")
+            own = values.get("bucket") == location.bucket and within
+        case _:
+            own = False
+    return own
+
+
+def _is_account(email: object, prefix: str) -> bool:
+    own = {names.SERVICE_ACCOUNT.of(prefix), names.WORKLOAD_ACCOUNT.of(prefix)}
+    return _last(email).removeprefix("serviceAccount:").partition("@")[0] in own
+
+
+def _last(link: object) -> str:
+    return str(link or "").rpartition("/")[2]
 
 
 def deployed(context: Context, cloud: Cloud) -> Record | None:

@@ -37,7 +37,7 @@ def remove(
     record: Record,
     tool: Terraform,
     kind: Kind[Any],
-) -> None:
+) -> list[str]:
     """Remove the resources in the state and the marked ones that are not in it.
 
     Either can block the removal of the other, so this repeats; each round removes something or
@@ -51,6 +51,9 @@ def remove(
         kind: The kind of cluster, which cancels what would block the removal, and removes what the
             cluster itself has left.
 
+    Returns:
+        What the state had that is not the deployment's, and stays: what it is, and whose.
+
     Raises:
         TerraformError: Something can't be removed.
         ClusterError: Something that the cluster made itself can't be removed.
@@ -62,9 +65,14 @@ def remove(
     holding = kind.held(cloud, record)
     lasting = holding.accounts.difference(cloud.folder.known())
     holding = dataclasses.replace(holding, accounts=lasting)
+    left: dict[str, str] = {}
     while True:
         removed += _sweep(context, cloud, record, holding)
         found = tool.plan(destroy=True)
+        if others := ownership.strangers(found, record, cloud.folder.location):
+            left |= others
+            tool.forget([*others])
+            continue
         context.report.changes = found.counts + Changes(destroy=removed)
         try:
             tool.apply()
@@ -84,6 +92,7 @@ def remove(
     removed += kind.sweep(context, cloud, record, last=True)
     context.report.changes = found.counts + Changes(destroy=removed)
     _require_no_older(context, cloud, record)
+    return list(left.values())
 
 
 def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import accounts
 from provision.codes import Code
 from provision.errors import Problem
+from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.preflight.check import CheckNote, Settled
 from provision.spec.cluster import BucketGrant
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 _FORBIDDEN: Final = 403
-_ROLE: Final = "roles/storage.objectUser"
 _EXISTS: Final = (
     "exists",
     "if it belongs to another project, make sure that the VMs' service account may use it",
@@ -70,11 +70,11 @@ def _grant(ctx: CheckContext[ClusterSpec], bucket: str) -> BucketGrant:
     if account == "default":
         account = accounts.default(ctx.answers.project_number(ctx.project))
     member = f"serviceAccount:{account}"
-    if terraform_state.grant(f"b/{bucket}", _ROLE, member, {}) in ctx.in_state:
+    if terraform_state.grant(f"b/{bucket}", resources.MOUNTS, member, {}) in ctx.in_state:
         return BucketGrant.PLAIN
     policy = ctx.answers.find(Service.STORAGE, f"b/{bucket}/iam") or {}
     given = any(
-        binding.get("role") == _ROLE and member in binding.get("members", ())
+        binding.get("role") == resources.MOUNTS and member in binding.get("members", ())
         for binding in policy.get("bindings", ())
     )
     return BucketGrant.GIVEN if given else BucketGrant.PLAIN

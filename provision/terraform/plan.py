@@ -36,8 +36,8 @@ class Creation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Removal:
-    """One resource that a plan would delete, alone or to replace it.
+class Existing:
+    """One resource that exists, and that a plan would change or delete.
 
     Attributes:
         address: Its address in the root.
@@ -80,6 +80,7 @@ class Plan:
             them for what only the apply tells.
         imported: Existing resources that would be imported into the state.
         creations: The resources that would be created, including replacements under a new name.
+        touched: What exists and would be changed or deleted, in any way.
         removals: The resources that would be deleted, including replacements.
         tainted_pools: Tainted node pools, which would be replaced because their creation failed.
         losses: Existing resources that would be replaced, removed or shrunk, those that hold
@@ -102,7 +103,8 @@ class Plan:
     foreseen: Mapping[str, Any] = field(default_factory=dict)
     imported: int = 0
     creations: tuple[Creation, ...] = ()
-    removals: tuple[Removal, ...] = ()
+    touched: tuple[Existing, ...] = ()
+    removals: tuple[Existing, ...] = ()
     held: tuple[str, ...] = ()
     displaces: bool = False
     tainted_pools: tuple[Creation, ...] = ()
@@ -158,7 +160,9 @@ def read(document: Mapping[str, Any]) -> Plan:
             if "delete" not in change["actions"] and not change.get("after_sensitive")
         },
         imported=imported,
-        removals=tuple(_removals(document)),
+        touched=tuple(_existing(document, {"delete", "update"})),
+        # What is deposed has no address of its own, and no machine: it was replaced before.
+        removals=tuple(_existing(document, {"delete"}, deposed=False)),
         creations=tuple(creations),
         tainted_pools=tuple(tainted_pools),
         losses=tuple(sorted(mounted, key=lambda loss: loss.noun not in _MACHINES)),
@@ -215,11 +219,12 @@ def _staying(document: Mapping[str, Any]) -> int:
     return count
 
 
-def _removals(document: Mapping[str, Any]) -> Iterator[Removal]:
+def _existing(
+    document: Mapping[str, Any], actions: set[str], *, deposed: bool = True
+) -> Iterator[Existing]:
     for resource in document.get("resource_changes", []):
-        # What is deposed has no address of its own, and no machine: it was replaced before.
-        if "delete" in resource["change"]["actions"] and "deposed" not in resource:
-            yield Removal(
+        if actions & set(resource["change"]["actions"]) and (deposed or "deposed" not in resource):
+            yield Existing(
                 address=resource["address"],
                 type=resource["type"],
                 values=resource["change"]["before"],

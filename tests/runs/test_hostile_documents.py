@@ -125,6 +125,35 @@ def test_a_state_that_names_what_no_root_has_is_refused(
     assert set(before) <= set(rehearsal.resources())
 
 
+def test_what_the_state_names_and_is_anothers_is_neither_changed_nor_deleted(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing({"NETWORK_CONFIG": "new_network"})
+    known = state_file.resources(rehearsal)
+    (rule,) = (it for it in known if it["name"] == "iap_ssh")
+    attributes = rule["instances"][0]["attributes"]
+    own, theirs = attributes["name"], "default-allow-ssh"
+    for name in ("id", "name", "self_link"):
+        attributes[name] = attributes[name].replace(own, theirs)
+    state_file.write(rehearsal, known)
+    rules = "projects/my-project/global/firewalls"
+
+    for action in ("Plan", "Create"):
+        ended = rehearsal.run(action, NETWORK_CONFIG="new_network")
+
+        assert ended.code == 5, ended.said
+        assert "module.network.google_compute_firewall.iap_ssh[0]" in ended.problem["why"]
+        assert f"{rules}/{theirs}" in ended.problem["why"]
+        assert any("np-mig" in line for line in rehearsal.resources())
+
+    ended = rehearsal.run("Destroy")
+
+    assert ended.code == 5, ended.said
+    assert f"{rules}/{theirs}" in ended.problem["why"]
+    assert rehearsal.google("GET", f"compute/v1/{rules}/{theirs}")["name"] == theirs
+    assert all("storage/" in line for line in rehearsal.resources())
+
+
 @pytest.mark.parametrize(
     "damage",
     [

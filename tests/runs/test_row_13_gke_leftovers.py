@@ -215,7 +215,11 @@ def test_a_cluster_with_our_name_and_another_marker_is_not_cleared(gke: Rehearsa
     labels = {"resourceLabels": {"aiinfra-cluster": "another"}}
     fingerprint = {"labelFingerprint": found["labelFingerprint"]}
     gke.google("POST", f"{where}:setResourceLabels", labels | fingerprint)
-    gke.rewrite(lambda text: text.replace("aiinfra-cluster=", "other-cluster="))
+
+    def unmarked(text: str) -> str:
+        return text.replace("aiinfra-cluster=", "other-cluster=") if '"np-gke"' in text else text
+
+    gke.rewrite(unmarked)
     before = [line for line in left(gke) if "forwardingRules" in line or "disks" in line]
     ended = gke.run("Destroy")
     assert ended.code != 0

@@ -78,12 +78,11 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
 def _own(context: Context, cloud: Cloud, record: Record) -> dict[str, Any] | None:
     """The deployment's cluster as Google has it; None if there is none.
 
-    A cluster of the same name that neither the state has nor our marker is on is another's, whose
-    Services and claims are not ours to delete.
+    One without our marker is another's, whatever the state says: its Services and claims are not
+    ours to delete.
     """
     found = control_plane.find(cloud.api, record)
-    known = cloud.folder.of_type(CLUSTER.type).values()
-    if found is not None and found["name"] in {it.get("name") for it in known}:
+    if found is not None and ownership.is_ours(found, record, cloud.folder.location):
         return found
     for owner in ownership.ours(context, record, cloud.folder.location):
         for marked in cloud.api.marked(CLUSTER.look, record.project_id, owner):

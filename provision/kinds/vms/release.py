@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.google import resources
 from provision.google.api import GoogleApiError
-from provision.google.owner import Owner
 from provision.kinds.vms import bake
 from provision.kinds.vms.resize_requests import ResizeRequest
-from provision.lifecycle import phases
+from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.state.record import Record
 
+_LOOK: Final = resources.GROUP.look
 _NOT_FOUND: Final = 404
-_PARTS: Final = 5
-"""Slashes in "projects/P/zones/Z/instanceGroupManagers/N"."""
 
 
 def release(context: Context, cloud: Cloud, record: Record) -> None:
@@ -43,13 +41,12 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
 
 
 def _groups(cloud: Cloud, record: Record) -> set[str]:
-    """The paths of the deployment's groups, both in the state and left behind by a killed run."""
-    look = resources.GROUP.look
-    own = {path for path in cloud.folder.known() if f"/{look.collection}/" in path}
-    paths = {path for path in own if path.startswith("projects/") and path.count("/") == _PARTS}
-    owner = Owner.of(record.project_id, record.name_prefix, cloud.folder.location.url)
-    marked = cloud.api.marked(look, record.project_id, owner)
-    return paths | set(map(resources.path_in_document, marked))
+    """The paths of the deployment's groups, those that a killed run has left, too."""
+    own, earlier = (
+        set(map(resources.path_in_document, cloud.api.marked(_LOOK, record.project_id, owner)))
+        for owner in ownership.owners(record, cloud.folder.location)
+    )
+    return own | earlier & cloud.folder.known()
 
 
 def _cancel(api: GoogleApi, group: str, name: str) -> None:

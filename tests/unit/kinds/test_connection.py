@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from provision.errors import ClusterError, ExitCode, TerraformError
 from provision.google.api import GoogleApiError
 from provision.kinds.vms import release
-from provision.lifecycle import phases
+from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
 from provision.report import Report
 from provision.state.location import StateLocation
 from provision.time.clock import Clock
 from provision.time.progress import Progress
+
+if TYPE_CHECKING:
+    from provision.google.owner import Owner
 
 GROUP = "projects/p/zones/z/instanceGroupManagers/np-mig"
 FINAL = "Cancelling resize request that has reached a final state is not possible."
@@ -34,6 +37,8 @@ def test_a_refusal_after_the_apply_is_no_failed_check_and_says_what_stands() -> 
 
 
 LOCATION = StateLocation("state", "np-deployment", is_default=False)
+RECORD = cast("Any", SimpleNamespace(project_id="p", name_prefix="np"))
+OWNERS = ownership.owners(RECORD, LOCATION)
 
 
 class Requests:
@@ -43,6 +48,7 @@ class Requests:
         self.states = states
         self.error = error
         self.cancelled: list[str] = []
+        self.marks: tuple[Owner, ...] = OWNERS[:1]
 
     def resize_requests(self, group: str) -> list[dict[str, Any]]:
         assert group == GROUP
@@ -57,8 +63,8 @@ class Requests:
         if self.error:
             raise self.error
 
-    def marked(self, *_: str) -> list[str]:
-        return []
+    def marked(self, _look: object, _project: str, owner: Owner) -> list[dict[str, str]]:
+        return [{"selfLink": f"https://x/v1/{GROUP}"}] if owner in self.marks else []
 
 
 def _cancel(api: Requests) -> None:
@@ -67,14 +73,23 @@ def _cancel(api: Requests) -> None:
     progress = Progress(Clock(0), lambda _: None)
     console = SimpleNamespace(progress=progress.tell)
     run = SimpleNamespace(console=console, progress=progress, report=Report())
-    record = SimpleNamespace(project_id="p", name_prefix="np")
-    release.release(cast("Any", run), cast("Any", cloud), cast("Any", record))
+    release.release(cast("Any", run), cast("Any", cloud), RECORD)
 
 
 def test_m8_open_requests_are_cancelled_and_no_others() -> None:
     api = Requests("SUCCEEDED", "ACCEPTED", "FAILED", "CREATING", "CANCELLED")
     _cancel(api)
     assert api.cancelled == ["np-2", "np-4"]
+
+
+@pytest.mark.parametrize(("marks", "cancelled"), [(OWNERS[1:], ["np-1"]), ((), [])])
+def test_requests_of_a_group_that_the_state_names_are_cancelled_if_it_carries_our_marker(
+    marks: tuple[Owner, ...], cancelled: list[str]
+) -> None:
+    api = Requests("ACCEPTED")
+    api.marks = marks
+    _cancel(api)
+    assert api.cancelled == cancelled
 
 
 @pytest.mark.parametrize(("code", "words"), [(400, FINAL), (404, "not found")])

@@ -10,7 +10,7 @@ from provision.deployment.deployment import Held
 from provision.google import resources
 from provision.google.owner import Owner
 from provision.lifecycle import held
-from provision.terraform.plan import Plan, Removal
+from provision.terraform.plan import Existing, Plan
 
 OWNER = Owner("abc", "gs://state/np-deployment")
 TEMPLATE = "projects/p/global/instanceTemplates/np-old"
@@ -35,7 +35,7 @@ ACCOUNT = (resources.SERVICE_ACCOUNT.type, {"email": NODES})
 def _taken(*removals: tuple[str, dict[str, Any]], having: Held = HELD) -> list[int]:
     """Which of some removals are taken out of the plan, by their place in it."""
     found = tuple(
-        Removal(address=str(n), type=type_, values=values, called="")
+        Existing(address=str(n), type=type_, values=values, called="")
         for n, (type_, values) in enumerate(removals)
     )
     return [int(it.address) for it in held.taken(Plan(removals=found), having, OWNER, "np")]

@@ -34,6 +34,19 @@ def test_counts_are_terraforms_own_with_a_replacement_on_both_sides() -> None:
     assert [loss.address for loss in plan.losses] == ["c", "d"]
 
 
+def test_what_exists_is_touched_by_a_change_as_by_an_end_and_where_it_was_deposed() -> None:
+    found = [
+        _resource("a", "create"),
+        _resource("b", "update"),
+        _resource("c", "create", "delete"),
+        _resource("d", "delete") | {"deposed": "0123abcd"},
+        _resource("e", "no-op"),
+    ]
+    plan = plans.read({"resource_changes": found})
+    assert [it.address for it in plan.touched] == ["b", "c", "d"]
+    assert [it.address for it in plan.removals] == ["c"]
+
+
 def _words(plan: plans.Plan) -> list[str]:
     return [loss.words for loss in plan.losses]
 

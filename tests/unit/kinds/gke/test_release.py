@@ -5,9 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
+from provision.google.owner import Owner
 from provision.kinds.gke import release
 from provision.kinds.gke.kubernetes import clearing
 from provision.kinds.gke.traces import Traces
+from provision.lifecycle import ownership
+from provision.state.location import StateLocation
 from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
@@ -86,3 +91,14 @@ def test_facts_that_cannot_be_read_keep_nothing_from_being_destroyed() -> None:
 def test_their_annotations_tell_what_belongs_to_them() -> None:
     told = release._told(cast("Cluster", FakeCluster()), KNOWN)
     assert told.stems == {f"a{UID.replace('-', '')}"[:32], "gkegw1-nv9e"}
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_cluster_with_our_name_is_touched_if_it_carries_our_marker(*, is_ours: bool) -> None:
+    place = StateLocation("state", "np-deployment", is_default=False)
+    owner = ownership.owners(WHOLE, place)[0] if is_ours else Owner("other")
+    document = {"name": "np-gke", "resourceLabels": {"aiinfra-cluster": owner.id}}
+    api = SimpleNamespace(find=lambda *_: document, marked=lambda *_: [])
+    cloud = SimpleNamespace(api=api, folder=SimpleNamespace(location=place))
+    found = release._own(cast("Any", SimpleNamespace(agreed=False)), cast("Any", cloud), WHOLE)
+    assert found == (document if is_ours else None)

@@ -1,0 +1,141 @@
+"""A plan touches nothing of another's, whatever the state has: what Google says of it counts."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from provision.errors import StateError
+from provision.google import resources
+from provision.google.owner import Owner
+from provision.lifecycle import ownership
+from provision.state.location import StateLocation
+from provision.terraform.plan import Existing, Plan
+
+PLACE = cast("Any", SimpleNamespace(project_id="my-project", name_prefix="np"))
+LOCATION = StateLocation("states", "team/np-deployment", is_default=False)
+OURS = Owner.of("my-project", "np", LOCATION.url)
+OLD = Owner.before_states("my-project", "np")
+OTHER = Owner.of("my-project", "np", "gs://elsewhere/np-deployment")
+NODES = "serviceAccount:np-nodes@my-project.iam.gserviceaccount.com"
+SOMEBODY = "user:ann@example.com"
+LOGS = "roles/logging.logWriter"
+USER = "roles/storage.objectUser"
+ACCOUNTS = "projects/my-project/serviceAccounts"
+
+
+def _plan(type_: str, values: dict[str, Any]) -> Plan:
+    return Plan(touched=(Existing(address="it", type=type_, values=values, called="rule x"),))
+
+
+def _described(owner: Owner) -> dict[str, Any]:
+    return {"name": "x", "description": owner.text}
+
+
+def _labelled(where: str, owner: Owner) -> dict[str, Any]:
+    return {"name": "x", "description": "", where: {"aiinfra-cluster": owner.id, "team": "ml"}}
+
+
+def _nodes(owner: Owner | None, cluster: str = "np-gke") -> dict[str, Any]:
+    labels = {"aiinfra-cluster": owner.id} if owner else {}
+    return {"name": "x", "cluster": cluster, "node_config": [{"resource_labels": labels}]}
+
+
+def _board(owner: Owner) -> dict[str, Any]:
+    return {"id": "x", "dashboard_json": json.dumps({"labels": {"aiinfra-cluster": owner.id}})}
+
+
+def _role(member: str, *conditions: dict[str, Any], role: str = LOGS) -> dict[str, Any]:
+    return {"role": role, "member": member, "condition": list(conditions)}
+
+
+def _of_bucket(name: str, bucket: str = "states") -> dict[str, Any]:
+    return {"bucket": bucket, "name": name}
+
+
+@pytest.mark.parametrize(
+    ("row", "own", "others"),
+    [
+        (
+            resources.FIREWALL,
+            [_described(OURS), _described(OLD)],
+            [_described(OTHER), {"name": "x", "description": "ssh"}, {"name": "x"}],
+        ),
+        (resources.SERVICE_ACCOUNT, [_described(OURS)], [{"description": None}]),
+        (resources.FILESTORE, [_labelled("labels", OURS)], [_labelled("labels", OTHER)]),
+        (resources.CLUSTER, [_labelled("resource_labels", OURS)], [{"name": "np-gke"}]),
+        (resources.DASHBOARD, [_board(OURS)], [_board(OTHER)]),
+        # Parts of what is ours carry no marker, or need not keep theirs.
+        (
+            resources.NODE_POOL,
+            [_nodes(OURS), _nodes(None), _nodes(OURS, "a")],
+            [_nodes(OTHER), _nodes(None, "np-2-gke")],
+        ),
+        (
+            resources.NAT,
+            [{"router": "np-router"}, {"router": "np-router-0123abcd"}],
+            [{"router": "np-2-router"}, {"router": "edge"}],
+        ),
+        (
+            resources.PROJECT_ROLE,
+            [_role(NODES), _role(SOMEBODY, {"description": OURS.text})],
+            [_role(SOMEBODY), _role(NODES.replace("np-", "np-2-"))],
+        ),
+        (
+            resources.ACCOUNT_ROLE,
+            [{"service_account_id": f"{ACCOUNTS}/np-workload@my-project.iam"}],
+            [{"service_account_id": f"{ACCOUNTS}/ann@my-project.iam"}],
+        ),
+        (
+            resources.BUCKET_ROLE,
+            [_role(SOMEBODY, {"description": OURS.text}), _role(SOMEBODY, role=USER)],
+            [_role(SOMEBODY), _role(SOMEBODY, {"description": OTHER.text}, role=USER)],
+        ),
+        (
+            resources.OBJECT,
+            [_of_bucket("team/np-deployment/files/0.tar.gz")],
+            [_of_bucket("team/other/0.tar.gz"), _of_bucket("team/np-deployment/files/0", "data")],
+        ),
+    ],
+    ids=lambda it: getattr(it, "noun", ""),
+)
+def test_what_carries_another_marker_or_none_is_a_strangers(
+    row: resources.Resource, own: list[dict[str, Any]], others: list[dict[str, Any]]
+) -> None:
+    def strange(values: dict[str, Any]) -> bool:
+        return bool(ownership.strangers(_plan(row.type, values), PLACE, LOCATION))
+
+    assert [it for it in own if strange(it)] == []
+    assert [it for it in others if not strange(it)] == []
+
+
+@pytest.mark.parametrize("row", resources.SWEPT, ids=lambda row: row.noun)
+def test_nothing_that_always_has_a_marker_goes_without(row: resources.Resource) -> None:
+    found = _plan(row.type, {"name": "np-mig", "dashboard_json": "{}"})
+    assert ownership.strangers(found, PLACE, LOCATION)
+
+
+def test_what_is_another_deployments_is_named_with_its_owner_and_what_brings_the_state_back() -> (
+    None
+):
+    link = "https://www.googleapis.com/compute/v1/projects/p/global/firewalls/x"
+    found = _plan(resources.FIREWALL.type, _described(OTHER) | {"self_link": link})
+
+    with pytest.raises(StateError) as refused:
+        ownership.require_ours(found, PLACE, LOCATION)
+
+    (problem,) = refused.value.problems
+    assert problem.why == (
+        "it is the rule x (projects/p/global/firewalls/x), which belongs to the deployment with its"
+        " state in gs://elsewhere/np-deployment"
+    )
+    assert f"{LOCATION.url}/terraform/state/default.tfstate" in problem.fix
+    assert OURS.text in problem.fix
+
+
+def test_a_type_that_nobody_knows_is_a_strangers() -> None:
+    found = _plan("google_storage_bucket", {"name": "data"})
+    assert ownership.strangers(found, PLACE, LOCATION)
