@@ -406,9 +406,6 @@ pools, and all that GKE created for them, with their cluster. Filestore instance
 """
 
 
-OTHER: Final = "other resource"
-"""What people call one of a type that has no row."""
-
 _FIRST: Final = (
     CLUSTER,
     NODE_POOL,
@@ -421,10 +418,19 @@ _FIRST: Final = (
     DASHBOARD,
     SERVICE_ACCOUNT,
 )
-ORDER: Final[Mapping[str, int]] = {
+_ORDER: Final[Mapping[str, int]] = {
     noun: place for place, noun in enumerate(dict.fromkeys(row.noun for row in (*_FIRST, *ALL)))
 }
-"""What people call resources -> its place in a list, what matters most first."""
+
+
+def noun(type_: str) -> str:
+    """What people call a resource; one of a type that has no row, by its type."""
+    return BY_TYPE[type_].noun if type_ in BY_TYPE else type_
+
+
+def place(noun: str) -> int:
+    """The place in a list of what people call a resource: what nobody knows stands first."""
+    return _ORDER.get(noun, -1)
 
 
 def places(

@@ -64,18 +64,23 @@ _WORDS: Final = {
     Way.ASKS: 'asks for a typed "yes"',
     Way.REFUSES: "ends with exit code 2, unless `--yes` is given",
 }
-_CARRY: Final = frozenset(
+_PASSES: Final = frozenset(
     row.noun
     for row in (
-        resources.CLUSTER,
-        resources.NETWORK,
-        resources.SUBNETWORK,
-        resources.ROUTER,
-        resources.NAT,
-        resources.FIREWALL,
+        resources.NODE_POOL,
+        resources.GROUP,
+        resources.RESIZE_REQUEST,
+        resources.TEMPLATE,
+        resources.RESOURCE_POLICY,
+        resources.DASHBOARD,
+        resources.PROJECT_ROLE,
+        resources.ACCOUNT_ROLE,
+        resources.BUCKET_ROLE,
+        resources.SERVICE_ACCOUNT,
+        resources.OBJECT,
     )
 )
-"""What machines that stay cannot do without."""
+"""What is recreated, or not needed any more, as long as no machine ends with it."""
 _PAGE: Final = """# What is asked, and when
 
 This page is made from `provision/lifecycle/consent.py`; `make docs` renews it.
@@ -121,8 +126,8 @@ def unanswered(words: str) -> Iterator[None]:
 
 
 def matters(loss: Loss) -> bool:
-    """Whether a loss takes more than what is recreated without anybody's notice."""
-    return bool(loss.machines) or loss.data or loss.noun in _CARRY
+    """Whether a loss takes more than what nobody notices; what nobody knows does."""
+    return bool(loss.machines) or loss.data or loss.noun not in _PASSES
 
 
 def page() -> str:

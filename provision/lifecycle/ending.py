@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 _FORBIDDEN: Final = 403
-_TYPE: Final = re.compile(r"\b(google_\w+)\.")
 _POOL_LABEL: Final = "goog-k8s-node-pool-name"
 """The label that GKE puts on the VM of a node."""
 
@@ -103,15 +101,8 @@ def _words(vms: Sequence[Mapping[str, Any]], member: str, clock: Clock) -> Itera
 
 def _counts(cloud: Cloud) -> dict[str, int]:
     """The resources in the state, by what people call them, what matters most first."""
-    found: Counter[str] = Counter()
-    for address in cloud.folder.addresses():
-        type_ = _TYPE.search(address)
-        if type_ and not address.startswith("data.") and ".data." not in address:
-            row = resources.BY_TYPE.get(type_[1])
-            found[row.noun if row else resources.OTHER] += 1
-    return dict(
-        sorted(found.items(), key=lambda one: resources.ORDER.get(one[0], len(resources.ORDER)))
-    )
+    found = Counter(resources.noun(type_) for type_ in cloud.folder.types())
+    return dict(sorted(found.items(), key=lambda one: resources.place(one[0])))
 
 
 def _shares(cloud: Cloud) -> Iterator[str]:

@@ -470,6 +470,10 @@ class StateFolder:
         """The resources of one type in the state: address -> attributes."""
         return terraform_state.of_type(self._state(), resource_type)
 
+    def types(self) -> list[str]:
+        """The types of all resources in the state, each as often as there is one."""
+        return [type_ for type_, _ in terraform_state.attributes(self._state())]
+
     def outputs(self) -> dict[str, Any]:
         """The state's outputs by name, without sensitive ones."""
         return terraform_state.outputs(self._state())

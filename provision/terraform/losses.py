@@ -64,10 +64,9 @@ def called(change: Mapping[str, Any]) -> tuple[str, str]:
     Args:
         change: One of the plan's `resource_changes`.
     """
-    row = resources.BY_TYPE.get(change["type"])
     values = change["change"].get("before") or change["change"].get("after") or {}
     name = values.get("name") or values.get("account_id") or values.get("role") or ""
-    return (row.noun if row else change["type"]), str(name).rpartition("/")[2]
+    return resources.noun(change["type"]), str(name).rpartition("/")[2]
 
 
 def _loss(change: Mapping[str, Any], words: str, machines: int, *, data: bool) -> Loss:

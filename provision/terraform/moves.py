@@ -284,7 +284,7 @@ def _moved(  # noqa: PLR0913, PLR0917 - before and after of each
 def in_words(addresses: Iterable[str]) -> str:
     """What addresses are, such as "9 networks and 10 firewall rules"."""
     types = [_TYPE.findall(address)[-1] for address in addresses]
-    nouns = Counter(resources.BY_TYPE[it].noun if it in resources.BY_TYPE else it for it in types)
+    nouns = Counter(map(resources.noun, types))
     return " and ".join(counted(number, noun) for noun, number in nouns.items())
 
 

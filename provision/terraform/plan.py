@@ -167,11 +167,7 @@ def read(document: Mapping[str, Any]) -> Plan:
         tainted_pools=tuple(tainted_pools),
         losses=tuple(sorted(mounted, key=lambda loss: loss.noun not in _MACHINES)),
         replaced_too=tuple(moves.replaced_too(document)),
-        nouns=tuple(
-            sorted(
-                nouns.values(), key=lambda one: resources.ORDER.get(one.noun, len(resources.ORDER))
-            )
-        ),
+        nouns=tuple(sorted(nouns.values(), key=lambda one: resources.place(one.noun))),
         staying=staying,
         grants=tuple(_grants(document)),
         emptied=moves.emptied(document),
@@ -196,7 +192,7 @@ def _count(nouns: dict[str, Count], type_: str, actions: Sequence[str]) -> None:
     """Add what happens to one resource to the counts by noun."""
     if not {"create", "update", "delete"} & set(actions):
         return
-    noun = resources.BY_TYPE[type_].noun if type_ in resources.BY_TYPE else resources.OTHER
+    noun = resources.noun(type_)
     so_far = nouns.get(noun) or Count(noun=noun, add=0, change=0, destroy=0)
     nouns[noun] = Count(
         noun=noun,

@@ -98,6 +98,15 @@ def test_without_a_terminal_it_goes_on_and_refuses_losses() -> None:
     assert refused.value.problems[0].why == "1 VM ends"
 
 
+def test_what_nobody_knows_is_not_lost_without_a_yes() -> None:
+    bucket = Loss(address="b", noun="google_storage_bucket", name="data", words="it is deleted")
+    with pytest.raises(SettingsError) as refused:
+        approval.require(
+            _context(_Desk(answer=None), Change.CHANGE), Plan(destroy=1, losses=(bucket,))
+        )
+    assert refused.value.problems[0].why == "it is deleted"
+
+
 @pytest.mark.parametrize(("grown", "question"), [("9.99", []), ("10", ["Go on?"]), ("-500", [])])
 def test_a_person_is_asked_where_the_cost_per_hour_grows(grown: str, question: list[str]) -> None:
     desk = _Desk(answer=True)

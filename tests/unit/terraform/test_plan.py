@@ -245,7 +245,7 @@ def test_a_node_pool_that_never_came_to_be_whole_is_no_loss_and_told_apart() -> 
     assert plan.destroy == 2
 
 
-def test_resources_are_counted_by_what_people_call_them_what_matters_most_first() -> None:
+def test_resources_are_counted_by_what_people_call_them_what_nobody_knows_first() -> None:
     plan = plans.read(
         {
             "resource_changes": [
@@ -259,10 +259,10 @@ def test_resources_are_counted_by_what_people_call_them_what_matters_most_first(
         }
     )
     assert [(it.noun, it.add, it.change, it.destroy) for it in plan.nouns] == [
+        ("random_pet", 1, 0, 0),
         ("group", 0, 1, 0),
         ("template", 1, 0, 1),
         ("role", 2, 0, 0),
-        ("other resource", 1, 0, 0),
     ]
 
 
