@@ -71,15 +71,25 @@ class Answers:
         """The resources of Compute Engine in one place, such as the blocks of a reservation."""
         return self._once(("listed", path), lambda: list(self._api.pages("GET", path, "items", {})))
 
-    def folders(self, bucket: str) -> list[str]:
-        """The folders at the top of a bucket, with a slash each; of its first 1,000 entries."""
-        query = {"delimiter": "/", "fields": "prefixes"}
+    def folders(self, bucket: str, prefix: str, page: str) -> tuple[list[str], str]:
+        """The folders in a folder of a bucket, with a slash each; of one page of its entries.
 
-        def ask() -> list[str]:
-            listed = self._api.call("GET", Service.STORAGE, f"b/{bucket}/o", query)
-            return list(listed.get("prefixes", ()))
+        Args:
+            bucket: The bucket.
+            prefix: The folder, with a slash; "" for the top.
+            page: What the page before said; "" for the first one.
 
-        return self._once(("folders", bucket), ask)
+        Returns:
+            The folders, and what leads to the next page; "" for the last one.
+        """
+        query = {"delimiter": "/", "fields": "prefixes,nextPageToken", "prefix": prefix}
+
+        def ask() -> tuple[list[str], str]:
+            asked = query | {"pageToken": page} if page else query
+            listed = self._api.call("GET", Service.STORAGE, f"b/{bucket}/o", asked)
+            return list(listed.get("prefixes", ())), str(listed.get("nextPageToken") or "")
+
+        return self._once(("folders", bucket, prefix, page), ask)
 
     def begins_any(self, bucket: str, prefix: str) -> bool:
         """Whether the name of an object in a bucket begins so."""

@@ -12,7 +12,7 @@ from provision.google.api import GoogleApiError, Service
 from provision.preflight.check import CheckNote, Settled
 from provision.spec.cluster import BucketGrant
 from provision.state import terraform_state
-from provision.state.location import FOLDER, RECORD, STATE
+from provision.state.location import DEEPEST, FOLDER, RECORD, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +24,13 @@ _FORBIDDEN: Final = 403
 _EXISTS: Final = (
     "exists",
     "if it belongs to another project, make sure that the VMs' service account may use it",
+)
+_MOST: Final = 50
+"""Requests for folders of one bucket; a list has up to 1,000 entries."""
+_TOO_MANY: Final = (
+    "holds states",
+    "see to it that it holds none",
+    f"not all of its folders were looked at: {_MOST} lists were not enough",
 )
 _HOLDS_NONE: Final = (
     "holds states",
@@ -45,7 +52,10 @@ def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
                 grants[bucket] = _grant(ctx, bucket)
                 yield CheckNote(_shared(bucket, grants[bucket]), if_made=True)
             unknown = _HOLDS_NONE
-            if folder := _of_deployment(ctx, bucket):
+            folder = _of_deployment(ctx, bucket)
+            if folder is None:
+                yield CheckNote(_unseen(bucket, *_TOO_MANY))
+            elif folder:
                 yield _holds_states(bucket, folder)
         except GoogleApiError as error:
             if error.code != _FORBIDDEN:
@@ -96,17 +106,25 @@ def _shared(bucket: str, grant: BucketGrant) -> Problem:
     )
 
 
-def _of_deployment(ctx: CheckContext[ClusterSpec], bucket: str) -> str:
-    """A folder of a deployment at the top of a bucket; "" if there is none.
+def _of_deployment(ctx: CheckContext[ClusterSpec], bucket: str) -> str | None:
+    """A folder of a deployment in a bucket; "" if there is none, None if that is not known.
 
-    One request, and one or two for each folder of such a name: a whole list of a bucket of data may
-    take thousands.
+    One request a folder, and one or two more for each of such a name: data may be in thousands.
     """
-    for folder in ctx.answers.folders(bucket):
-        if folder.endswith(f"{FOLDER}/"):
-            paths = (f"{folder}{name}" for name in (RECORD, STATE))
-            if any(ctx.answers.begins_any(bucket, path) for path in paths):
-                return folder
+    left = [("", "")]
+    for asked, (above, page) in enumerate(left):
+        if asked == _MOST:
+            return None
+        folders, more = ctx.answers.folders(bucket, above, page)
+        for folder in folders:
+            if folder.endswith(f"{FOLDER}/"):
+                paths = (f"{folder}{name}" for name in (RECORD, STATE))
+                if any(ctx.answers.begins_any(bucket, path) for path in paths):
+                    return folder
+            elif folder.count("/") <= DEEPEST:
+                left.append((folder, ""))
+        if more:
+            left.append((above, more))
     return ""
 
 

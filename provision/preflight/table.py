@@ -18,6 +18,7 @@ from provision.preflight import (
 )
 from provision.preflight.check import Check
 from provision.settings.choices import OnlineCheck
+from provision.state.location import DEEPEST
 
 CHECKS: Final = (
     Check(
@@ -151,7 +152,8 @@ CHECKS: Final = (
             "storage.objects.list",
         ),
         says="a bucket to mount does not exist, or holds the state of a deployment, in a folder"
-        " `<NAME_PREFIX>-deployment` at its top; each machine could change that",
+        f" `<NAME_PREFIX>-deployment` with up to {DEEPEST} folders above it; each machine could"
+        " change that",
         find=buckets.buckets,
         applies=lambda ctx: bool(ctx.spec.buckets),
     ),

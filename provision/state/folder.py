@@ -28,7 +28,7 @@ from provision.google import refusals as google_refusals
 from provision.google import sessions
 from provision.google.auth import refusals
 from provision.state import bucket_audit, lost_record, terraform_state
-from provision.state.location import FOLDER, StateLocation
+from provision.state.location import DEEPEST, FOLDER, StateLocation
 from provision.state.location import RECORD as _RECORD
 from provision.state.location import STATE as _STATE
 from provision.state.record import ForeignRecordError, Record
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 _LOCK: Final = "terraform/state/default.tflock"
 _LOGS: Final = "logs/"
-_DEEPEST: Final = 3
-"""Folders in which deployments are looked for, one inside the other."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,7 +240,7 @@ class StateFolder:
                 name = folder.rstrip("/").rpartition("/")[2]
                 if name.endswith(FOLDER):
                     yield self._other(folder.rstrip("/"), name.removesuffix(FOLDER))
-                elif folder.count("/") <= _DEEPEST:
+                elif folder.count("/") <= DEEPEST:
                     left.append(folder)
 
     def beside(self, prefix: str) -> StateFolder:

@@ -20,6 +20,8 @@ STATE: Final = "terraform/state/default.tfstate"
 """Terraform's state, in the same folder."""
 FOLDER: Final = "-deployment"
 """How the names of these folders end."""
+DEEPEST: Final = 3
+"""Folders in which deployments are looked for, one inside the other."""
 
 
 class Place(Protocol):

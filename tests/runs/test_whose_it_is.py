@@ -307,7 +307,8 @@ def test_no_bucket_that_is_named_as_one_of_states_is_mounted(
 def test_no_bucket_that_holds_states_is_mounted_whatever_its_name(
     rehearsal: Rehearsal, left: str
 ) -> None:
-    held = [left.replace("np-", "other-", 1), "train/0001.tar", "my-deployment/notes.txt"]
+    state = f"clusters/team/{left.replace('np-', 'other-', 1)}"
+    held = [state, "train/0001.tar", "my-deployment/notes.txt"]
     with state_file.client(rehearsal) as client:
         for bucket, names in (("states", held), ("data", held[1:])):
             made = client.create_bucket(bucket)
@@ -320,7 +321,7 @@ def test_no_bucket_that_holds_states_is_mounted_whatever_its_name(
     assert ended.problem["setting"] == "GCS_MOUNT_LIST"
     assert ended.problem["code"] == "conflicting-settings"
     assert "the bucket gs://states holds the state of a deployment" in ended.problem["what"]
-    assert "other-deployment/" in ended.problem["why"]
+    assert "clusters/team/other-deployment/" in ended.problem["why"]
     assert not any("np-" in line for line in rehearsal.resources())
 
 
