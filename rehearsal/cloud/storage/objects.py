@@ -10,7 +10,7 @@ from urllib.parse import quote
 import google_crc32c
 
 from rehearsal.cloud import policies
-from rehearsal.cloud.instants import rfc3339
+from rehearsal.cloud.instants import moment, rfc3339
 from rehearsal.cloud.storage import buckets, preconditions
 from rehearsal.cloud.wire import GoogleError
 
@@ -46,7 +46,7 @@ def create(
 
     Raises:
         GoogleError: 404 without the bucket, 412 if a precondition doesn't hold, 400 for a name
-            or a checksum that is wrong.
+            or a checksum that is wrong, 403 if the present one is kept.
     """
     owner = buckets.find(store, bucket, "storage.objects.create")
     name = metadata.get("name") or ""
@@ -56,10 +56,11 @@ def create(
     _check_checksums(metadata, checksums)
     _retire(request, store, owner, name)
     generation = str(buckets.generation(request, store))
-    moment = rfc3339(request.now)
+    now = rfc3339(request.now)
     document = {
         "contentType": "application/octet-stream",
         "storageClass": owner.get("storageClass", "STANDARD"),
+        **({"eventBasedHold": True} if owner.get("defaultEventBasedHold") else {}),
         **{key: value for key, value in metadata.items() if key in _WRITABLE and value},
         **checksums,
         "kind": "storage#object",
@@ -68,8 +69,8 @@ def create(
         "bucket": bucket,
         "generation": generation,
         "size": str(len(content)),
-        "timeCreated": moment,
-        "timeStorageClassUpdated": moment,
+        "timeCreated": now,
+        "timeStorageClassUpdated": now,
         "selfLink": f"https://www.googleapis.com/storage/v1/b/{bucket}/o/{quote(name, safe='')}",
     }
     store.put_content(_COLLECTION, _key(bucket, name, generation), content)
@@ -139,7 +140,7 @@ def delete(request: Request, store: Store, bucket: str, name: str) -> None:
     """Delete an object: its live generation, which versioning keeps, or one by number, for good.
 
     Raises:
-        GoogleError: 404, 412.
+        GoogleError: 404, 412; 403 if it is kept.
     """
     owner = buckets.find(store, bucket, "storage.objects.delete")
     generation = request.query.get("generation")
@@ -148,6 +149,7 @@ def delete(request: Request, store: Store, bucket: str, name: str) -> None:
     if generation is None:
         _retire(request, store, owner, name)
     else:
+        _check_kept(request, owner, found)
         store.delete(_COLLECTION, _key(bucket, name, generation))
 
 
@@ -161,7 +163,33 @@ def _retire(request: Request, store: Store, bucket: buckets.Bucket, name: str) -
         current["timeDeleted"] = rfc3339(request.now)
         store.put(_COLLECTION, key, current)
     else:
+        _check_kept(request, bucket, current)
         store.delete(_COLLECTION, key)
+
+
+def _check_kept(request: Request, bucket: buckets.Bucket, found: Object) -> None:
+    """Refuse to lose what a hold or the bucket's retention policy keeps.
+
+    Raises:
+        GoogleError: 403.
+    """
+    what = f"Object '{found['bucket']}/{found['name']}' is"
+    for field, hold in (("temporaryHold", "Temporary"), ("eventBasedHold", "Event-Based")):
+        if found.get(field):
+            raise GoogleError(
+                403,
+                f"{what} under active {hold} hold and cannot be deleted, overwritten or archived"
+                " until hold is removed.",
+            )
+    period = float((bucket.get("retentionPolicy") or {}).get("retentionPeriod") or 0)
+    until = moment(found["timeCreated"]) + period
+    if period and request.now < until:
+        raise GoogleError(
+            403,
+            f"{what} subject to bucket's retention policy or object retention and cannot be deleted"
+            f" or overwritten until {rfc3339(until)}",
+            reason="retentionPolicyNotMet",
+        )
 
 
 def _keep(request: Request, store: Store, document: Object, *, metageneration: int) -> Object:

@@ -186,6 +186,44 @@ def test_a_deleted_object_is_kept_as_noncurrent_with_versioning(api: Api) -> Non
     assert "items" not in api.json("storage", "GET", "b/loom/o?versions=true")
 
 
+def test_a_retention_policy_keeps_an_object_for_its_time(api: Api) -> None:
+    api.bucket(retentionPolicy={"retentionPeriod": "3600"})
+    made = _body(api, "x")
+
+    changes = [("DELETE", "b/loom/o/x"), ("DELETE", f"b/loom/o/x?generation={made['generation']}")]
+    for method, path in changes:
+        code, reason, words = api.refused("storage", method, path)
+        assert (code, reason) == (403, "retentionPolicyNotMet")
+        assert "Object 'loom/x' is subject to bucket's retention policy" in words
+    assert api.put("x").status == 403
+    # What the caller says of the object is judged first.
+    assert api.put("x", query="&ifGenerationMatch=0").status == 412
+
+    api.now += 3600
+    assert api.put("x").status == 200
+
+
+def test_a_retention_policy_lets_a_live_object_become_noncurrent(api: Api) -> None:
+    api.bucket(retentionPolicy={"retentionPeriod": "3600"}, versioning={"enabled": True})
+    old = _body(api, "x")["generation"]
+
+    assert api.put("x").status == 200
+    assert api("storage", "DELETE", "b/loom/o/x").status == 204
+    assert api.refused("storage", "DELETE", f"b/loom/o/x?generation={old}")[0] == 403
+
+
+def test_a_new_object_is_held_where_the_bucket_says_so(api: Api) -> None:
+    api.bucket(defaultEventBasedHold=True)
+    assert _body(api, "x")["eventBasedHold"] is True
+
+    code, reason, words = api.refused("storage", "DELETE", "b/loom/o/x")
+    assert (code, reason) == (403, "forbidden")
+    assert "under active Event-Based hold" in words
+
+    api("storage", "PATCH", "b/loom/o/x", {"eventBasedHold": False})
+    assert api("storage", "DELETE", "b/loom/o/x").status == 204
+
+
 def test_a_list_can_be_limited_to_a_span_of_names(api: Api) -> None:
     api.bucket()
     for name in "abcd":
