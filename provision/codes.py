@@ -364,7 +364,7 @@ class Code(enum.StrEnum):
     )
     BUCKET_UNSAFE = (
         "bucket-unsafe",
-        "the bucket of the state is open to others, another project's, or keeps no versions",
+        "the bucket of the state is open to others, another project's, or not fit to keep one",
         "fix it with the command in `fix`, or use another bucket",
         _STATE,
     )

@@ -2,74 +2,161 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import functools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import names
 from provision.codes import Code
 from provision.errors import Problem, StateError
+from provision.state.location import SHARED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from provision.state.location import StateLocation
 
 _EVERYBODY: Final = frozenset({"allUsers", "allAuthenticatedUsers"})
+_MACHINES: Final = re.compile(
+    rf"serviceAccount:(?:[^@]+(?:{names.SERVICE_ACCOUNT.suffix}|{names.WORKLOAD_ACCOUNT.suffix})@.+"
+    r"\.iam\.gserviceaccount\.com|\d+-compute@developer\.gserviceaccount\.com)"
+)
+"""The accounts of machines and pods that this tool makes, and the default one of VMs."""
+_OF_BUCKETS: Final = frozenset({"roles/storage.legacyBucketReader", "roles/storage.bucketViewer"})
+"""Roles that tell of a bucket and the names in it, and of no content."""
+_NAMED: Final = re.compile(
+    r'resource\.name\.startsWith\("projects/_/buckets/([^/]+)/objects/([^"\\]*)"\)'
+)
+_LISTED: Final = re.compile(
+    r'api\.getAttribute\("storage\.googleapis\.com/objectListPrefix", ""\)\.startsWith\("[^"\\]+"\)'
+)
 _UPDATE: Final = "gcloud storage buckets update"
-_SETTING: Final = "TERRAFORM_GCS_PATH"
+_ELSEWHERE: Final = "set TERRAFORM_GCS_PATH to another bucket"
+
+_problem = functools.partial(Problem, code=Code.BUCKET_UNSAFE, setting="TERRAFORM_GCS_PATH")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """What Cloud Storage says of a bucket.
+
+    Attributes:
+        versioned: Whether it keeps older versions of objects.
+        uniform: Whether IAM alone decides who may do what (uniform bucket-level access).
+        closed: Whether no role in it can be everybody's (public access prevention).
+        bindings: Who has which role in it, as IAM has them; None where nobody may tell.
+    """
+
+    versioned: bool
+    uniform: bool
+    closed: bool
+    bindings: Sequence[Mapping[str, Any]] | None
 
 
 def audit(
-    bucket: str, *, versioned: bool, uniform: bool, readers: Collection[str], needs_uniform: bool
+    bucket: Bucket, location: StateLocation, *, caller: str, needs_uniform: bool
 ) -> list[Problem]:
-    """What is worth knowing of a bucket.
+    """What is worth knowing of the bucket of a state.
 
     Args:
-        bucket: Its name.
-        versioned: Whether it keeps older versions of objects.
-        uniform: Whether IAM alone decides who may do what (uniform bucket-level access).
-        readers: Who has any role in it, as IAM names them.
+        bucket: The bucket.
+        location: Where the state is.
+        caller: The email address of the account that asks, where it is one; "" where not known.
         needs_uniform: Whether roles with conditions are to be granted in it.
 
     Raises:
         StateError: No state should be written there, or the apply would fail.
     """
-    url = f"gs://{bucket}"
-    everybody = sorted(_EVERYBODY & set(readers))
-    if everybody:
-        raise StateError(
-            f"The bucket {url} is open to {' and '.join(everybody)}",
-            code=Code.BUCKET_UNSAFE,
-            why="the Terraform state has everything that the settings hold, secrets too",
-            fix=f"run: {_UPDATE} {url} --public-access-prevention; or set TERRAFORM_GCS_PATH to"
-            " another bucket",
-            setting=_SETTING,
-        )
-    mending = f"run: {_UPDATE} {url} --uniform-bucket-level-access"
-    if not uniform and needs_uniform:
-        raise StateError(
-            f"The bucket {url} has no uniform bucket-level access",
-            code=Code.BUCKET_UNSAFE,
-            why="VMs and pods get roles on parts of its folder, and Cloud Storage takes roles"
-            " with conditions only with it",
-            fix=mending,
-            setting=_SETTING,
-        )
+    url = f"gs://{location.bucket}"
+    refused = [
+        *_open(bucket, url),
+        *_machines(bucket, location, url, caller),
+    ]
+    plain = _problem(
+        what=f"the bucket {url} has no uniform bucket-level access",
+        why="access lists of single objects can open the state to others",
+        fix=f"run: {_UPDATE} {url} --uniform-bucket-level-access",
+    )
     notes = []
-    if not uniform:
-        notes.append(
-            Problem(
-                code=Code.BUCKET_UNSAFE,
-                setting=_SETTING,
-                what=f"the bucket {url} has no uniform bucket-level access",
-                why="access lists of single objects can open the state to others",
-                fix=mending,
-            )
+    if not bucket.uniform and needs_uniform:
+        why = (
+            "VMs and pods get roles on parts of its folder, and Cloud Storage takes roles with"
+            " conditions only with it"
         )
-    if not versioned:
+        refused.append(_problem(what=plain.what, why=why, fix=plain.fix))
+    elif not bucket.uniform:
+        notes.append(plain)
+    if refused:
+        raise StateError.of(refused)
+    if not bucket.versioned:
         notes.append(
-            Problem(
-                code=Code.BUCKET_UNSAFE,
-                setting=_SETTING,
+            _problem(
                 what=f"the bucket {url} keeps no older versions",
                 why="a state that is damaged or deleted can't be restored",
                 fix=f"run: {_UPDATE} {url} --versioning",
             )
         )
+    if bucket.bindings is None:
+        notes.append(
+            Problem(
+                code=Code.NOT_CHECKED,
+                what=f"could not check who may read or change the state in {url}",
+                why="these credentials may not read the roles in it",
+                fix="get storage.buckets.getIamPolicy on the bucket to have it checked",
+            )
+        )
     return notes
+
+
+def _open(bucket: Bucket, url: str) -> Iterator[Problem]:
+    """Everybody, where everybody may have a role."""
+    there = {member for binding in bucket.bindings or () for member in binding["members"]}
+    everybody = sorted(_EVERYBODY & there)
+    if everybody and not bucket.closed:
+        yield _problem(
+            what=f"the bucket {url} is open to {' and '.join(everybody)}",
+            why="the Terraform state has everything that the settings hold, secrets too",
+            fix=f"run: {_UPDATE} {url} --public-access-prevention; or {_ELSEWHERE}",
+        )
+
+
+def _machines(bucket: Bucket, location: StateLocation, url: str, caller: str) -> Iterator[Problem]:
+    """Accounts of machines that may read or change more than what machines share.
+
+    The caller is none of them: whoever acts as it has its rights without a state.
+    """
+    for binding in bucket.bindings or ():
+        role, condition = binding["role"], binding.get("condition")
+        if role in _OF_BUCKETS or (condition and _leaves_out(condition, location)):
+            continue
+        for member in sorted(filter(_MACHINES.fullmatch, binding["members"])):
+            email = member.partition(":")[2]
+            if email == caller:
+                continue
+            one = "--all" if condition else "--condition=None"
+            yield _problem(
+                what=f"machines that act as {email} may read or change the state in {url}",
+                why=f"the account has {role} there; whoever changes a state decides what the next"
+                " run does, with the rights of whoever starts it",
+                fix=f"run: gcloud storage buckets remove-iam-policy-binding {url} --member={member}"
+                f" --role={role} {one}; or, if they need that, {_ELSEWHERE}",
+            )
+
+
+def _leaves_out(condition: Mapping[str, Any], location: StateLocation) -> bool:
+    """Whether a condition keeps somebody to other folders, or to what machines share in this one.
+
+    One that is not understood does not.
+    """
+    terms = (term.strip() for term in str(condition.get("expression")).split("||"))
+    return all(_LISTED.fullmatch(term) or _is_elsewhere(term, location) for term in terms)
+
+
+def _is_elsewhere(term: str, location: StateLocation) -> bool:
+    named, own = _NAMED.fullmatch(term), f"{location.folder}/"
+    if named is None or named[1] != location.bucket:
+        return False
+    if named[2].startswith(own):
+        return named[2].removeprefix(own).startswith(SHARED)
+    return not own.startswith(named[2])

@@ -126,6 +126,7 @@ class StateFolder:
 
         self.location = location
         self._place = place
+        self._credentials = credentials
         moved = environ.get("GOOGLE_STORAGE_CUSTOM_ENDPOINT")
         options = {"api_endpoint": _origin(moved)} if moved else None
         self._client: storage.Client = storage.Client(
@@ -171,25 +172,25 @@ class StateFolder:
         if bucket is None:
             return []
         access = bucket.iam_configuration
-        is_closed = access.public_access_prevention == "enforced"
-        return bucket_audit.audit(
-            self.location.bucket,
+        found = bucket_audit.Bucket(
             versioned=bool(bucket.versioning_enabled),
             uniform=bool(access.uniform_bucket_level_access_enabled),
-            readers=[] if is_closed else self._readers(bucket),
-            needs_uniform=needs_uniform,
+            closed=access.public_access_prevention == "enforced",
+            bindings=self._bindings(bucket),
         )
+        caller = str(getattr(self._credentials, "service_account_email", None) or "")
+        return bucket_audit.audit(found, self.location, caller=caller, needs_uniform=needs_uniform)
 
-    def _readers(self, bucket: storage.Bucket) -> set[str]:
-        """Who has a role in the bucket; nobody where these credentials may not know."""
+    def _bindings(self, bucket: storage.Bucket) -> list[dict[str, Any]] | None:
+        """Who has which role in the bucket; None where these credentials may not know."""
         from google.api_core.exceptions import Forbidden  # noqa: PLC0415 - as above
 
         with self._told("read the bucket's roles", "storage.buckets.getIamPolicy"):
             try:
                 policy = bucket.get_iam_policy(requested_policy_version=3)
             except Forbidden:
-                return set()
-        return {member for binding in policy.bindings for member in binding["members"]}
+                return None
+        return list(policy.bindings)
 
     def require_bucket(self, project_number: str, region: str, kms_key: str | None) -> bool:
         """Create the default bucket if it does not exist; returns whether it was created.

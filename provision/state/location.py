@@ -22,6 +22,8 @@ FOLDER: Final = "-deployment"
 """How the names of these folders end."""
 DEEPEST: Final = 3
 """Folders in which deployments are looked for, one inside the other."""
+SHARED: Final = ("files/", "jobs/", "pods/", "ray/", "vms/")
+"""The parts of the folder in which machines and pods of the deployment get roles."""
 
 
 class Place(Protocol):

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 ROW_15 = pytest.mark.slow(
     sibling="tests/runs/test_where_it_runs.py"
-    "::test_row_15_no_state_is_written_where_everybody_reads"
+    "::test_row_15_no_state_is_written_where_everybody_or_machines_read"
 )
+DEFAULT = "developer.gserviceaccount.com"
 OWN = {"TERRAFORM_GCS_PATH": "gs://my-own-state"}
 
 
@@ -27,15 +28,16 @@ OWN = {"TERRAFORM_GCS_PATH": "gs://my-own-state"}
 def bucket(rehearsal: Rehearsal) -> Callable[..., Rehearsal]:
     """Make a rehearsal with a bucket of somebody's own making."""
 
-    def make(*, uniform: bool = False, public: bool = False) -> Rehearsal:
+    def make(*, uniform: bool = False, read: bool = False) -> Rehearsal:
         with state_file.client(rehearsal) as client:
             made = client.bucket("my-own-state")
             made.iam_configuration.uniform_bucket_level_access_enabled = uniform
             client.create_bucket(made)
-            if public:
+            if read:
                 policy = made.get_iam_policy(requested_policy_version=3)
-                role = {"role": "roles/storage.objectViewer", "members": {"allUsers"}}
-                policy.bindings.append(role)
+                number = made.project_number
+                members = {"allUsers", f"serviceAccount:{number}-compute@{DEFAULT}"}
+                policy.bindings.append({"role": "roles/storage.objectViewer", "members": members})
                 made.set_iam_policy(policy)
         return rehearsal
 
@@ -68,14 +70,22 @@ def test_row_15_a_bucket_without_uniform_access_is_refused_before_the_apply(
     assert not any(name in line for line in rehearsal.resources() for name in ("np-mig", "np-gke"))
 
 
-def test_row_15_no_state_is_written_where_everybody_reads(
+def test_row_15_no_state_is_written_where_everybody_or_machines_read(
     bucket: Callable[..., Rehearsal],
 ) -> None:
-    ended = bucket(uniform=True, public=True).run("Create", **OWN)
+    rehearsal = bucket(uniform=True, read=True)
+
+    ended = rehearsal.run("Create", **OWN)
 
     assert ended.code == 5, ended.said
-    assert "allUsers" in ended.problem["what"]
-    assert "--public-access-prevention" in ended.problem["fix"]
+    problems = ended.document["problems"]
+    assert {(it["code"], it["setting"]) for it in problems} == {
+        ("bucket-unsafe", "TERRAFORM_GCS_PATH")
+    }
+    assert "allUsers" in problems[0]["what"]
+    assert "--public-access-prevention" in problems[0]["fix"]
+    assert "compute@" in problems[1]["what"]
+    assert not any("np-" in line for line in rehearsal.resources())
 
 
 def test_a_network_that_is_down_is_called_that(rehearsal: Rehearsal) -> None:

@@ -1,0 +1,134 @@
+"""Which buckets hold no state: those that everybody or machines reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from provision.codes import Code
+from provision.errors import Problem, StateError
+from provision.state import bucket_audit
+from provision.state.location import StateLocation
+
+LOCATION = StateLocation("states", "team/np-deployment", is_default=False)
+NODES = "serviceAccount:other-nodes@my-project.iam.gserviceaccount.com"
+PODS = "serviceAccount:np-workload@my-project.iam.gserviceaccount.com"
+DEFAULT = "serviceAccount:123456-compute@developer.gserviceaccount.com"
+USER = "roles/storage.objectUser"
+CLOSED = {"versioned": True, "uniform": True, "closed": True}
+
+
+def _audit(caller: str = "", **more: Any) -> list[Problem]:
+    bucket = bucket_audit.Bucket(**{**CLOSED, "bindings": [], **more})
+    return bucket_audit.audit(bucket, LOCATION, caller=caller, needs_uniform=True)
+
+
+def _refused(**more: Any) -> list[Problem]:
+    with pytest.raises(StateError) as refused:
+        _audit(**more)
+    assert {it.code for it in refused.value.problems} == {Code.BUCKET_UNSAFE}
+    return list(refused.value.problems)
+
+
+def _binding(*members: str, role: str = USER, only: str | None = None) -> dict[str, Any]:
+    condition = {} if only is None else {"condition": {"title": "t", "expression": only}}
+    return {"role": role, "members": set(members), **condition}
+
+
+def _named(path: str, bucket: str = "states") -> str:
+    return f'resource.name.startsWith("projects/_/buckets/{bucket}/objects/{path}")'
+
+
+def _listed(prefix: str, usual: str = "") -> str:
+    get = f'api.getAttribute("storage.googleapis.com/objectListPrefix", "{usual}")'
+    return f'{get}.startsWith("{prefix}")'
+
+
+@pytest.mark.parametrize("member", [NODES, PODS, DEFAULT])
+@pytest.mark.parametrize("role", [USER, "roles/storage.objectViewer", "projects/p/roles/mine"])
+def test_an_account_of_machines_is_refused_with_the_command_that_takes_its_role_away(
+    member: str, role: str
+) -> None:
+    (problem,) = _refused(bindings=[_binding(member, "user:ann@example.com", role=role)])
+
+    assert member.removeprefix("serviceAccount:") in problem.what
+    command = f"remove-iam-policy-binding gs://states --member={member} --role={role}"
+    assert f"{command} --condition=None" in problem.fix
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        _binding("user:ann@example.com", "group:ml@example.com", "projectEditor:my-project"),
+        _binding("serviceAccount:ci@my-project.iam.gserviceaccount.com"),
+        _binding(f"deleted:{NODES}?uid=1"),
+        _binding(NODES, role="roles/storage.legacyBucketReader"),
+        # What the modules grant to machines and pods, of this deployment and of others.
+        *(
+            _binding(member, only=f"{_named(path)} || {_listed(path)}")
+            for member in (NODES, DEFAULT)
+            for path in ("team/np-deployment/vms/", "team/np-deployment/pods/")
+        ),
+        *(
+            _binding(PODS, only=_named(path))
+            for path in (
+                "team/np-deployment/files/",
+                "team/np-deployment/jobs/",
+                "team/np-deployment/jobs/files/",
+                "team/np-deployment/ray/",
+                "team/other-deployment/vms/",
+                "data/",
+            )
+        ),
+    ],
+)
+def test_people_and_roles_on_what_machines_share_are_nobodys_business(
+    binding: dict[str, Any],
+) -> None:
+    assert _audit(bindings=[binding]) == []
+
+
+@pytest.mark.parametrize(
+    "only",
+    [
+        'resource.name.startsWith("projects/_/buckets/states")',
+        f"!{_named('team/other-deployment/')}",
+        _named(""),
+        _named("team/"),
+        _named("team/np-deployment/"),
+        _named("team/np-deployment/terraform/"),
+        _named("team/np-deployment/v"),
+        _named("data/", bucket="others"),
+        f"{_named('data/')} || {_named('team/')}",
+        f"{_named('data/')} || {_listed('data/', usual='data/x')}",
+        f"{_named('data/')} || true",
+        f"{_named('data/')} ? true : {_named('data/')}",
+        "",
+    ],
+)
+def test_a_condition_that_does_not_leave_the_state_out_is_as_good_as_none(only: str) -> None:
+    (problem,) = _refused(bindings=[_binding(NODES, only=only)])
+    assert f"--role={USER} --all" in problem.fix
+
+
+def test_the_caller_needs_no_state_to_have_its_own_rights() -> None:
+    assert _audit(DEFAULT.partition(":")[2], bindings=[_binding(DEFAULT)]) == []
+
+
+def test_everybody_is_refused_where_public_access_is_not_prevented() -> None:
+    everybody = [_binding("allUsers", "allAuthenticatedUsers")]
+    assert _audit(bindings=everybody) == []
+    (problem,) = _refused(bindings=everybody, closed=False)
+    assert "open to allAuthenticatedUsers and allUsers" in problem.what
+
+
+def test_roles_that_nobody_may_read_are_called_not_checked() -> None:
+    (note,) = _audit(bindings=None)
+    assert note.code is Code.NOT_CHECKED
+    assert "storage.buckets.getIamPolicy" in note.fix
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    found = _refused(uniform=False, bindings=[_binding(NODES), _binding(DEFAULT)])
+    assert len(found) == 3
