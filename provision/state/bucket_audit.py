@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.codes import Code
 from provision.errors import Problem, StateError
-from provision.state.location import SHARED
+from provision.state.location import RECORD, SHARED, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +31,18 @@ _NAMED: Final = re.compile(
 _LISTED: Final = re.compile(
     r'api\.getAttribute\("storage\.googleapis\.com/objectListPrefix", ""\)\.startsWith\("[^"\\]+"\)'
 )
+_NOT_LIVE: Final = frozenset(
+    {
+        "customTimeBefore",
+        "daysSinceCustomTime",
+        "daysSinceNoncurrentTime",
+        "noncurrentTimeBefore",
+    }
+)
+"""Conditions that hold for noncurrent versions alone, or for a time that no object here has.
+
+Source: Cloud Storage, "Object Lifecycle Management", read in 2026-11.
+"""
 _UPDATE: Final = "gcloud storage buckets update"
 _ELSEWHERE: Final = "set TERRAFORM_GCS_PATH to another bucket"
 
@@ -46,12 +58,20 @@ class Bucket:
         uniform: Whether IAM alone decides who may do what (uniform bucket-level access).
         closed: Whether no role in it can be everybody's (public access prevention).
         bindings: Who has which role in it, as IAM has them; None where nobody may tell.
+        keeps: Whether no object may be deleted or replaced for a while (a retention policy).
+        locked: Whether that can't be changed any more.
+        holds: Whether each new object is held until somebody releases it.
+        rules: What happens to its objects (Object Lifecycle Management).
     """
 
     versioned: bool
     uniform: bool
     closed: bool
     bindings: Sequence[Mapping[str, Any]] | None
+    keeps: bool = False
+    locked: bool = False
+    holds: bool = False
+    rules: Sequence[Mapping[str, Any]] = ()
 
 
 def audit(
@@ -72,6 +92,7 @@ def audit(
     refused = [
         *_open(bucket, url),
         *_machines(bucket, location, url, caller),
+        *_lasting(bucket, location, url),
     ]
     plain = _problem(
         what=f"the bucket {url} has no uniform bucket-level access",
@@ -160,3 +181,45 @@ def _is_elsewhere(term: str, location: StateLocation) -> bool:
     if named[2].startswith(own):
         return named[2].removeprefix(own).startswith(SHARED)
     return not own.startswith(named[2])
+
+
+def _lasting(bucket: Bucket, location: StateLocation, url: str) -> Iterator[Problem]:
+    """What lets no run change or remove a state, or removes the state of a cluster that runs."""
+    stuck = (
+        "each run replaces the state and removes its lock, so a Destroy would not get far enough"
+        " to delete the machines"
+    )
+    if bucket.keeps:
+        clear = f"run: {_UPDATE} {url} --clear-retention-period; or {_ELSEWHERE}"
+        yield _problem(
+            what=f"the bucket {url} has a retention policy",
+            why=f"its objects can't be replaced or deleted for a while; {stuck}",
+            fix=f"{_ELSEWHERE}: the policy is locked" if bucket.locked else clear,
+        )
+    if bucket.holds:
+        yield _problem(
+            what=f"the bucket {url} holds each new object (default event-based hold)",
+            why=f"an object that is held can't be replaced or deleted; {stuck}",
+            fix=f"run: {_UPDATE} {url} --no-default-event-based-hold; or {_ELSEWHERE}",
+        )
+    if any(_deletes(rule, location) for rule in bucket.rules):
+        yield _problem(
+            what=f"a lifecycle rule of the bucket {url} deletes live objects",
+            why="it would delete the state of a cluster that still runs",
+            fix='add "isLive": false to the condition of each such rule, or name other folders in'
+            f" its matchesPrefix, and run: {_UPDATE} {url} --lifecycle-file=FILE; or {_ELSEWHERE}",
+        )
+
+
+def _deletes(rule: Mapping[str, Any], location: StateLocation) -> bool:
+    """Whether a rule deletes a state, or the record beside it, that is in use."""
+    condition = rule.get("condition", {})
+    if rule["action"]["type"] != "Delete":
+        return False
+    if condition.get("isLive") is False or condition.get("numNewerVersions"):
+        return False
+    if any(condition.get(name) is not None for name in _NOT_LIVE):
+        return False
+    begins, ends = (tuple(condition.get(f"matches{it}", ("",))) for it in ("Prefix", "Suffix"))
+    paths = (f"{location.folder}/{name}" for name in (RECORD, STATE))
+    return any(path.startswith(begins) and path.endswith(ends) for path in paths)

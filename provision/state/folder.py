@@ -177,6 +177,10 @@ class StateFolder:
             uniform=bool(access.uniform_bucket_level_access_enabled),
             closed=access.public_access_prevention == "enforced",
             bindings=self._bindings(bucket),
+            keeps=bool(bucket.retention_period),
+            locked=bool(bucket.retention_policy_locked),
+            holds=bool(bucket.default_event_based_hold),
+            rules=list(bucket.lifecycle_rules),
         )
         caller = str(getattr(self._credentials, "service_account_email", None) or "")
         return bucket_audit.audit(found, self.location, caller=caller, needs_uniform=needs_uniform)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROW_15 = pytest.mark.slow(
     sibling="tests/runs/test_where_it_runs.py"
-    "::test_row_15_no_state_is_written_where_everybody_or_machines_read"
+    "::test_row_15_no_state_is_written_where_everybody_reads_or_nobody_can_remove_it"
 )
 DEFAULT = "developer.gserviceaccount.com"
 OWN = {"TERRAFORM_GCS_PATH": "gs://my-own-state"}
@@ -28,12 +28,16 @@ OWN = {"TERRAFORM_GCS_PATH": "gs://my-own-state"}
 def bucket(rehearsal: Rehearsal) -> Callable[..., Rehearsal]:
     """Make a rehearsal with a bucket of somebody's own making."""
 
-    def make(*, uniform: bool = False, read: bool = False) -> Rehearsal:
+    def make(*, uniform: bool = False, unfit: bool = False) -> Rehearsal:
         with state_file.client(rehearsal) as client:
             made = client.bucket("my-own-state")
             made.iam_configuration.uniform_bucket_level_access_enabled = uniform
+            if unfit:
+                made.retention_period = 3600
+                made.default_event_based_hold = True
+                made.add_lifecycle_delete_rule(age=30)
             client.create_bucket(made)
-            if read:
+            if unfit:
                 policy = made.get_iam_policy(requested_policy_version=3)
                 number = made.project_number
                 members = {"allUsers", f"serviceAccount:{number}-compute@{DEFAULT}"}
@@ -70,10 +74,10 @@ def test_row_15_a_bucket_without_uniform_access_is_refused_before_the_apply(
     assert not any(name in line for line in rehearsal.resources() for name in ("np-mig", "np-gke"))
 
 
-def test_row_15_no_state_is_written_where_everybody_or_machines_read(
+def test_row_15_no_state_is_written_where_everybody_reads_or_nobody_can_remove_it(
     bucket: Callable[..., Rehearsal],
 ) -> None:
-    rehearsal = bucket(uniform=True, read=True)
+    rehearsal = bucket(uniform=True, unfit=True)
 
     ended = rehearsal.run("Create", **OWN)
 
@@ -85,6 +89,9 @@ def test_row_15_no_state_is_written_where_everybody_or_machines_read(
     assert "allUsers" in problems[0]["what"]
     assert "--public-access-prevention" in problems[0]["fix"]
     assert "compute@" in problems[1]["what"]
+    fixes = " ".join(it["fix"] for it in problems)
+    for flag in ("--clear-retention-period", "--no-default-event-based-hold", "--lifecycle-file"):
+        assert flag in fixes
     assert not any("np-" in line for line in rehearsal.resources())
 
 

@@ -1,4 +1,4 @@
-"""Which buckets hold no state: those that everybody or machines reach."""
+"""Which buckets hold no state: those that machines reach, or that keep or lose what is in them."""
 
 from __future__ import annotations
 
@@ -129,6 +129,56 @@ def test_roles_that_nobody_may_read_are_called_not_checked() -> None:
     assert "storage.buckets.getIamPolicy" in note.fix
 
 
+@pytest.mark.parametrize(
+    ("fields", "fix"),
+    [
+        ({"keeps": True}, "run: gcloud storage buckets update gs://states --clear-retention"),
+        ({"keeps": True, "locked": True}, "set TERRAFORM_GCS_PATH to another bucket: the policy"),
+        ({"holds": True}, "update gs://states --no-default-event-based-hold"),
+        ({"rules": [{"action": {"type": "Delete"}, "condition": {"age": 30}}]}, "lifecycle-file"),
+    ],
+)
+def test_a_bucket_that_keeps_or_loses_states_is_refused_with_what_helps(
+    fields: dict[str, Any], fix: str
+) -> None:
+    (problem,) = _refused(**fields)
+    assert fix in problem.fix
+
+
+@pytest.mark.parametrize(
+    ("condition", "lost"),
+    [
+        ({"age": 30}, True),
+        ({}, True),
+        ({"isLive": True}, True),
+        ({"age": 30, "numNewerVersions": 0}, True),
+        ({"age": 30, "matchesPrefix": ["team/"]}, True),
+        ({"age": 30, "matchesPrefix": ["data/", "team/np-deployment/terraform"]}, True),
+        ({"age": 30, "matchesSuffix": [".json"]}, True),
+        ({"isLive": False}, False),
+        ({"isLive": False, "age": 30}, False),
+        ({"numNewerVersions": 3}, False),
+        ({"daysSinceNoncurrentTime": 0}, False),
+        ({"daysSinceCustomTime": 1}, False),
+        ({"age": 30, "matchesPrefix": ["data/", "team/np-deployment/logs/"]}, False),
+        ({"age": 30, "matchesSuffix": [".log", ".html"]}, False),
+    ],
+)
+def test_a_rule_that_deletes_what_is_live_is_refused_where_it_is_for_states(
+    condition: dict[str, Any], *, lost: bool
+) -> None:
+    rule = {"action": {"type": "Delete"}, "condition": condition}
+    if lost:
+        assert "deletes live objects" in _refused(rules=[rule])[0].what
+    else:
+        assert _audit(rules=[rule]) == []
+
+
+def test_a_rule_that_deletes_nothing_is_fine() -> None:
+    actions = ("SetStorageClass", "AbortIncompleteMultipartUpload")
+    assert _audit(rules=[{"action": {"type": it}, "condition": {"age": 1}} for it in actions]) == []
+
+
 def test_all_that_is_wrong_is_told_at_once() -> None:
-    found = _refused(uniform=False, bindings=[_binding(NODES), _binding(DEFAULT)])
-    assert len(found) == 3
+    found = _refused(uniform=False, keeps=True, holds=True, bindings=[_binding(NODES)])
+    assert len(found) == 4
