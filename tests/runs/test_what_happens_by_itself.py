@@ -121,6 +121,7 @@ def test_vms_that_are_heard_of_no_more_are_broken(
     # Its tokens die with it; who may not read the account knows no more than that they are silent.
     account = "np-nodes@my-project.iam.gserviceaccount.com"
     rehearsal.google("DELETE", f"iam/v1/projects/my-project/serviceAccounts/{account}")
+    assert rehearsal.cloud is not None
     rehearsal.cloud.faults.add("GET /iam/**/serviceAccounts/**: refuse 403")
     time.sleep(300 * 0.005)
 
