@@ -23,8 +23,8 @@ from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
 from provision.time import clock as google_clock
 from provision.time.progress import Progress
+from rehearsal import clock as clouds_clock
 from rehearsal import session
-from rehearsal.cloud import server
 from rehearsal.cloud.server import Cloud
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The server's clock; with rate "1" each second of it is one of the cloud's."""
     made = Clock()
-    monkeypatch.setattr(server, "time", made)
+    monkeypatch.setattr(clouds_clock, "time", made)
     return made
 
 
