@@ -42,29 +42,17 @@ _TICK = 0.5  # seconds between looks at what is due
 
 
 class Pace(NamedTuple):
-    """Seconds between what the agent does. Each VM has its own moments.
+    """Seconds between what the agent does. Each VM has its own moments."""
 
-    Attributes:
-        beat: Heartbeats. Each is one write of an object that only this VM writes.
-        gone: Without a heartbeat for so long, a VM is gone.
-        look: Looks at roster and task, until all ranks have somebody who is there.
-        idle: Looks from then on.
-        jobs: Looks for a job, and for how far it is.
-        job: Looks while one is under way, but does not run yet.
-        lead: What the leader does: one list, and saying that it leads.
-        lease: Looks of all others at who leads.
-        expiry: Without word for so long, the leader is gone.
-    """
-
-    beat: float = 60.0
-    gone: float = 200.0
-    look: float = 5.0
-    idle: float = 15.0
-    jobs: float = 5.0
-    job: float = 1.0
-    lead: float = 15.0
-    lease: float = 30.0
-    expiry: float = 100.0
+    beat: float = 60.0  # Heartbeats. Each is one write of an object that only this VM writes.
+    gone: float = 200.0  # without a heartbeat for so long, a VM is gone
+    look: float = 5.0  # looks at roster and task, until all ranks have somebody who is there
+    idle: float = 15.0  # looks from then on
+    jobs: float = 5.0  # looks for a job, and for how far it is
+    job: float = 1.0  # looks while one is under way, but does not run yet
+    lead: float = 15.0  # what the leader does: one list, and saying that it leads
+    lease: float = 30.0  # looks of all others at who leads
+    expiry: float = 100.0  # without word for so long, the leader is gone
 
     def times(self, factor: float) -> Pace:
         """All of them, longer or shorter."""
@@ -72,13 +60,7 @@ class Pace(NamedTuple):
 
 
 class Leader:
-    """Decides who has which rank, as long as this VM leads.
-
-    Args:
-        folder: The folder that the VMs share.
-        member: This VM.
-        pace: How long things last.
-    """
+    """Decides who has which rank, as long as this VM leads."""
 
     def __init__(self, folder: storage.Folder, member: Member, pace: Pace) -> None:
         self._folder = folder
@@ -165,18 +147,7 @@ class Leader:
 
 
 class Agent:
-    """All that the agent of one VM does, until it is stopped.
-
-    Args:
-        folder: The folder that the VMs share.
-        wanted: The folder with the jobs that the tool asks for.
-        member: This VM.
-        config: The configuration of this VM.
-        pace: How often it does what.
-        disk: Where this VM's file system begins.
-        unit: What runs a job.
-        health: What this VM's GPUs complain of.
-    """
+    """All that the agent of one VM does, until it is stopped."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that it stands on
         self,

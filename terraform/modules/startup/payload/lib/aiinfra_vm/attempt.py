@@ -18,17 +18,11 @@ _SECONDS_BETWEEN = 0.5  # looks at what is left of a program that is to end
 
 @dataclass
 class Attempt:
-    """One attempt, while it runs.
+    """One attempt, while it runs."""
 
-    Attributes:
-        mark: Writes a line of the tool's own into the log.
-        usual: What a SIGTERM means that nobody gave a reason for.
-        why: What it was stopped for; "" if it was not.
-    """
-
-    mark: Callable[[str], None]
-    usual: str
-    why: str = ""
+    mark: Callable[[str], None]  # writes a line of the tool's own into the log
+    usual: str  # what a SIGTERM means that nobody gave a reason for
+    why: str = ""  # what it was stopped for; "" if it was not
     _ending: processes.Ending | None = None
 
     def notice(self, why: str) -> None:
@@ -56,14 +50,7 @@ class Attempt:
             time.sleep(_SECONDS_BETWEEN)
 
     def run(self, shell: list[str], environment: dict[bytes, bytes], sink: int, **how: Any) -> int:
-        """Run a program in a shell of its own; its exit code, as a shell has it.
-
-        Args:
-            shell: The shell with its arguments.
-            environment: All of its environment.
-            sink: Where it says what it says; it is closed here.
-            how: More of `subprocess.Popen`.
-        """
+        """Run a program in a shell of its own; its exit code, as a shell has it."""
         with subprocess.Popen(  # noqa: S603 - the user's own
             shell,
             env=environment,

@@ -36,27 +36,15 @@ class State(enum.Enum):
 
 @dataclass(frozen=True)
 class History:
-    """The attempts so far. It outlives boots, as a file.
+    """The attempts so far. It outlives boots, as a file."""
 
-    Attributes:
-        state: What became of the last attempt.
-        boot: The boot in which that began.
-        attempt: Its number; 0 for none yet.
-        failures: How many attempts failed, one after the other, without one that lasted.
-        quick: How many attempts ended soon, one after the other.
-        code: The last exit code, as a shell has it; None for none.
-        began: When the last attempt began (Unix epoch).
-        ended: When it ended.
-        why: What it was stopped for.
-    """
-
-    state: State = State.NONE
+    state: State = State.NONE  # what became of the last attempt
     boot: str = ""
-    attempt: int = 0
-    failures: int = 0
-    quick: int = 0
-    code: int | None = None
-    began: float = 0.0
+    attempt: int = 0  # its number; 0 for none yet
+    failures: int = 0  # how many attempts failed, one after the other, without one that lasted
+    quick: int = 0  # how many attempts ended soon, one after the other
+    code: int | None = None  # the last exit code, as a shell has it; None for none
+    began: float = 0.0  # when the last attempt began (Unix epoch)
     ended: float = 0.0
     why: str = ""
 

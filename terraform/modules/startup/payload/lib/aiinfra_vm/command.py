@@ -48,11 +48,7 @@ def _restart() -> Restart:
 
 
 def due() -> int:
-    """Say why the command is not begun at this boot, if so.
-
-    Returns:
-        The exit code: 0 to begin, 77 to skip it, 1 to fail.
-    """
+    """Say why the command is not begun at this boot, if so."""
     history = attempts.load(_KEPT)
     refusal = history.refusal(_restart(), _boot())
     if not refusal:
@@ -74,9 +70,8 @@ def pause() -> None:
 def run() -> int:
     """Make one attempt, and report it.
 
-    Returns:
-        The exit code: 0 when the command succeeded or was stopped, 1 when it failed for good, 75
-        for one attempt more.
+    The exit code: 0 when the command succeeded or was stopped, 1 when it failed for good, 75 for
+    one attempt more.
     """
     restart, history = _restart(), attempts.load(_KEPT)
     if history.state is State.RUNNING and history.boot == _boot():

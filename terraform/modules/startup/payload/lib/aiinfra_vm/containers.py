@@ -44,10 +44,6 @@ class Unusable(Exception):  # noqa: N818 - a state of the world, in words for it
 def prepare(image: str, step: str = "containers") -> None:
     """Bring docker, NVIDIA's runtime and the image, as far as this VM lacks them.
 
-    Args:
-        image: The image; "" for none.
-        step: The step that does it.
-
     Raises:
         Unusable: They can't be had.
         OSError: The metadata server does not answer.
@@ -99,18 +95,7 @@ def command(  # noqa: PLR0913, PLR0917 - all that a container has
     *,
     has_gpus: bool,
 ) -> list[str]:
-    """The command that runs a program in a container.
-
-    Args:
-        image: The image.
-        words: The program and its arguments.
-        folder: The job's, which the program begins in.
-        user: Who the program runs as; None for who runs this.
-        groups: The groups of that user.
-        file: What `environment` wrote.
-        mounts: The folders of the VM's buckets and shares.
-        has_gpus: Whether the VM has GPUs.
-    """
+    """The command that runs a program in a container."""
     found = ["docker", "run", "--rm", "--init", f"--name={NAME}", "--network=host", "--ipc=host"]
     found += ["--ulimit=memlock=-1", "--ulimit=nofile=1048576", "--security-opt=no-new-privileges"]
     found += [f"--env-file={file}", f"--workdir={folder}"]

@@ -44,10 +44,6 @@ class UnusableError(Exception):
 def exported(script: Path, given: dict[str, str]) -> dict[str, str]:
     """The variables that a vendor's shell script exports.
 
-    Args:
-        script: The script, which is sourced.
-        given: What it finds in its environment.
-
     Raises:
         UnusableError: It is not there, or fails.
     """
@@ -72,9 +68,8 @@ def exported(script: Path, given: dict[str, str]) -> dict[str, str]:
 def environment(kind: str, first: str) -> dict[str, str]:
     """NCCL's variables on this VM.
 
-    Args:
-        kind: The fabric: "tcp", "tcpxo" or "gib".
-        first: The first interface: the only one by which a VM reaches all others and the outside.
+    `kind`: the fabric: "tcp", "tcpxo" or "gib". `first`: the first interface: the only one by which
+    a VM reaches all others and the outside.
 
     Raises:
         UnusableError: The vendor's script fails.
@@ -242,13 +237,7 @@ def _faults_of_gib(wanted: int) -> list[str]:
 def remarks(
     fabric: dict[str, Any], found: list[interfaces.Interface], mtus: list[int]
 ) -> list[str]:
-    """What may cost bandwidth, and breaks nothing.
-
-    Args:
-        fabric: The fabric.
-        found: The VM's interfaces.
-        mtus: The MTU of each network, as the metadata server knows it.
-    """
+    """What may cost bandwidth, and breaks nothing."""
     result = []
     here = sorted(it.mtu for it in found)
     if mtus and sorted(mtus) != here:
@@ -269,11 +258,7 @@ def _mtus() -> list[int]:
 
 
 def check() -> int:
-    """Check the fabric, report it, and say what is wrong.
-
-    Returns:
-        The exit code: 0 if it is all there.
-    """
+    """Check the fabric, report it, and say what is wrong."""
     fabric = configuration.value("fabric")
     wrong = faults(fabric, read(ENVIRONMENT.read_text("utf-8")))
     noted = remarks(fabric, interfaces.find(), _mtus())

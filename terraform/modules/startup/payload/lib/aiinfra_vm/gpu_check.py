@@ -28,13 +28,7 @@ def gpus() -> list[list[str]]:
 
 
 def document(found: list[list[str]], ready: int, expected: dict[str, int]) -> dict[str, Any]:
-    """What is reported; `ecc_errors` is None where no GPU counts them.
-
-    Args:
-        found: What `gpus` gives.
-        ready: How many network interfaces are ready.
-        expected: How many GPUs and interfaces there should be.
-    """
+    """What is reported; `ecc_errors` is None where no GPU counts them."""
     errors = [int(fields[2]) for fields in found if fields[2].isdigit()]
     return {
         "gpus": len(found),
@@ -57,11 +51,7 @@ def complaints(checked: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
-    """Check, report, and say what is wrong.
-
-    Returns:
-        The exit code: 0 if all is as expected.
-    """
+    """Check, report, and say what is wrong."""
     wanted = configuration.load()
     expected = {
         "gpus": wanted["gpus"]["count"] if wanted["gpus"] else 0,

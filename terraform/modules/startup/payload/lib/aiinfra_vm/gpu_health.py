@@ -28,8 +28,7 @@ _BROKEN = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140})
 def xids(since: str) -> list[tuple[int, str]]:
     """What the driver has said of GPUs: the number of each Xid, and its line.
 
-    Args:
-        since: An option of journalctl, such as "--boot".
+    `since`: an option of journalctl, such as "--boot".
     """
     command = ["journalctl", "--dmesg", since, "--output=cat", "--no-pager"]
     try:

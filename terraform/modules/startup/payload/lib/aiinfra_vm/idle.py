@@ -53,16 +53,7 @@ def work(has_gpus: bool) -> str:  # noqa: FBT001 - a fact
 
 
 class Idle:
-    """Watches for work.
-
-    Args:
-        folder: The folder that the VMs share.
-        name: This VM's.
-        seconds: IDLE_TIMEOUT.
-        work: What this VM does, in a few words; "" for nothing.
-        end: Powers it off.
-        now: A clock that only goes forward.
-    """
+    """Watches for work."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that it stands on
         self,

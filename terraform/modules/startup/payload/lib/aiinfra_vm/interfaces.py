@@ -19,18 +19,11 @@ _SECONDS = 30
 
 
 class Interface(NamedTuple):
-    """A network interface that has a device: no loopback, bridge or the like.
+    """A network interface that has a device: no loopback, bridge or the like."""
 
-    Attributes:
-        name: Its name, such as "ens4".
-        state: "UP", or another state by its name in iproute2.
-        mtu: Its MTU in bytes.
-        addresses: Its IPv4 addresses.
-    """
-
-    name: str
-    state: str
-    mtu: int
+    name: str  # its name, such as "ens4"
+    state: str  # "UP", or another state by its name in iproute2
+    mtu: int  # its MTU in bytes
     addresses: list[str]
 
     @property
@@ -81,8 +74,7 @@ def with_address(found: list[Interface], address: str) -> Interface | None:
 def main() -> int:
     """Say what is not ready.
 
-    Returns:
-        The exit code: 0 if as many interfaces are ready as the VM should have.
+    The exit code: 0 if as many interfaces are ready as the VM should have.
     """
     found = find()
     expected = configuration.load()["interfaces"]

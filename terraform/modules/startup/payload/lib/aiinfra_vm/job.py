@@ -72,14 +72,7 @@ def begun(disk: Path, name: str, attempt: int) -> Path:
 class Runner:
     """One attempt on this VM.
 
-    Args:
-        course: As it was when this VM was asked.
-        node: This VM's part.
-        wanted: The folder `jobs/`.
-        shared: The folder `vms/`.
-        home: Where jobs have their folders.
-        user: Who the program runs as; None for who runs this.
-        pace: A factor on times.
+    `user`: who the program runs as; None for who runs this.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that it stands on

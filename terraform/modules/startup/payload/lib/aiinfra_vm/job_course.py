@@ -32,15 +32,8 @@ def follow(  # noqa: PLR0913 - all that is known
 ) -> Course:
     """The course that follows; the same if nothing is new.
 
-    Args:
-        course: How far the job is.
-        spec: What was asked for.
-        known: Who is there.
-        reports: What VMs say of this job, by name; may be of earlier attempts.
-        now: The time (Unix epoch).
-        cancelled: Whether somebody has cancelled it.
-        host: The number of the one VM that a job that waits is to run on, "" if there is none at
-            present; None for all VMs.
+    `reports`: what VMs say of this job, by name; may be of earlier attempts. `host`: the number of
+    the one VM that a job that waits is to run on, "" if there is none at present; None for all VMs.
     """
     told = _of_attempt(course, reports)
     lost = [node for node in course.nodes if not _is_there(node, known)]

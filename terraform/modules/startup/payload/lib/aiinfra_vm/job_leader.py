@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 class JobLeader:
     """Takes one job after the other through its course, as long as this VM leads.
 
-    Args:
-        wanted: The folder `jobs/`, which VMs only read.
-        shared: The folder `vms/`.
-        head: Who is Ray's head, on which jobs run then; None where there is no Ray.
+    `head`: who is Ray's head, on which jobs run then; None where there is no Ray.
     """
 
     def __init__(
@@ -35,9 +32,6 @@ class JobLeader:
 
     def tend(self, known: Roster) -> bool:
         """Do what is due; whether a job is under way, so that there is soon more.
-
-        Args:
-            known: Who is there.
 
         Raises:
             OSError: Cloud Storage refuses, or does not answer.

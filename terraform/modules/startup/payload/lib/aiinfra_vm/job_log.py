@@ -24,15 +24,7 @@ _TAIL = 65536  # bytes
 
 
 class Log:
-    """The log of one attempt on this VM.
-
-    Args:
-        folder: The folder that the VMs share.
-        prefix: What the names of the pieces begin with.
-        values: Secret values, which are masked.
-        age: Seconds that what is said waits for more.
-        most: Bytes that are kept.
-    """
+    """The log of one attempt on this VM."""
 
     def __init__(
         self,
@@ -75,9 +67,7 @@ class Log:
     def close(self, drain: float, seconds: float) -> bool:
         """Wait until all is read, and sent; whether it is.
 
-        Args:
-            drain: The most to wait for the end of the pipe, which a process left behind may keep.
-            seconds: The most to try to send.
+        `drain`: the most to wait for the end of the pipe, which a process left behind may keep.
         """
         self._threads[0].join(drain)
         self._closed.set()

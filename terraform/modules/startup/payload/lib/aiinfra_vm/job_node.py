@@ -20,11 +20,7 @@ UNIT = "aiinfra-job.service"
 
 
 class Unit:
-    """The unit that runs a job; another stands in for it where there is no systemd.
-
-    Args:
-        asked: Where it reads what it is asked for.
-    """
+    """The unit that runs a job; another stands in for it where there is no systemd."""
 
     def __init__(self, asked: Path = job.ASKED) -> None:
         self.asked = asked
@@ -51,14 +47,7 @@ def _systemctl(*what: str) -> tuple[int, str]:
 
 
 class JobNode:
-    """This VM's share of jobs.
-
-    Args:
-        shared: The folder `vms/`.
-        member: This VM.
-        unit: What runs a job.
-        disk: Where this VM's file system begins.
-    """
+    """This VM's share of jobs."""
 
     def __init__(self, shared: storage.Folder, member: Member, unit: Unit, disk: Path) -> None:
         self._shared = shared

@@ -52,27 +52,17 @@ def log_of(name: str, attempt: int, rank: int) -> str:
 
 
 class Spec(NamedTuple):
-    """What the tool asks for.
+    """What the tool asks for."""
 
-    Attributes:
-        name: No other job of this cluster has it.
-        command: The program and its arguments; no shell reads them.
-        nodes: How many VMs; None for all.
-        restarts: How often it is begun again after a failure.
-        seconds: How long an attempt may last together with those before; None for no limit.
-        env: More of its environment.
-        files: The SHA-256 of its folder's archive; "" for none.
-        image: The container image that it runs in; "" for none.
-    """
-
-    name: str
-    command: tuple[str, ...]
-    nodes: int | None
-    restarts: int
+    name: str  # no other job of this cluster has it
+    command: tuple[str, ...]  # the program and its arguments; no shell reads them
+    nodes: int | None  # how many VMs; None for all
+    restarts: int  # how often it is begun again after a failure
+    # how long an attempt may last together with those before; None for no limit
     seconds: int | None
-    env: dict[str, str]
-    files: str
-    image: str = ""
+    env: dict[str, str]  # more of its environment
+    files: str  # the SHA-256 of its folder's archive; "" for none
+    image: str = ""  # the container image that it runs in; "" for none
 
 
 class State(enum.Enum):
@@ -102,53 +92,31 @@ class Node(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """What made an attempt fail.
+    """What made an attempt fail."""
 
-    Attributes:
-        vm: The VM that failed first.
-        rank: Its rank in the job.
-        code: The program's exit code, as a shell has it; None where it was ended from outside.
-        cause: What is known of the reason, in words; "" for nothing.
-        tail: The last that it said.
-        final: Whether no other attempt follows.
-    """
-
-    vm: str
+    vm: str  # the VM that failed first
     rank: int
+    # the program's exit code, as a shell has it; None where it was ended from outside
     code: int | None
-    cause: str
-    tail: str
-    final: bool
+    cause: str  # what is known of the reason, in words; "" for nothing
+    tail: str  # the last that it said
+    final: bool  # whether no other attempt follows
 
 
 class Course(NamedTuple):
-    """How far a job is. The VM that leads writes it, and the others act by it.
+    """How far a job is. The VM that leads writes it, and the others act by it."""
 
-    Attributes:
-        name: The job's.
-        state: How far it is.
-        why: What it waits for, or why it was ended; "" for nothing.
-        attempt: The number of the attempt; 0 before the first.
-        failures: How many attempts have failed.
-        nodes: The VMs of the attempt, by rank.
-        since: When it came to this state (Unix epoch).
-        began: When its program first began; None if it has not.
-        ends: When its time is over; None for never.
-        failure: What made the last attempt fail; None for nothing.
-        events: What has happened to it, a line each.
-    """
-
-    name: str
-    state: State = State.WAITING
-    why: str = ""
-    attempt: int = 0
-    failures: int = 0
-    nodes: tuple[Node, ...] = ()
-    since: float = 0.0
-    began: float | None = None
-    ends: float | None = None
-    failure: Failure | None = None
-    events: tuple[str, ...] = ()
+    name: str  # the job's
+    state: State = State.WAITING  # how far it is
+    why: str = ""  # what it waits for, or why it was ended; "" for nothing
+    attempt: int = 0  # the number of the attempt; 0 before the first
+    failures: int = 0  # how many attempts have failed
+    nodes: tuple[Node, ...] = ()  # the VMs of the attempt, by rank
+    since: float = 0.0  # when it came to this state (Unix epoch)
+    began: float | None = None  # when its program first began; None if it has not
+    ends: float | None = None  # when its time is over; None for never
+    failure: Failure | None = None  # what made the last attempt fail; None for nothing
+    events: tuple[str, ...] = ()  # what has happened to it, a line each
 
     def node(self, name: str, instance_id: str) -> Node | None:
         """A VM's part; None for a VM that has none."""
@@ -175,33 +143,19 @@ class Phase(enum.Enum):
 
 
 class Report(NamedTuple):
-    """What one VM says of its part.
-
-    Attributes:
-        attempt: Of which attempt.
-        instance_id: The VM's number.
-        phase: How far it is.
-        code: The program's exit code; None if it has none.
-        why: What ended or kept it, if that was not the program itself.
-        told: Whether the leader had it ended.
-        final: Whether no other attempt may follow.
-        cause: What is known of the reason, in words.
-        tail: The last that it said.
-        at: When it said so, and so when its program ended (Unix epoch).
-        size: How many bytes the program has said in all.
-    """
+    """What one VM says of its part."""
 
     attempt: int
-    instance_id: str
-    phase: Phase
-    code: int | None = None
-    why: str = ""
-    told: bool = False
-    final: bool = False
-    cause: str = ""
-    tail: str = ""
-    at: float = 0.0
-    size: int = 0
+    instance_id: str  # the VM's number
+    phase: Phase  # how far it is
+    code: int | None = None  # the program's exit code; None if it has none
+    why: str = ""  # what ended or kept it, if that was not the program itself
+    told: bool = False  # whether the leader had it ended
+    final: bool = False  # whether no other attempt may follow
+    cause: str = ""  # what is known of the reason, in words
+    tail: str = ""  # the last that it said
+    at: float = 0.0  # when it said so, and so when its program ended (Unix epoch)
+    size: int = 0  # how many bytes the program has said in all
 
     def document(self) -> dict[str, Any]:
         """It as JSON has it."""

@@ -24,10 +24,7 @@ OBJECT = "leader.json"
 class Leadership:
     """This VM's part in it.
 
-    Args:
-        folder: The folder that the VMs share.
-        member: This VM.
-        expiry: Seconds without a renewal after which the object is nobody's.
+    `expiry`: seconds without a renewal after which the object is nobody's.
     """
 
     def __init__(self, folder: storage.Folder, member: Member, expiry: float) -> None:

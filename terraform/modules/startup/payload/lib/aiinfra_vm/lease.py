@@ -36,9 +36,6 @@ class Head(NamedTuple):
 class Lease:
     """The object that names the head.
 
-    Args:
-        folder: Where it is.
-
     All methods raise OSError where Cloud Storage does not answer or refuses.
     """
 
@@ -58,8 +55,7 @@ class Lease:
     def take(self, claim: Claim, over: Head | None) -> Head | None:
         """Take the lease, from nobody or from the holder that was seen.
 
-        Returns:
-            The head with the lease; None if another was faster, or the holder renewed it meanwhile.
+        The head with the lease; None if another was faster, or the holder renewed it meanwhile.
         """
         document = {**claim._asdict(), "at": now()}
         made = self._folder.write(_NAME, document, over.version if over else NOTHING)

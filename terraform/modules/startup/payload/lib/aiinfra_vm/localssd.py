@@ -62,12 +62,7 @@ def disks() -> list[Path]:
 
 
 def is_ours(content: Mapping[str, str], kind: str) -> bool:
-    """Whether a device holds what this program makes.
-
-    Args:
-        content: What blkid says of it.
-        kind: A file system, or the part of an array.
-    """
+    """Whether a device holds what this program makes."""
     # The name of an array follows that of its host, which is "any".
     label = content.get("LABEL", "").rpartition(":")[2]
     return content.get("TYPE") == kind and label == _LABEL
@@ -76,9 +71,8 @@ def is_ours(content: Mapping[str, str], kind: str) -> bool:
 def are_new(contents: Mapping[str, Mapping[str, str]], kind: str) -> bool:
     """Whether all devices are empty; otherwise all hold what this program makes.
 
-    Args:
-        contents: Device -> what blkid says of it, {} for an empty one.
-        kind: What they would hold: a file system, or the parts of an array.
+    `contents`: device -> what blkid says of it, {} for an empty one. `kind`: what they would hold:
+    a file system, or the parts of an array.
 
     Raises:
         UnusableError: One of them holds something else, or some are empty and some are not.
@@ -231,11 +225,7 @@ def _run(*command: str) -> None:
 
 
 def main() -> int:
-    """`prepare` mounts them; `check` prints the document, and what is wrong.
-
-    Returns:
-        The exit code: 0 if all is as expected.
-    """
+    """`prepare` mounts them; `check` prints the document, and what is wrong."""
     if sys.argv[1] == "prepare":
         try:
             with _LOCK.open("w") as lock:

@@ -29,27 +29,17 @@ _MOST_FAULTS = 4
 
 
 class Member(NamedTuple):
-    """One VM.
+    """One VM."""
 
-    Attributes:
-        name: Its name, which a VM that its group makes again keeps.
-        instance_id: Its number, which such a VM gets again.
-        address: That of its first interface.
-        boot: The kernel's name for this boot.
-        key: The public half of its ssh key; "" where node ssh is off.
-        host_keys: The public keys that its sshd shows; none where node ssh is off.
-        faults: What its GPUs complain of, in words; see `gpu_health`.
-        account: The number of the account whose tokens it gets; "" where nobody says.
-    """
-
-    name: str
-    instance_id: str
-    address: str
-    boot: str
-    key: str = ""
+    name: str  # its name, which a VM that its group makes again keeps
+    instance_id: str  # its number, which such a VM gets again
+    address: str  # that of its first interface
+    boot: str  # the kernel's name for this boot
+    key: str = ""  # the public half of its ssh key; "" where node ssh is off
+    # the public keys that its sshd shows; none where node ssh is off
     host_keys: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
-    account: str = ""
+    faults: tuple[str, ...] = ()  # what its GPUs complain of, in words; see `gpu_health`
+    account: str = ""  # the number of the account whose tokens it gets; "" where nobody says
 
     @classmethod
     def of(cls, document: Any) -> Member:
@@ -138,12 +128,7 @@ def myself(key: str = "", host_keys: Iterable[str] = ()) -> Member:
 
 
 class Heartbeat:
-    """This VM's own object: made at its first beat, its metadata changed at each other.
-
-    Args:
-        folder: The folder that the VMs share.
-        member: What it says.
-    """
+    """This VM's own object: made at its first beat, its metadata changed at each other."""
 
     def __init__(self, folder: storage.Folder, member: Member) -> None:
         self._folder = folder
@@ -170,11 +155,8 @@ class Watch:
 
     Only the watcher's own clock counts, and of a pause between its looks no more than usual ones
     have: it saw nobody meanwhile. What it sees for the first time lives: objects of members that
-    are gone are deleted.
-
-    Args:
-        expiry: Seconds without a change after which a member is gone; half as many more where half
-            of all say nothing, as then rather something is amiss that all need.
+    are gone are deleted. `expiry`: seconds without a change after which a member is gone; half as
+    many more where half of all say nothing, as then rather something is amiss that all need.
     """
 
     def __init__(self, expiry: float) -> None:
@@ -186,12 +168,7 @@ class Watch:
     def look(
         self, listed: Iterable[storage.Version], moment: float
     ) -> tuple[list[storage.Version], list[storage.Version]]:
-        """The objects of members that live, and of those that are gone.
-
-        Args:
-            listed: All objects, as they are now.
-            moment: Now, by a clock of this VM that only goes forward.
-        """
+        """The objects of members that live, and of those that are gone."""
         self._watched += min(moment - self._moment, self._expiry / 8)
         self._moment = moment
         now = {}

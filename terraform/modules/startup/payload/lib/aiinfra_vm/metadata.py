@@ -37,14 +37,6 @@ def get(path: str) -> str:
 def changed(path: str, etag: str, seconds: int) -> tuple[str, str]:
     """A value once it is another than that of an earlier answer, or as it is after some seconds.
 
-    Args:
-        path: Under computeMetadata/v1/.
-        etag: That of the earlier answer; "0" for none, which is answered at once.
-        seconds: How long the server may hold the question.
-
-    Returns:
-        The value, and the ETag of this answer.
-
     Raises:
         OSError: There is none, or the server does not answer.
     """

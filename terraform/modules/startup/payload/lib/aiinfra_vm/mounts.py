@@ -48,12 +48,6 @@ def open_share(point: Path) -> bool:
     """Let everybody write to a share that nobody has used yet; others keep what was chosen.
 
     A new Filestore share belongs to root, with the permissions 755 (Filestore, "Access control").
-
-    Args:
-        point: Where it is mounted.
-
-    Returns:
-        Whether it was changed.
     """
     found = point.stat()
     is_new = (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (0, 0, 0o755)

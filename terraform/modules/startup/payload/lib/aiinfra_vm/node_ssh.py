@@ -153,11 +153,7 @@ def _close() -> None:
 
 
 def main() -> int:
-    """`open` or `close`.
-
-    Returns:
-        The exit code: 0 if it is done.
-    """
+    """`open` or `close`."""
     if sys.argv[1] == "close":
         _close()
         return 0

@@ -26,9 +26,8 @@ _RUN_ENDS = Path("/var/lib/aiinfra/run-ends")
 def watch(tell: Callable[[str], None], run_ends: float | None) -> None:
     """Watch in threads, as long as this process lives.
 
-    Args:
-        tell: Is given the reason, once, by one of them; more than one may tell.
-        run_ends: When Google ends this VM (Unix epoch); None for never.
+    `tell`: is given the reason, once, by one of them; more than one may tell. `run_ends`: when
+    Google ends this VM (Unix epoch); None for never.
     """
     for look in (_preempted, _maintained, _ending):
         threading.Thread(target=look, args=(tell, run_ends), daemon=True).start()
@@ -72,10 +71,8 @@ def _ending(tell: Callable[[str], None], run_ends: float | None) -> None:
 def is_near(text: str, now: float) -> bool:
     """Whether a maintenance begins within `BEFORE_THE_END`, or is under way.
 
-    Args:
-        text: The metadata server's answer: {}, "NONE", an error, or a document. Its keys are
-            written as window_start_time in Google's guide, and as windowStartTime by some VMs.
-        now: The time (Unix epoch).
+    `text`: the metadata server's answer: {}, "NONE", an error, or a document. Its keys are written
+    as window_start_time in Google's guide, and as windowStartTime by some VMs.
     """
     try:
         found: Any = json.loads(text)
@@ -107,11 +104,8 @@ def end_of_run(kept: Path, seconds: int | None) -> float | None:
     """When Google ends this VM (Unix epoch), which only its API says; None for never.
 
     Google counts from when the VM runs, which is its first boot, also over reboots. A VM that was
-    stopped and started has a new run: one that outlives its end is counted again.
-
-    Args:
-        kept: A file for it, which outlives boots.
-        seconds: How long the VM may run; None for no limit.
+    stopped and started has a new run: one that outlives its end is counted again. `seconds`: how
+    long the VM may run; None for no limit.
     """
     if seconds is None:
         return None

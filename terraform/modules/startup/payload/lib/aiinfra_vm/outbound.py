@@ -45,11 +45,7 @@ _URL = re.compile(r"https?://([A-Za-z0-9.:-]+)(?=[/\s]|$)")
 
 
 def variables(config: Mapping[str, Any]) -> dict[str, str]:
-    """The environment of programs that go out.
-
-    Args:
-        config: `outbound` of the configuration.
-    """
+    """The environment of programs that go out."""
     found = {}
     if config.get("proxy"):
         found.update(dict.fromkeys(_PROXIES, config["proxy"]))
@@ -71,10 +67,6 @@ def mirrored(url: str, mirror: str | None) -> str:
 
 def set_up(root: Path, config: Mapping[str, Any]) -> None:
     """Make it so.
-
-    Args:
-        root: Where the file system begins.
-        config: `outbound` of the configuration; {} for none.
 
     Raises:
         OSError, subprocess.SubprocessError: A file can't be written, or a program fails.

@@ -40,9 +40,6 @@ def start(values: list[bytes]) -> tuple[int, int]:
     """Start a process that passes on what is written to a descriptor, without secret values.
 
     It lives as long as somebody may write, which may be longer than this process.
-
-    Returns:
-        Its process id, and the descriptor.
     """
     source, sink = os.pipe()
     passing = os.fork()

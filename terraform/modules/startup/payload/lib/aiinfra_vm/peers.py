@@ -103,8 +103,7 @@ def put(file: Path, text: str, mode: int = 0o644) -> None:
 def missing(found: dict[str, Any] | None) -> str:
     """What keeps the group from being whole, in words; "" for nothing.
 
-    Args:
-        found: The document of this VM; None if there is none yet.
+    `found`: the document of this VM; None if there is none yet.
     """
     if found is None:
         return (
@@ -135,11 +134,7 @@ def read() -> dict[str, Any] | None:
 
 
 def main() -> int:
-    """`wait SECONDS`: until every rank has a VM that is there, or to say what is missing.
-
-    Returns:
-        The exit code: 0 if nothing is missing.
-    """
+    """`wait SECONDS`: until every rank has a VM that is there, or to say what is missing."""
     _, seconds = sys.argv[1:]
     deadline = time.monotonic() + float(seconds)
     while missing(read()) and time.monotonic() < deadline:

@@ -24,12 +24,9 @@ class Ending:
     outlive the last checkpoint. But for torchrun, which kills its workers 30 seconds after it was
     told itself (torch 2.9.1, elastic/multiprocessing/api.py): the workers, known by the LOCAL_RANK
     that it gives them, are told first, and it when they have ended.
-
-    Attributes:
-        root: The first process of the command, which is a shell.
     """
 
-    root: int
+    root: int  # the first process of the command, which is a shell
     _told: set[int] = field(default_factory=set)
 
     def go_on(self) -> None:

@@ -16,11 +16,7 @@ _CHUNK = 65536
 
 
 class Relay:
-    """Passes connections to a port of localhost on to the same port of another VM.
-
-    Args:
-        port: The port.
-    """
+    """Passes connections to a port of localhost on to the same port of another VM."""
 
     def __init__(self, port: int) -> None:
         self._port = port

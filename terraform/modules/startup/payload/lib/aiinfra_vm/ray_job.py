@@ -46,12 +46,7 @@ def command(name: str, words: Sequence[str]) -> list[str]:
 
 
 def environment(variables: Mapping[str, str], *, has_secrets: bool) -> dict[str, str]:
-    """What that command needs in its environment, beside what programs usually have.
-
-    Args:
-        variables: The job's own, for its program and its tasks on all VMs.
-        has_secrets: Whether they get the values of SECRETS, too.
-    """
+    """What that command needs in its environment, beside what programs usually have."""
     found = {"PYTHONPATH": str(_LIBRARY), _VARIABLES: json.dumps(dict(variables))}
     return {**found, **({_HAS_SECRETS: "1"} if has_secrets else {})}
 

@@ -53,16 +53,7 @@ class Identity(NamedTuple):
 
 
 class Node:
-    """One VM of the Ray cluster, until it is stopped.
-
-    Args:
-        identity: This VM.
-        lease: The object that names the head.
-        token: What all nodes show each other.
-        relay: The dashboard for people on this VM.
-        others: What others run on the head, for the tool.
-        pace: How often the lease is looked at.
-    """
+    """One VM of the Ray cluster, until it is stopped."""
 
     def __init__(  # noqa: PLR0913 - each is one of its neighbours
         self,

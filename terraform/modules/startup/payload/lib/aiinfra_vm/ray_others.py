@@ -26,12 +26,7 @@ _SECONDS = 5  # for Ray's dashboard; far less than a lease lasts
 
 
 class Others:
-    """The jobs of others, as they were last written by this life of a head.
-
-    Args:
-        folder: Where the object is.
-        token: The file with what Ray asks for.
-    """
+    """The jobs of others, as they were last written by this life of a head."""
 
     def __init__(self, folder: Folder, token: Path) -> None:
         self._folder = folder
@@ -44,9 +39,6 @@ class Others:
 
     def note(self, address: str) -> None:
         """Write them, if they are not what they were.
-
-        Args:
-            address: Where the head is.
 
         Raises:
             OSError: Ray or Cloud Storage does not answer, or refuses.

@@ -79,12 +79,7 @@ def _environment() -> Mapping[str, str]:
 
 
 class Ray:
-    """A Ray node that has been started.
-
-    Args:
-        arguments: Those of `ray start` that say which kind of node it is.
-        address: This VM's address, which the other nodes reach it by.
-    """
+    """A Ray node that has been started."""
 
     def __init__(self, arguments: list[str], address: str) -> None:
         self._ready = threading.Event()
@@ -146,9 +141,6 @@ def open_to_users(sessions: Path) -> None:
     They connect to these sockets, and write files of their own into these folders; Ray makes both
     for the user alone that runs it. The session that is called the latest may be another user's,
     and a node that began again in the same session has a number after its sockets' names.
-
-    Args:
-        sessions: Where Ray has its sessions.
     """
     sockets = sessions.glob("session_*/sockets/raylet*")
     own = [socket for socket in sockets if socket.stat().st_uid == os.getuid()]

@@ -26,11 +26,6 @@ _BYTES = 32
 class Token:
     """The token.
 
-    Args:
-        folder: Where the object is.
-        file: Where Ray and its clients on this VM look for it.
-        random: Makes a new one.
-
     All methods raise OSError where Cloud Storage does not answer or refuses.
     """
 

@@ -71,11 +71,8 @@ def tell(name: str, value: Any) -> None:
 def tell_step(step: str, told: dict[str, Any], whole: str = "", *, at_once: bool = False) -> None:
     """Tell of a step that goes on when start-up is over, and wait until that is sent.
 
-    Args:
-        step: Its name.
-        told: What is told of it: its `state`, and more.
-        whole: What has become of the start-up with it; "" for nothing new.
-        at_once: Not to wait until the last document was sent long enough ago: the VM goes down.
+    `whole`: what has become of the start-up with it; "" for nothing new. `at_once`: not to wait
+    until the last document was sent long enough ago: the VM goes down.
 
     Raises:
         OSError: Guest attributes are off, or the server does not answer.
@@ -140,11 +137,7 @@ def main() -> int:
 
 
 def _send(*, at_once: bool = False) -> bool:
-    """Write the document to the guest attribute, unless one was written a moment ago.
-
-    Returns:
-        Whether it is there as it is now.
-    """
+    """Write the document to the guest attribute, unless one was written a moment ago."""
     with (_FOLDER / "sending").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         document = json.loads(_DOCUMENT.read_text("utf-8"))

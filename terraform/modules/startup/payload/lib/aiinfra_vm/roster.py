@@ -23,30 +23,20 @@ _MOMENT = re.compile(r"(?:[-0-9]{10}T[:0-9]{8}Z)?")
 
 
 class Seat(NamedTuple):
-    """A rank and the VM that has it; `present` says whether that is there at present.
-
-    Attributes:
-        since: Of one that is not, when it was last heard of (RFC 3339); "" if nobody knows.
-    """
+    """A rank and the VM that has it; `present` says whether that is there at present."""
 
     rank: int
     member: Member
     present: bool
-    since: str = ""
+    since: str = ""  # of one that is not, when it was last heard of (RFC 3339); "" if nobody knows
 
 
 class Roster(NamedTuple):
-    """All ranks that somebody has, in order.
+    """All ranks that somebody has, in order."""
 
-    Attributes:
-        nnodes: How many VMs the group is to have.
-        generation: 1 for the first roster of a cluster, and one more for each other.
-        seats: At most one a rank, all below `nnodes`.
-    """
-
-    nnodes: int
-    generation: int
-    seats: tuple[Seat, ...]
+    nnodes: int  # how many VMs the group is to have
+    generation: int  # 1 for the first roster of a cluster, and one more for each other
+    seats: tuple[Seat, ...]  # at most one a rank, all below `nnodes`
 
     @property
     def complete(self) -> bool:
@@ -121,14 +111,9 @@ def seated(
 ) -> Roster:
     """The roster that follows.
 
-    Args:
-        before: The roster so far; None for the first.
-        living: The VMs that live.
-        nnodes: How many VMs the group is to have.
-        silent: When those were last heard of that are found to be away now.
-
-    Returns:
-        `before` itself if nothing is to change. VMs that are more than `nnodes` have no rank.
+    `before`: the roster so far; None for the first. `silent`: when those were last heard of that
+    are found to be away now. `before` itself if nothing is to change. VMs that are more than
+    `nnodes` have no rank.
     """
     here = {member.name: member for member in living}
     old = {seat.member.name: seat.rank for seat in before.seats} if before else {}

@@ -32,9 +32,6 @@ class Unreadable(Exception):  # noqa: N818 - a state of the world, in words for 
 def read(resource: str) -> bytes:
     """The value of a secret's version.
 
-    Args:
-        resource: projects/P/secrets/S/versions/V.
-
     Raises:
         Unreadable: Google refuses, or does not answer.
     """
@@ -69,11 +66,7 @@ def held_back(text: bytes, values: list[bytes]) -> int:
 
 
 class Masking:
-    """Takes values out of a text that comes in pieces.
-
-    Args:
-        values: The values.
-    """
+    """Takes values out of a text that comes in pieces."""
 
     def __init__(self, values: list[bytes]) -> None:
         self._known = hidden(values)

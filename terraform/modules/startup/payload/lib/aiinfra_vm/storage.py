@@ -41,12 +41,7 @@ NOTHING = Version("", 0, 0)
 
 
 class Folder:
-    """A folder of a bucket.
-
-    Args:
-        bucket: The bucket's name.
-        path: The folder's path, without a slash at its end.
-    """
+    """A folder of a bucket."""
 
     def __init__(self, bucket: str, path: str) -> None:
         self._host = os.environ.get("STORAGE_EMULATOR_HOST") or "https://storage.googleapis.com"
@@ -55,10 +50,6 @@ class Folder:
 
     def read(self, name: str, unless: int = 0) -> tuple[bytes, Version] | None:
         """An object's content; None if there is none.
-
-        Args:
-            name: The object's name in the folder.
-            unless: A generation whose content is known.
 
         Raises:
             Unchanged: The object has that generation.
@@ -81,13 +72,9 @@ class Folder:
     def write(self, name: str, document: Any, over: Version | None = None) -> Version | None:
         """Write a document.
 
-        Args:
-            name: The object's name in the folder.
-            document: What becomes its JSON; bytes stay as they are.
-            over: What it replaces, which may be `NOTHING`; None for whatever is there.
-
-        Returns:
-            What was made; None if something else is there.
+        `document`: what becomes its JSON; bytes stay as they are. `over`: what it replaces, which
+        may be `NOTHING`; None for whatever is there. What was made; None if something else is
+        there.
         """
         path = f"upload/storage/v1/b/{self._bucket}/o"
         query = {"uploadType": "media", "name": f"{self._path}/{name}"}
@@ -109,8 +96,7 @@ class Folder:
     def touch(self, version: Version) -> Version | None:
         """Change an object's metadata alone, so that the bucket keeps no older version of it.
 
-        Returns:
-            What it is now; None if it is gone, or has another content.
+        What it is now; None if it is gone, or has another content.
         """
         query = {"ifGenerationMatch": str(version.generation)}
         document = {"metadata": {"renewed": now()}}
@@ -189,9 +175,8 @@ class Unchanged(Exception):  # noqa: N818 - what was asked for, and no error
 class Watched:
     """An object that is looked at again and again; what has not changed is not sent.
 
-    Attributes:
-        text: Its content at the last look; None if there was none.
-        generation: That of this content; 0 for none.
+    `text`: Its content at the last look; None if there was none. `generation`: That of this
+    content; 0 for none.
     """
 
     def __init__(self, folder: Folder, name: str) -> None:

@@ -33,14 +33,7 @@ class _Running(NamedTuple):
 
 
 class Runner:
-    """The task of this VM, if there is one.
-
-    Args:
-        folder: The folder that the VMs share.
-        name: This VM's name.
-        instance_id: Its number.
-        kept: Where it remembers what was begun.
-    """
+    """The task of this VM, if there is one."""
 
     def __init__(self, folder: storage.Folder, name: str, instance_id: str, kept: Path) -> None:
         self._folder = folder

@@ -63,9 +63,6 @@ def link_libraries() -> int:
 
     A container can't use the system's folder: the C library in it is another one.
 
-    Returns:
-        How many there are.
-
     Raises:
         OSError, subprocess.SubprocessError: ldconfig fails, or the folder can't be written.
     """
@@ -99,11 +96,7 @@ def _link(name: str, file: Path) -> None:
 
 
 def main() -> int:
-    """Prepare all of it.
-
-    Returns:
-        The exit code: 0 if the daemon may start.
-    """
+    """Prepare all of it."""
     for module in ("import-helper", "nvidia-uvm"):
         subprocess.run(["modprobe", module], check=True, timeout=_SECONDS)  # noqa: S603, S607
     show_apertures()

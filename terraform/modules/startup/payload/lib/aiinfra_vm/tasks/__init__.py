@@ -35,21 +35,14 @@ _LONGEST = 7200  # seconds
 
 
 class Task(NamedTuple):
-    """One task.
+    """One task."""
 
-    Attributes:
-        id: Its name, which no other task has ever had.
-        kind: One of `KINDS`, or one that a later version knows.
-        arguments: What the kind takes.
-        vms: Who is to do it: name -> instance id. A VM that was made again meanwhile is not asked.
-        seconds: How long it may take.
-    """
-
-    id: str
-    kind: str
-    arguments: dict[str, Any]
+    id: str  # its name, which no other task has ever had
+    kind: str  # one of `KINDS`, or one that a later version knows
+    arguments: dict[str, Any]  # what the kind takes
+    # Who is to do it: name -> instance id. A VM that was made again meanwhile is not asked.
     vms: dict[str, str]
-    seconds: int
+    seconds: int  # how long it may take
 
 
 def parse(text: bytes) -> Task:

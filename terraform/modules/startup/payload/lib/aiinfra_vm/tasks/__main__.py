@@ -13,11 +13,7 @@ REFUSED = 2
 
 
 def main() -> int:
-    """`KIND`.
-
-    Returns:
-        The exit code: 0 with an answer.
-    """
+    """`KIND`."""
     kind = importlib.import_module(KINDS[sys.argv[1]])
     try:
         answer = kind.run(json.load(sys.stdin))

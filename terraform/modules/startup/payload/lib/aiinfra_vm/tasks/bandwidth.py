@@ -32,16 +32,12 @@ _ENDING = 3.0  # seconds for the processes of this VM to end after one has faile
 def run(arguments: Result) -> Result:
     """Take part in the measurement of the group that this VM is in.
 
-    Args:
-        arguments: `groups`, each a list of VMs with `name` and `address`; `port` where the first of
-            a group listens; `word` by which its members know each other; `gpus` of each VM;
-            `collective`; `sizes` in bytes.
-
-    Returns:
-        `measured`: whether it could be tried, and else `why` not (`users` has the programs that use
-        its GPUs); of the first VM `rows` with the
-        seconds of a round by size; `networks` that NCCL used; the `library` that jobs load, whose
-        version is `nccl`, and the one that came with the `plugin`, whose version is `plugin_nccl`.
+    `arguments`: `groups`, each a list of VMs with `name` and `address`; `port` where the first of a
+    group listens; `word` by which its members know each other; `gpus` of each VM; `collective`;
+    `sizes` in bytes. `measured`: whether it could be tried, and else `why` not (`users` has the
+    programs that use its GPUs); of the first VM `rows` with the seconds of a round by size;
+    `networks` that NCCL used; the `library` that jobs load, whose version is `nccl`, and the one
+    that came with the `plugin`, whose version is `plugin_nccl`.
 
     Raises:
         OSError: A process failed; the text has the last that it said.
@@ -141,9 +137,8 @@ def _together(folder: Path, environment: dict[str, str], first: int, gpus: int) 
 def _await(running: list[subprocess.Popen[bytes]]) -> int | None:
     """Wait for all; once one fails, the others of this VM get a moment, and are ended.
 
-    Returns:
-        Which one failed of itself; one that ended because another did, if that is of another VM;
-        None if none failed.
+    Which one failed of itself; one that ended because another did, if that is of another VM; None
+    if none failed.
     """
     while not any(process.poll() for process in running):
         if all(process.poll() == 0 for process in running):

@@ -23,16 +23,6 @@ def hold(
 ) -> list[socket.socket]:
     """As the first: hand the token to all others.
 
-    Args:
-        address: Where to listen.
-        word: What they say first.
-        token: What they get.
-        others: How many they are.
-        seconds: How long to wait for all of them.
-
-    Returns:
-        The connections to them, for `part`.
-
     Raises:
         OSError: Not all of them came; the numbers of those that did not are in its text.
     """
@@ -70,12 +60,7 @@ def join(
 ) -> tuple[bytes, list[socket.socket]]:
     """As any other: the token, and the connection to the first for `part`.
 
-    Args:
-        address: Where the first listens.
-        word: What is said first.
-        number: That of this process.
-        size: The token's, in bytes.
-        seconds: How long to try.
+    `size`: the token's, in bytes.
 
     Raises:
         OSError: The first does not answer, or not in time.

@@ -96,9 +96,6 @@ def main() -> None:
 class Gpu:
     """One GPU, in this process's own context, with a stream.
 
-    Args:
-        number: Its number on this VM.
-
     Raises:
         OSError: The driver or the GPU does not answer.
     """
@@ -152,9 +149,6 @@ class Gpu:
 
 class Nccl:
     """NCCL's library.
-
-    Args:
-        file: As `library` has found it.
 
     Raises:
         OSError: It can't be loaded.

@@ -53,12 +53,8 @@ _OWN = (
 def run(arguments: dict[str, Any]) -> dict[str, Any]:
     """Bring what is missing, and remove what is this VM's own.
 
-    Args:
-        arguments: `image`: the container image to pull; "" for none.
-
-    Returns:
-        `installed`: a digest of all packages and images; `programs`: those of a few that people
-        call which this VM has; `driver`: NVIDIA's, "" for none.
+    `installed`: a digest of all packages and images; `programs`: those of a few that people call
+    which this VM has; `driver`: NVIDIA's, "" for none.
 
     Raises:
         ValueError: The arguments are others, or this VM was made for something else.
@@ -100,10 +96,8 @@ def contents() -> dict[str, Any]:
 def clean(root: Path, config: dict[str, Any]) -> None:
     """Remove what is this VM's own from a file system.
 
-    Args:
-        root: Where it begins.
-        config: The configuration of this VM, of which stays how many Local SSDs it has: they are
-            mounted before the next start-up writes it again.
+    `config`: the configuration of this VM, of which stays how many Local SSDs it has: they are
+    mounted before the next start-up writes it again.
 
     Raises:
         OSError: Something can't be removed.
