@@ -19,7 +19,7 @@ from provision.settings.reservations import ReservationPath
 from provision.state import reservations as state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from provision.preflight.check import CheckContext, Finding
     from provision.preflight.reserved import Document
@@ -42,7 +42,11 @@ def reservation(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield _unseen(asked, error)
             continue
         if found is None:
-            yield from _missing(ctx, asked)
+            others = _everywhere(ctx, asked)
+            # Google may have made it since it was asked.
+            found = next((it for it in others if last(it["zone"]) == asked.zone), None)
+        if found is None:
+            yield from _missing(ctx, asked, others)
             continue
         yield from reserved_fit.check(ctx, asked, found)
         yield from _room(ctx, asked, found)
@@ -90,8 +94,9 @@ def _unseen(asked: Asked, error: GoogleApiError) -> CheckNote:
     )
 
 
-def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Iterator[Finding]:
-    others = _elsewhere(ctx, asked)
+def _missing(
+    ctx: CheckContext[ClusterSpec], asked: Asked, others: Sequence[Document]
+) -> Iterator[Finding]:
     if not others:
         none = Problem(
             code=Code.RESERVATION_UNUSABLE,
@@ -117,8 +122,8 @@ def _missing(ctx: CheckContext[ClusterSpec], asked: Asked) -> Iterator[Finding]:
     )
 
 
-def _elsewhere(ctx: CheckContext[ClusterSpec], asked: Asked) -> list[Document]:
-    """Reservations of that name in other zones; none if these credentials may not list them."""
+def _everywhere(ctx: CheckContext[ClusterSpec], asked: Asked) -> Sequence[Document]:
+    """Reservations of that name in all zones; none if these credentials may not list them."""
     try:
         return ctx.answers.everywhere(asked.owner, "reservations", asked.path.name)
     except GoogleApiError:

@@ -126,6 +126,22 @@ def test_one_in_another_zone_with_other_machines_is_told_with_both_sides(
     assert "ZONE=us-central1-c and VM_TYPE=a3-megagpu-8g" in problem.fix
 
 
+def test_one_that_google_makes_between_two_looks_is_no_other_zones(
+    check: Preflight, google: Google, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get = google.get
+
+    def read(service: Service, path: str) -> Json:
+        try:
+            return get(service, path)
+        finally:
+            if path == HERE:
+                google.documents[HERE] = document()
+
+    monkeypatch.setattr(google, "get", read)
+    assert only(check, NAMED).problems == []
+
+
 @pytest.mark.parametrize(
     ("changed", "setting", "words"),
     [
