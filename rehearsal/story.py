@@ -30,12 +30,10 @@ _SETTINGS: Final = {
     "ZONE": "us-central1-a",
     "VM_TYPE": "a3-highgpu-8g",
     "INSTANCE_COUNT": "16",
-    "IMAGE_FAMILY_NAME": "pytorch-2-9-cu129-ubuntu-2404-nvidia-580",
     "NETWORK_CONFIG": "multi_nic_network",
     "ENABLE_FLEX_START": "yes",
     "MAX_RUN_DURATION": "2d",
     "ENABLE_NOTEBOOK": "no",
-    "DISABLE_OPS_AGENT": "yes",
 }
 _ENV_LIST: Final = "env.list"
 _CLOUD: Final = "cloud"

@@ -226,10 +226,13 @@ class Answers(SimpleHTTPRequestHandler):
             server.request(self.command, site.path + self.path, body, headers)
             answer = server.getresponse()
             said = answer.read()
+        # A link to the server itself is one to the site: nobody follows it past the proxy.
+        own, there = f"http://{site.netloc}", f"https://{self.headers['Host']}"
+        said = said.replace(own.encode(), there.encode())
         self.send_response(answer.status)
         for name, value in answer.getheaders():
             if name.lower() not in {*skipped, "date", "server"}:
-                self.send_header(name, value)
+                self.send_header(name, value.replace(own, there))
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()
         if self.command != "HEAD":

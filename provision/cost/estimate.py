@@ -149,8 +149,8 @@ def _part(  # noqa: PLR0913 - each is a fact of its own
 
 
 def _outdated(month: str) -> str:
-    announced = dt.date.fromisoformat(f"{month}-01").strftime("%B %Y")
-    return f"Google had announced another price for {announced}; PRICES=live asks its list"
+    announced = dt.date.fromisoformat(f"{month}-01").strftime("%b %Y")
+    return f"new price since {announced}; PRICES=live asks"
 
 
 def _times(count: int, rate: Rate) -> Decimal | None:

@@ -43,7 +43,8 @@ def test_a_documented_command_works(
     )
     (tmp_path / ".config" / "gcloud").mkdir(parents=True)
     (tmp_path / "train").mkdir()
-    (tmp_path / "train" / "train.py").write_text("print()\n")
+    for folder in (tmp_path, tmp_path / "train"):
+        (folder / "train.py").write_text("print()\n")
     # What cmd.exe would make of it.
     script = command.replace("%APPDATA%\\gcloud", "~/.config/gcloud")
     script = script.replace("-v rehearsal:", f"-v {volume}:")

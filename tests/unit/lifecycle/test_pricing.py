@@ -161,7 +161,7 @@ def test_a_price_is_an_estimate_from_the_month_on_for_which_google_announced_ano
     assert (machines.is_estimate, machines.outdated is not None) == (changed, changed)
     assert not any(it.is_estimate or it.outdated for it in others)
     if changed:
-        assert "another price for November 2026; PRICES=live asks" in str(machines.outdated)
+        assert "new price since Nov 2026; PRICES=live asks" in str(machines.outdated)
 
 
 def test_google_is_asked_for_prices_only_where_the_settings_say_so() -> None:

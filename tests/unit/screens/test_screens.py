@@ -248,14 +248,14 @@ def test_a_sum_is_marked_where_it_is_an_estimate_or_a_part_is_unknown(
 
 def test_an_old_price_says_that_it_is_an_estimate_why_and_what_tells_the_new_one() -> None:
     plan, cost = stories.first("flex-start-h100")
-    why = "Google had announced another price for November 2026; PRICES=live asks its list"
+    why = "new price since Nov 2026; PRICES=live asks"
     machines, *others = cost.parts
     old = dataclasses.replace(machines, is_estimate=True, outdated=why)
     shown = _text(
         plan_screen.lines(plan, dataclasses.replace(cost, parts=(old, *others)), 100), 100
     )
     assert "≈ $76.64/h" in shown
-    assert f"estimate   {old.name}: Google had announced another price" in shown
+    assert f"estimate   {old.name}: new price since" in shown
     assert "PRICES=live" in shown
 
 
