@@ -35,8 +35,7 @@ class NothingToMeasureError(Exception):
 class _Image:
     """An image in an engine.
 
-    Args:
-        environ: DOCKER may name the client, IMAGE the image; DOCKER_HOST is the client's own.
+    `environ`: DOCKER may name the client, IMAGE the image; DOCKER_HOST is the client's own.
 
     Raises:
         NothingToMeasureError: It isn't there.
@@ -79,12 +78,7 @@ class _Image:
 
 
 def measure(environ: Mapping[str, str], runs: int) -> list[str]:
-    """The rows of its tables; one line that says why, when there is nothing to measure.
-
-    Args:
-        environ: The caller's environment.
-        runs: How often each command is timed.
-    """
+    """The rows of its tables; one line that says why, when there is nothing to measure."""
     try:
         image = _Image(environ)
     except NothingToMeasureError as error:

@@ -79,13 +79,7 @@ def compared(
 
 
 class Program:
-    """The program in an environment that leads to a simulated cloud.
-
-    Args:
-        folder: Keeps what its clients need.
-        base_url: Where the cloud is.
-        environ: The caller's environment.
-    """
+    """The program in an environment that leads to a simulated cloud."""
 
     def __init__(self, folder: Path, base_url: str, environ: dict[str, str]) -> None:
         self.environ = session.environment(base_url, folder, environ)

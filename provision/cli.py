@@ -84,13 +84,8 @@ def entrypoint() -> NoReturn:
 def main(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
     """Run one action.
 
-    Args:
-        argv: The command line without the program's name.
-        environ: The environment, which is read only here; what the settings say of the way out is
-            added to it.
-
-    Returns:
-        The exit code; see `errors.ExitCode`.
+    `environ`: the environment, which is read only here; what the settings say of the way out is
+    added to it.
     """
     line = read(argv)
     options = line.options
@@ -129,11 +124,7 @@ def main(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
 
 
 def _answer(line: CommandLine) -> str | None:
-    """The help or the version, if the command line asks for it; None for an action.
-
-    Raises:
-        SettingsError: The command line is invalid.
-    """
+    """The help or the version, if the command line asks for it; None for an action."""
     options = line.options
     if Option.VERSION in options.given:
         return __version__
@@ -236,11 +227,7 @@ def _act(
 def _narrowed(
     action: str, loaded: Loaded, load: Callable[..., Loaded], options: Options, *, lists: bool
 ) -> Loaded:
-    """The settings as far as an action reads them; of Bake, those of the cluster that it makes.
-
-    Raises:
-        SettingsError: That kind of cluster boots no image of one's own.
-    """
+    """The settings as far as an action reads them; of Bake, those of the cluster that it makes."""
     if lists:
         return load(only=_OF_A_BUCKET)
     if action in _OF_WHAT_EXISTS and Option.CREATE not in options.given:

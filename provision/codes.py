@@ -35,9 +35,8 @@ class ExitCode(enum.IntEnum):
 class Again(enum.Enum):
     """Whether the same action with the same settings can succeed later.
 
-    Attributes:
-        MAY_HELP: It can, although nobody changes anything: a program may retry after a while.
-        IS_FUTILE: Somebody has to change something first: settings, rights, quota, code.
+    `MAY_HELP`: It can, although nobody changes anything: a program may retry after a while.
+    `IS_FUTILE`: Somebody has to change something first: settings, rights, quota, code.
     """
 
     MAY_HELP = True
@@ -65,19 +64,14 @@ class Code(enum.StrEnum):
     """What a problem or note is about: a name that stays, while the words may be improved.
 
     docs/reference/problems.md is generated from it.
-
-    Attributes:
-        meaning: What has happened.
-        remedy: What to do about it.
-        exits: The exit codes of runs that fail with it; none if it is only ever a note. A note of
-            a run that succeeds may have any code.
-        again: Whether the same action can succeed later.
     """
 
     meaning: str
-    remedy: str
+    remedy: str  # what to do about it
+    # The exit codes of runs that fail with it; none if it is only ever a note. A note of a run that
+    # succeeds may have any code.
     exits: tuple[ExitCode, ...]
-    again: Again
+    again: Again  # whether the same action can succeed later
 
     def __new__(
         cls,

@@ -72,14 +72,10 @@ _ELSEWHERE: Final = (
 class Console:
     """Prints everything that the program prints.
 
-    Args:
-        output: What stdout is for; results as text are not printed among JSON.
-        in_image: Whether this is the container image, which has few of the commands that fix
-            something.
-
-    Attributes:
-        clock: What stands still while somebody is asked.
-        asked: The seconds (of ours) for which answers were waited for.
+    `output`: what stdout is for; results as text are not printed among JSON. `in_image`: whether
+    this is the container image, which has few of the commands that fix something. `clock`: What
+    stands still while somebody is asked. `asked`: The seconds (of ours) for which answers were
+    waited for.
     """
 
     def __init__(self, *, output: Output = Output.TEXT, in_image: bool = False) -> None:
@@ -266,10 +262,8 @@ class Console:
     def show(self, lines: Iterable[Line], *, as_result: bool = False) -> None:
         """Print lines that a screen has laid out.
 
-        Args:
-            lines: The lines.
-            as_result: Whether they are the action's result, for stdout; with `--output json` they
-                go to stderr like the others.
+        `as_result`: whether they are the action's result, for stdout; with `--output json` they go
+        to stderr like the others.
         """
         if as_result and not self._as_json and not sys.stdout.isatty():
             self.result("\n".join(self._line(line.text) for line in lines))
@@ -285,11 +279,7 @@ class Console:
         return not self._as_json and sys.stdout.isatty()
 
     def redraw(self, lines: Sequence[Line]) -> None:
-        """Draw lines over the whole terminal; what is too long for it is cut at its end.
-
-        Args:
-            lines: The lines, the most important first.
-        """
+        """Draw lines over the whole terminal; what is too long for it is cut at its end."""
         room = shutil.get_terminal_size().lines - 2
         shown = list(lines[:room])
         if len(lines) > room:
@@ -319,12 +309,7 @@ class Console:
             self.happened(ProblemEvent(time=stamp(time.time()), problem=problem.of(one)))
 
     def notes(self, notes: Sequence[Problem], *, but: Code | None = None) -> None:
-        """Print notes, which did not make the run fail.
-
-        Args:
-            notes: The notes.
-            but: What only programs are told of.
-        """
+        """Print notes, which did not make the run fail."""
         shown = [it for it in notes if but is None or it.code is not but]
         if shown:
             with self._above():
@@ -413,11 +398,7 @@ def _styled(text: str, style: str = "") -> Text:
 
 
 class _Outlet:
-    """A stream whose errors do not stop the run: a closed terminal or pipe, a full disk.
-
-    Args:
-        stream: Standard output or error.
-    """
+    """A stream whose errors do not stop the run: a closed terminal or pipe, a full disk."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -37,64 +37,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What every action needs to know about this run.
-
-    Attributes:
-        settings: The valid settings.
-        environ: The process's environment.
-        clock: The clock of Google Cloud.
-        console: Where to print.
-        report: The run's report, which the action fills.
-        offline: Whether requests to Google are forbidden (`--offline`).
-        agreed: Whether the user approved losses in advance (`--yes`).
-        break_lock: The ID of a lock to release, whoever holds it (`--break-lock`); "" for none.
-        role: Whether Validate or Plan is to print a custom role instead (`--role`).
-        replace_vms: Whether to replace running VMs of an older template (`--replace-vms`).
-        full: Whether Terraform's own text, or everything of a Status, is shown (`--full`).
-        lists: Whether a Status is of all deployments, as the settings name none.
-        watch: Whether to look until nothing is pending (`--watch`).
-        copy: The folder to copy to the VMs (`--copy`); None for the default one, if it exists.
-        create: Whether Run makes the cluster if it is not there (`--create`).
-        destroy_after: Whether the cluster is destroyed at the end, whatever happened
-            (`--destroy-after`, and Bake).
-        detach: Whether a job is not followed (`--detach`).
-        follow: Whether a log is followed to its end (`--follow`).
-        ray: Whether a job is one of Ray's on GKE (`--ray`).
-        job: The job, VM or image that the command line names; "" for none.
-        command: The job's program and its arguments, which stand behind `--`.
-        env: The job's variables on the command line (`--env`).
-        guesses: Notes from dated lists, to tell where Google is not asked.
-        page: The file to write the report's page to (`--report`); None for none.
-        certificates: What CA_BUNDLE holds; None for none.
-        begun: When the run began, by the clock of `time.monotonic`.
-    """
+    """What every action needs to know about this run."""
 
     settings: Settings
-    environ: MutableMapping[str, str]
-    clock: Clock
-    console: Console
-    report: Report
-    offline: bool = False
-    agreed: bool = False
-    role: bool = False
+    environ: MutableMapping[str, str]  # the process's environment
+    clock: Clock  # the clock of Google Cloud
+    console: Console  # where to print
+    report: Report  # the run's report, which the action fills
+    offline: bool = False  # whether requests to Google are forbidden (`--offline`)
+    agreed: bool = False  # whether the user approved losses in advance (`--yes`)
+    role: bool = False  # whether Validate or Plan is to print a custom role instead (`--role`)
+    # whether to replace running VMs of an older template (`--replace-vms`)
     replace_vms: bool = False
+    # the ID of a lock to release, whoever holds it (`--break-lock`); "" for none
     break_lock: str = ""
+    # whether Terraform's own text, or everything of a Status, is shown (`--full`)
     full: bool = False
-    lists: bool = False
-    watch: bool = False
+    lists: bool = False  # whether a Status is of all deployments, as the settings name none
+    watch: bool = False  # whether to look until nothing is pending (`--watch`)
+    # the folder to copy to the VMs (`--copy`); None for the default one, if it exists
     copy: Path | None = None
-    create: bool = False
+    create: bool = False  # whether Run makes the cluster if it is not there (`--create`)
+    # whether the cluster is destroyed at the end, whatever happened (`--destroy-after`, and Bake)
     destroy_after: bool = False
-    detach: bool = False
-    follow: bool = False
-    ray: bool = False
-    job: str = ""
-    command: tuple[str, ...] = ()
+    detach: bool = False  # whether a job is not followed (`--detach`)
+    follow: bool = False  # whether a log is followed to its end (`--follow`)
+    ray: bool = False  # whether a job is one of Ray's on GKE (`--ray`)
+    job: str = ""  # the job, VM or image that the command line names; "" for none
+    command: tuple[str, ...] = ()  # the job's program and its arguments, which stand behind `--`
+    # the job's variables on the command line (`--env`)
     env: Mapping[str, str] = field(default_factory=dict)
-    guesses: tuple[Problem, ...] = ()
-    page: Path | None = None
-    certificates: str | None = None
+    guesses: tuple[Problem, ...] = ()  # notes from dated lists, to tell where Google is not asked
+    page: Path | None = None  # the file to write the report's page to (`--report`); None for none
+    certificates: str | None = None  # what CA_BUNDLE holds; None for none
     today: dt.date = field(default_factory=lambda: dt.datetime.now(tz=dt.UTC).date())
+    # when the run began, by the clock of `time.monotonic`
     begun: float = field(default_factory=time.monotonic)
 
     def of(self, prefix: str) -> Context:
@@ -176,9 +153,7 @@ class Context:
     def log(self, cloud: Cloud | None, action: str) -> Iterator[Log]:
         """Where Terraform's output goes: beside the state, even after a failure.
 
-        Args:
-            cloud: Has the state folder; None where there is no state to keep a log beside.
-            action: What the log is of.
+        `cloud`: has the state folder; None where there is no state to keep a log beside.
         """
         from provision.terraform.log import Log  # noqa: PLC0415 - as above
 
@@ -233,11 +208,7 @@ class Cloud:
         return PriceBook(self.api, self.folder, dt.datetime.now(tz=dt.UTC).date())
 
     def has_bucket(self) -> bool:
-        """Whether the state's bucket exists; only the default bucket may be missing.
-
-        Raises:
-            StateError: The bucket of TERRAFORM_GCS_PATH is missing, or the bucket can't be used.
-        """
+        """Whether the state's bucket exists; only the default bucket may be missing."""
         exists = self.folder.check_bucket(self.project_number)
         if not exists and not self.folder.location.is_default:
             raise self.folder.missing()
@@ -245,12 +216,7 @@ class Cloud:
 
 
 def connect(context: Context) -> Cloud:
-    """Find the credentials, and connect to the project and the state folder.
-
-    Raises:
-        CredentialsError: There are no credentials that Google accepts.
-        CheckError: The project does not exist, or these credentials may not read it.
-    """
+    """Find the credentials, and connect to the project and the state folder."""
     from provision import background, endpoints  # noqa: PLC0415 - as above
 
     moved = endpoints.announcement(context.environ)

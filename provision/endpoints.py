@@ -37,11 +37,7 @@ def is_rehearsal(environ: Mapping[str, str]) -> bool:
 
 
 def require_safe(environ: Mapping[str, str]) -> None:
-    """Refuse to send the access token in clear to another machine.
-
-    Raises:
-        SettingsError: A moved endpoint has plain http and is not on this machine; all of them.
-    """
+    """Refuse to send the access token in clear to another machine."""
     problems = [
         Problem(
             code=Code.UNSAFE_ENDPOINT,

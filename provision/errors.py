@@ -50,14 +50,10 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class Alternatives:
-    """What else would do, for a program that acts on a problem alone.
+    """What else would do, for a program that acts on a problem alone."""
 
-    Attributes:
-        zones: Zones that may do instead, the best first.
-        settings: Setting -> the value that fixes it; all of them together.
-    """
-
-    zones: tuple[str, ...] = ()
+    zones: tuple[str, ...] = ()  # zones that may do instead, the best first
+    # setting -> the value that fixes it; all of them together
     settings: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
@@ -73,8 +69,7 @@ _RISKY: Final = "SKIP_CHECKS"
 def assignments(fix: str) -> dict[str, str]:
     """The settings with which a fix begins: "GPU_COUNT=8, and more machines" has one.
 
-    Args:
-        fix: As in `Problem.fix`: what is to be written stands first, what else would do follows.
+    `fix`: as in `Problem.fix`: what is to be written stands first, what else would do follows.
     """
     found: dict[str, str] = {}
     at = 0
@@ -88,25 +83,15 @@ def assignments(fix: str) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One problem or note, written for the person who can fix it, and marked for programs.
+    """One problem or note, written for the person who can fix it, and marked for programs."""
 
-    Attributes:
-        setting: The variable as the user wrote it; "" if it is about none.
-        what: What is wrong; includes the value unless that is secret.
-        why: The rule or the cause.
-        fix: A valid value, or the command that fixes it.
-        code: What it is about; None for the default of the error that has it.
-        alternatives: What else would do.
-        lock_id: The ID of the lock that is in the way; "" for none.
-    """
-
-    setting: str = ""
-    what: str
-    why: str = ""
-    fix: str = ""
-    code: Code | None = None
-    alternatives: Alternatives = _NONE
-    lock_id: str = ""
+    setting: str = ""  # the variable as the user wrote it; "" if it is about none
+    what: str  # what is wrong; includes the value unless that is secret
+    why: str = ""  # the rule or the cause
+    fix: str = ""  # a valid value, or the command that fixes it
+    code: Code | None = None  # what it is about; None for the default of the error that has it
+    alternatives: Alternatives = _NONE  # what else would do
+    lock_id: str = ""  # the ID of the lock that is in the way; "" for none
 
 
 class ProvisionError(Exception):
@@ -213,10 +198,6 @@ class Interrupted(BaseException):
     No `Exception`, as KeyboardInterrupt is none: it can be raised anywhere in anybody's code, and
     an `except Exception` there takes it for a failure of its own. Python's Thread.start did so, and
     the new thread died of that with a traceback.
-
-    Attributes:
-        signum: The signal.
-        problems: What is to be said.
     """
 
     usual_code = Code.INTERRUPTED

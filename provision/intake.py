@@ -48,26 +48,19 @@ _FOLLOWS: Final = "default_factory_not_called"
 
 @dataclass(frozen=True)
 class Loaded:
-    """The result of loading the settings.
+    """The result of loading the settings."""
 
-    Attributes:
-        settings: The settings; None if there is a problem.
-        problems: All problems.
-        notes: All notes.
-        guesses: Those of them that Google's own answer replaces.
-        effective: Variable -> effective value as JSON, with secrets masked and commands and
-            metadata sealed. An invalid value is its raw text, and a default that depends on it is
-            None. Empty if the env file could not be read.
-        private_texts: Values that may hold credentials, unmasked.
-        private_maps: The same for values that are maps.
-    """
-
-    settings: Settings | None
+    settings: Settings | None  # the settings; None if there is a problem
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
-    guesses: tuple[Problem, ...] = ()
+    guesses: tuple[Problem, ...] = ()  # those of them that Google's own answer replaces
+    # Variable -> effective value as JSON, with secrets masked and commands and metadata sealed. An
+    # invalid value is its raw text, and a default that depends on it is None. Empty if the env file
+    # could not be read.
     effective: dict[str, Any] = field(default_factory=dict)
+    # values that may hold credentials, unmasked
     private_texts: tuple[str, ...] = field(default=(), repr=False)
+    # the same for values that are maps
     private_maps: tuple[Mapping[str, str], ...] = field(default=(), repr=False)
 
 
@@ -82,21 +75,11 @@ def load(  # noqa: PLR0913 - each is a source, or narrows what counts
 ) -> Loaded:
     """Read, check and complete the settings of one run.
 
-    Args:
-        environ: The process environment.
-        env_file: The file that `--env-file` names; None for none.
-        flags: Variable -> value from the command line, which override everything else.
-        only: The variables that matter: problems of others are notes, and their fields have their
-            defaults. None if all matter.
-        without: The variables that are as if nobody had given them.
-        fetch: Reads what TEAM_DEFAULTS names; raises OSError, SettingsError or StateError where it
-            can't, and CredentialsError where somebody has to log in first.
-
-    Returns:
-        Settings and problems; invalid input never raises an exception.
-
-    Raises:
-        CredentialsError: `fetch` needs credentials, and there are none that Google accepts.
+    `flags`: variable -> value from the command line, which override everything else. `only`: the
+    variables that matter: problems of others are notes, and their fields have their defaults. None
+    if all matter. `fetch`: reads what TEAM_DEFAULTS names; raises OSError, SettingsError or
+    StateError where it can't, and CredentialsError where somebody has to log in first. Returns
+    settings and problems; invalid input never raises an exception.
     """
     read = reading.read(environ, env_file, flags)
     if not read.readable:

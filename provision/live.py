@@ -28,10 +28,8 @@ def is_possible(stream: TextIO, environ: Mapping[str, str]) -> bool:
 class Live:
     """The rows.
 
-    Args:
-        write: Writes control codes to the terminal.
-        print_line: Prints a line with its look; the second argument is what follows it.
-        columns: Asks for the terminal's columns; None if it does not say.
+    `print_line`: prints a line with its look; the second argument is what follows it. `columns`:
+    asks for the terminal's columns; None if it does not say.
     """
 
     def __init__(

@@ -27,15 +27,7 @@ _TRUST: Final = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE")
 def use(settings: Settings, environ: MutableMapping[str, str]) -> str | None:
     """Let all requests go out as the settings say.
 
-    Args:
-        settings: The settings.
-        environ: The process's environment, which Terraform inherits: its variables are set.
-
-    Returns:
-        The certificates of CA_BUNDLE; None for none.
-
-    Raises:
-        SettingsError: CA_BUNDLE names no file of certificates.
+    `environ`: the process's environment, which Terraform inherits: its variables are set.
     """
     if settings.impersonate is not None:
         environ[endpoints.IMPERSONATE] = settings.impersonate
@@ -68,11 +60,7 @@ def _trusted_before(environ: MutableMapping[str, str]) -> str:
 
 
 def _certificates(path: str) -> str:
-    """What the file holds.
-
-    Raises:
-        SettingsError: It can't be read, or is something else.
-    """
+    """What the file holds."""
     try:
         with Path(path).open(encoding="utf-8") as file:
             text = file.read(limits.CERTIFICATES_BYTES + 1)

@@ -20,12 +20,7 @@ _UNSEEN: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 
 
 def text(said: str, *, colours: bool = False) -> str:
-    """A text of lines, each of which may be of somebody else.
-
-    Args:
-        said: The text; tabs become blanks.
-        colours: Whether codes that set colours stay.
-    """
+    """A text of lines, each of which may be of somebody else."""
 
     def shown(found: re.Match[str]) -> str:
         if found["colour"]:

@@ -37,69 +37,44 @@ SCHEMA_VERSION: Final = 1
 
 @dataclass
 class Report:
-    """The report of a run; the action fills it step by step, so that a failure loses nothing.
+    """The report of a run; the action fills it step by step, so that a failure loses nothing."""
 
-    Attributes:
-        action: The action's name; "" if it is not known.
-        rehearsal: Whether Google Cloud was simulated.
-        problems: The problems that made the run fail.
-        notes: Notes, which did not make it fail.
-        settings: Setting -> effective value, with secrets masked; of commands and metadata a mask
-            with a fingerprint.
-        image: The image that VMs boot from.
-        images: The images that Bake has made: the one, or of a Status of the project all.
-        tfvars: The variables for Terraform, in the same way.
-        backend: Where Terraform keeps its state.
-        online_checks: Online check -> what became of it.
-        plan: What the run would make, change and lose.
-        ending: What a Destroy ends.
-        log: The URL of the log with Terraform's output.
-        changes: What the plans count.
-        cost: What the cluster costs; None where no prices are asked for.
-        out_of_date: The machines that are older than the settings.
-        outputs: Terraform's outputs after the apply.
-        connection: How to connect to the cluster.
-        status: The status of the deployment.
-        deployments: All deployments of the state bucket (Status without NAME_PREFIX).
-        checks: What Test found, by VM, group of VMs or node pool.
-        role: The permissions of a custom role for this env.list (`Validate --role`).
-        jobs: The jobs that the action is about.
-        timeline: The stages of the run, in the order in which they began.
-        topology: What the cluster consists of, before there is a plan; programs find it in that.
-    """
-
-    action: str = ""
-    rehearsal: bool = False
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
+    action: str = ""  # the action's name; "" if it is not known
+    rehearsal: bool = False  # whether Google Cloud was simulated
+    problems: list[Problem] = field(default_factory=list)  # the problems that made the run fail
+    notes: list[Problem] = field(default_factory=list)  # notes, which did not make it fail
+    # setting -> effective value, with secrets masked; of commands and metadata a mask with a
+    # fingerprint
     settings: SettingValues | None = None
     image: BootImage | None = None
+    # the images that Bake has made: the one, or of a Status of the project all
     images: Sequence[OwnImage] | None = None
-    tfvars: TerraformVariables | None = None
-    backend: Backend | None = None
-    online_checks: Mapping[str, CheckState] | None = None
-    plan: Plan | None = None
+    tfvars: TerraformVariables | None = None  # the variables for Terraform, in the same way
+    backend: Backend | None = None  # where Terraform keeps its state
+    online_checks: Mapping[str, CheckState] | None = None  # online check -> what became of it
+    plan: Plan | None = None  # what the run would make, change and lose
     ending: Ending | None = None
-    log: str | None = None
-    changes: Changes | None = None
-    cost: Cost | None = None
+    log: str | None = None  # the URL of the log with Terraform's output
+    changes: Changes | None = None  # what the plans count
+    cost: Cost | None = None  # what the cluster costs; None where no prices are asked for
+    # the machines that are older than the settings
     out_of_date: Sequence[OlderMachine] | None = None
-    outputs: TerraformOutputs | None = None
-    connection: Connection | None = None
+    outputs: TerraformOutputs | None = None  # Terraform's outputs after the apply
+    connection: Connection | None = None  # how to connect to the cluster
     status: Status | None = None
+    # all deployments of the state bucket (Status without NAME_PREFIX)
     deployments: Sequence[Deployed] | None = None
+    # what Test found, by VM, group of VMs or node pool
     checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
+    # the permissions of a custom role for this env.list (`Validate --role`)
     role: Sequence[str] | None = None
-    jobs: Sequence[Job] | None = None
-    timeline: list[Stage] | None = None
+    jobs: Sequence[Job] | None = None  # the jobs that the action is about
+    timeline: list[Stage] | None = None  # the stages of the run, in the order in which they began
+    # what the cluster consists of, before there is a plan; programs find it in that
     topology: Topology | None = None
 
     def document(self, exit_code: int) -> Run:
-        """The document of the run.
-
-        Args:
-            exit_code: The run's.
-        """
+        """The document of the run."""
         # Most runs print no document, and its types take a tenth of a start.
         from provision.documents.problem import of  # noqa: PLC0415 - as just said
         from provision.documents.run import Run  # noqa: PLC0415 - as just said

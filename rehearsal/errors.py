@@ -6,10 +6,7 @@ from __future__ import annotations
 class RehearsalError(Exception):
     """A rehearsal can't begin.
 
-    Attributes:
-        what: What happened.
-        why: The rule or the cause.
-        fix: What fixes it; "" when the cause tells.
+    `why`: The rule or the cause. `fix`: What fixes it; "" when the cause tells.
     """
 
     def __init__(self, what: str, *, why: str, fix: str = "") -> None:

@@ -30,11 +30,8 @@ _GIVEN_BINDING = re.compile(r"roles/owner user:owner@example\.com|roles/storage\
 def resources(store: Store, now: float) -> Iterator[str]:
     """One line for each resource, and for each role that was granted.
 
-    Old versions of objects are only counted: a bucket keeps them by the dozen.
-
-    Args:
-        store: The cloud's memory.
-        now: The moment (Unix epoch); what is gone by then does not count.
+    Old versions of objects are only counted: a bucket keeps them by the dozen. `now`: the moment
+    (Unix epoch); what is gone by then does not count.
     """
     for collection in store.collections():
         if _NO_RESOURCES.fullmatch(collection):

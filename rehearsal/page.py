@@ -34,19 +34,12 @@ with the source of each rule.</p>
 
 
 class Served(NamedTuple):
-    """What is served of an API.
+    """What is served of an API."""
 
-    Attributes:
-        prefix: How its paths begin.
-        api: The discovery document that requests are checked against ("compute.v1"); "" for none.
-        methods: What is served: names of the document, or else methods and paths.
-        refused: The names in the document that are answered 501.
-    """
-
-    prefix: str
-    api: str
-    methods: tuple[str, ...]
-    refused: tuple[str, ...]
+    prefix: str  # how its paths begin
+    api: str  # the discovery document that requests are checked against ("compute.v1"); "" for none
+    methods: tuple[str, ...]  # what is served: names of the document, or else methods and paths
+    refused: tuple[str, ...]  # the names in the document that are answered 501
 
 
 def apis() -> Iterator[Served]:

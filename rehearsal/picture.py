@@ -33,13 +33,7 @@ _STYLES: Final = {
 
 
 def svg(lines: Sequence[str], title: str, columns: int = 100) -> str:
-    """A terminal with these lines.
-
-    Args:
-        lines: What it showed, with the codes of colours.
-        title: What the picture is of, for those who do not see it.
-        columns: Its width; longer lines go on below.
-    """
+    """A terminal with these lines."""
     shown = [row for line in lines for row in _rows(list(_runs(line)), columns)]
     width = round(columns * _ADVANCE + 2 * _PAD)
     height = _BAR + len(shown) * _STEP + _PAD

@@ -90,15 +90,8 @@ def environment(
 ) -> dict[str, str]:
     """Make the environment in which every client of Google's finds the simulated cloud.
 
-    Args:
-        base_url: Where the cloud is: "http://127.0.0.1:PORT".
-        folder: Keeps what the clients need: configuration, the stand-in provider.
-        environ: The caller's environment.
-        provider: What Terraform is to run in place of the stand-in; None for what the environment
-            names, if it does.
-
-    Returns:
-        A copy of it without any way to the real Google Cloud.
+    `folder`: keeps what the clients need: configuration, the stand-in provider. `provider`: what
+    Terraform is to run in place of the stand-in; None for what the environment names, if it does.
 
     Raises:
         ProviderNotUsable: The provider that the environment names can't be run.
@@ -147,13 +140,9 @@ def run(
     """Become the program in a rehearsal's environment.
 
     The process stays the same, so signals, the terminal and the exit code are the program's. The
-    cloud is a process beside it that ends when this one does.
-
-    Args:
-        argv: The program's arguments, without those that ask for a rehearsal.
-        environ: The caller's environment.
-        scenario: What the cloud is to practise: names with commas between; "" for nothing.
-        settings: Variable -> text. What they name, and the program does not make, is made.
+    cloud is a process beside it that ends when this one does. `scenario`: what the cloud is to
+    practise: names with commas between; "" for nothing. `settings`: variable -> text. What they
+    name, and the program does not make, is made.
 
     Raises:
         UnknownScenario: There is no such scenario.
@@ -189,11 +178,7 @@ def _pace(environ: Mapping[str, str]) -> str:
 
 
 def not_as_google(scenario: str) -> str:
-    """A line about what makes a rehearsal pass that Google would refuse; "" where nothing does.
-
-    Args:
-        scenario: As for `run`.
-    """
+    """A line about what makes a rehearsal pass that Google would refuse; "" where nothing does."""
     if offers.EVERYWHERE not in scenarios.parse(scenario):
         return ""
     return (
@@ -238,8 +223,7 @@ def _start_cloud(
 ) -> tuple[str, str]:
     """Start the cloud; its end comes with the end of this process, whatever program that then is.
 
-    Returns:
-        Its base URL, and what is presumed in it, as a sentence; when it serves.
+    Returns its base URL, and what is presumed in it, as a sentence; when it serves.
     """
     # Anybody may read a command line, so what names nothing stays out of it.
     naming = {name: text for name, text in settings.items() if name in named.SETTINGS}

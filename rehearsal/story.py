@@ -51,19 +51,12 @@ _NOT_THE_STORYS: Final = frozenset(_SETTINGS) | {"ACTION"}
 
 @dataclass(frozen=True)
 class Act:
-    """One run of the program.
-
-    Attributes:
-        action: The action.
-        scenario: What the simulated cloud practises; "" for nothing.
-        reports: Whether the run writes the report.
-        through: The command that its output goes through, to show less; "" for none.
-    """
+    """One run of the program."""
 
     action: str
-    scenario: str = ""
-    reports: bool = False
-    through: str = ""
+    scenario: str = ""  # what the simulated cloud practises; "" for nothing
+    reports: bool = False  # whether the run writes the report
+    through: str = ""  # the command that its output goes through, to show less; "" for none
 
     @property
     def arguments(self) -> list[str]:
@@ -83,8 +76,7 @@ ACTS: Final = (
 class Screen:
     """Where the story is told.
 
-    Args:
-        keeps: Whether to keep what is shown, with its colours, for a picture.
+    `keeps`: whether to keep what is shown, with its colours, for a picture.
     """
 
     def __init__(self, *, keeps: bool = False) -> None:
@@ -121,16 +113,7 @@ class Screen:
 
 
 def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
-    """Tell the story.
-
-    Args:
-        report: The file for the report of the first Create.
-        environ: The caller's environment.
-        screen: Where.
-
-    Returns:
-        The exit code of the first run that failed, or 0.
-    """
+    """Tell the story."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="story-") as folder:
         lines = [f"{name}={value}" for name, value in _SETTINGS.items()]
@@ -165,12 +148,7 @@ def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
 
 
 def main(report: Path, drawing: Path | None) -> int:
-    """Tell the story on this terminal.
-
-    Args:
-        report: The file for the report.
-        drawing: The file for a picture of what was shown; None for none.
-    """
+    """Tell the story on this terminal."""
     screen = Screen(keeps=drawing is not None)
     code = tell(report, os.environ, screen)
     if drawing is not None and not code:

@@ -44,23 +44,14 @@ _RATE: Final = "0"
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for on the command line.
-
-    Attributes:
-        place: Where.
-        limit: COST_LIMIT, in USD.
-        only: Deployments to try; none for all.
-        agreed: Whether nobody is to be asked.
-        rehearsed: Whether the simulated cloud stands in for Google.
-        folder: Takes the report.
-    """
+    """What is asked for on the command line."""
 
     place: Place
-    limit: float
-    only: frozenset[str]
-    agreed: bool
-    rehearsed: bool
-    folder: Path
+    limit: float  # COST_LIMIT, in USD
+    only: frozenset[str]  # deployments to try; none for all
+    agreed: bool  # whether nobody is to be asked
+    rehearsed: bool  # whether the simulated cloud stands in for Google
+    folder: Path  # takes the report
 
 
 def options(argv: Sequence[str]) -> Options:
@@ -98,13 +89,7 @@ def run(
     environ: Mapping[str, str],
     amiss: Callable[[str, str, int, bytes], tuple[int, bytes]] | None = None,
 ) -> int:
-    """The whole of it; returns the exit code.
-
-    Args:
-        asked: What is asked for.
-        environ: The caller's environment.
-        amiss: May change the answers on their way, as a test does.
-    """
+    """The whole of it; returns the exit code."""
     try:
         prices = Prices.of(asked.place.region)
     except UnknownPriceError as error:

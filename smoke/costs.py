@@ -44,17 +44,11 @@ class UnknownPriceError(Exception):
 
 @dataclass(frozen=True)
 class Prices:
-    """List prices of one region.
-
-    Attributes:
-        region: The region.
-        date: Of the newest of them, as the table says.
-        hourly: USD an hour of each part.
-    """
+    """List prices of one region."""
 
     region: str
-    date: str
-    hourly: Mapping[Part, float]
+    date: str  # of the newest of them, as the table says
+    hourly: Mapping[Part, float]  # USD an hour of each part
 
     @classmethod
     def of(cls, region: str) -> Self:

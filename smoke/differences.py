@@ -70,21 +70,13 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, order=True)
 class Difference:
-    """One difference, however often it was met.
+    """One difference, however often it was met."""
 
-    Attributes:
-        method: Google's name of the method ("compute.networks.insert").
-        kind: In what they differ.
-        field: Where; "" for the answer as such.
-        google: What Google has; "" for nothing.
-        simulation: What the simulation has; "" for nothing.
-    """
-
-    method: str
-    kind: str
-    field: str
-    google: str
-    simulation: str
+    method: str  # Google's name of the method ("compute.networks.insert")
+    kind: str  # in what they differ
+    field: str  # where; "" for the answer as such
+    google: str  # what Google has; "" for nothing
+    simulation: str  # what the simulation has; "" for nothing
 
 
 def of(pairs: Iterable[Pair]) -> list[tuple[Difference, int]]:

@@ -13,33 +13,19 @@ _REFUSED: Final = 400
 
 @dataclass(frozen=True)
 class Exchange:
-    """What was asked and answered; the bodies are for this process alone.
-
-    Attributes:
-        method: Of the request.
-        path: As it is served here, percent-encoded.
-        query: Of the request, decoded.
-        body: Of the request.
-        content_type: Of the request.
-        status: Of the answer; 0 when there was none.
-        answer: Its JSON; None where it is something else.
-        size: Of the answer, in bytes.
-        upload: The address of an upload's next part that the answer gives; "" mostly.
-        began: When the request came, in seconds since the recording began.
-        at: When it was answered, likewise.
-    """
+    """What was asked and answered; the bodies are for this process alone."""
 
     method: str
-    path: str
-    query: tuple[tuple[str, str], ...]
+    path: str  # as it is served here, percent-encoded
+    query: tuple[tuple[str, str], ...]  # of the request, decoded
     body: bytes = field(repr=False)
     content_type: str
-    status: int
-    answer: dict[str, Any] | None = field(repr=False)
-    size: int
-    upload: str
-    began: float
-    at: float
+    status: int  # of the answer; 0 when there was none
+    answer: dict[str, Any] | None = field(repr=False)  # its JSON; None where it is something else
+    size: int  # of the answer, in bytes
+    upload: str  # the address of an upload's next part that the answer gives; "" mostly
+    began: float  # when the request came, in seconds since the recording began
+    at: float  # when it was answered, likewise
 
     def row(self, secrets: frozenset[str]) -> dict[str, Any]:
         """What is written down."""
@@ -57,30 +43,16 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Pair:
-    """One request and both answers.
+    """One request and both answers."""
 
-    Attributes:
-        asked: What was asked of Google, with its answer.
-        status: The simulation's.
-        answer: The simulation's JSON; None where it is something else.
-        upload: The address of an upload's next part that it gives; "" mostly.
-    """
-
-    asked: Exchange
-    status: int
-    answer: dict[str, Any] | None
-    upload: str = ""
+    asked: Exchange  # what was asked of Google, with its answer
+    status: int  # the simulation's
+    answer: dict[str, Any] | None  # the simulation's JSON; None where it is something else
+    upload: str = ""  # the address of an upload's next part that it gives; "" mostly
 
 
 def document(content: bytes, kind: str, status: int, *, is_object: bool) -> dict[str, Any] | None:
-    """An answer's JSON; None for the content of an object, which is nobody's business.
-
-    Args:
-        content: The answer.
-        kind: Its content type.
-        status: Its status: a refusal is no content.
-        is_object: Whether the content of an object was asked for.
-    """
+    """An answer's JSON; None for the content of an object, which is nobody's business."""
     if (is_object and status < _REFUSED) or not kind.startswith("application/json"):
         return None
     try:

@@ -50,17 +50,11 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Google:
-    """Requests by way of the recording proxy.
+    """Requests by way of the recording proxy."""
 
-    Attributes:
-        base_url: The proxy's.
-        token: Gives a valid access token.
-        place: Where the smoke test works.
-    """
-
-    base_url: str
-    token: Callable[[], str]
-    place: Place
+    base_url: str  # the proxy's
+    token: Callable[[], str]  # gives a valid access token
+    place: Place  # where the smoke test works
 
     def make_bucket(self, name: str) -> None:
         """Make a bucket for this test alone, with uniform access and nothing public."""
@@ -123,15 +117,7 @@ class Google:
                 return
 
     def run_job(self, connection: Mapping[str, Any], seconds: float) -> str:
-        """Submit the sample job that Create has rendered, and wait for its end.
-
-        Args:
-            connection: As Create tells it.
-            seconds: How long to wait.
-
-        Returns:
-            What went wrong; "" for nothing.
-        """
+        """Submit the sample job that Create has rendered, and wait for its end."""
         url = next(it for name, it in connection["jobs"].items() if name.startswith("sample-job"))
         bucket, _, name = url.removeprefix("gs://").partition("/")
         path = f"storage/v1/b/{bucket}/o/{quote(name, safe='')}?alt=media"
@@ -153,13 +139,8 @@ class Google:
     def preempt(self, settings: Mapping[str, str], seconds: float) -> str:
         """Preempt the Spot VM of a deployment, and wait until its group has made it again.
 
-        Args:
-            settings: Of the deployment.
-            seconds: How long to wait.
-
-        Returns:
-            What went wrong; "" for nothing. A repair makes a VM of the template that it was of
-            ("About repairing VMs"), which is what is tried here.
+        Returns what went wrong; "" for nothing. A repair makes a VM of the template that it was of
+        ("About repairing VMs"), which is what is tried here.
         """
         zone = f"{_COMPUTE.format(project=self.place.project)}/zones/{settings['ZONE']}"
         group = f"{zone}/instanceGroupManagers/{settings['NAME_PREFIX']}-mig"

@@ -25,28 +25,16 @@ _GRACE: Final = 600.0
 
 @dataclass(frozen=True)
 class Ended:
-    """How a step ended.
+    """How a step ended."""
 
-    Attributes:
-        code: The exit code; negative after a kill.
-        seconds: How long it took.
-        document: The program's JSON; {} where there was none.
-        trouble: What went wrong, for people; "" for nothing.
-    """
-
-    code: int
-    seconds: float
-    document: dict[str, Any]
-    trouble: str
+    code: int  # the exit code; negative after a kill
+    seconds: float  # how long it took
+    document: dict[str, Any]  # the program's JSON; {} where there was none
+    trouble: str  # what went wrong, for people; "" for nothing
 
 
 def run(step: Step, environ: Mapping[str, str], folder: Path) -> Ended:
     """Run the program for a step, and stop it in order when its time is over.
-
-    Args:
-        step: What to do.
-        environ: The program's environment, without settings.
-        folder: Takes the env.list, the result and what was said.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; the program has ended in order before.

@@ -34,10 +34,8 @@ _TIMEOUT: Final = (30.0, 600.0)
 class Recorder:
     """The proxy, from `with` to its end.
 
-    Args:
-        recording: The file that takes a line of JSON for each exchange.
-        upstream: The base URL of a simulated cloud in Google's place; "" for Google.
-        amiss: May change an answer on its way, as a test does; None for no change.
+    `upstream`: the base URL of a simulated cloud in Google's place; "" for Google. `amiss`: may
+    change an answer on its way, as a test does; None for no change.
     """
 
     def __init__(

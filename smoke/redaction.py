@@ -41,12 +41,7 @@ def query(parameters: Mapping[str, str], *, secrets: frozenset[str]) -> dict[str
 
 
 def document(value: Any, *, secrets: frozenset[str] = frozenset()) -> Any:
-    """JSON without what is secret in it.
-
-    Args:
-        value: The document, or a part of it.
-        secrets: Texts that are secret wherever they stand.
-    """
+    """JSON without what is secret in it."""
     if isinstance(value, dict):
         if value.get("kind") == "Secret" and "apiVersion" in value:
             value = {**value, "data": GONE, "stringData": GONE}

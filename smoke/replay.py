@@ -45,11 +45,6 @@ def replay(exchanges: Sequence[Exchange], folder: Path, project: str) -> list[Pa
     Of looks that only wait for something, the last alone is asked: what passes meanwhile follows
     Google's clock, which the simulation does not keep. A look that was under way together with a
     change is asked before and after it, as nobody knows which of the two Google served first.
-
-    Args:
-        exchanges: What was recorded.
-        folder: Keeps the cloud.
-        project: The project that the recording is of.
     """
     asked = settled(exchanges)
     before, after = _neighbours(asked)
@@ -116,13 +111,7 @@ def is_read(asked: Exchange) -> bool:
 
 
 class _Twin:
-    """Asks the simulation, in its own names for what Google has named.
-
-    Args:
-        base_url: The simulation's.
-        session: Its connections.
-        fixed: Names that are the same in both.
-    """
+    """Asks the simulation, in its own names for what Google has named."""
 
     def __init__(self, base_url: str, session: requests.Session, *, fixed: frozenset[str]) -> None:
         self._base_url = base_url

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 def write(folder: Path, walk: Walk, found: list[tuple[Difference, int]] | None, asked: int) -> Path:
     """Write report.md and report.json; returns the page.
 
-    Args:
-        folder: Where.
-        walk: What was done.
-        found: The differences, and how often each was met; None before they are looked for.
-        asked: How many requests were recorded.
+    `found`: the differences, and how often each was met; None before they are looked for.
     """
     document = {
         "project": walk.place.project,

@@ -23,19 +23,12 @@ _MINUTE: Final = 60.0
 
 @dataclass(frozen=True)
 class Place:
-    """Where a smoke test works.
-
-    Attributes:
-        project: The project that pays.
-        zone: Of the machines.
-        other_zone: Where a cluster moves; of the same region.
-        prefix: What all names begin with, and no others.
-    """
+    """Where a smoke test works."""
 
     project: str
     zone: str
-    other_zone: str
-    prefix: str
+    other_zone: str  # where a cluster moves; of the same region
+    prefix: str  # what all names begin with, and no others
 
     @property
     def region(self) -> str:
@@ -55,27 +48,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Step:
-    """One run of the program, or a job.
-
-    Attributes:
-        deployment: One of `DEPLOYMENTS`.
-        action: The program's, `JOB` or `PREEMPT`.
-        about: What it shows, for people.
-        settings: The env.list.
-        minutes: The time limit.
-        billed: What may be there meanwhile.
-        options: Of the command line.
-        older: How many VMs are of older settings when a Create has ended.
-    """
+    """One run of the program, or a job."""
 
     deployment: str
-    action: str
-    about: str
-    settings: Mapping[str, str] = field(repr=False)
-    minutes: float
-    billed: Mapping[Part, int]
-    options: tuple[str, ...] = ()
-    older: int = 0
+    action: str  # the program's, `JOB` or `PREEMPT`
+    about: str  # what it shows, for people
+    settings: Mapping[str, str] = field(repr=False)  # the env.list
+    minutes: float  # the time limit
+    billed: Mapping[Part, int]  # what may be there meanwhile
+    options: tuple[str, ...] = ()  # of the command line
+    older: int = 0  # how many VMs are of older settings when a Create has ended
 
     @property
     def seconds(self) -> float:
@@ -91,9 +73,7 @@ class Step:
 def plan(place: Place, only: frozenset[str] = frozenset()) -> list[Step]:
     """The steps in their order.
 
-    Args:
-        place: Where.
-        only: Deployments to try; none for all.
+    `only`: deployments to try; none for all.
     """
     every = [*_held(place), *_compact(place), *_vm(place), *_ray(place), *_gke(place)]
     return [step for step in every if not only or step.deployment in only]

@@ -30,52 +30,31 @@ CAPACITY: Final = (7, 75)
 
 @dataclass
 class Outcome:
-    """What became of a step.
-
-    Attributes:
-        step: Which one.
-        seconds: How long it took.
-        usd: What it cost at most.
-        trouble: What went wrong; "" for nothing.
-        capacity: Whether that is a lack of machines at Google's.
-    """
+    """What became of a step."""
 
     step: Step
-    seconds: float
-    usd: float
-    trouble: str
-    capacity: bool = False
+    seconds: float  # how long it took
+    usd: float  # what it cost at most
+    trouble: str  # what went wrong; "" for nothing
+    capacity: bool = False  # whether that is a lack of machines at Google's
 
 
 @dataclass
 class Walk:
-    """A smoke test on its way.
+    """A smoke test on its way."""
 
-    Attributes:
-        place: Where it works.
-        prices: Of that region.
-        limit: The most that it may cost, in USD.
-        environ: The program's, which leads to the proxy.
-        folder: Takes what is said and the report.
-        google: What it asks Google itself.
-        tell: Gets a line for people.
-        outcomes: What was done so far.
-        stopped: Why it ended before its last step; "" when it did not.
-        left: What is there of it after the sweep; a line each.
-        unlisted: What could not be looked for.
-    """
-
-    place: Place
+    place: Place  # where it works
     prices: Prices
-    limit: float
-    environ: Mapping[str, str]
-    folder: Path
-    google: Google
-    tell: Callable[[str], None]
-    outcomes: list[Outcome] = field(default_factory=list)
-    stopped: str = ""
+    limit: float  # the most that it may cost, in USD
+    environ: Mapping[str, str]  # the program's, which leads to the proxy
+    folder: Path  # takes what is said and the report
+    google: Google  # what it asks Google itself
+    tell: Callable[[str], None]  # gets a line for people
+    outcomes: list[Outcome] = field(default_factory=list)  # what was done so far
+    stopped: str = ""  # why it ended before its last step; "" when it did not
+    # what is there of it after the sweep; a line each
     left: list[str] = field(default_factory=list)
-    unlisted: list[str] = field(default_factory=list)
+    unlisted: list[str] = field(default_factory=list)  # what could not be looked for
     _living: dict[str, Step] = field(default_factory=dict)
     _connections: dict[str, dict[str, object]] = field(default_factory=dict)
 

@@ -37,10 +37,8 @@ class Providers(grpc.GenericRpcHandler):
 
     A connection is what a process is elsewhere: Terraform makes one whenever it would start the
     provider, configures it once, and interrupts it alone. It says nothing when it is done; whoever
-    gets the port of one that is gone configures its provider anew.
-
-    Args:
-        environ: The environment of all of them, as it is when they are configured.
+    gets the port of one that is gone configures its provider anew. `environ`: the environment of
+    all of them, as it is when they are configured.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -99,8 +97,7 @@ class Providers(grpc.GenericRpcHandler):
 def served(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Serve the provider in an environment, which may change meanwhile.
 
-    Returns:
-        What Terraform's environment needs on top to find it, and to be quick.
+    Returns what Terraform's environment needs on top to find it, and to be quick.
     """
     server = grpc.server(futures.ThreadPoolExecutor(plugin.THREADS), options=plugin.LIMITS)
     providers = Providers(environ)
@@ -127,10 +124,6 @@ def on_path(folder: Path, environ: dict[str, str]) -> Iterator[None]:
     """Put a Terraform on the environment's PATH that uses the provider of this process.
 
     The program hands no `TF_REATTACH_PROVIDERS` of its caller on, rightly so.
-
-    Args:
-        folder: Where to write it.
-        environ: Is changed; the provider lives in it.
     """
     with served(environ) as reattach:
         argv = terraform.find(environ).argv

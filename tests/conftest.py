@@ -70,15 +70,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Golden:
-    """Compares what is made with what is kept in a file.
+    """Compares what is made with what is kept in a file."""
 
-    Attributes:
-        update: Whether to write the file instead.
-        test: The test that asks, for the command that renews its goldens.
-    """
-
-    update: bool
-    test: str
+    update: bool  # whether to write the file instead
+    test: str  # the test that asks, for the command that renews its goldens
 
     def check(self, path: Path, made: str) -> None:
         """Fail unless the file holds exactly this text; say how to renew it."""

@@ -97,11 +97,7 @@ def bootstrap(root: Path, release: str, packages: Iterable[str]) -> None:
 def run_in(root: Path, script: str, folder: Path | None = None, layer: Path | None = None) -> None:
     """Run a shell script in a root file system, as root of the machine and with its network.
 
-    Args:
-        root: The root file system.
-        script: What `sh` runs; none of its processes outlives it.
-        folder: Is /mnt there, if given.
-        layer: Gets in `disk` what the script writes, if given; else the root file system does.
+    `layer`: gets in `disk` what the script writes, if given; else the root file system does.
 
     Raises:
         NoDebianError: The script has failed.

@@ -90,14 +90,7 @@ class Fork:
 
 
 def start(argv: Sequence[str], environ: Mapping[str, str], out: Path, err: Path) -> Fork:
-    """Start the program.
-
-    Args:
-        argv: Its arguments.
-        environ: All of its environment.
-        out: The file that takes its stdout.
-        err: The file that takes its stderr.
-    """
+    """Start the program."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_IMPORTED)
     # Not a daemon: those may have no children, and this one has Terraform.

@@ -31,11 +31,7 @@ _PEM = serialization.Encoding.PEM
 
 
 class Company:
-    """Who signs for every host: a certificate authority that nobody else knows.
-
-    Attributes:
-        certificate: Its certificate, as PEM.
-    """
+    """Who signs for every host: a certificate authority that nobody else knows."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -107,14 +103,7 @@ class Company:
 class Proxy(socketserver.ThreadingTCPServer):
     """The proxy; it is there for as long as the block.
 
-    Args:
-        company: Who signs.
-        sites: What answers for each host, as `Answers` has it.
-        address: Where it listens.
-
-    Attributes:
-        asked: The hosts that it was asked for.
-        bearers: Host -> the access tokens with which it was asked.
+    `bearers`: Host -> the access tokens with which it was asked.
     """
 
     daemon_threads = True
@@ -177,9 +166,7 @@ class _Tunnel(BaseHTTPRequestHandler):
 class Answers(SimpleHTTPRequestHandler):
     """What answers for sites: with a folder of files, or by a server on this machine's loopback.
 
-    Args:
-        sites: Host name -> the folder, or the server's URL, below which its paths are.
-        arguments: Those of every handler.
+    `sites`: host name -> the folder, or the server's URL, below which its paths are.
     """
 
     protocol_version = "HTTP/1.1"

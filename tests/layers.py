@@ -48,26 +48,18 @@ class Part(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Layer:
-    """A folder of tests.
+    """A folder of tests."""
 
-    Attributes:
-        name: The folder below `tests/`.
-        about: What is tested there.
-        needs: What it takes beyond Python, Terraform and loopback; "" for nothing.
-        spread: How its tests share processes.
-        one_row: Whether `make test` has but the first row of a test with several, unless rows are
-            marked as slow by hand.
-        per_processor: How many tests a processor takes at a time, as each also waits: for a
-            socket, for a clock.
-        again: Tests of other layers that it runs again, in its own way; () for those of its folder.
-    """
-
-    name: str
-    about: str
-    needs: str = ""
-    spread: Spread = Spread.TESTS
+    name: str  # the folder below `tests/`
+    about: str  # what is tested there
+    needs: str = ""  # what it takes beyond Python, Terraform and loopback; "" for nothing
+    spread: Spread = Spread.TESTS  # how its tests share processes
+    # whether `make test` has but the first row of a test with several, unless rows are marked as
+    # slow by hand
     one_row: bool = False
+    # how many tests a processor takes at a time, as each also waits: for a socket, for a clock
     per_processor: float = 1.5
+    # tests of other layers that it runs again, in its own way; () for those of its folder
     again: tuple[str, ...] = ()
 
     @property
@@ -128,21 +120,13 @@ BY_NAME: Final = {it.name: it for it in LAYERS}
 
 @dataclass
 class Count:
-    """What became of a layer's tests.
+    """What became of a layer's tests."""
 
-    Attributes:
-        passed: How many passed.
-        failed: How many failed, or could not be set up or cleared away.
-        skipped: How many said that they can't run here.
-        left_out: How many are in the other part of the tests.
-        seconds: The time of all of them, one after the other.
-    """
-
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    left_out: int = 0
-    seconds: float = 0.0
+    passed: int = 0  # how many passed
+    failed: int = 0  # how many failed, or could not be set up or cleared away
+    skipped: int = 0  # how many said that they can't run here
+    left_out: int = 0  # how many are in the other part of the tests
+    seconds: float = 0.0  # the time of all of them, one after the other
 
 
 _ASKING: Final = f"""\
@@ -172,9 +156,7 @@ def _in_tree(path: Path) -> Layer | None:
 def table(counts: Mapping[str, Count], not_run: Mapping[str, str] | None = None) -> list[str]:
     """What was run, a line for each layer, and a line of sums.
 
-    Args:
-        counts: By the layers' names.
-        not_run: Layers that were not started -> what they lack.
+    `not_run`: layers that were not started -> what they lack.
     """
     numbers = [
         (name, it.passed, it.failed, it.skipped, it.left_out, it.seconds)
@@ -193,11 +175,8 @@ def commands(
 ) -> list[list[str]]:
     """pytest's arguments, one list for each start; layers that are spread alike share a start.
 
-    Args:
-        wanted: The layers.
-        part: Which of their tests; a layer that runs those of others again is never parted.
-        workers: Processors that share the tests.
-        provider: The google provider from outside; "" for none, and the layer is not started.
+    `part`: which of their tests; a layer that runs those of others again is never parted.
+    `provider`: the google provider from outside; "" for none, and the layer is not started.
     """
     selecting = {
         Part.QUICK: ["--quick", f"--durations={_SLOWEST}"],
@@ -236,17 +215,7 @@ def chosen(name: str) -> tuple[Sequence[Layer], Part]:
 
 
 def run(name: str, workers: int, more: Iterable[str], provider: str = "") -> int:
-    """Run layers, and say at the end what was run and for how long.
-
-    Args:
-        name: quick, rest, all, or a layer.
-        workers: Processors that share the tests.
-        more: More arguments for pytest.
-        provider: The google provider from outside; "" for none.
-
-    Returns:
-        0, or the first of pytest's exit codes that is another.
-    """
+    """Run layers, and say at the end what was run and for how long."""
     began = time.monotonic()
     counts: dict[str, Count] = {}
     code = 0

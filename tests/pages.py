@@ -21,13 +21,7 @@ MADE: Final = dt.datetime(2026, 11, 22, 12, 0, tzinfo=dt.UTC)
 
 
 def contents(name: str, action: str = "Plan", **more: Any) -> Contents:
-    """What a run of an example has to tell.
-
-    Args:
-        name: The file of the example.
-        action: The action.
-        **more: Takes the place of what the example alone would give.
-    """
+    """What a run of an example has to tell."""
     loaded = load({"ACTION": action}, EXAMPLES / name)
     assert loaded.settings is not None
     kind = registry.of(loaded.settings)

@@ -78,10 +78,9 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def unsound(marks: Sequence[tuple[str, str | None]]) -> list[str]:
     """What is wrong with the siblings of slow tests.
 
-    Args:
-        marks: Of each test its node id, and its sibling's if it is slow ("" where it names none).
-            A sibling with cases needs one that is not slow; in a file that is not among them it
-            is not looked for.
+    `marks`: of each test its node id, and its sibling's if it is slow ("" where it names none). A
+    sibling with cases needs one that is not slow; in a file that is not among them it is not looked
+    for.
     """
     files = {_file(node) for node, _ in marks}
     quick = {node for node, sibling in marks if sibling is None}

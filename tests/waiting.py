@@ -19,14 +19,7 @@ def until(
     seconds: float = SECONDS,
     pace: float = 0.05,
 ) -> None:
-    """Wait until something is so, and fail where it never is.
-
-    Args:
-        is_so: Whether it is.
-        said: What a failure is to tell.
-        seconds: How long to wait at most.
-        pace: Seconds from one look to the next.
-    """
+    """Wait until something is so, and fail where it never is."""
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline, said()

@@ -30,14 +30,7 @@ if TYPE_CHECKING:
 
 
 def settings(of: Settings) -> tuple[dict[str, str], Collection[str]]:
-    """The settings of the cluster of one machine, and those that mean nothing to it.
-
-    Args:
-        of: What the env.list says.
-
-    Raises:
-        SettingsError: Its kind of cluster boots no image of one's own.
-    """
+    """The settings of the cluster of one machine, and those that mean nothing to it."""
     images = _images(of)
     prefix = names.for_image(of.name_prefix)
     return {**images.instead, "NAME_PREFIX": prefix}, images.without
@@ -46,12 +39,7 @@ def settings(of: Settings) -> tuple[dict[str, str], Collection[str]]:
 def bake(context: Context) -> None:
     """Make the cluster of one machine, and an image of that; destroy the cluster.
 
-    Args:
-        context: The run; its settings are those of the cluster of one machine.
-
     Raises:
-        SettingsError: The image can't have that name.
-        CheckError: An image has it.
         ClusterError: There is no image, or the cluster could not be destroyed.
     """
     images = _images(context.settings)

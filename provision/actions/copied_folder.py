@@ -30,17 +30,7 @@ def packed(
 ) -> Iterator[files.Archive | None]:
     """Pack the folder for the VMs into a temporary archive.
 
-    Args:
-        context: The run.
-        takes_files: Whether this kind of cluster has VMs to copy files to.
-        to: Where the files go, in words.
-        judge: Looks at what travels, and at why the rest stays here, before anything is said.
-
-    Yields:
-        The archive; None without a folder or without VMs.
-
-    Raises:
-        SettingsError: The folder that --copy names does not exist, or can't be packed.
+    `judge`: looks at what travels, and at why the rest stays here, before anything is said.
     """
     if context.copy is not None and not context.copy.is_dir():
         raise SettingsError(

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 def create(context: Context, *, copies: bool = True) -> None:
     """Check, plan, show the plan, apply it, wait for the machines, say how to connect.
 
-    Args:
-        context: The run.
-        copies: Whether the folder of the run is for the VMs; that of a job is not.
+    `copies`: whether the folder of the run is for the VMs; that of a job is not.
     """
     with report_page.written(context) as pages:
         _create(context, pages, copies=copies)

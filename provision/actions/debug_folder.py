@@ -33,14 +33,9 @@ _WRITES_NOTHING: Final = {"TF_CLI_ARGS_plan": "-lock=false"}
 
 @dataclass(frozen=True)
 class DebugFolder:
-    """What Debug has written.
+    """What Debug has written."""
 
-    Attributes:
-        path: The folder, which is not deleted at the end of the run.
-        root: The Terraform root in it.
-    """
-
-    path: Path
+    path: Path  # the folder, which is not deleted at the end of the run
     root: Path
 
     def tell(self, target: Deployment[ClusterSpec]) -> None:
@@ -64,12 +59,6 @@ def write(
     """Write the settings, the Terraform root with its values, and the versions.
 
     Nothing is written to the cloud.
-
-    Args:
-        target: The deployment.
-        report: The run's report, which has the settings.
-        binary: The Terraform to have in the folder.
-        backend: Whether there is a state in the bucket to work with.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"{target.spec.name_prefix}-debug-"))
     root = workspace.fill_folder(folder, target, target.masked_variables, backend=backend)

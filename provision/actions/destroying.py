@@ -33,16 +33,10 @@ _AGAIN = "run the same command again"
 def after(context: Context, work: Callable[[], None], settle: Callable[[], str]) -> None:
     """Do the work, and destroy the cluster however that ends.
 
-    Args:
-        context: The run.
-        work: Makes the cluster, if need be, and does with it what it is for.
-        settle: Keeps what would go with the cluster; returns the URL of a log, or "".
+    `settle`: keeps what would go with the cluster; returns the URL of a log, or "".
 
     Raises:
-        SettingsError: The cluster is protected, or the work was refused; a cluster that was there
-            before stays then, as it does where nobody answers (Unanswered).
         ProvisionError: What the work, or else Destroy, ended with; a CapacityError for a wait.
-        Interrupted: A signal; the cluster is destroyed.
     """
     before = ownership.deployed(context, connect(context))
     doubts = confirmation.doubts(context, before, registry.given(context.settings))
@@ -65,11 +59,7 @@ def after(context: Context, work: Callable[[], None], settle: Callable[[], str])
 
 
 def _clean_up(context: Context, end: BaseException, settle: Callable[[], str]) -> bool:
-    """Destroy what there is, and say beside the first failure what became of that.
-
-    Returns:
-        Whether there was something.
-    """
+    """Destroy what there is, and say beside the first failure what became of that."""
     log, gone = "", "the cluster is destroyed"
     try:
         if ownership.deployed(context, connect(context)) is None:

@@ -73,13 +73,9 @@ def show(context: Context, jobs: Jobs, job: Job) -> None:
 def follow(context: Context, jobs: Jobs, name: str) -> Job:
     """Show what a job waits for and what it says, until it is over.
 
-    Returns:
-        The job, which has succeeded.
-
     Raises:
         ClusterError: It failed, or somebody cancelled it.
         StillWaiting: It has not begun within CAPACITY_TIMEOUT; it goes on to wait.
-        Interrupted: Somebody no longer wants to follow it; it goes on.
     """
     try:
         _await(context, jobs, name)
@@ -140,11 +136,7 @@ def _hear(context: Context, jobs: Jobs, name: str) -> Job:
 
 
 def find(context: Context, jobs: Jobs, name: str) -> Job:
-    """A job, which goes into the report.
-
-    Raises:
-        StateError: There is none of this name.
-    """
+    """A job, which goes into the report."""
     job = jobs.find(name)
     if job is None:
         raise StateError(
@@ -160,9 +152,7 @@ def find(context: Context, jobs: Jobs, name: str) -> Job:
 def _judge(job: Job, fix: str = "") -> None:
     """Raise what the end of a job means.
 
-    Args:
-        job: The job, which is over.
-        fix: What to do if it has failed; "" for what is usual.
+    `fix`: what to do if it has failed; "" for what is usual.
 
     Raises:
         ClusterError: It failed, or was cancelled.

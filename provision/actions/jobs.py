@@ -29,8 +29,6 @@ def act(context: Context, action: Action) -> None:
     """Do one of these actions.
 
     Raises:
-        SettingsError: No job is named, or the cluster has no jobs.
-        StateError: There is no cluster, or no such job.
         ClusterError: A job that is followed failed, or one that is cancelled did not end.
         StillWaiting: A job that is followed has not begun in time.
     """
@@ -59,12 +57,7 @@ def act(context: Context, action: Action) -> None:
 
 
 def opened(context: Context) -> Jobs:
-    """The jobs of the cluster.
-
-    Raises:
-        StateError: There is no cluster.
-        SettingsError: Its kind has no jobs.
-    """
+    """The jobs of the cluster."""
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
     return registry.named(record.kind).jobs(context, cloud, record)

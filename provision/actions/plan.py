@@ -14,11 +14,7 @@ if TYPE_CHECKING:
 
 
 def plan(context: Context) -> bool:
-    """Show what Create would do. Nothing is made, no lock is taken, and only a log is written.
-
-    Returns:
-        Whether Create would change anything.
-    """
+    """Show what Create would do. Nothing is made, no lock is taken, and only a log is written."""
     if context.role:
         validate.show_role(context, looks=True)
         return False

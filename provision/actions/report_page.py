@@ -27,8 +27,7 @@ _SHELLS: Final = 3
 class Pages:
     """Where the page of a run goes, besides the file of `--report`.
 
-    Attributes:
-        folder: The state folder that keeps it; None for none, as long as nothing was made.
+    `folder`: The state folder that keeps it; None for none, as long as nothing was made.
     """
 
     def __init__(self) -> None:
@@ -40,9 +39,6 @@ def written(context: Context) -> Iterator[Pages]:
     """Write the page at the end of what is within, even if that fails.
 
     A run that fails before it is known what the cluster consists of has none.
-
-    Raises:
-        SettingsError: The file of `--report` can't be written, which is found out at the start.
     """
     if context.page is not None:
         _require_writable(context.page)

@@ -37,8 +37,6 @@ def run(context: Context) -> None:
     """Submit a job and, unless it is detached, follow it to its end.
 
     Raises:
-        SettingsError: There is no command, or the cluster can't run it.
-        StateError: There is no cluster.
         ClusterError: The job failed.
         StillWaiting: It has not begun in time; it goes on to wait.
     """

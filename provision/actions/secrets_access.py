@@ -22,11 +22,7 @@ _ROLE: Final = "roles/secretmanager.secretAccessor"
 
 
 def require(context: Context) -> None:
-    """Make sure that secrets of another project are meant; `--yes` is a yes.
-
-    Raises:
-        SettingsError: There are some, and nobody has agreed.
-    """
+    """Make sure that secrets of another project are meant; `--yes` is a yes."""
     abroad = [it for it in _granted_by_owners(context.settings) if _is_abroad(it, context.settings)]
     if not abroad or context.agreed:
         return

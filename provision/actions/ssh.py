@@ -31,8 +31,6 @@ def ssh(context: Context) -> None:
     that stands there: others may be able to write to the bucket.
 
     Raises:
-        StateError: There is no cluster, or none that a Create has finished.
-        SettingsError: It has no such VM.
         ClusterError: ssh could not connect.
     """
     cloud = connect(context)

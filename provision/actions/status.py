@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 def show_status(context: Context) -> bool | None:
     """Show what exists and the state that it is in, without a lock and without writing anything.
 
-    Returns:
-        Whether something is broken, or the deployment that is named does not exist; None where
-        nobody knows.
+    Returns whether something is broken, or the deployment that is named does not exist; None where
+    nobody knows.
     """
     cloud = connect(context)
     if context.lists:

@@ -16,7 +16,6 @@ def test(context: Context) -> None:
     """Run the test of the kind of cluster that exists, and print its verdict.
 
     Raises:
-        StateError: There is nothing to test.
         CapacityError: Google refused the nodes for the test.
         StillWaiting: The nodes did not come in time.
         ClusterError: The test failed.

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def show_role(context: Context, *, looks: bool = False) -> None:
-    """Print a custom role with the permissions that the actions of this env.list need.
-
-    Args:
-        context: The run.
-        looks: Whether it is for Plan and Status alone.
-    """
+    """Print a custom role with the permissions that the actions of this env.list need."""
     from provision.preflight import role  # noqa: PLC0415 - as below
 
     kind = registry.of(context.settings)

@@ -20,17 +20,7 @@ _OFFLINE = "or run Validate --offline, which asks nothing of Google"
 
 
 def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None:
-    """Run the online checks; without credentials, a person is told that nobody asked Google.
-
-    Args:
-        context: The run.
-        kind: The kind of cluster.
-        target: The deployment, which has passed the offline checks.
-
-    Raises:
-        CredentialsError: There are none, and nobody sits at a terminal.
-        CheckError: Google would refuse what the settings ask for, or a check could not be made.
-    """
+    """Run the online checks; without credentials, a person is told that nobody asked Google."""
     context.look_for_terraform()
     try:
         cloud = connect(context)
@@ -51,11 +41,7 @@ def validate(context: Context, kind: Kind[Any], target: Deployment[Any]) -> None
 def _unasked(
     context: Context, kind: Kind[Any], target: Deployment[Any], error: CredentialsError
 ) -> None:
-    """Tell what is known without Google.
-
-    Raises:
-        CredentialsError: Nobody sits there who could see that this is half of a Validate.
-    """
+    """Tell what is known without Google."""
     (problem,) = error.problems
     pricing.tell(context, target.spec, pricing.offline(context))
     context.note([*kind.missing(target.spec, context.environ), *context.guesses])

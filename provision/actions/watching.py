@@ -29,14 +29,8 @@ _FAILURES: Final = 3
 def watch(context: Context, first: Status, look: Callable[[Status], Status]) -> None:
     """Look until nothing is pending, or until Ctrl-C, which is no error here.
 
-    Args:
-        context: The run.
-        first: What the first look found.
-        look: Looks once more; gets what the last look found.
-
     Raises:
         ProvisionError: Several looks in a row have failed.
-        Interrupted: Another signal than that of Ctrl-C asked to stop.
     """
     try:
         _watch(context, first, look)

@@ -37,42 +37,27 @@ class Collective(enum.StrEnum):
     ALL_REDUCE = "all_reduce"
 
     def factor(self, ranks: int) -> float:
-        """The bus bandwidth as a multiple of size by time (nccl-tests, PERFORMANCE.md).
-
-        Args:
-            ranks: The number of GPUs.
-        """
+        """The bus bandwidth as a multiple of size by time (nccl-tests, PERFORMANCE.md)."""
         times = 2 if self is Collective.ALL_REDUCE else 1
         return times * (ranks - 1) / ranks
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """The published figures for one machine type and network.
-
-    Attributes:
-        machine_type: The machine type.
-        network: The network between the GPUs; None for NCCL over TCP sockets.
-        collective: What was measured.
-        size: The size of message of the two figures, in bytes.
-        out_of_place: In GB/s, with the results in another buffer.
-        in_place: In GB/s, with the results in the same buffer; None if not published.
-        average: The average over all sizes, in GB/s; None if not published.
-        averaged: The smallest and the largest of these sizes, each double the one before.
-        tolerance: The fraction of the figures that is enough.
-        source: Where they are from.
-    """
+    """The published figures for one machine type and network."""
 
     machine_type: str
-    network: GpuNetwork | None
+    network: GpuNetwork | None  # the network between the GPUs; None for NCCL over TCP sockets
     collective: Collective = Collective.ALL_GATHER
-    size: int = 8 * GIB
-    out_of_place: float
+    size: int = 8 * GIB  # the size of message of the two figures, in bytes
+    out_of_place: float  # in GB/s, with the results in another buffer
+    # in GB/s, with the results in the same buffer; None if not published
     in_place: float | None = None
-    average: float | None = None
+    average: float | None = None  # the average over all sizes, in GB/s; None if not published
+    # the smallest and the largest of these sizes, each double the one before
     averaged: tuple[int, int] | None = None
-    tolerance: float = _TOLERANCE
-    source: str
+    tolerance: float = _TOLERANCE  # the fraction of the figures that is enough
+    source: str  # where they are from
 
     @property
     def peak(self) -> float:
@@ -137,9 +122,7 @@ REFERENCES: Final[Sequence[Reference]] = (
 def find(machine_type: str, network: GpuNetwork | None) -> Reference | None:
     """The published figures for a machine type and network; None if there are none.
 
-    Args:
-        machine_type: The machine type.
-        network: The network between the GPUs; None for NCCL over TCP sockets.
+    `network`: the network between the GPUs; None for NCCL over TCP sockets.
     """
     known = machine_type.removesuffix(_WITHOUT_LOCAL_SSDS)
     return next(

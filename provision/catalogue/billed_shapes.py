@@ -20,17 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class BilledShape:
-    """What is billed of a machine.
+    """What is billed of a machine."""
 
-    Attributes:
-        series: The first part of its name, such as "e2".
-        vcpus: The number of vCPUs.
-        gib: The memory in GiB.
-    """
-
-    series: str
+    series: str  # the first part of its name, such as "e2"
     vcpus: Decimal
-    gib: Decimal
+    gib: Decimal  # the memory in GiB
 
 
 _GIB_PER_VCPU: Final[Mapping[str, Decimal]] = MappingProxyType(

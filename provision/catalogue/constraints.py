@@ -15,21 +15,13 @@ PAGE: Final = "https://console.cloud.google.com/iam-admin/orgpolicies"
 
 @dataclass(frozen=True, kw_only=True)
 class Constraint:
-    """One constraint.
+    """One constraint."""
 
-    Attributes:
-        name: Its name without "constraints/", such as "compute.vmExternalIpAccess".
-        forbids: What it forbids, as the end of "a policy of the organization ...".
-        setting: The setting that the refusal is about; "" for none.
-        instead: What of the settings satisfies it; "" if nothing does.
-        managed: The name of its managed form; "" if it has none.
-    """
-
-    name: str
-    forbids: str
-    setting: str = ""
-    instead: str = ""
-    managed: str = ""
+    name: str  # its name without "constraints/", such as "compute.vmExternalIpAccess"
+    forbids: str  # what it forbids, as the end of "a policy of the organization ..."
+    setting: str = ""  # the setting that the refusal is about; "" for none
+    instead: str = ""  # what of the settings satisfies it; "" if nothing does
+    managed: str = ""  # the name of its managed form; "" if it has none
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,12 +97,7 @@ def named(name: str) -> Constraint | None:
 
 
 def exception_for(name: str, project: str) -> str:
-    """How to get an exception from a policy, as a command to a person.
-
-    Args:
-        name: The constraint's name; "" if it is not known.
-        project: The project's ID; "" if it is not known.
-    """
+    """How to get an exception from a policy, as a command to a person."""
     asked = f"the constraint {name}" if name else "that policy"
     page = f"{PAGE}?project={project}" if project else PAGE
     there = f", for the project {project}" if project else ""

@@ -39,18 +39,11 @@ class Fabric(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ContainerImage:
-    """A container image of Google's registry.
-
-    Attributes:
-        name: Its name in the registry.
-        version: Its tag; "" where Google names it by digest alone.
-        digest: Its digest; "" where no source names it.
-        registry: The registry.
-    """
+    """A container image of Google's registry."""
 
     name: str
-    version: str
-    digest: str = ""
+    version: str  # its tag; "" where Google names it by digest alone
+    digest: str = ""  # its digest; "" where no source names it
     registry: str = REGISTRY
 
     @property
@@ -67,40 +60,26 @@ class ContainerImage:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """The bus bandwidth of all-reduce on two machines, with the fabric and without it.
+    """The bus bandwidth of all-reduce on two machines, with the fabric and without it."""
 
-    Attributes:
-        fabric: Over the fabric, in GB/s.
-        tcp: Over TCP, in GB/s.
-    """
-
-    fabric: float
-    tcp: float
+    fabric: float  # over the fabric, in GB/s
+    tcp: float  # over TCP, in GB/s
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """The software of a fabric.
+    """The software of a fabric."""
 
-    Attributes:
-        title: Its name in Google's documentation.
-        plugin: The image with NCCL and its plugin.
-        daemon: The image of the receive-datapath manager, which runs beside jobs; None for none.
-        test: The image that has NCCL's tests.
-        package: The Debian package that VMs get the plugin from, with its version; "" for none.
-        logged: What NCCL's log calls it: "Using network ..." or "NET/...".
-        on_vms: Whether VMs of this tool can have it.
-        measured: What it is worth; None where nobody has published both.
-    """
-
-    title: str
+    title: str  # its name in Google's documentation
     plugin: ContainerImage
+    # the image of the receive-datapath manager, which runs beside jobs; None for none
     daemon: ContainerImage | None
-    test: ContainerImage
+    test: ContainerImage  # the image that has NCCL's tests
+    # the Debian package that VMs get the plugin from, with its version; "" for none
     package: str = ""
-    logged: str
-    on_vms: bool
-    measured: Measured | None = None
+    logged: str  # what NCCL's log calls it: "Using network ..." or "NET/..."
+    on_vms: bool  # whether VMs of this tool can have it
+    measured: Measured | None = None  # what it is worth; None where nobody has published both
 
     @property
     def version(self) -> str:
@@ -187,11 +166,8 @@ def on_gke(fabric: Fabric, version: str) -> Stack:
 
     Only that of TCPX depends on the version: Cluster Toolkit runs v3.1.9 with v2.0.12 on GKE 1.33,
     and nobody says that this pair works on later kernels. "It is not a hard requirement to upgrade
-    your GKE cluster" for the new pair, so it is the one for versions that nobody knows.
-
-    Args:
-        fabric: The fabric.
-        version: The version of the cluster, such as "1.34.1-gke.2037000"; "" if it is not known.
+    your GKE cluster" for the new pair, so it is the one for versions that nobody knows. `version`:
+    the version of the cluster, such as "1.34.1-gke.2037000"; "" if it is not known.
 
     Raises:
         KeyError: TCP, which has none.
@@ -218,8 +194,7 @@ OF_NETWORK: Final[Mapping[GpuNetwork, Fabric]] = MappingProxyType(
 def of_machine(machine: MachineType | None) -> Fabric | None:
     """The fabric that a machine type is built for; None if its GPUs have no network of their own.
 
-    Args:
-        machine: The machine type; None if the tool does not know it.
+    `machine`: the machine type; None if the tool does not know it.
     """
     if machine is None or machine.gpu_network is None:
         return None
@@ -243,9 +218,7 @@ _NEED_SOFTWARE: Final = frozenset({Fabric.TCPXO, Fabric.GIB})
 def refusal(fabric: Fabric | None, project: str) -> str:
     """Why a fabric can't work on VMs with a public image, in words; "" where it can, or may.
 
-    Args:
-        fabric: The fabric; None for no GPU network.
-        project: The project that has the image.
+    `fabric`: the fabric; None for no GPU network.
     """
     system = image_systems.PUBLIC.get(project)
     if system is None or fabric not in _NEED_SOFTWARE:

@@ -24,17 +24,11 @@ class Tier(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Sizes:
-    """One range of share sizes.
+    """One range of share sizes."""
 
-    Attributes:
-        smallest: The smallest size, in GiB.
-        largest: The largest size, in GiB.
-        step: Every size is the smallest one plus a multiple of this, in GiB.
-    """
-
-    smallest: int
-    largest: int
-    step: int
+    smallest: int  # the smallest size, in GiB
+    largest: int  # the largest size, in GiB
+    step: int  # every size is the smallest one plus a multiple of this, in GiB
 
     def __contains__(self, size_gb: int) -> bool:
         """Whether a share can have this size, in GiB."""

@@ -24,9 +24,7 @@ _MIB_PER_GIB: Final = 1024
 class Kind(enum.Enum):
     """What the value of an option looks like.
 
-    Attributes:
-        pattern: A regular expression of the whole value.
-        words: The same for people.
+    `pattern`: A regular expression of the whole value. `words`: The same for people.
     """
 
     SWITCH = (r"true|false", "true or false")
@@ -101,9 +99,8 @@ _PARALLEL: Final = "file-cache-enable-parallel-downloads"
 def on_vms(given: Iterable[str], cache_gib: int | None) -> tuple[str, ...]:
     """The options of a line in fstab, without those of mount(8).
 
-    Args:
-        given: The user's options, as `name=value` or a bare name; they win.
-        cache_gib: The size of the file cache on the Local SSDs, in GiB; None for no cache.
+    `given`: the user's options, as `name=value` or a bare name; they win. `cache_gib`: the size of
+    the file cache on the Local SSDs, in GiB; None for no cache.
     """
     cache = {}
     if cache_gib is not None:
@@ -119,11 +116,7 @@ def in_pods(given: Iterable[str], cache_gib: int | None) -> tuple[str, ...]:
     """The mount options of a volume, for GKE's driver.
 
     It has no cache folder but its own, which it uses if this one option comes in the form of its
-    configuration file.
-
-    Args:
-        given: The user's options, as `name=value` or a bare name; they win.
-        cache_gib: The size of the file cache, in GiB; None for no cache.
+    configuration file. `given`: the user's options, as `name=value` or a bare name; they win.
     """
     own = {} if cache_gib is None else {_PARALLEL: "true"}
     size = [] if cache_gib is None else [f"file-cache:max-size-mb:{cache_gib * _MIB_PER_GIB}"]

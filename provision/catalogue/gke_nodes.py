@@ -22,16 +22,10 @@ _SHARED_CORE_CPUS: Final = 0.94
 
 @dataclass(frozen=True)
 class Pod:
-    """What a pod asks for.
-
-    Attributes:
-        name: Whose pod it is.
-        milli_cpus: Thousandths of a vCPU.
-        mib: Memory, in MiB.
-    """
+    """What a pod asks for."""
 
     name: str
-    milli_cpus: int
+    milli_cpus: int  # thousandths of a vCPU
     mib: int
 
 
@@ -61,12 +55,7 @@ RAY_HEAD: Final = Pod("the head of a Ray cluster", 1000, 4096)
 
 
 def allocatable(vcpus: float, gib: float) -> tuple[float, float]:
-    """What pods can have of a node: vCPUs, and memory in GiB.
-
-    Args:
-        vcpus: The machine's.
-        gib: The machine's memory.
-    """
+    """What pods can have of a node: vCPUs, and memory in GiB."""
     memory = gib - _kept(gib, _KEPT_MEMORY) - _EVICTION_GIB
     return vcpus - _kept(vcpus, _KEPT_CPU), memory
 
@@ -75,11 +64,6 @@ def left_out(machine_type: str, nodes: int, pods: Iterable[Pod]) -> list[Pod]:
     """The pods that find no place on so many nodes; [] if all do, or the machine is not known.
 
     The largest pod is placed first, on the first node that has room.
-
-    Args:
-        machine_type: Of the nodes.
-        nodes: How many there can be.
-        pods: What is to run there beside what runs on each node.
     """
     shape = billed_shapes.of(machine_type)
     if shape is None:

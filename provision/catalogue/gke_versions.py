@@ -18,16 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Floor:
-    """The minimum version of a feature.
-
-    Attributes:
-        feature: The name of the feature.
-        version: The full version.
-        later: The full versions of later minor versions whose first ones lack it.
-    """
+    """The minimum version of a feature."""
 
     feature: str
     version: str
+    # the full versions of later minor versions whose first ones lack it
     later: tuple[str, ...] = ()
 
     def of(self, version: str) -> str:
@@ -136,14 +131,11 @@ def is_full(version: str) -> bool:
 def settle(asked: str | None, offered: Iterable[str], settled: str | None) -> str | None:
     """Resolve the setting to a full version, the same one in every run.
 
-    Args:
-        asked: The setting; None for the channel's default version.
-        offered: The full versions that Google offers in the region, in any order.
-        settled: The version that an earlier run chose; None if there was none.
-
-    Returns:
-        The version of the earlier run if it matches the setting, otherwise the newest offered
-        version that matches; None if nothing is set, or no offered version matches.
+    `asked`: the setting; None for the channel's default version. `offered`: the full versions that
+    Google offers in the region, in any order. `settled`: the version that an earlier run chose;
+    None if there was none. Returns the version of the earlier run if it matches the setting,
+    otherwise the newest offered version that matches; None if nothing is set, or no offered version
+    matches.
     """
     if asked is None:
         return None

@@ -15,19 +15,13 @@ as in the predecessor."""
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """One additional VPC network.
+    """One additional VPC network."""
 
-    Attributes:
-        mtu: The MTU in bytes.
-        nic_type: The type of its interfaces, by its name in the API.
-        subnets: The number of its subnetworks; each VM has one interface in each.
-        profile: Google's network profile, without the zone at the beginning of its name; None for
-            an ordinary network.
-    """
-
-    mtu: int
-    nic_type: str
-    subnets: int = 1
+    mtu: int  # the MTU in bytes
+    nic_type: str  # the type of its interfaces, by its name in the API
+    subnets: int = 1  # the number of its subnetworks; each VM has one interface in each
+    # Google's network profile, without the zone at the beginning of its name; None for an ordinary
+    # network
     profile: str | None = None
 
 
@@ -37,9 +31,8 @@ _PLAIN: Final = Network(mtu=8896, nic_type="GVNIC")
 def beside_the_first(machine: MachineType | None) -> tuple[Network, ...]:
     """The networks of the additional interfaces, in the order of the interfaces.
 
-    Args:
-        machine: The machine type; None if the tool does not know it, which counts as one without a
-            GPU network.
+    `machine`: the machine type; None if the tool does not know it, which counts as one without a
+    GPU network.
     """
     if machine is None or machine.gpu_network is None:
         return (USUAL_INTERFACES - 1) * (_PLAIN,)

@@ -18,19 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class System:
-    """An operating system.
+    """An operating system."""
 
-    Attributes:
-        name: What people call it.
-        runs: Whether start-up can run at all: it needs bash, Python 3 and systemd.
-        apt: Whether its packages are installed by apt-get, as start-up does.
-        plain: Whether the project's images have no driver of NVIDIA's.
-    """
-
-    name: str
-    runs: bool = True
-    apt: bool = False
-    plain: bool = True
+    name: str  # what people call it
+    runs: bool = True  # whether start-up can run at all: it needs bash, Python 3 and systemd
+    apt: bool = False  # whether its packages are installed by apt-get, as start-up does
+    plain: bool = True  # whether the project's images have no driver of NVIDIA's
 
 
 _ROCKY: Final = System(name="Rocky Linux")

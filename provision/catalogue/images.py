@@ -37,19 +37,12 @@ _FIRST_OPEN: Final = 570
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What the name of a family says about its images.
+    """What the name of a family says about its images."""
 
-    Attributes:
-        ubuntu: The release of Ubuntu, such as "2404".
-        driver: The branch of NVIDIA's driver, such as 580.
-        cuda: The version of CUDA without its point, such as 129; None for no CUDA.
-        pytorch: The version of PyTorch; None for no PyTorch.
-    """
-
-    ubuntu: str
-    driver: int
-    cuda: int | None = None
-    pytorch: tuple[int, ...] | None = None
+    ubuntu: str  # the release of Ubuntu, such as "2404"
+    driver: int  # the branch of NVIDIA's driver, such as 580
+    cuda: int | None = None  # the version of CUDA without its point, such as 129; None for no CUDA
+    pytorch: tuple[int, ...] | None = None  # the version of PyTorch; None for no PyTorch
 
     @property
     def words(self) -> str:
@@ -64,23 +57,15 @@ class Contents:
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A line of images.
-
-    Attributes:
-        project: The project that has them.
-        query: What finds its families in Google's list: a `filter` of images.list.
-        arm: Whether they are for Arm processors.
-        family: The family that was the preferred one on 2026-11-22, where Google is not asked.
-        lacks: What the start-up and users miss on them, in words; "" for nothing.
-        driver: The branch of the driver that Google's documentation names for the machines; None
-            for the newest.
-    """
+    """A line of images."""
 
     project: str
-    query: str
-    arm: bool
-    family: str
-    lacks: str = ""
+    query: str  # what finds its families in Google's list: a `filter` of images.list
+    arm: bool  # whether they are for Arm processors
+    family: str  # the family that was the preferred one on 2026-11-22, where Google is not asked
+    lacks: str = ""  # what the start-up and users miss on them, in words; "" for nothing
+    # the branch of the driver that Google's documentation names for the machines; None for the
+    # newest
     driver: int | None = None
 
     @property
@@ -184,11 +169,9 @@ def has(
 ) -> bool | None:
     """Whether an image has a program; None where nobody knows.
 
-    Args:
-        program: What would be called, such as "torchrun".
-        family: The image's family.
-        plain: Whether it is of a system's own images, which have nothing for GPUs.
-        labels: The image's labels, which tell it of one that Bake has made.
+    `program`: what would be called, such as "torchrun". `plain`: whether it is of a system's own
+    images, which have nothing for GPUs. `labels`: the image's labels, which tell it of one that
+    Bake has made.
     """
     told = (labels or {}).get(PROGRAMS)
     if told is not None and program in _BRINGS:

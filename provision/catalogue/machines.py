@@ -21,14 +21,11 @@ if TYPE_CHECKING:
 class GpuNetwork(enum.Enum):
     """The network between the GPUs of several machines, besides the first interface.
 
-    Attributes:
-        vpcs: The number of VPC networks for the GPU interfaces.
-        subnets: The number of subnetworks in each of them.
-        mtu: Their MTU, in bytes.
-        nic_type: The type of the interfaces, by its name in the API.
-        second_gvnic: Whether the machine has a second gVNIC before the GPU interfaces.
-        profile: The network profile of the VPC networks, without the zone at the beginning of its
-            name; None for ordinary networks.
+    `vpcs`: The number of VPC networks for the GPU interfaces. `subnets`: The number of subnetworks
+    in each of them. `mtu`: Their MTU, in bytes. `nic_type`: The type of the interfaces, by its name
+    in the API. `second_gvnic`: Whether the machine has a second gVNIC before the GPU interfaces.
+    `profile`: The network profile of the VPC networks, without the zone at the beginning of its
+    name; None for ordinary networks.
     """
 
     TCPX = ("tcpx", 4, 1, 8244, "GVNIC", False, None)
@@ -78,10 +75,8 @@ RESERVED: Final = frozenset({Consumption.RESERVATION, Consumption.CALENDAR, Cons
 class Offered(enum.Enum):
     """Whether Google offers a machine type in some way.
 
-    Attributes:
-        YES: A source says so, and none denies it.
-        DOUBTFUL: The sources disagree, or none says anything.
-        NO: A source says so, and none denies it.
+    `YES`: A source says so, and none denies it. `DOUBTFUL`: The sources disagree, or none says
+    anything. `NO`: A source says so, and none denies it.
     """
 
     YES = enum.auto()
@@ -93,11 +88,8 @@ class Binding(enum.Enum):
     """Whether machines from a reservation are bound to it, and end when it ends.
 
     Sources: Google's page on reservation-bound instances; Cluster Toolkit v1.95.0 (resume.py).
-
-    Attributes:
-        NEVER: The reservations of such machines are plain ones.
-        SOMETIMES: Those of dense capacity and of calendar mode are; the reservation tells.
-        ALWAYS: There are no others.
+    `NEVER`: The reservations of such machines are plain ones. `SOMETIMES`: Those of dense capacity
+    and of calendar mode are; the reservation tells. `ALWAYS`: There are no others.
     """
 
     NEVER = enum.auto()
@@ -108,9 +100,8 @@ class Binding(enum.Enum):
 class GpuQuota(enum.Enum):
     """The quota for GPUs that are not preemptible; preemptible GPUs always have their own quota.
 
-    Attributes:
-        OWN: A quota for this GPU type, and one for all GPU types in all regions.
-        SHARED: GPUS_PER_GPU_FAMILY, which has the GPU type as a dimension.
+    `OWN`: A quota for this GPU type, and one for all GPU types in all regions. `SHARED`:
+    GPUS_PER_GPU_FAMILY, which has the GPU type as a dimension.
     """
 
     OWN = enum.auto()
@@ -119,27 +110,20 @@ class GpuQuota(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Gpu:
-    """One GPU type.
+    """One GPU type."""
 
-    Attributes:
-        name: Its name in the API, such as "nvidia-tesla-t4".
-        model: The driver's name for it (nvidia-smi), or the distinctive part of that.
-        quota_word: The middle part of the names of its quotas, such as "A100_80GB".
-        quota: The kind of its quota.
-        max_vcpus: For a GPU that is attached to a machine: the number of GPUs -> the maximum number
-            of vCPUs of the machine.
-        open_module: Whether NVIDIA's open kernel module supports it, the only one that Google's
-            current images have: it needs a GPU System Processor, which came with Turing.
-        supported_until: The day, as YYYY-MM-DD, from which no machine with it can be created or
-            started; "" if Google has announced none.
-    """
-
-    name: str
-    model: str
-    quota_word: str
+    name: str  # its name in the API, such as "nvidia-tesla-t4"
+    model: str  # the driver's name for it (nvidia-smi), or the distinctive part of that
+    quota_word: str  # the middle part of the names of its quotas, such as "A100_80GB"
     quota: GpuQuota
+    # the day, as YYYY-MM-DD, from which no machine with it can be created or started; "" if Google
+    # has announced none
     supported_until: str = ""
+    # for a GPU that is attached to a machine: the number of GPUs -> the maximum number of vCPUs of
+    # the machine
     max_vcpus: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    # whether NVIDIA's open kernel module supports it, the only one that Google's current images
+    # have: it needs a GPU System Processor, which came with Turing
     open_module: bool = True
 
 
@@ -151,74 +135,50 @@ class Shape:
     cost-calculator); where those have none, of Compute Engine's "Accelerator-optimized machine
     family" and, for A4X, "Arm VMs on Compute", read 2026-11-23 (parts of a G4: by what others
     copied of that page, #59472778636 and #61959670744).
-
-    Attributes:
-        suffix: The last part of the name, such as "8g".
-        gpus: The number of GPUs that it includes; None if GPUs are attached (N1).
-        part: The part of a GPU that it includes, such as "1/8"; "" for whole GPUs. The API, the
-            quotas and GKE count it as one GPU.
-        vcpus: The number of vCPUs.
-        gib: The memory in GiB; None where the number of vCPUs tells it (N1).
-        nics: The number of interfaces in the recommended set-up: the first, a second gVNIC if the
-            family has one, and those of the GPUs.
-        local_ssds: The number of local SSDs that it includes.
-        consumption: Its consumption options, if they differ from those of the family.
-        doubtful: The options of which that is not certain, if it has options of its own.
     """
 
-    suffix: str
-    gpus: int | None
+    suffix: str  # the last part of the name, such as "8g"
+    gpus: int | None  # the number of GPUs that it includes; None if GPUs are attached (N1)
     vcpus: int
-    gib: int | None = None
+    gib: int | None = None  # the memory in GiB; None where the number of vCPUs tells it (N1)
+    # The part of a GPU that it includes, such as "1/8"; "" for whole GPUs. The API, the quotas and
+    # GKE count it as one GPU.
     part: str = ""
+    # the number of interfaces in the recommended set-up: the first, a second gVNIC if the family
+    # has one, and those of the GPUs
     nics: int = 1
-    local_ssds: int = 0
+    local_ssds: int = 0  # the number of local SSDs that it includes
+    # its consumption options, if they differ from those of the family
     consumption: frozenset[Consumption] | None = None
+    # the options of which that is not certain, if it has options of its own
     doubtful: frozenset[Consumption] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """A family of machine types: all facts about it and its sizes.
+    """A family of machine types: all facts about it and its sizes."""
 
-    Attributes:
-        name: The name of its types without the last part, such as "a2-highgpu".
-        title: Its name in Google's documentation, such as "A2 High".
-        gpu: The GPU that its machines include; None if GPUs are attached (N1).
-        cpu_quota: The quota for its vCPUs, such as "A2_CPUS".
-        boot_disks: The disk types that it can boot from, the preferred one first.
-        gpu_network: The GPU network of its largest type, which also determines the NCCL installer;
-            None if the GPUs use the first interface.
-        consumption: The consumption options.
-        doubtful: More options, of which it is not certain that Google offers them.
-        shapes: Its sizes, the smallest first.
-        compact: Whether compact placement supports it at all.
-        flex_compact: Whether flex start supports compact placement for it.
-        binding: Whether its machines are bound to their reservation.
-        topology: The accelerator topology that several of its machines need to work together, by
-            its name in the API; None if they need none.
-        in_topology: The number of machines in one such topology; 0 if there is none.
-        arm: Whether its processors are Arm, which need an Arm image.
-        image_line: The line of images that its VMs boot from if the settings name none (ADR 14
-            and 31).
-        local_ssd_gb: The size of one of its local SSDs, in GB.
-    """
-
-    name: str
-    title: str
-    gpu: Gpu | None
-    cpu_quota: str
-    boot_disks: tuple[str, ...]
+    name: str  # the name of its types without the last part, such as "a2-highgpu"
+    title: str  # its name in Google's documentation, such as "A2 High"
+    gpu: Gpu | None  # the GPU that its machines include; None if GPUs are attached (N1)
+    cpu_quota: str  # the quota for its vCPUs, such as "A2_CPUS"
+    boot_disks: tuple[str, ...]  # the disk types that it can boot from, the preferred one first
+    # the GPU network of its largest type, which also determines the NCCL installer; None if the
+    # GPUs use the first interface
     gpu_network: GpuNetwork | None
     consumption: frozenset[Consumption]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[Shape, ...]  # its sizes, the smallest first
+    # more options, of which it is not certain that Google offers them
     doubtful: frozenset[Consumption] = frozenset()
-    compact: bool = True
-    flex_compact: bool = False
-    binding: Binding = Binding.NEVER
+    compact: bool = True  # whether compact placement supports it at all
+    flex_compact: bool = False  # whether flex start supports compact placement for it
+    binding: Binding = Binding.NEVER  # whether its machines are bound to their reservation
+    # the accelerator topology that several of its machines need to work together, by its name in
+    # the API; None if they need none
     topology: str | None = None
-    in_topology: int = 0
-    arm: bool = False
+    in_topology: int = 0  # the number of machines in one such topology; 0 if there is none
+    arm: bool = False  # whether its processors are Arm, which need an Arm image
+    # the line of images that its VMs boot from if the settings name none (ADR 14 and 31)
     image_line: images.Line = images.DEEP_LEARNING
     local_ssd_gb: int = 375
 
@@ -235,34 +195,21 @@ class Family:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """A series of machine types without GPUs.
+    """A series of machine types without GPUs."""
 
-    Attributes:
-        name: The first part of its types' names, such as "e2".
-        cpu_quota: The quota for its vCPUs.
-        flex_start: Whether flex start supports it.
-        flex_compact: Whether flex start supports compact placement for it.
-    """
-
-    name: str
+    name: str  # the first part of its types' names, such as "e2"
     cpu_quota: str
-    flex_start: bool = False
-    flex_compact: bool = False
+    flex_start: bool = False  # whether flex start supports it
+    flex_compact: bool = False  # whether flex start supports compact placement for it
 
 
 @dataclass(frozen=True, kw_only=True)
 class MachineType:
-    """One machine type.
+    """One machine type."""
 
-    Attributes:
-        name: Its name in the API, such as "a2-highgpu-2g".
-        family: The facts about its family.
-        shape: The facts about its size.
-    """
-
-    name: str
-    family: Family
-    shape: Shape
+    name: str  # its name in the API, such as "a2-highgpu-2g"
+    family: Family  # the facts about its family
+    shape: Shape  # the facts about its size
 
     @property
     def vcpus(self) -> int:
@@ -642,28 +589,16 @@ n1-standard-8.
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """Look-up tables by name, made from the rows.
+    """Look-up tables by name, made from the rows."""
 
-    Attributes:
-        families: Name -> family.
-        machine_types: Name -> machine type.
-        gpus: Name -> GPU; those that machine types include come first.
-        attachments: Name -> GPU that can be attached.
-    """
-
-    families: Mapping[str, Family]
-    machine_types: Mapping[str, MachineType]
-    gpus: Mapping[str, Gpu]
-    attachments: Mapping[str, Gpu]
+    families: Mapping[str, Family]  # name -> family
+    machine_types: Mapping[str, MachineType]  # name -> machine type
+    gpus: Mapping[str, Gpu]  # name -> GPU; those that machine types include come first
+    attachments: Mapping[str, Gpu]  # name -> GPU that can be attached
 
     @classmethod
     def of(cls, rows: Iterable[Family], attached: Iterable[Gpu] = ATTACHED_GPUS) -> Tables:
-        """Make the tables from rows.
-
-        Args:
-            rows: The families.
-            attached: The GPUs that can be attached.
-        """
+        """Make the tables from rows."""
         families = {row.name: row for row in rows}
         types = [
             MachineType(name=f"{row.name}-{shape.suffix}", family=row, shape=shape)

@@ -37,8 +37,7 @@ _SIZE: Final = re.compile(r"\d+")
 def gpus(text: str) -> tuple[Gpu, ...]:
     """The GPUs that a short name means, the best match first; none for Google's own names.
 
-    Args:
-        text: Such as "T4", "A100-80GB", "8xH100", "H100:8" or "h100-80gb-8".
+    `text`: such as "T4", "A100-80GB", "8xH100", "H100:8" or "h100-80gb-8".
     """
     return () if text in machines.GPUS else _counted(text)[0]
 
@@ -46,9 +45,8 @@ def gpus(text: str) -> tuple[Gpu, ...]:
 def machine_types(text: str) -> tuple[str, ...]:
     """The machine types that a text means, the best match first.
 
-    Args:
-        text: A name with a slip, such as "A2-HighGPU-2g", without its "gpu", such as "a3-high-8g",
-            or of a GPU that machines include, such as "8xH100"; of a family, such as "a3-mega".
+    `text`: a name with a slip, such as "A2-HighGPU-2g", without its "gpu", such as "a3-high-8g", or
+    of a GPU that machines include, such as "8xH100"; of a family, such as "a3-mega".
     """
     name = re.sub(r"[_\s]+", "-", text.strip().lower())[:_LONGEST_NAME]
     if name in machines.MACHINE_TYPES:

@@ -25,20 +25,14 @@ _FREE: Final = re.compile(r"x+$")
 
 @dataclass(frozen=True)
 class DerivedName:
-    """One name that is derived from NAME_PREFIX.
+    """One name that is derived from NAME_PREFIX."""
 
-    Attributes:
-        kind: What has this name, for messages.
-        suffix: What follows the prefix.
-        limit: Google's maximum length of such a name, in characters.
-        bound: Whether a hash of the place that it is bound to ends the name: its zone, region or
-            network, or an IP range. What exists keeps its name until it moves, so that the names
-            of the first version, without a hash, stay in use.
-    """
-
-    kind: str
-    suffix: str
-    limit: int
+    kind: str  # what has this name, for messages
+    suffix: str  # what follows the prefix
+    limit: int  # Google's maximum length of such a name, in characters
+    # Whether a hash of the place that it is bound to ends the name: its zone, region or network, or
+    # an IP range. What exists keeps its name until it moves, so that the names of the first
+    # version, without a hash, stay in use.
     bound: bool = False
 
     def of(self, prefix: str) -> str:
@@ -46,20 +40,14 @@ class DerivedName:
         return prefix + self.suffix
 
     def at(self, prefix: str, *place: str) -> str:
-        """The whole name of what is bound to a place, as Terraform gives it to a new one.
-
-        Args:
-            prefix: The NAME_PREFIX.
-            *place: What the name is bound to, in the order in which the module hashes it.
-        """
+        """The whole name of what is bound to a place, as Terraform gives it to a new one."""
         return f"{self.of(prefix)}-{_digest(place)}"
 
     def numbered(self, number: int | str) -> DerivedName:
         """The name of the one with that number, for a suffix that ends with a free digit.
 
-        Args:
-            number: The number; behind the kind of network, such as "rdma2", where there are several
-                kinds.
+        `number`: the number; behind the kind of network, such as "rdma2", where there are several
+        kinds.
         """
         return dataclasses.replace(self, suffix=_FREE.sub(str(number), self.suffix))
 
@@ -159,11 +147,7 @@ def for_calendar(prefix: str) -> str:
 
 
 def for_image(prefix: str) -> str:
-    """The NAME_PREFIX of the cluster of one VM that Bake makes, and then destroys.
-
-    Args:
-        prefix: NAME_PREFIX. A long one is cut, and a digest of it follows.
-    """
+    """The NAME_PREFIX of the cluster of one VM that Bake makes, and then destroys."""
     whole = prefix + BAKE
     limit = TIGHTEST.longest_prefix
     if len(whole) <= limit:
@@ -177,10 +161,6 @@ def node_pool(prefix: str, name: str) -> str:
 
     A long name is cut and ends with a digest of the full name. So two long names with the same
     beginning stay different, and each is the same in every run.
-
-    Args:
-        prefix: NAME_PREFIX.
-        name: The pool's name in the settings.
     """
     whole = f"{prefix}-{name}"
     if len(whole) <= _LONGEST_POOL:
@@ -192,12 +172,6 @@ def node_pool(prefix: str, name: str) -> str:
 def own_pool(prefix: str, asked: str, known: Collection[str]) -> str | None:
     """The full name of a node pool that somebody names, in full or as in the settings.
 
-    Args:
-        prefix: NAME_PREFIX.
-        asked: What it is called.
-        known: The full names of the cluster's pools.
-
-    Returns:
-        None if the cluster has no such pool.
+    Returns None if the cluster has no such pool.
     """
     return next((it for it in (asked, node_pool(prefix, asked)) if it in known), None)

@@ -22,25 +22,19 @@ FILE: Final = Path(__file__).with_name("offers.json")
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """One list: where there was what, on one day.
-
-    Attributes:
-        source: Whose list it is.
-        date: Its day, as YYYY-MM-DD.
-        places: Name -> the places that had it, sorted. A place is a zone, or a region of which the
-            list does not tell the zones.
-    """
+    """One list: where there was what, on one day."""
 
     source: str
-    date: str
+    date: str  # its day, as YYYY-MM-DD
+    # Name -> the places that had it, sorted. A place is a zone, or a region of which the list does
+    # not tell the zones.
     places: Mapping[str, tuple[str, ...]]
 
     def lacks(self, name: str, zone: str) -> bool:
         """Whether a zone did not have it; never for a name that is in no row of the list.
 
-        Args:
-            name: Such as "a2-highgpu-1g".
-            zone: Such as "us-central1-a". A region that is listed without its zones has it in each.
+        `name`: such as "a2-highgpu-1g". `zone`: such as "us-central1-a". A region that is listed
+        without its zones has it in each.
         """
         there = self.places.get(name)
         return there is not None and not {zone, zone.rpartition("-")[0]}.intersection(there)
@@ -48,25 +42,15 @@ class Listing:
 
 @dataclass(frozen=True, kw_only=True)
 class Offers:
-    """The three lists.
+    """The three lists."""
 
-    Attributes:
-        zones: Region -> the last parts of the names of its zones.
-        machine_types: Machine type with GPUs -> where it was.
-        accelerators: GPU to attach -> where it was.
-    """
-
-    zones: Listing
-    machine_types: Listing
-    accelerators: Listing
+    zones: Listing  # region -> the last parts of the names of its zones
+    machine_types: Listing  # machine type with GPUs -> where it was
+    accelerators: Listing  # GPU to attach -> where it was
 
 
 def read(text: str) -> Offers:
-    """Read the lists.
-
-    Args:
-        text: The content of `offers.json`.
-    """
+    """Read the lists."""
     lists = {
         name: Listing(
             source=it["source"],
@@ -102,10 +86,6 @@ def nearest(places: Iterable[str], region: str) -> list[str]:
     """Sort places: first those in the region, then those on its continent, then the others.
 
     A continent is the first part of a name, such as "europe": Google has no list of distances.
-
-    Args:
-        places: Names of zones, or of regions.
-        region: The region that they are to be near.
     """
     continent = region.partition("-")[0]
 

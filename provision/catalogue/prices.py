@@ -92,21 +92,15 @@ def share(tier: Tier) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where prices are from.
+    """Where prices are from."""
 
-    Attributes:
-        text: Who says so.
-        date: The day, such as "2026-07-30", or the month; None if it is not known.
-        is_estimate: Whether they are derived from other prices rather than published, or outdated.
-        changes: The month for which Google has announced others, such as "2026-11"; None for none.
-        is_outdated: Whether that month has begun.
-    """
-
-    text: str
-    date: str | None
+    text: str  # who says so
+    date: str | None  # the day, such as "2026-07-30", or the month; None if it is not known
+    # whether they are derived from other prices rather than published, or outdated
     is_estimate: bool = False
+    # the month for which Google has announced others, such as "2026-11"; None for none
     changes: str | None = None
-    is_outdated: bool = False
+    is_outdated: bool = False  # whether that month has begun
 
     def by(self, today: dt.date) -> Self:
         """The source on a day: from the month on for which others were announced, an estimate."""
@@ -117,14 +111,9 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """One price.
+    """One price."""
 
-    Attributes:
-        usd: US dollars for the item's unit.
-        source: Where it is from.
-    """
-
-    usd: Decimal
+    usd: Decimal  # US dollars for the item's unit
     source: Source
 
 
@@ -134,16 +123,10 @@ Rows = dict[tuple[str, Consumption], dict[str, tuple[str, str]]]
 
 @dataclass(frozen=True, kw_only=True)
 class Prices:
-    """A list of prices.
-
-    Attributes:
-        origin: Where it is from.
-        sources: Key -> source.
-        rows: Its prices.
-    """
+    """A list of prices."""
 
     origin: Origin
-    sources: Mapping[str, Source]
+    sources: Mapping[str, Source]  # key -> source
     rows: Rows
 
     def by(self, today: dt.date) -> Self:
@@ -155,10 +138,8 @@ class Prices:
     ) -> Price | None:
         """The price of an item in a region; None if the list has none.
 
-        Args:
-            item: As one of this module's functions names it.
-            region: Such as "us-central1".
-            way: How machines are got; for what is no machine, as for the machine that it is of.
+        `region`: such as "us-central1". `way`: how machines are got; for what is no machine, as for
+        the machine that it is of.
         """
         there = self.rows.get((item, way), {})
         found = there.get(region) or there.get(EVERYWHERE)
@@ -170,10 +151,6 @@ class Prices:
 
 def read(text: str, origin: Origin) -> Prices:
     """Read a list.
-
-    Args:
-        text: As `write` writes it.
-        origin: Where it is from.
 
     Raises:
         ValueError: It is no such list.
@@ -230,9 +207,7 @@ def write(prices: Prices) -> str:
 def renewed(before: Prices, after: Prices) -> Prices:
     """A list with newer prices in it; what the newer list lacks keeps its price and its day.
 
-    Args:
-        before: The list.
-        after: Newer prices; one that holds everywhere takes the place of all.
+    `after`: newer prices; one that holds everywhere takes the place of all.
     """
     rows: Rows = {}
     for key in {**before.rows, **after.rows}:

@@ -57,11 +57,6 @@ def why_key_is_elsewhere(path: str, region: str, *, strict: bool) -> str:
 
     Source: disks take a key of their region, of a multi-region around it, or a global one (gcloud
     compute disks update-kms-key, undated); buckets, shares and GKE's secrets one of their region.
-
-    Args:
-        path: The key's path.
-        region: The region.
-        strict: Whether more than disks is encrypted.
     """
     location = path.split("/")[3]
     if location == region:

@@ -30,27 +30,17 @@ _SETTINGS: Final = "settings"
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The result of parsing the arguments.
+    """The result of parsing the arguments."""
 
-    Attributes:
-        options: The options that were understood.
-        problems: All problems.
-        understood: Whether at most the action is wrong, so that the settings can be read.
-    """
-
-    options: Options
+    options: Options  # the options that were understood
     problems: tuple[Problem, ...] = ()
-    understood: bool = True
+    understood: bool = True  # whether at most the action is wrong, so that the settings can be read
 
 
 def read(argv: Sequence[str]) -> CommandLine:
     """Parse a command line; options may be before or after the action, and can't be abbreviated.
 
-    Args:
-        argv: The arguments without the program's name.
-
-    Returns:
-        Options and problems; invalid arguments never raise an exception.
+    Returns options and problems; invalid arguments never raise an exception.
     """
     given, words, rest, env, unclear = _sorted(argv)
     helps = Option.HELP in given
@@ -140,13 +130,7 @@ def _sorted(
 
 
 def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
-    """What is wrong with an option's value.
-
-    Args:
-        option: The option.
-        value: Its value; "" for none.
-        tied: Whether the option is followed by "=".
-    """
+    """What is wrong with an option's value."""
     if option.needs_value and not value:
         return [
             Problem(

@@ -19,16 +19,10 @@ if TYPE_CHECKING:
 
 
 class Option(enum.StrEnum):
-    """An option, by its name.
+    """An option, by its name."""
 
-    Attributes:
-        metavar: The name of its value in the help; "" if it takes none.
-        words: What it does, for the help.
-        actions: The actions that support it.
-    """
-
-    metavar: str
-    words: str
+    metavar: str  # the name of its value in the help; "" if it takes none
+    words: str  # what it does, for the help
     actions: frozenset[Action]
 
     def __new__(cls, name: str, metavar: str, words: str, *actions: Action) -> Self:
@@ -130,23 +124,16 @@ OF_A_JOB = frozenset(
 
 @dataclass(frozen=True)
 class Options:
-    """The options on a command line.
+    """The options on a command line."""
 
-    Attributes:
-        action: The action; None if the command line has none.
-        given: The options, with their values, of one that came again the last; "" for none.
-        job: The job, VM or image that is named behind an action about one; "" for none.
-        command: What stands behind `--`.
-        env: The variables of the job.
-        about_settings: Whether --help is about the settings.
-    """
-
-    action: Action | None = None
+    action: Action | None = None  # the action; None if the command line has none
+    # the options, with their values, of one that came again the last; "" for none
     given: Mapping[Option, str] = field(default_factory=lambda: MappingProxyType({}))
-    job: str = ""
-    command: tuple[str, ...] = ()
+    job: str = ""  # the job, VM or image that is named behind an action about one; "" for none
+    command: tuple[str, ...] = ()  # what stands behind `--`
+    # the variables of the job
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    about_settings: bool = False
+    about_settings: bool = False  # whether --help is about the settings
 
     @property
     def settings(self) -> dict[str, str]:

@@ -71,15 +71,10 @@ _LONGEST_COMMAND: Final = 200
 
 @dataclass(frozen=True)
 class UnknownOption:
-    """An unknown option.
-
-    Attributes:
-        problem: The problem to report.
-        has_value: Whether the argument after it is its value; None if that is not known.
-    """
+    """An unknown option."""
 
     problem: Problem
-    has_value: bool | None
+    has_value: bool | None  # whether the argument after it is its value; None if that is not known
 
     def takes(self, argument: str) -> bool:
         """Whether the argument after it is its value, and not a problem of its own."""
@@ -101,8 +96,7 @@ def shown(word: str) -> str:
 def of_option(name: str) -> UnknownOption:
     """The problem of an unknown option.
 
-    Args:
-        name: The option with its dashes, without its value, which may be a secret.
+    `name`: the option with its dashes, without its value, which may be a secret.
     """
     bare = name.lstrip("-").lower()
     fix, has_value = _fix_of_option(bare)
@@ -165,12 +159,7 @@ def of_more(about: Action, words: Sequence[str]) -> Problem:
 
 
 def begins_command(argument: str, words: Sequence[str]) -> bool:
-    """Whether a job's command begins here, without the -- that belongs before it.
-
-    Args:
-        argument: What stands here.
-        words: What stands before it, without options.
-    """
+    """Whether a job's command begins here, without the -- that belongs before it."""
     if [action(word) for word in words] != [Action.RUN] or not argument.strip():
         return False
     return not (argument.startswith("-") or "=" in argument or action(argument))

@@ -24,19 +24,12 @@ _STARTS: Final = (
 
 @dataclass(frozen=True)
 class _About:
-    """The help about an action.
-
-    Attributes:
-        line: One line.
-        story: One paragraph.
-        page: The page of the documentation.
-        behind: What may stand behind the action.
-    """
+    """The help about an action."""
 
     line: str
     story: str
     page: str
-    behind: str = ""
+    behind: str = ""  # what may stand behind the action
 
 
 _ABOUT: Final[Mapping[Action, _About]] = MappingProxyType(
@@ -187,11 +180,7 @@ def of_action(action: Action) -> str:
 
 
 def wrapper(image: str) -> str:
-    """A shell script that runs an image by docker or podman, with what it needs of the machine.
-
-    Args:
-        image: Its name, as the engine knows it.
-    """
+    """A shell script that runs an image by docker or podman, with what it needs of the machine."""
     script = Path(__file__).with_name("wrapper.sh").read_text(encoding="utf-8")
     return script.replace("@IMAGE@", image)
 

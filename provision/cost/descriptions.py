@@ -36,17 +36,11 @@ _ON_FLEX: Final = " attached to DWS Defined Duration VMs"
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a SKU is.
-
-    Attributes:
-        item: What is sold.
-        unit: The unit that it must have.
-        way: How machines are got.
-    """
+    """What a SKU is."""
 
     item: str
     unit: str
-    way: Consumption = Consumption.ON_DEMAND
+    way: Consumption = Consumption.ON_DEMAND  # how machines are got
 
 
 SERIES: Final[Mapping[str, str]] = MappingProxyType(
@@ -147,8 +141,7 @@ _SHARES: Final[Mapping[str, tuple[Tier, ...]]] = MappingProxyType(
 def meanings(description: str) -> tuple[Meaning, ...]:
     """What a SKU is; nothing if it is nothing that a cluster consists of.
 
-    Args:
-        description: Such as "Nvidia H100 80GB GPU running in Americas".
+    `description`: such as "Nvidia H100 80GB GPU running in Americas".
     """
     for start, tiers in _SHARES.items():
         if description == start or description.startswith(f"{start} "):

@@ -40,14 +40,9 @@ def of(spec: ClusterSpec, prices: Prices, running: Mapping[str, int] | None = No
     Before a Create, `now` is what it costs from the beginning: machines that Google queues, and
     pools that start empty, cost nothing yet. For a cluster that exists, give the machines that
     exist: then `now` is what it costs at this moment, and `most` what that can become. Of a record,
-    `spec` is what the kind makes of the settings, as Create did.
-
-    Args:
-        spec: The cluster, whether it exists or not.
-        prices: The prices.
-        running: Name of a pool (`Pool.name`: of the group of VMs, or of the node pool) -> how many
-            machines of it exist and are billed; a pool that is missing has as many as in the
-            beginning.
+    `spec` is what the kind makes of the settings, as Create did. `running`: name of a pool
+    (`Pool.name`: of the group of VMs, or of the node pool) -> how many machines of it exist and are
+    billed; a pool that is missing has as many as in the beginning.
     """
     known = running or {}
     counts = {pool.name: _count(pool, known.get(pool.name)) for pool in spec.pools}

@@ -32,13 +32,7 @@ _PAGE: Final = {"currencyCode": "USD", "pageSize": "5000"}
 
 
 class PriceBook:
-    """Google's prices for one run.
-
-    Args:
-        api: Google.
-        folder: The deployment's folder.
-        today: The day.
-    """
+    """Google's prices for one run."""
 
     def __init__(self, api: GoogleApi, folder: StateFolder, today: dt.date) -> None:
         self._api = api
@@ -48,10 +42,6 @@ class PriceBook:
 
     def prices(self, tell: Callable[[str], None], *, bucket: bool) -> Prices:
         """The prices.
-
-        Args:
-            tell: Gets a line before something that takes long.
-            bucket: Whether the state's bucket exists.
 
         Raises:
             ProvisionError: Google, or Cloud Storage, refuses; or there is no price in the answer.
@@ -64,21 +54,13 @@ class PriceBook:
         return self._new
 
     def keep(self) -> None:
-        """Keep what was read from the catalogue; nothing if nothing was.
-
-        Raises:
-            StateError: Cloud Storage refuses.
-        """
+        """Keep what was read from the catalogue; nothing if nothing was."""
         if self._new is not None:
             self._folder.write(_FILE, prices.write(self._new), "application/json")
             self._new = None
 
     def kept(self) -> Prices | None:
-        """What was kept; None if there is nothing, or nothing that is good and new enough.
-
-        Raises:
-            StateError: Cloud Storage refuses.
-        """
+        """What was kept; None if there is nothing, or nothing that is good and new enough."""
         text = self._folder.text(_FILE)
         if text is None:
             return None
@@ -93,10 +75,6 @@ class PriceBook:
 
 def read(api: GoogleApi, today: dt.date) -> Prices:
     """Read the catalogue.
-
-    Args:
-        api: Google.
-        today: The day.
 
     Raises:
         ProvisionError: Google refuses, or there is no price of any machine in the answer.

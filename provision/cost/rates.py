@@ -39,17 +39,11 @@ _UNDISCOUNTED: Final = frozenset(
 
 @dataclass(frozen=True)
 class Rate:
-    """What one piece of something costs in an hour.
+    """What one piece of something costs in an hour."""
 
-    Attributes:
-        usd: US dollars; None if a price that it is made of is unknown.
-        sources: Where the prices are from.
-        missing: The first item without a price, in words; "" if there is none.
-    """
-
-    usd: Decimal | None
-    sources: tuple[Source, ...] = ()
-    missing: str = ""
+    usd: Decimal | None  # US dollars; None if a price that it is made of is unknown
+    sources: tuple[Source, ...] = ()  # where the prices are from
+    missing: str = ""  # the first item without a price, in words; "" if there is none
 
     @classmethod
     def of(
@@ -59,14 +53,7 @@ class Rate:
         *terms: tuple[Decimal | int, str],
         way: Consumption = Consumption.ON_DEMAND,
     ) -> Self:
-        """The sum of numbers of items, each times its price; unknown if one price is.
-
-        Args:
-            listed: The prices.
-            region: Where.
-            *terms: How many of an item, and the item.
-            way: How the machines are got.
-        """
+        """The sum of numbers of items, each times its price; unknown if one price is."""
         usd, sources = Decimal(0), dict[Source, None]()
         for count, item in terms:
             if not count:
@@ -156,13 +143,7 @@ def control_plane(region: str, listed: Prices) -> Rate:
 
 
 def nat(vms: int, region: str, listed: Prices) -> Rate:
-    """Cloud NAT for VMs without external addresses; what it processes is not in it.
-
-    Args:
-        vms: How many there are.
-        region: The gateway's.
-        listed: The prices.
-    """
+    """Cloud NAT for VMs without external addresses; what it processes is not in it."""
     addresses = -(-vms // _BEHIND_ONE_ADDRESS)
     uptime = (min(vms, _NAT_BILLED), prices.NAT)
     return Rate.of(listed, region, uptime, (addresses, prices.NAT_ADDRESS))

@@ -55,15 +55,10 @@ class NoPricesError(ValueError):
 
 @dataclass(frozen=True)
 class _Value:
-    """What a unit of an item costs in a region.
+    """What a unit of an item costs in a region."""
 
-    Attributes:
-        usd: USD; of several the highest.
-        is_disputed: Whether SKUs disagree about it.
-    """
-
-    usd: Decimal
-    is_disputed: bool = False
+    usd: Decimal  # USD; of several the highest
+    is_disputed: bool = False  # whether SKUs disagree about it
 
 
 _Found = dict[tuple[str, Consumption], dict[str, _Value]]
@@ -73,9 +68,8 @@ _Found = dict[tuple[str, Consumption], dict[str, _Value]]
 def read(skus: Iterable[Mapping[str, Any]], day: str) -> Prices:
     """Make a list of prices from SKUs.
 
-    Args:
-        skus: Those of all `SERVICES`, as `services.skus.list` has them; others do not matter.
-        day: Today, such as "2026-11-22": the catalogue does not say since when a price holds.
+    `skus`: those of all `SERVICES`, as `services.skus.list` has them; others do not matter. `day`:
+    today, such as "2026-11-22": the catalogue does not say since when a price holds.
 
     Raises:
         NoPricesError: There is no price of any machine among them.

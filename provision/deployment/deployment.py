@@ -23,97 +23,64 @@ SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
 
 @dataclass(frozen=True, kw_only=True)
 class ResizeRequestSpec:
-    """The VMs that one resize request of flex start asks for.
+    """The VMs that one resize request of flex start asks for."""
 
-    Attributes:
-        count: The number of VMs.
-        run_seconds: The seconds after which Google deletes each VM.
-    """
-
-    count: int
-    run_seconds: int
+    count: int  # the number of VMs
+    run_seconds: int  # the seconds after which Google deletes each VM
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunInputs:
-    """What a run found out itself: inputs of Terraform that the settings do not contain.
+    """What a run found out itself: inputs of Terraform that the settings do not contain."""
 
-    Attributes:
-        files: The archive of the files for every VM, which has to be in the run's root folder.
-        resize_requests: With flex start, by name: the open requests as they were made, and the
-            new one, if any.
-        node_runs: Queued node pools that exist and that Google says a run of nodes of, in seconds.
-        pool_versions: Empty node pools with an older version than their cluster's -> the version to
-            give them.
-        certificates: Those that VMs trust beside the public ones, as PEM; None for none.
-        shared_account: Whether pods of the name that clusters had in common have its rights too.
-    """
-
+    # the archive of the files for every VM, which has to be in the run's root folder
     files: Archive | None = None
+    # with flex start, by name: the open requests as they were made, and the new one, if any
     resize_requests: Mapping[str, ResizeRequestSpec] = field(default_factory=dict)
+    # queued node pools that exist and that Google says a run of nodes of, in seconds
     node_runs: Mapping[str, int] = field(default_factory=dict)
+    # empty node pools with an older version than their cluster's -> the version to give them
     pool_versions: Mapping[str, str] = field(default_factory=dict)
+    # those that VMs trust beside the public ones, as PEM; None for none
     certificates: str | None = None
+    # whether pods of the name that clusters had in common have its rights too
     shared_account: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment(Generic[SpecT_co]):
-    """The deployment that a run works on; pure data.
+    """The deployment that a run works on; pure data."""
 
-    Attributes:
-        kind: The name of the kind of cluster, as the record has it.
-        root: The name of its Terraform root.
-        spec: What the settings ask for.
-        owner: The deployment, as the marker on all its resources names it.
-        location: Where the state is.
-        inputs: What the run found out itself.
-        variables: The variables for the Terraform root; nothing in this program reads them back.
-        masked_variables: The variables with secrets masked, safe to print.
-    """
-
-    kind: str
-    root: str
-    spec: SpecT_co
-    owner: Owner
+    kind: str  # the name of the kind of cluster, as the record has it
+    root: str  # the name of its Terraform root
+    spec: SpecT_co  # what the settings ask for
+    owner: Owner  # the deployment, as the marker on all its resources names it
     location: StateLocation
-    inputs: RunInputs
+    inputs: RunInputs  # what the run found out itself
+    # the variables for the Terraform root; nothing in this program reads them back
     variables: Mapping[str, Any] = field(repr=False)
-    masked_variables: Mapping[str, Any]
+    masked_variables: Mapping[str, Any]  # the variables with secrets masked, safe to print
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutOfDate:
-    """A machine that is older than what the settings describe.
-
-    Attributes:
-        name: Its name.
-        template: The path of what it was made from.
-        differences: What differs, in words.
-        in_place: Whether Google can change all of it while the machine runs.
-        fix: What recreates it.
-        instead: What makes that unnecessary; "" for nothing.
-    """
+    """A machine that is older than what the settings describe."""
 
     name: str
-    template: str = ""
-    differences: tuple[str, ...]
-    in_place: bool = False
+    template: str = ""  # the path of what it was made from
+    differences: tuple[str, ...]  # what differs, in words
+    in_place: bool = False  # whether Google can change all of it while the machine runs
     fix: str = "Create --replace-vms"
-    instead: str = ""
+    instead: str = ""  # what makes that unnecessary; "" for nothing
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """What machines hold that were made with older settings, or will be older after a change.
+    """What machines hold that were made with older settings, or will be older after a change."""
 
-    Attributes:
-        paths: The paths of what they were made of: templates and placement policies.
-        accounts: The email addresses of the accounts that they act as.
-    """
-
+    # the paths of what they were made of: templates and placement policies
     paths: frozenset[str] = frozenset()
-    accounts: frozenset[str] = frozenset()
+    accounts: frozenset[str] = frozenset()  # the email addresses of the accounts that they act as
 
 
 NOTHING_HELD: Final = Held()
@@ -121,34 +88,21 @@ NOTHING_HELD: Final = Held()
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """What a cluster that is gone made itself and has left, where no state tells of it.
-
-    Attributes:
-        what: What it is, in words.
-        paths: The paths of what can be removed without asking anybody.
-        kept: What is kept, as it holds data: how it goes, if it may.
-    """
+    """What a cluster that is gone made itself and has left, where no state tells of it."""
 
     what: str = ""
-    paths: tuple[str, ...] = ()
-    kept: tuple[Problem, ...] = ()
+    paths: tuple[str, ...] = ()  # the paths of what can be removed without asking anybody
+    kept: tuple[Problem, ...] = ()  # what is kept, as it holds data: how it goes, if it may
 
 
 @dataclass(frozen=True)
 class Applied(Generic[SpecT_co]):
-    """The result of an apply.
+    """The result of an apply."""
 
-    Attributes:
-        target: The deployment, including what the run found out on the way.
-        outputs: Terraform's outputs.
-        postponed: The number of VMs to request once the open resize requests have ended.
-        young: Whether an account was made, which Google may not know everywhere yet.
-    """
-
-    target: Deployment[SpecT_co]
-    outputs: Mapping[str, Any]
-    postponed: int
-    young: bool = False
+    target: Deployment[SpecT_co]  # the deployment, including what the run found out on the way
+    outputs: Mapping[str, Any]  # Terraform's outputs
+    postponed: int  # the number of VMs to request once the open resize requests have ended
+    young: bool = False  # whether an account was made, which Google may not know everywhere yet
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:

@@ -24,27 +24,13 @@ class Images(Protocol):
         """The settings that mean nothing to that cluster."""
 
     def require_name(self, name: str) -> None:
-        """See that this can be the name of an image.
-
-        Raises:
-            SettingsError: It is none.
-        """
+        """See that this can be the name of an image."""
 
     def require_free(self, cloud: Cloud, project: str, name: str) -> None:
-        """See that no image has this name.
-
-        Raises:
-            CheckError: An image has it.
-        """
+        """See that no image has this name."""
 
     def make(self, context: Context, cloud: Cloud, record: Record, name: str) -> OwnImage:
         """Make an image of the only machine, which is good for nothing else afterwards.
-
-        Args:
-            context: The run.
-            cloud: Google and the state folder.
-            record: The cluster.
-            name: The image's name.
 
         Raises:
             ClusterError: There is none, or it is not what it should be.

@@ -26,18 +26,10 @@ class Jobs(Protocol):
     """The jobs of one cluster; a kind makes it."""
 
     def needs(self, spec: JobSpec) -> Needs | None:
-        """What a job takes; None where no machine ever comes for one.
-
-        Raises:
-            SettingsError: The cluster can't ever run it.
-        """
+        """What a job takes; None where no machine ever comes for one."""
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
-        """Ask for a job, and send its folder unless it is there; returns its name.
-
-        Raises:
-            SettingsError: The cluster can't ever run it.
-        """
+        """Ask for a job, and send its folder unless it is there; returns its name."""
 
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last."""
@@ -53,13 +45,7 @@ class Jobs(Protocol):
         """How far a job is; None if there is none of this name."""
 
     def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
-        """What rank 0 has said in an attempt: where in the log a piece begins, and the piece.
-
-        Args:
-            job: The job.
-            attempt: Which attempt.
-            after: Where to begin.
-        """
+        """What rank 0 has said in an attempt: where in the log a piece begins, and the piece."""
 
     def cancel(self, job: Job) -> None:
         """Ask for the end of a job; nothing if it is over."""

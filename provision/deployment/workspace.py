@@ -39,19 +39,14 @@ _ROOTS: Final = (
 
 @dataclass(frozen=True)
 class Workspace:
-    """A run folder with an initialized Terraform.
-
-    Attributes:
-        root: The folder.
-        tool: Terraform, running in that folder.
-        live: Whether the state in the bucket may be changed. Plan does not change it; where it
-            has to edit the state, it works on a copy.
-        replaces: The addresses of what each plan replaces, whatever Terraform sees.
-    """
+    """A run folder with an initialized Terraform."""
 
     root: Path
-    tool: Terraform
+    tool: Terraform  # Terraform, running in that folder
+    # Whether the state in the bucket may be changed. Plan does not change it; where it has to edit
+    # the state, it works on a copy.
     live: bool
+    # the addresses of what each plan replaces, whatever Terraform sees
     replaces: tuple[str, ...] = ()
 
     def plan(self, tell: Callable[[str], None]) -> Plan:
@@ -59,9 +54,6 @@ class Workspace:
 
         A plan that Google would refuse, as something would be in its way, is made again with that
         replaced too.
-
-        Args:
-            tell: Gets a sentence about each such plan.
         """
         replace = list(self.replaces)
         while True:
@@ -99,11 +91,7 @@ class Workspace:
         self.tool.init()
 
     def adopt(self, imports: Mapping[str, Any]) -> None:
-        """Make the next plan import resources that exist into the state.
-
-        Args:
-            imports: Terraform's import blocks.
-        """
+        """Make the next plan import resources that exist into the state."""
         _write(self.root / _IMPORTS_FILE, configuration.literal(imports))
 
     def tell(self, target: Deployment[ClusterSpec]) -> None:
@@ -115,9 +103,7 @@ class Workspace:
 def run_folder(target: Deployment[ClusterSpec], *, backend: bool) -> Iterator[Path]:
     """A private copy of the kind's Terraform root with a deployment's values; deleted afterwards.
 
-    Args:
-        target: The deployment, which provides the root, the values and the backend.
-        backend: Whether to use the state in the bucket; otherwise a local state that is discarded.
+    `backend`: whether to use the state in the bucket; otherwise a local state that is discarded.
     """
     with private.folder() as folder:
         yield fill_folder(folder, target, target.variables, backend=backend)

@@ -16,9 +16,6 @@ def plain(value: object) -> Any:
     """A document without types: dicts, lists, strings, numbers.
 
     A field that is None is null if it has no default, and left out if it has one.
-
-    Args:
-        value: A dataclass, or a collection or a single value in one.
     """
     match value:
         case enum.Enum():

@@ -19,8 +19,7 @@ _MOST: Final = 2**63
 def read(text: str | bytes) -> dict[str, Any]:
     """Read an object.
 
-    Args:
-        text: The document; bytes are UTF-8.
+    `text`: the document; bytes are UTF-8.
 
     Raises:
         ValueError: It is no JSON, or no object, or no text could be written of it again; says why.

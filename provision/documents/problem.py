@@ -55,8 +55,7 @@ class Problem:
 def of(problem: errors.Problem) -> Problem:
     """The document of a problem or note.
 
-    Args:
-        problem: The problem; one without a code is a note about nothing in particular.
+    `problem`: the problem; one without a code is a note about nothing in particular.
     """
     code = problem.code or Code.NOTE
     return Problem(

@@ -53,20 +53,13 @@ _NOT_A_FILE: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """A packed folder.
+    """A packed folder."""
 
-    Attributes:
-        path: The file, named `<sha256>.tar.gz`.
-        sha256: The SHA-256 of the file, in hexadecimal.
-        count: The number of files and symlinks in it, without folders.
-        size: The size of those files, in bytes.
-        entries: All that is in it: the path below the folder -> its type and permissions.
-    """
-
-    path: Path
-    sha256: str
-    count: int
-    size: int
+    path: Path  # the file, named `<sha256>.tar.gz`
+    sha256: str  # the SHA-256 of the file, in hexadecimal
+    count: int  # the number of files and symlinks in it, without folders
+    size: int  # the size of those files, in bytes
+    # all that is in it: the path below the folder -> its type and permissions
     entries: Mapping[str, int] = field(default_factory=dict, repr=False)
 
 
@@ -87,18 +80,9 @@ def pack(folder: Path, into: Path, left_out: LeftOut | None = None) -> Archive |
     """Pack a folder recursively: files, empty folders, permissions, symlinks that stay inside it.
 
     The setuid, setgid and sticky bits are dropped, because root owns the files on the VMs.
-
-    Args:
-        folder: The folder; the archive contains its contents, not the folder itself.
-        into: The existing folder to write the archive to.
-        left_out: What is not copied; None for what the folder itself and the usual rules say.
-
-    Returns:
-        The archive; None if the folder does not exist or nothing of it travels.
-
-    Raises:
-        SettingsError: Entries of the folder can't be packed; the error lists all of them.
-        CheckError: The disk has no room for the archive.
+    `folder`: the folder; the archive contains its contents, not the folder itself. `left_out`: what
+    is not copied; None for what the folder itself and the usual rules say. Returns the archive;
+    None if the folder does not exist or nothing of it travels.
     """
     if not folder.exists():
         return None

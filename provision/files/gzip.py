@@ -20,8 +20,7 @@ _LARGEST_BLOCK: Final = 0xFFFF
 class StoredGzip(io.RawIOBase):
     """A gzip stream with stored (uncompressed) blocks (RFC 1951 3.2.4, RFC 1952).
 
-    Attributes:
-        sha256: The SHA-256 of the stream, in hexadecimal; set when the stream is closed.
+    `sha256`: The SHA-256 of the stream, in hexadecimal; set when the stream is closed.
     """
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -60,10 +60,9 @@ _GOOGLES: Final = {"service_account", "authorized_user"}
 class LeftOut:
     """Decides what stays behind, and remembers it.
 
-    Attributes:
-        names: What stays, in the order of the decisions; a folder ends with a slash.
-        by_git: What stays as a `.gitignore` names it, likewise.
-        links: Links that stay as they lead out of the folder.
+    `names`: What stays, in the order of the decisions; a folder ends with a slash. `by_git`: What
+    stays as a `.gitignore` names it, likewise. `links`: Links that stay as they lead out of the
+    folder.
     """
 
     def __init__(self, folder: Path, rules: Patterns, *, follows_git: bool) -> None:
@@ -77,11 +76,7 @@ class LeftOut:
 
     @classmethod
     def of(cls, folder: Path) -> LeftOut:
-        """By the usual rules and the folder's own.
-
-        Raises:
-            SettingsError: The folder's own can't be read.
-        """
+        """By the usual rules and the folder's own."""
         file = folder / IGNORE_FILE
         follows_git = not file.exists()
         try:
@@ -98,11 +93,7 @@ class LeftOut:
     def takes(self, path: Path, name: str, size: int, *, is_folder: bool) -> bool:
         """Whether something stays behind.
 
-        Args:
-            path: Where it is.
-            name: Its path below the folder.
-            size: Bytes, of a file; 0 for whatever has no content of its own.
-            is_folder: Whether it is a folder, which stays with all that is in it.
+        `size`: bytes, of a file; 0 for whatever has no content of its own.
         """
         stays = self._rules.keep_back(name, is_folder=is_folder)
         if stays is None:

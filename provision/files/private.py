@@ -41,11 +41,7 @@ def folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writing() -> Iterator[None]:
-    """Say of a full disk what fixes it.
-
-    Raises:
-        CheckError: The disk is full. A phase that has made something makes its own error of it.
-    """
+    """Say of a full disk what fixes it."""
     try:
         yield
     except OSError as error:

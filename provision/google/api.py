@@ -30,12 +30,7 @@ class GoogleApi(Rest):
     """Google's APIs, except for the state's bucket, which `state.folder` reads alone."""
 
     def project_number(self, project: str) -> str:
-        """The project's number.
-
-        Raises:
-            CheckError: It does not exist, or these credentials may not read it; or Google does not
-                say.
-        """
+        """The project's number."""
         try:
             return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
         except GoogleApiError as error:
@@ -61,12 +56,7 @@ class GoogleApi(Rest):
         return list(self.pages("GET", path, "items", {"filter": f'name eq "{base}-.*"'}))
 
     def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
-        """The guest attributes of a VM, by key; {} if it has none, or is gone.
-
-        Args:
-            path: The VM's path: "projects/P/zones/Z/instances/N".
-            namespace: The namespace of the attributes.
-        """
+        """The guest attributes of a VM, by key; {} if it has none, or is gone."""
         try:
             document = self.call(
                 "GET", Service.COMPUTE, f"{path}/getGuestAttributes", {"queryPath": f"{namespace}/"}
@@ -82,12 +72,7 @@ class GoogleApi(Rest):
     ) -> None:
         """Bring VMs of a managed instance group to its newest template, and wait for Google's yes.
 
-        Args:
-            project: The project.
-            zone: The zone.
-            group: The group.
-            names: The VMs.
-            action: What may happen to them: REFRESH changes running VMs, REPLACE replaces them.
+        `action`: what may happen to them: REFRESH changes running VMs, REPLACE replaces them.
         """
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}"
         body = {
@@ -118,11 +103,6 @@ class GoogleApi(Rest):
     def make_image(self, project: str, image: Mapping[str, Any], *, force: bool) -> None:
         """Make an image of a disk, and wait until Google is done with it.
 
-        Args:
-            project: The project that is to have it.
-            image: The body of compute v1's images.insert.
-            force: Whether the disk may be one of a VM that runs.
-
         Raises:
             GoogleApiError: The name is taken (409), the disk is in use (400), or it failed.
         """
@@ -136,11 +116,8 @@ class GoogleApi(Rest):
         """Change the metadata of a VM, unless it is as wanted or the VM is gone.
 
         Whoever else changes it meanwhile loses nothing: Google refuses a request with an older
-        fingerprint (412, compute v1, Metadata), and it is made again.
-
-        Args:
-            path: The VM's path: "projects/P/zones/Z/instances/N".
-            change: Makes of the keys and values that there are those that are wanted.
+        fingerprint (412, compute v1, Metadata), and it is made again. `change`: makes of the keys
+        and values that there are those that are wanted.
 
         Raises:
             GoogleApiError: These credentials may not do that, or the metadata kept changing.
@@ -161,11 +138,7 @@ class GoogleApi(Rest):
         _against_conflicts(once)
 
     def resize_requests(self, group: str) -> list[dict[str, Any]]:
-        """The resize requests of a managed instance group; none if there is no such group.
-
-        Args:
-            group: Its path: "projects/P/zones/Z/instanceGroupManagers/N".
-        """
+        """The resize requests of a managed instance group; none if there is no such group."""
         try:
             return list(self.pages("GET", f"{group}/resizeRequests", "items", {}))
         except GoogleApiError as error:
@@ -213,11 +186,6 @@ class GoogleApi(Rest):
 
         Empty if these credentials may not list them, or the API is disabled, for types that are
         optional: whoever may not list them has not created any, and could not delete any.
-
-        Args:
-            look: How to find resources of the type.
-            project: The project.
-            **query: Query parameters of the request.
         """
         is_compute = look.service is Service.COMPUTE
         key = "items" if is_compute else look.list_key or look.collection
@@ -234,13 +202,7 @@ class GoogleApi(Rest):
         return found
 
     def marked(self, look: Look, project: str, owner: Owner) -> list[dict[str, Any]]:
-        """The resources of one type in a project that carry the marker of a deployment.
-
-        Args:
-            look: How to find resources of the type.
-            project: The project.
-            owner: The deployment.
-        """
+        """The resources of one type in a project that carry the marker of a deployment."""
         query = {}
         if look.service is Service.COMPUTE:
             query["filter"] = f'description = "{owner.text}"'
@@ -368,11 +330,6 @@ class GoogleApi(Rest):
     def grant_on_key(self, key: str, role: str, members: Collection[str]) -> bool:
         """Give a role on a key of Cloud KMS; whether anybody did not have it.
 
-        Args:
-            key: The key's path.
-            role: The role.
-            members: Who gets it, as policies name them.
-
         Raises:
             GoogleApiError: These credentials may not do that, or the policy kept changing.
         """
@@ -397,9 +354,7 @@ class GoogleApi(Rest):
     ) -> None:
         """Revoke roles on a bucket; does nothing if it is gone or its policy may not be read.
 
-        Args:
-            bucket: Its name.
-            is_revoked: Whether to remove a member (the second argument) from a binding.
+        `is_revoked`: whether to remove a member (the second argument) from a binding.
 
         Raises:
             GoogleApiError: These credentials may not do that, or the policy kept changing.

@@ -81,13 +81,7 @@ class Service(enum.Enum):
 
 
 class GoogleApiError(CheckError):
-    """Google refused a request, or did not serve it in as many tries as there are.
-
-    Args:
-        code: The HTTP status.
-        message: Google's message.
-        url: The URL of the request.
-    """
+    """Google refused a request, or did not serve it in as many tries as there are."""
 
     def __init__(self, code: int, message: str, url: str) -> None:
         is_outage = retries.is_transient(code, "", message)
@@ -115,12 +109,7 @@ class UntrustedError(Exception):
 
 
 class NoAnswerError(GoogleApiError):
-    """Google could not be reached.
-
-    Args:
-        message: What the connection failed with.
-        url: What was asked for.
-    """
+    """Google could not be reached."""
 
     def __init__(self, message: str, url: str) -> None:
         super().__init__(503, message, url)
@@ -141,13 +130,7 @@ class NoAnswerError(GoogleApiError):
 
 
 class Rest:
-    """Sends requests, and retries them after transient errors. It is safe for several threads.
-
-    Args:
-        credentials: The credentials to use.
-        environ: May set other endpoints.
-        progress: The run's clock and progress output, which reports retries.
-    """
+    """Sends requests, and retries them after transient errors. It is safe for several threads."""
 
     def __init__(
         self, credentials: Credentials, environ: Mapping[str, str], progress: Progress
@@ -168,7 +151,6 @@ class Rest:
 
         Raises:
             ClusterError: The URL is not Google's.
-            CredentialsError: Google gives no token.
             UnreachableError: Where tokens come from does not answer.
         """
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - with the transport
@@ -224,16 +206,8 @@ class Rest:
     ) -> dict[str, Any]:
         """Send a request that is safe to retry: a read, a deletion, or a change with an etag.
 
-        Args:
-            method: The HTTP method.
-            service: The API.
-            path: The path below the API's URL.
-            query: Query parameters; those with an empty value are not sent.
-            body: The body, sent as JSON.
-
         Raises:
             GoogleApiError: Google refused the request, or all retries failed.
-            CredentialsError: Google does not accept the credentials.
         """
         url = service.url(self._environ) + _quoted(service, path)
         again = retries.policy(self._progress.clock, self._progress.tell)

@@ -20,14 +20,10 @@ _TEXT: Final = re.compile(rf"{MARKER}=(?P<id>[\w-]+)(?: (?P<state>gs://\S+))?")
 
 @dataclass(frozen=True)
 class Owner:
-    """A deployment, as its marker names it.
+    """A deployment, as its marker names it."""
 
-    Attributes:
-        id: The value of the label.
-        state: URL of the folder that has its state, "gs://BUCKET/FOLDER"; "" where it is not known.
-    """
-
-    id: str
+    id: str  # the value of the label
+    # URL of the folder that has its state, "gs://BUCKET/FOLDER"; "" where it is not known
     state: str = ""
 
     @classmethod
@@ -63,11 +59,7 @@ class Owner:
 
 
 def read(document: Mapping[str, Any]) -> Owner | None:
-    """Whose something is; None where it carries no marker.
-
-    Args:
-        document: What Google or Terraform's state says of it.
-    """
+    """Whose something is; None where it carries no marker."""
     found = _TEXT.fullmatch(str(document.get("description") or ""))
     if found is not None:
         return Owner(found["id"], found["state"] or "")

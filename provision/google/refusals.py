@@ -37,19 +37,14 @@ QUOTA_ROLE: Final = "needs the role Quota Administrator, roles/servicemanagement
 class Refusal(enum.Enum):
     """Why Google refuses something.
 
-    Attributes:
-        STOCKOUT: The zone has no such machines available now.
-        NOT_YET: Like STOCKOUT, but the request stays in Google's queue.
-        QUOTA: The project's quota is too small.
-        PERMISSION: An account lacks a permission.
-        API_OFF: The project has not enabled the API.
-        POLICY: An organization policy forbids it.
-        MISSING: A resource that it needs does not exist.
-        RESERVATION: The reservation does not exist, or does not fit the request.
-        RESERVED_OUT: The reservation has no machines left; there are some once others end.
-        CONFIGURATION: The parts of the request do not go together.
-        ADDRESSES: The subnetwork has no free IP addresses.
-        IN_USE: Something else uses what was to be changed or deleted.
+    `STOCKOUT`: The zone has no such machines available now. `NOT_YET`: Like STOCKOUT, but the
+    request stays in Google's queue. `QUOTA`: The project's quota is too small. `PERMISSION`: An
+    account lacks a permission. `API_OFF`: The project has not enabled the API. `POLICY`: An
+    organization policy forbids it. `MISSING`: A resource that it needs does not exist.
+    `RESERVATION`: The reservation does not exist, or does not fit the request. `RESERVED_OUT`: The
+    reservation has no machines left; there are some once others end. `CONFIGURATION`: The parts of
+    the request do not go together. `ADDRESSES`: The subnetwork has no free IP addresses. `IN_USE`:
+    Something else uses what was to be changed or deleted.
     """
 
     STOCKOUT = Code.STOCK_OUT
@@ -94,10 +89,8 @@ PERMANENT: Final = frozenset(
 class Reach(enum.Enum):
     """How far a refusal reaches.
 
-    Attributes:
-        ZONE: Another zone may do.
-        REGION: A zone of another region may do.
-        EVERYWHERE: It is the same in all zones.
+    `ZONE`: Another zone may do. `REGION`: A zone of another region may do. `EVERYWHERE`: It is the
+    same in all zones.
     """
 
     ZONE = enum.auto()
@@ -131,19 +124,12 @@ It asks to wait "60 seconds or more" before one is used (IAM, "Create service ac
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
-    """A quota that is exceeded, taken from Google's message.
+    """A quota that is exceeded, taken from Google's message."""
 
-    Attributes:
-        metric: Its metric, such as "NVIDIA_A100_GPUS".
-        limit: The project's limit.
-        region: The quota's region; "" for a quota of all regions, or if the message has none.
-        everywhere: Whether the message says that it is a quota of all regions.
-    """
-
-    metric: str
-    limit: float
-    region: str
-    everywhere: bool = False
+    metric: str  # its metric, such as "NVIDIA_A100_GPUS"
+    limit: float  # the project's limit
+    region: str  # the quota's region; "" for a quota of all regions, or if the message has none
+    everywhere: bool = False  # whether the message says that it is a quota of all regions
 
 
 # Error code of Compute Engine, or reason of a ProvisioningRequest -> what it means. Sources: the
@@ -275,9 +261,7 @@ _SENTENCES: Final = (
 def read(code: str, message: str) -> Refusal | None:
     """What a refusal means; None for a transient or unknown one.
 
-    Args:
-        code: Google's code or reason; "" if there is none, as in Terraform's output.
-        message: Google's message.
+    `code`: Google's code or reason; "" if there is none, as in Terraform's output.
     """
     # Some APIs send a message about a quota with the code of a stock-out.
     if quota(message) is not None:
@@ -294,12 +278,7 @@ def read(code: str, message: str) -> Refusal | None:
 
 
 def code_in(message: str, otherwise: Code) -> Code:
-    """The code of a problem that Google tells in its own words.
-
-    Args:
-        message: Google's message.
-        otherwise: The code if the message says nothing that is known.
-    """
+    """The code of a problem that Google tells in its own words."""
     if is_untrusted(message):
         return Code.UNTRUSTED
     refusal = read("", message)
@@ -309,12 +288,7 @@ def code_in(message: str, otherwise: Code) -> Code:
 
 
 def reach(code: Code | None, message: str) -> Reach:
-    """How far a refusal reaches, of which a problem tells.
-
-    Args:
-        code: The problem's code.
-        message: Google's message.
-    """
+    """How far a refusal reaches, of which a problem tells."""
     exceeded = quota(message)
     if exceeded is not None and exceeded.everywhere:
         return Reach.EVERYWHERE
@@ -326,29 +300,17 @@ def reach(code: Code | None, message: str) -> Reach:
 
 
 def is_untrusted(message: str) -> bool:
-    """Whether a connection ended as the other side's certificate is not trusted.
-
-    Args:
-        message: The message of the client that ended it.
-    """
+    """Whether a connection ended as the other side's certificate is not trusted."""
     return _UNTRUSTED.search(message) is not None
 
 
 def may_be_late(message: str) -> bool:
-    """Whether a refusal may be due to an account or a role that is new: see `YOUNG`.
-
-    Args:
-        message: Google's message.
-    """
+    """Whether a refusal may be due to an account or a role that is new: see `YOUNG`."""
     return _ACCOUNT.search(message) is not None
 
 
 def has_ended(message: str) -> bool:
-    """Whether something that was to be cancelled is over already.
-
-    Args:
-        message: Google's message.
-    """
+    """Whether something that was to be cancelled is over already."""
     return _ENDED in message
 
 
@@ -382,9 +344,7 @@ def quota(message: str) -> Quota | None:
 def in_short(message: str, code: str = "") -> str:
     """A refusal in a few words, for who waits; what is not known of is in Google's own.
 
-    Args:
-        message: Google's message.
-        code: Google's code or reason; "" if there is none.
+    `code`: Google's code or reason; "" if there is none.
     """
     match read(code, message):
         case Refusal.STOCKOUT | Refusal.NOT_YET if place := zone(message):
@@ -399,11 +359,7 @@ def in_short(message: str, code: str = "") -> str:
 
 
 def of_instances(instances: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Google's errors in creating the VMs of a group that do not run yet, without duplicates.
-
-    Args:
-        instances: The response of `listManagedInstances`.
-    """
+    """Google's errors in creating the VMs of a group that do not run yet, without duplicates."""
     found: dict[str, dict[str, Any]] = {}
     for instance in instances:
         if instance.get("instanceStatus") != "RUNNING":
@@ -455,9 +411,6 @@ def remedy(message: str) -> str:
     """How to fix what a message tells; "" for what is not known.
 
     Known are certificates, permissions, APIs that are off, policies, what is in use, and outages.
-
-    Args:
-        message: Google's message.
     """
     if is_untrusted(message):
         return TRUST

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 class Marker(enum.Enum):
     """The field of a resource that has the marker.
 
-    Attributes:
-        DESCRIPTION: The whole description.
-        LABELS: One of the labels; also the whole description, for a type that has one.
-        RESOURCE_LABELS: Like LABELS; only Kubernetes Engine calls them so.
+    `LABELS`: One of the labels; also the whole description, for a type that has one.
+    `RESOURCE_LABELS`: Like LABELS; only Kubernetes Engine calls them so.
     """
 
     DESCRIPTION = "description"
@@ -45,28 +43,22 @@ class Look:
     """How to find a resource that is not in the state, and how to import it.
 
     The fields in braces are Terraform's names of planned values.
-
-    Attributes:
-        service: The API.
-        path: The path in the API; for a part of another resource, the parent's path.
-        import_id: Terraform's import ID, in the form that provider 7.45.0 accepts and that leads
-            to an empty plan afterwards.
-        marker: The field that has the marker; for a part, the parent's field.
-        part: For a part of another resource: the parent's list that contains it.
-        by_list: Whether Google chooses its name. It is then found in its collection's list by the
-            marker, and Google's name for it becomes the {name} in the import ID.
-        may_be_off: Whether the API may be disabled, or the credentials may lack permission to list
-            the collection; both then mean that there is nothing in it.
-        list_key: The list's key in the API's response, if it differs from the collection's name.
     """
 
     service: Service
-    path: str
+    path: str  # the path in the API; for a part of another resource, the parent's path
+    # Terraform's import ID, in the form that provider 7.45.0 accepts and that leads to an empty
+    # plan afterwards
     import_id: str
-    marker: Marker
-    part: str = ""
+    marker: Marker  # the field that has the marker; for a part, the parent's field
+    part: str = ""  # for a part of another resource: the parent's list that contains it
+    # Whether Google chooses its name. It is then found in its collection's list by the marker, and
+    # Google's name for it becomes the {name} in the import ID.
     by_list: bool = False
+    # whether the API may be disabled, or the credentials may lack permission to list the
+    # collection; both then mean that there is nothing in it
     may_be_off: bool = False
+    # the list's key in the API's response, if it differs from the collection's name
     list_key: str = ""
 
     @property
@@ -93,12 +85,7 @@ class Look:
         return f"projects/{project}/aggregated/{self.collection}"
 
     def is_of(self, document: Mapping[str, Any], owner: Owner) -> bool:
-        """Whether something carries exactly the marker of a deployment.
-
-        Args:
-            document: What Google says of it, or of its parent.
-            owner: The deployment.
-        """
+        """Whether something carries exactly the marker of a deployment."""
         if document.get("description") == owner.text:
             return True
         match self.marker:
@@ -109,46 +96,29 @@ class Look:
                 return isinstance(labels, dict) and bool(labels.get(MARKER) == owner.id)
 
     def identity(self, values: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-        """The import ID of an existing resource.
-
-        Args:
-            values: Its planned values.
-            document: The resource as the API returns it.
-        """
+        """The import ID of an existing resource."""
         own = {"name": document["name"].rpartition("/")[2]} if self.by_list else {}
         return self.import_id.format_map({**values, **own})
 
     def at(self, values: Mapping[str, Any]) -> str:
-        """The path of one of them in the API; no value leads to another one.
-
-        Args:
-            values: What the fields in the path stand for.
-        """
+        """The path of one of them in the API; no value leads to another one."""
         return self.path.format_map({name: segment(value) for name, value in values.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """One type of Terraform resource.
+    """One type of Terraform resource."""
 
-    Attributes:
-        type: Terraform's name of the type.
-        noun: What people call one.
-        lookup: How to find one that is not in the state. None if that is not needed: creating it
-            again changes nothing, and it is deleted with what it is `part_of`.
-        part_of: The type that it is deleted with; "" if it is deleted on its own.
-        names: The names that this tool gives to resources of the type.
-        permissions: Collection -> the verbs of its permissions on the project that Terraform and
-            this tool need to create and delete one. Permissions that can also be granted on a
-            single bucket or service account are not included: a check on the project would not
-            see such a grant.
-    """
-
-    type: str
-    noun: str
+    type: str  # Terraform's name of the type
+    noun: str  # what people call one
+    # How to find one that is not in the state. None if that is not needed: creating it again
+    # changes nothing, and it is deleted with what it is `part_of`.
     lookup: Look | None
-    part_of: str = ""
-    names: tuple[DerivedName, ...] = ()
+    part_of: str = ""  # the type that it is deleted with; "" if it is deleted on its own
+    names: tuple[DerivedName, ...] = ()  # the names that this tool gives to resources of the type
+    # Collection -> the verbs of its permissions on the project that Terraform and this tool need to
+    # create and delete one. Permissions that can also be granted on a single bucket or service
+    # account are not included: a check on the project would not see such a grant.
     permissions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     @property
@@ -163,11 +133,7 @@ class Resource:
         return self.lookup
 
     def path(self, **values: str) -> str:
-        """The path of one of them in the API.
-
-        Args:
-            **values: The values for the fields in the path.
-        """
+        """The path of one of them in the API."""
         return self.look.at(values)
 
 
@@ -438,10 +404,7 @@ def places(
 ) -> Iterator[tuple[Resource, str]]:
     """Each type with each project in which there may be some.
 
-    Args:
-        rows: The types.
-        project: The deployment's project.
-        hosts: Other projects in which it makes firewall rules, and nothing else.
+    `hosts`: other projects in which it makes firewall rules, and nothing else.
     """
     for row in rows:
         yield from ((row, where) for where in (project, *(hosts if row is FIREWALL else ())))
@@ -463,9 +426,7 @@ def path_in_document(document: Mapping[str, Any]) -> str:
 def foreign(path: str, other: Owner | None) -> Problem:
     """The problem of a resource that has one of our names but not our marker.
 
-    Args:
-        path: Its name, as Google's API has it.
-        other: Whose it is; None where it carries no marker.
+    `path`: its name, as Google's API has it. `other`: whose it is; None where it carries no marker.
     """
     if other is None:
         why = f"it does not carry the marker {MARKER} of this deployment, so it is not touched"

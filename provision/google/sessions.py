@@ -24,9 +24,7 @@ DNSEndpointConfig)."""
 def require_trusted(url: str | None, environ: Mapping[str, str]) -> None:
     """Refuse to send an access token to anybody but Google and whom the environment names.
 
-    Args:
-        url: As it is sent: what else reads a URL may see another host in it.
-        environ: May move Google's APIs (`endpoints`).
+    `url`: as it is sent: what else reads a URL may see another host in it.
 
     Raises:
         ClusterError: The token would go elsewhere.

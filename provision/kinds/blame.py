@@ -19,32 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """What fixes a bad machine of a certain kind.
+    """What fixes a bad machine of a certain kind."""
 
-    Attributes:
-        members: What the machines are called: "VMs" or "nodes".
-        another: How to get another machine in the place of some.
-        more: How to have one more, to tell the bad one of two.
-        closer: How to have machines that stand closer to each other.
-    """
-
-    members: str
-    another: Callable[[Members], str]
-    more: str
-    closer: str
+    members: str  # what the machines are called: "VMs" or "nodes"
+    another: Callable[[Members], str]  # how to get another machine in the place of some
+    more: str  # how to have one more, to tell the bad one of two
+    closer: str  # how to have machines that stand closer to each other
 
 
 def problems(
     finding: Finding, tried: Sequence[Tried], bar: str, remedies: Remedies
 ) -> list[Problem]:
-    """What is wrong between machines.
-
-    Args:
-        finding: What the search came to.
-        tried: All that was tried, in order.
-        bar: What the measurements are judged by.
-        remedies: What fixes it.
-    """
+    """What is wrong between machines."""
     members = remedies.members
     found = [
         Problem(
@@ -76,12 +62,7 @@ def problems(
 
 
 def bar(machine_type: str, reference: Reference | None) -> str:
-    """What measurements are judged by.
-
-    Args:
-        machine_type: The machine type.
-        reference: The published figures; None if there are none.
-    """
+    """What measurements are judged by."""
     if reference is None:
         return f"there is no published figure for {machine_type}"
     return (
@@ -93,10 +74,7 @@ def bar(machine_type: str, reference: Reference | None) -> str:
 def reached(bandwidth: float | None, machines: int, expected: float | None) -> str:
     """A bandwidth that is good enough, beside the published one, as the end of a sentence.
 
-    Args:
-        bandwidth: In GB/s; None where there was no network to measure.
-        machines: Between how many machines.
-        expected: The published bandwidth in GB/s; None if there is none.
+    `bandwidth`: in GB/s; None where there was no network to measure.
     """
     if bandwidth is None or expected is None:
         shown = "nothing" if bandwidth is None else f"{bandwidth:.1f} GB/s"
@@ -109,12 +87,7 @@ def reached(bandwidth: float | None, machines: int, expected: float | None) -> s
 
 
 def worst(tried: Sequence[Tried], name: str) -> str:
-    """Why the smallest group with a machine failed.
-
-    Args:
-        tried: All that was tried.
-        name: The machine.
-    """
+    """Why the smallest group with a machine failed."""
     failed = [it for it in tried if name in it.members and not it.passed]
     return min(failed, key=lambda it: len(it.members)).why
 

@@ -39,23 +39,13 @@ _FORWARDED: Final = "-- -L 8080:localhost:8080"
 
 
 def ssh(name: str, place: Place, *, is_public: bool) -> str:
-    """The command that opens a shell on a VM.
-
-    Args:
-        name: The VM's name.
-        place: Where it is.
-        is_public: Whether it has an external address.
-    """
+    """The command that opens a shell on a VM."""
     through = "" if is_public else " --tunnel-through-iap"
     return f"gcloud compute ssh {name} --project {place.project_id} --zone {place.zone}{through}"
 
 
 def tunnel(ssh: str) -> str:
-    """The command that opens the tunnel to the notebook of a VM.
-
-    Args:
-        ssh: The command that opens a shell on it.
-    """
+    """The command that opens the tunnel to the notebook of a VM."""
     return f"{ssh} {_FORWARDED}"
 
 
@@ -68,8 +58,7 @@ RAY_TOKEN_FILE: Final = "/run/aiinfra-ray/token"  # noqa: S105 - a path
 def ray(ssh: str) -> RayConnection:
     """The ways to the dashboard of a Ray cluster.
 
-    Args:
-        ssh: The command that opens a shell on one of its VMs, whichever.
+    `ssh`: the command that opens a shell on one of its VMs, whichever.
     """
     return RayConnection(
         tunnel=f"{ssh} -- -L {RAY_PORT}:localhost:{RAY_PORT}",
@@ -89,16 +78,7 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
 ) -> None:
     """Say how to connect, and write it to `connection.json`.
 
-    Args:
-        context: The run; its report gets it too.
-        cloud: Has the state folder.
-        made: The result of the apply.
-        found: Makes the document of what every kind of cluster has, as keyword arguments.
-        is_ready: Whether Create has done all that it was to do.
-        remark: What else is to be said of it when it is ready.
-
-    Raises:
-        StateError: A Destroy has removed the cluster meanwhile.
+    `found`: makes the document of what every kind of cluster has, as keyword arguments.
     """
     target = made.target
     dashboard = made.outputs.get("dashboard") or {}
@@ -136,11 +116,8 @@ def rows(
 ) -> list[tuple[str, str]]:
     """The connection for people: what something is, and the command or URL for it.
 
-    Args:
-        connection: The connection.
-        log: The URL of Terraform's log; None for none.
-        full: Whether to name what one does not need to go on: dashboard, state and log, which
-            Status, JSON and the report have too.
+    `full`: whether to name what one does not need to go on: dashboard, state and log, which Status,
+    JSON and the report have too.
     """
     found: list[tuple[str, str]] = []
     match connection:

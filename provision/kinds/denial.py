@@ -29,14 +29,7 @@ _REASONS: Final[Mapping[Refusal, str]] = {
 def problem(
     kind: Refusal, group: Group, found: Sequence[Mapping[str, Any]], standing: str
 ) -> Problem:
-    """What is wrong for good, in Google's words, and what fixes it.
-
-    Args:
-        kind: One of `refusals.PERMANENT`, or a reservation that is full.
-        group: Whose machines are refused.
-        found: Google's errors of this kind.
-        standing: How many machines there are, as the end of a sentence.
-    """
+    """What is wrong for good, in Google's words, and what fixes it."""
     said = "\n".join(dict.fromkeys(map(refusals.words, found)))
     return Problem(
         code=kind.code,

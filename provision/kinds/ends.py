@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def moment(seconds: float, clock: Clock) -> str:
-    """The time so many seconds of cloud time from now, in RFC 3339 format.
-
-    Args:
-        seconds: Seconds of cloud time.
-        clock: The clock of Google Cloud.
-    """
+    """The time so many seconds of cloud time from now, in RFC 3339 format."""
     then = dt.datetime.fromtimestamp(clock.now() + seconds, dt.UTC)
     return then.isoformat(timespec="seconds").replace("+00:00", "Z")
 
@@ -28,10 +23,7 @@ def moment(seconds: float, clock: Clock) -> str:
 def of(remaining: Sequence[int], noun: str, clock: Clock) -> list[End]:
     """The end of machines that have one; empty if there are none.
 
-    Args:
-        remaining: The seconds of cloud time that each of them has left.
-        noun: What one of them is called.
-        clock: The clock of Google Cloud.
+    `remaining`: the seconds of cloud time that each of them has left.
     """
     if not remaining:
         return []
@@ -49,23 +41,14 @@ def of(remaining: Sequence[int], noun: str, clock: Clock) -> list[End]:
 
 
 def never(count: int, noun: str, more: str = "") -> End:
-    """That machines have no end of their own.
-
-    Args:
-        count: How many.
-        noun: What one of them is called.
-        more: What would give new ones an end; "" for nothing.
-    """
+    """That machines have no end of their own."""
     return End(what=counted(count, noun), how=EndedBy.NEVER, words=more)
 
 
 def to_come(count: int, noun: str, seconds: int) -> End:
     """The end of machines that have been requested.
 
-    Args:
-        count: How many.
-        noun: What one of them is called.
-        seconds: How long each may run, in seconds of cloud time.
+    `seconds`: how long each may run, in seconds of cloud time.
     """
     return End(
         what=f"{counted(count, noun)} to come",
@@ -77,10 +60,7 @@ def to_come(count: int, noun: str, seconds: int) -> End:
 def reservation(name: str, end: str, clock: Clock) -> End:
     """The end of a reservation, with which Google deletes the machines that are bound to it.
 
-    Args:
-        name: Its name.
-        end: Its end, in RFC 3339 format.
-        clock: The clock of Google Cloud.
+    `end`: its end, in RFC 3339 format.
     """
     left = int(clock.until(dt.datetime.fromisoformat(end).timestamp()))
     return End(

@@ -28,44 +28,27 @@ _SPARE = 2
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of trying machines together.
+    """What came of trying machines together."""
 
-    Attributes:
-        members: The machines, two at least.
-        passed: Whether they were as fast as they should be.
-        bandwidth: What they reached, in GB/s; None if the measurement failed.
-        why: Why that is not good enough; "" if it is.
-    """
-
-    members: Members
-    passed: bool
-    bandwidth: float | None = None
-    why: str = ""
+    members: Members  # the machines, two at least
+    passed: bool  # whether they were as fast as they should be
+    bandwidth: float | None = None  # what they reached, in GB/s; None if the measurement failed
+    why: str = ""  # why that is not good enough; "" if it is
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What is known after some rounds.
+    """What is known after some rounds."""
 
-    Attributes:
-        good: Machines that passed with others.
-        faulty: Machines that failed, each with nobody but good ones.
-        suspects: Machines that failed, but only with such as have not passed either.
-        together: The smallest groups that failed although all their machines are good.
-    """
-
-    good: Members
-    faulty: Members
-    suspects: Members
+    good: Members  # machines that passed with others
+    faulty: Members  # machines that failed, each with nobody but good ones
+    suspects: Members  # machines that failed, but only with such as have not passed either
+    # the smallest groups that failed although all their machines are good
     together: tuple[Members, ...]
 
 
 def most_rounds(count: int) -> int:
-    """The most rounds that are worth while, the first with all machines together.
-
-    Args:
-        count: The number of machines.
-    """
+    """The most rounds that are worth while, the first with all machines together."""
     return 1 if count <= _PAIR else 1 + math.ceil(math.log2(count)) + _SPARE
 
 
@@ -90,11 +73,7 @@ def find(tried: Sequence[Tried]) -> Finding:
 def next_round(tried: Sequence[Tried]) -> list[Members]:
     """The groups to try next, at the same time: no machine is in two of them.
 
-    Args:
-        tried: What was tried so far, the whole group first.
-
-    Returns:
-        None that was tried before; empty if there is nothing left to learn.
+    Returns None that was tried before; empty if there is nothing left to learn.
     """
     known = find(tried)
     before = {frozenset(one.members) for one in tried}
@@ -114,15 +93,9 @@ def pairs(count: int) -> list[list[tuple[int, int]]]:
     """Rounds of pairs in which each machine is tried with two others, where there are as many.
 
     So each has a pair beside the one with a faulty machine, and a faulty one fails in both of its
-    pairs: one of three or more is found, and several unless three of them stand in a row.
-
-    Args:
-        count: The number of machines, which are numbered from 0.
-
-    Returns:
-        Two rounds, or three for an odd number; the pairs of a round have no machine in common and
-        can be tried at the same time. None for fewer than three machines: there is nothing to tell
-        apart.
+    pairs: one of three or more is found, and several unless three of them stand in a row. Returns
+    two rounds, or three for an odd number; the pairs of a round have no machine in common and can
+    be tried at the same time. None for fewer than three machines: there is nothing to tell apart.
     """
     if count <= _PAIR:
         return []

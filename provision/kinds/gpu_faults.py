@@ -18,14 +18,11 @@ def of(
     """The faults, by what nvidia-smi says.
 
     Uncorrected errors of the memory since the boot are a fault, and so are repairs that failed or
-    wait; errors of the past that were repaired are none (NVIDIA's pages on memory errors).
-
-    Args:
-        gpus: Each GPU: `name`, `ecc_volatile` (None where it does not count errors), and as far as
-            it is known `repair_failed` and `repair_pending`.
-        error: What nvidia-smi failed with; "" if it did not.
-        count: How many there should be; None if not known.
-        kind: What they should be; None if not known.
+    wait; errors of the past that were repaired are none (NVIDIA's pages on memory errors). `gpus`:
+    each GPU: `name`, `ecc_volatile` (None where it does not count errors), and as far as it is
+    known `repair_failed` and `repair_pending`. `error`: what nvidia-smi failed with; "" if it did
+    not. `count`: how many there should be; None if not known. `kind`: what they should be; None if
+    not known.
     """
     if error:
         yield error
@@ -48,9 +45,7 @@ def of(
 def strange(names: Sequence[str], kind: Gpu | None) -> list[str]:
     """GPUs of another kind, in words; at most one line.
 
-    Args:
-        names: The name of each, as the driver has it.
-        kind: What they should be; None if not known.
+    `kind`: what they should be; None if not known.
     """
     if kind is None:
         return []

@@ -12,12 +12,7 @@ if TYPE_CHECKING:
 
 
 def of_machines(spec: ClusterSpec, bearer: str) -> Identity:
-    """The account that machines act as; a plan knows its roles.
-
-    Args:
-        spec: What the settings ask for.
-        bearer: What the machines are called.
-    """
+    """The account that machines act as; a plan knows its roles."""
     match spec.service_account:
         case "dedicated":
             account = names.SERVICE_ACCOUNT.of(spec.name_prefix)

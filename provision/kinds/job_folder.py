@@ -37,10 +37,7 @@ _JOBS: Final = "jobs/"
 class JobFolder:
     """The jobs of a deployment, as they were asked for, and what they have said.
 
-    Args:
-        folder: The state folder.
-        told: Where machines write of jobs, such as "vms/jobs/".
-        clock: The clock of Google Cloud.
+    `told`: where machines write of jobs, such as "vms/jobs/".
     """
 
     def __init__(self, folder: StateFolder, told: str, clock: Clock) -> None:
@@ -49,13 +46,7 @@ class JobFolder:
         self._clock = clock
 
     def put(self, spec: JobSpec, archive: Archive | None, taken: Collection[str] = ()) -> str:
-        """Write the folder, unless it is there, and the job; its name.
-
-        Args:
-            spec: The job.
-            archive: Its folder; None for none.
-            taken: Names that others have.
-        """
+        """Write the folder, unless it is there, and the job; its name."""
         if archive is not None:
             name = f"{FILES}{archive.sha256}.tar.gz"
             self._folder.write_once(name, archive.path, "application/gzip")

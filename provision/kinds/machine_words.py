@@ -19,10 +19,7 @@ def is_attached(machine_type: str) -> bool:
 def gpus(machine_type: str, attached: str | None = None, count: int = 0) -> str:
     """The GPUs of each machine, such as "2 x A100 40 GB"; "" for none, or if not known.
 
-    Args:
-        machine_type: The machine type.
-        attached: The type of GPUs that are attached to each, by its name in the API; None for none.
-        count: Their number.
+    `attached`: the type of GPUs that are attached to each, by its name in the API; None for none.
     """
     if attached and count:
         return f"{count} x {kind(attached)}"

@@ -34,13 +34,7 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
 ) -> None:
     """Wait until all VMs of a managed instance group run.
 
-    Args:
-        api: Google.
-        group: The group.
-        timeout: The longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
-        progress: The run's clock and progress output.
-        young: Whether this run has made the machines' account.
-        may_leave: Whether there is another zone or way.
+    `timeout`: the longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
 
     Raises:
         CapacityError: Google refused machines. The group is kept and keeps trying.
@@ -85,8 +79,7 @@ def all_run(api: GoogleApi, group: Group) -> bool:
 def told(what: str) -> Iterator[None]:
     """Report Google's errors after the apply as errors of a cluster that exists.
 
-    Args:
-        what: What could not be checked; it completes "could not check whether".
+    `what`: what could not be checked; it completes "could not check whether".
 
     Raises:
         ClusterError: In place of Google's error.

@@ -39,11 +39,7 @@ def given(settings: Settings) -> str | None:
 
 
 def named(name: str) -> Kind[Any]:
-    """The kind with the name that a record has.
-
-    Raises:
-        StateError: This version has no such kind.
-    """
+    """The kind with the name that a record has."""
     for kind in KINDS.values():
         if kind.name == name:
             return kind

@@ -31,23 +31,18 @@ _MOST_PLACES: Final = 6
 
 @dataclass(frozen=True, kw_only=True)
 class RefusalTexts:
-    """Parts of the message about refused machines, which depend on how they were requested.
+    """Parts of the message about refused machines, which depend on how they were requested."""
 
-    Attributes:
-        words: The current state, as the end of a sentence.
-        after_stockout: What to do after a stock-out.
-        after_quota: What to do once the quota is increased.
-        end: The last line of the fix.
-    """
-
-    words: str
+    words: str  # the current state, as the end of a sentence
+    # what to do after a stock-out
     after_stockout: str = (
         "run Create again to keep waiting: Google keeps trying, and machines may become available"
     )
+    # what to do once the quota is increased
     after_quota: str = (
         "once it is granted, Google creates the VMs: run Create again to wait for them"
     )
-    end: str = _KEPT
+    end: str = _KEPT  # the last line of the fix
 
 
 def check(  # noqa: PLR0913 - each is a fact of its own
@@ -61,14 +56,8 @@ def check(  # noqa: PLR0913 - each is a fact of its own
 ) -> None:
     """Raise if Google has refused machines.
 
-    Args:
-        group: The group.
-        instances: Its managed instances.
-        running: The number of them that run.
-        api: Google, to find other zones that have such machines.
-        young: Whether the machines' account is new: what is said of it may pass.
-        may_leave: Whether there is another zone or way, so that a full reservation is not waited
-            for.
+    `young`: whether the machines' account is new: what is said of it may pass. `may_leave`: whether
+    there is another zone or way, so that a full reservation is not waited for.
 
     Raises:
         CapacityError: Google refused machines; the error has all reasons.
@@ -94,12 +83,7 @@ def explain(
 ) -> list[Problem]:
     """What Google's errors mean, each kind of refusal once; what may pass is left out.
 
-    Args:
-        group: The group that the machines are for.
-        found: Google's errors.
-        texts: The parts of the message that depend on how the machines were requested.
-        api: Google, to find other zones that have such machines.
-        also: What may pass and is told all the same.
+    `texts`: the parts of the message that depend on how the machines were requested.
     """
     refused: dict[Refusal, list[Mapping[str, Any]]] = {}
     for error in found:
@@ -157,15 +141,7 @@ def _zones(group: Group, api: GoogleApi) -> list[str]:
 def other_zones(
     project: str, zone: str, machine_type: str, gpu: str | None, api: GoogleApi
 ) -> list[str]:
-    """The other zones that offer such machines; empty if Google does not say.
-
-    Args:
-        project: The project.
-        zone: The zone of the machines.
-        machine_type: Their machine type.
-        gpu: The type of the GPUs that are attached to each; None for none.
-        api: Google.
-    """
+    """The other zones that offer such machines; empty if Google does not say."""
     try:
         zones = api.zones_with(project, "machineTypes", machine_type)
         if gpu:
@@ -176,12 +152,7 @@ def other_zones(
 
 
 def places_in_words(region: str, zones: Sequence[str]) -> Iterator[str]:
-    """List other zones that offer such machines: one line for the region, one for other regions.
-
-    Args:
-        region: The region in which the machines were requested.
-        zones: The zones that `other_zones` returned.
-    """
+    """List other zones that offer such machines: one line for the region, one for other regions."""
     near = [zone for zone in zones if places.region_of(zone) == region]
     if near:
         yield f"zones of {region} that have the machine type: {', '.join(near)}"

@@ -29,23 +29,15 @@ _EXACT: Final = Decimal("0.01")
 
 @dataclass(frozen=True, kw_only=True)
 class Existing(ClusterSpec):
-    """A cluster that exists, as far as its cost goes: by what Google says of its machines.
+    """A cluster that exists, as far as its cost goes: by what Google says of its machines."""
 
-    Attributes:
-        machines: The machines that run jobs.
-        system: Those that run none.
-        network_is_made: Whether it has a network of its own.
-        has_control_plane: Whether Google runs a control plane for it.
-        ages: Name of a pool -> how long each of its machines has existed, in hours of cloud time.
-        age: How long all else has existed; None if not known.
-    """
-
-    machines: tuple[Pool, ...]
-    system: tuple[Pool, ...] = ()
-    network_is_made: bool = False
-    has_control_plane: bool = False
+    machines: tuple[Pool, ...]  # the machines that run jobs
+    system: tuple[Pool, ...] = ()  # those that run none
+    network_is_made: bool = False  # whether it has a network of its own
+    has_control_plane: bool = False  # whether Google runs a control plane for it
+    # name of a pool -> how long each of its machines has existed, in hours of cloud time
     ages: Mapping[str, Sequence[float]]
-    age: float | None
+    age: float | None  # how long all else has existed; None if not known
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -75,9 +67,8 @@ class Existing(ClusterSpec):
 def of(existing: Existing | None, listed: Prices | None) -> tuple[Cost | None, SoFar | None]:
     """What a cluster costs now and at most, and what exists now has cost so far.
 
-    Args:
-        existing: The cluster; None if not enough is known of it.
-        listed: The prices; None if none are wanted.
+    `existing`: the cluster; None if not enough is known of it. `listed`: the prices; None if none
+    are wanted.
     """
     if existing is None or listed is None:
         return None, None
@@ -89,9 +80,7 @@ def of(existing: Existing | None, listed: Prices | None) -> tuple[Cost | None, S
 def hours(created: str | None, clock: Clock) -> float | None:
     """The age of something, in hours of cloud time; None if not known.
 
-    Args:
-        created: When it came, in RFC 3339 format; None if not known.
-        clock: The clock of Google Cloud.
+    `created`: when it came, in RFC 3339 format; None if not known.
     """
     if not created:
         return None
@@ -99,11 +88,7 @@ def hours(created: str | None, clock: Clock) -> float | None:
 
 
 def shares(record: Record) -> tuple[Share, ...]:
-    """The Filestore shares that the last Create asked for.
-
-    Args:
-        record: The deployment.
-    """
+    """The Filestore shares that the last Create asked for."""
     return tuple(
         Share.model_construct(path=it["path"], tier=Tier(it["tier"]), size_gb=it["size_gb"])
         for it in record.settings.get("NFS_FILESHARE_LIST") or ()

@@ -33,12 +33,7 @@ def look(
 ) -> Status:
     """Collect the status of a deployment.
 
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        record: The deployment.
-        kind: The kind of cluster.
-        before: What an earlier look of this run returned; None for the first one.
+    `before`: what an earlier look of this run returned; None for the first one.
     """
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str, Any]:
-    """The variables that every root takes.
-
-    Args:
-        spec: What the settings ask for.
-        owner: The deployment, as its marker names it.
-        location: Where the state folder is.
-    """
+    """The variables that every root takes."""
     return {
         "project_id": spec.project_id,
         "name_prefix": spec.name_prefix,

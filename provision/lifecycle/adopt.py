@@ -29,17 +29,11 @@ _AT_ONCE: Final = 8
 
 @dataclass(frozen=True)
 class Orphan:
-    """A resource that exists and carries our marker, but is not in the state.
+    """A resource that exists and carries our marker, but is not in the state."""
 
-    Attributes:
-        address: Its address in the Terraform root.
-        import_id: Terraform's import ID for it.
-        displaces: Whether the state has another object at that address.
-    """
-
-    address: str
-    import_id: str
-    displaces: bool
+    address: str  # its address in the Terraform root
+    import_id: str  # Terraform's import ID for it
+    displaces: bool  # whether the state has another object at that address
 
 
 def find(
@@ -47,14 +41,8 @@ def find(
 ) -> list[Orphan]:
     """Find the resources that a plan would create although they exist.
 
-    Args:
-        creations: What the plan would create.
-        ours: The deployment; with the marker of the first version too, where somebody agreed.
-        addresses: The addresses in the state, even if the object is gone from the cloud.
-        api: Google.
-
-    Raises:
-        StateError: Resources with these names exist and are not ours; the error lists all of them.
+    `ours`: the deployment; with the marker of the first version too, where somebody agreed.
+    `addresses`: the addresses in the state, even if the object is gone from the cloud.
     """
     known = [
         (creation, look)

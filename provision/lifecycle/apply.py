@@ -71,20 +71,10 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
 ) -> Deployment[SpecT]:
     """Check this machine, run the online checks, and describe the deployment if they pass.
 
-    Args:
-        context: The run.
-        cloud: Used to find out what exists.
-        kind: The kind of cluster.
-        archive: The files to copy to the VMs.
-        bucket: Whether the state's bucket exists, and so could hold a deployment.
-        is_gate: Whether a check that could not be made counts as one that failed.
-        looks: Whether nothing is made: then an account that may only look is no problem.
-        place: The zone and way, and those that there is a choice of, once one has been tried.
-
-    Raises:
-        SettingsError: This machine lacks something that the cluster needs.
-        CheckError: Google would refuse what the settings ask for.
-        StateError: What exists belongs to another deployment, project or tool.
+    `bucket`: whether the state's bucket exists, and so could hold a deployment. `is_gate`: whether
+    a check that could not be made counts as one that failed. `looks`: whether nothing is made: then
+    an account that may only look is no problem. `place`: the zone and way, and those that there is
+    a choice of, once one has been tried.
     """
     asked = kind.spec(context.settings)
     missing = kind.missing(asked, context.environ)
@@ -147,15 +137,7 @@ def plan(
 ) -> tuple[Plan, Sequence[OutOfDate]]:
     """Find out what Create would do, and show it. No lock is taken, and only a log is written.
 
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        kind: The kind of cluster.
-        target: The deployment to plan.
-        backend: Whether a state exists.
-
-    Returns:
-        The plan, and the machines that are older than the settings.
+    Returns the plan, and the machines that are older than the settings.
     """
     with (
         context.log(cloud if backend else None, "plan") as log,
@@ -178,11 +160,7 @@ def agree(
 ) -> PlanDocument | None:
     """Have a person agree to a new cluster before anything is made: bucket, record, lock or log.
 
-    Returns:
-        The plan that they agreed to; None where nobody is asked.
-
-    Raises:
-        Declined: They said no.
+    Returns the plan that they agreed to; None where nobody is asked.
     """
     if not approval.asks_first(context):
         return None
@@ -203,17 +181,7 @@ def apply(
 ) -> Applied[SpecT]:
     """Plan, show the plan, apply exactly that plan, and write the deployment's record.
 
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        kind: The kind of cluster.
-        target: The deployment.
-        agreed: The plan that a person has agreed to already.
-
     Raises:
-        SettingsError: The plan would replace, remove or shrink something, and nobody approved it;
-            or a person did not want the cluster that it would make.
-        StateError: Another run holds the lock.
         TerraformError: Terraform failed.
     """
     with (

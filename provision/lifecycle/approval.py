@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 
 def describe(context: Context, cloud: Cloud, kind: Kind[SpecT], spec: SpecT, found: Plan) -> None:
-    """Put what Terraform would do into the report's plan.
-
-    Args:
-        context: The run, whose report has the plan as far as it is known.
-        cloud: Google.
-        kind: The kind of cluster.
-        spec: What the settings ask for.
-        found: Terraform's plan.
-    """
+    """Put what Terraform would do into the report's plan."""
     if context.report.plan is not None:
         context.report.plan = planned.complete(context.report.plan, cloud, kind, spec, found)
 
@@ -40,11 +32,8 @@ def show(
 ) -> None:
     """Show the report's plan.
 
-    Args:
-        context: The run.
-        older: VMs that are older than the settings, although nothing changes.
-        is_again: Whether this run has shown a plan before: then only what is counted is said.
-        as_result: Whether the plan is the action's result.
+    `older`: VMs that are older than the settings, although nothing changes. `is_again`: whether
+    this run has shown a plan before: then only what is counted is said.
     """
     from provision.screens import layout  # noqa: PLC0415 - not every action needs it
     from provision.screens import plan as screen  # noqa: PLC0415 - as above
@@ -68,18 +57,7 @@ def asks_first(context: Context) -> bool:
 
 
 def require(context: Context, found: Plan, *, is_again: bool = False) -> None:
-    """Ask, as the table of `consent` says, before a plan is applied.
-
-    Args:
-        context: The run.
-        found: Terraform's plan.
-        is_again: Whether this run has applied a plan before.
-
-    Raises:
-        Declined: The person said no.
-        Unanswered: They pressed Ctrl-C.
-        SettingsError: What is lost has to be agreed to, and there is no terminal to ask on.
-    """
+    """Ask, as the table of `consent` says, before a plan is applied."""
     if context.agreed or found.is_empty:
         return
     losses = "\n".join(loss.words for loss in found.losses if consent.matters(loss))

@@ -51,19 +51,9 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
 ) -> tuple[SpecT, tuple[Candidate, ...]]:
     """The cluster in the zone and way that are tried first, and what is known of all of them.
 
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        kind: The kind of cluster.
-        asked: What the settings ask for, in several zones or ways.
-        at: Describes it at one of them.
-        record: What is deployed; None if nothing is.
-        answers: Google's answers.
-        look: Makes the checks whose answers depend on the zone.
-        listed: The prices; None if none are wanted.
+    `listed`: the prices; None if none are wanted.
 
     Raises:
-        CheckError: Something speaks against every one of them.
         StillWaiting: The time of a reservation in one of them has not begun.
     """
     settings, there = context.settings, None

@@ -49,13 +49,9 @@ def of(
     """What changed, in the order of the settings.
 
     A default that follows another setting, such as the number of GPUs that of the machine type, is
-    not named beside it.
-
-    Args:
-        before: The effective settings of the last Create, as its record has them; those of earlier
-            versions have commands and metadata in clear.
-        now: Those of this run, in the same form.
-        given: The settings that the user has set now, by their names in an env.list.
+    not named beside it. `before`: the effective settings of the last Create, as its record has
+    them; those of earlier versions have commands and metadata in clear. `given`: the settings that
+    the user has set now, by their names in an env.list.
     """
     before = masking.seal_settings(before)
     # A record has been JSON, so lists and tuples are alike there.

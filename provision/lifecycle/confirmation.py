@@ -27,16 +27,7 @@ def require(
 ) -> None:
     """Show what ends, and make sure that it is to be deleted; `--yes` is a yes to all of it.
 
-    Args:
-        context: The run.
-        cloud: Google and the state.
-        record: What is deployed.
-        kind: The kind of cluster that is deployed.
-        asked: The kind of cluster that the settings name; None where they name none.
-
-    Raises:
-        SettingsError: The settings describe another cluster, the deployment is protected, or a
-            person said no.
+    `asked`: the kind of cluster that the settings name; None where they name none.
     """
     found = ending.describe(context, cloud, record, kind)
     context.console.show(screen.lines(found, context.report.cost, context.console.width))
@@ -67,13 +58,7 @@ def require(
 
 
 def doubts(context: Context, record: Record | None, asked: str | None) -> list[Problem]:
-    """What speaks against a Destroy, as far as the settings and the record tell.
-
-    Args:
-        context: The run.
-        record: What is deployed; None for nothing.
-        asked: As `require` has it.
-    """
+    """What speaks against a Destroy, as far as the settings and the record tell."""
     contradictions = _contradictions(context, record, asked) if record else ()
     return [*contradictions, *_protection(context, record)]
 

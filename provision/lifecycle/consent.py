@@ -100,12 +100,7 @@ their own: [after a kill](../how-to/after-a-kill.md).
 
 
 def way(stakes: Iterable[Stake], *, terminal: bool) -> Way:
-    """What happens where all of these are at stake: what the strictest asks for.
-
-    Args:
-        stakes: What is at stake.
-        terminal: Whether a person can be asked.
-    """
+    """What happens where all of these are at stake: what the strictest asks for."""
     return max((TABLE[one][0 if terminal else 1] for one in stakes), default=Way.PASSES)
 
 
@@ -113,11 +108,7 @@ def way(stakes: Iterable[Stake], *, terminal: bool) -> Way:
 def unanswered(words: str) -> Iterator[None]:
     """Ask: an interrupt at the question says what was not done.
 
-    Args:
-        words: That, such as "nothing was deleted".
-
-    Raises:
-        Unanswered: A signal came.
+    `words`: that, such as "nothing was deleted".
     """
     try:
         yield

@@ -32,14 +32,7 @@ _POOL_LABEL: Final = "goog-k8s-node-pool-name"
 
 
 def describe(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) -> Ending:
-    """What ends, as far as Google tells it; also put into the report.
-
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        record: The deployment.
-        kind: The kind of cluster.
-    """
+    """What ends, as far as Google tells it; also put into the report."""
     vms = _machines(cloud, record)
     machines = ("not known: these credentials may not list VMs",)
     found = Ending(

@@ -27,18 +27,8 @@ def alone(
     """Hold the deployment's lock, from the run's first write to its last delete.
 
     Clears what an earlier run left in the way. Yields whether such a run was killed while it
-    changed the deployment.
-
-    Args:
-        context: The run.
-        cloud: Has the lock.
-        place: The deployment's project, region, zone and prefix.
-        root: The run folder.
-        tool: Terraform, where it works too; if this process is killed, Terraform lives on for a
-            while, and the run counts as alive until it has ended too.
-
-    Raises:
-        StateError: The deployment is locked.
+    changed the deployment. `tool`: Terraform, where it works too; if this process is killed,
+    Terraform lives on for a while, and the run counts as alive until it has ended too.
     """
     with liveness.announced(cloud.folder, root) as run:
         if tool is not None:
@@ -58,11 +48,7 @@ def alone(
 
 
 def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:
-    """Release the lock of a dead run, if somebody agrees; Destroy never asks.
-
-    Raises:
-        StateError: The run that holds the lock may be alive, or nobody agreed.
-    """
+    """Release the lock of a dead run, if somebody agrees; Destroy never asks."""
     if context.break_lock:
         _break(context, cloud, lock)
         return
@@ -81,11 +67,7 @@ def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:
 
 
 def _break(context: Context, cloud: Cloud, lock: Lock) -> None:
-    """Release a lock whose holder can't be proven dead, if it is the one that was named.
-
-    Raises:
-        StateError: It is another one.
-    """
+    """Release a lock whose holder can't be proven dead, if it is the one that was named."""
     if context.break_lock != lock.id:
         raise lock.error()
     if cloud.folder.free(lock):

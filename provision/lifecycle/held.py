@@ -41,14 +41,7 @@ _UNSAID: Final = frozenset(
 
 
 def taken(plan: Plan, held: Held, owner: Owner, prefix: str) -> list[Existing]:
-    """What a plan would take from machines that hold it, as far as the sweep can find it again.
-
-    Args:
-        plan: The plan.
-        held: What the machines hold.
-        owner: The deployment.
-        prefix: Its NAME_PREFIX.
-    """
+    """What a plan would take from machines that hold it, as far as the sweep can find it again."""
     if any(it.type == resources.GROUP.type for it in plan.removals):
         return []  # the machines go too
     own = f"{names.SERVICE_ACCOUNT.of(prefix)}@"
@@ -83,15 +76,7 @@ def _marker(one: Existing) -> str:
 def let_stand(
     cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT], desk: Workspace, plan: Plan
 ) -> list[Existing]:
-    """Take what a plan would take from machines out of the state; returns what that is.
-
-    Args:
-        cloud: Google and the state folder.
-        kind: The kind of cluster.
-        target: The deployment.
-        desk: The run folder.
-        plan: The plan.
-    """
+    """Take what a plan would take from machines out of the state; returns what that is."""
     if not any(it.type in _PATHS | _ROLES for it in plan.removals):
         return []
     found = taken(plan, kind.held(cloud, target.spec), target.owner, target.spec.name_prefix)

@@ -20,12 +20,6 @@ def grant(context: Context, cloud: Cloud, spec: ClusterSpec, *, makes_bucket: bo
 
     It stays after a Destroy: the agents are the project's, and other clusters may use the key.
 
-    Args:
-        context: The run.
-        cloud: Google.
-        spec: What the settings ask for.
-        makes_bucket: Whether the bucket for the state is made, too.
-
     Raises:
         GoogleApiError: These credentials may not do that.
     """

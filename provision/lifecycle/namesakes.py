@@ -29,24 +29,16 @@ _AT_ONCE: Final = 8
 
 @dataclass(frozen=True)
 class Namesake:
-    """Something in the cloud that carries a marker, and one of this deployment's names.
+    """Something in the cloud that carries a marker, and one of this deployment's names."""
 
-    Attributes:
-        path: Where Google has it: "projects/...".
-        owner: Whose it is.
-    """
-
-    path: str
+    path: str  # where Google has it: "projects/..."
     owner: Owner
 
 
 def find(api: GoogleApi, place: Place, location: StateLocation) -> list[Namesake]:
     """Everything with a marker that has one of the deployment's names or its marker.
 
-    Args:
-        api: Google; of what these credentials may not list there is nothing.
-        place: The projects and the prefix.
-        location: Where this deployment would have its state.
+    `api`: Google; of what these credentials may not list there is nothing.
     """
     ours = Owner.of(place.project_id, place.name_prefix, location.url)
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -69,11 +61,7 @@ def error(
 ) -> StateError:
     """What is to be said of things that live while there is no state.
 
-    Args:
-        found: What carries a marker.
-        place: The project and the prefix.
-        location: Where there is no state.
-        left: What clusters that are gone have left; it carries no marker.
+    `left`: what clusters that are gone have left; it carries no marker.
     """
     ours = Owner.of(place.project_id, place.name_prefix, location.url)
     # A label names its owner without the state; the description of another resource may name it.

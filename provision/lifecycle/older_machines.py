@@ -29,11 +29,7 @@ def tell(context: Context, found: Sequence[OutOfDate]) -> None:
 
 
 def note(found: Sequence[OutOfDate]) -> Problem:
-    """What differs, and what fixes it.
-
-    Args:
-        found: The machines, one at least.
-    """
+    """What differs, and what fixes it."""
     lines = [f"{one.name}: {'; '.join(one.differences)}" for one in found[:_MOST]]
     if len(found) > _MOST:
         lines.append(f"and {words.listed([one.name for one in found[_MOST:]])}")

@@ -30,11 +30,6 @@ def ours(context: Context, place: Place, location: StateLocation) -> list[Owner]
 
     The marker of the first version does not say of which state it is, so that two deployments may
     share it: it takes somebody's word (--yes).
-
-    Args:
-        context: The run.
-        place: The project and the prefix.
-        location: Where the state is.
     """
     own, before_states = owners(place, location)
     return [own, before_states] if context.agreed else [own]
@@ -61,15 +56,7 @@ def strangers(found: Plan, place: Place, location: StateLocation) -> dict[str, s
     """What a plan would change or delete although it is not this deployment's.
 
     Whoever may write to the bucket may have named it in the state. What Google says of it counts,
-    which the plan has asked.
-
-    Args:
-        found: The plan.
-        place: The project and the prefix.
-        location: Where the state is.
-
-    Returns:
-        Address -> what it is, and whose.
+    which the plan has asked. Returns address -> what it is, and whose.
     """
     ids = _ids(place, location)
     return {
@@ -80,11 +67,7 @@ def strangers(found: Plan, place: Place, location: StateLocation) -> dict[str, s
 
 
 def require_ours(found: Plan, place: Place, location: StateLocation) -> None:
-    """Make sure that a plan changes and deletes only what is this deployment's.
-
-    Raises:
-        StateError: It does not.
-    """
+    """Make sure that a plan changes and deletes only what is this deployment's."""
     url, own = f"{location.url}/{STATE}", owners(place, location)[0]
     if others := strangers(found, place, location):
         raise StateError(
@@ -145,11 +128,7 @@ def _last(link: object) -> str:
 
 
 def deployed(context: Context, cloud: Cloud) -> Record | None:
-    """The record of the deployment, with the zone where it is now; None if nothing is deployed.
-
-    Raises:
-        StateError: Another tool made it, or it is in another project.
-    """
+    """The record of the deployment, with the zone where it is now; None if nothing is deployed."""
     record = _record(cloud) if cloud.has_bucket() else None
     if record is None:
         return None
@@ -158,17 +137,7 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
 
 
 def existing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], purpose: str) -> Record:
-    """The record of the deployment, as `deployed` has it.
-
-    Args:
-        context: The run.
-        cloud: Has the state folder.
-        kinds: All kinds of clusters.
-        purpose: What is asked of it, as in "to test".
-
-    Raises:
-        StateError: There is none.
-    """
+    """The record of the deployment, as `deployed` has it."""
     record = deployed(context, cloud)
     if record is None:
         require_nothing(context, cloud, kinds)
@@ -187,16 +156,7 @@ def _record(cloud: Cloud) -> Record | None:
 
 
 def require_same(context: Context, cloud: Cloud, record: Record | None) -> None:
-    """Make sure, under the lock, that what is to be removed is what was shown.
-
-    Args:
-        context: The run.
-        cloud: Has the state folder.
-        record: As `deployed` returned it, before the lock was taken.
-
-    Raises:
-        StateError: Another run has changed the deployment meanwhile.
-    """
+    """Make sure, under the lock, that what is to be removed is what was shown."""
     now = cloud.folder.record()
     if now is not None and record is not None:
         # Where the machines are was asked of Google.
@@ -212,11 +172,7 @@ def require_same(context: Context, cloud: Cloud, record: Record | None) -> None:
 
 
 def require_standing(context: Context, cloud: Cloud) -> None:
-    """Make sure that what a Create has made and waited for was not removed meanwhile.
-
-    Raises:
-        StateError: It was.
-    """
+    """Make sure that what a Create has made and waited for was not removed meanwhile."""
     if cloud.folder.record() is None:
         raise StateError(
             f"Another run has destroyed {context.settings.name_prefix} while this one waited",
@@ -227,16 +183,7 @@ def require_standing(context: Context, cloud: Cloud) -> None:
 
 
 def require_nothing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> None:
-    """Make sure that nothing lives in the cloud under the names of a deployment without a state.
-
-    Args:
-        context: The run; disks with data that a cluster has left are noted.
-        cloud: Google.
-        kinds: The kinds of cluster that may have been here.
-
-    Raises:
-        StateError: Something does; it is named with its owner and the way to it.
-    """
+    """Make sure that nothing lives in the cloud under the names of a deployment without a state."""
     location, place = cloud.folder.location, context.settings
     found = namesakes.find(cloud.api, place, location)
     networks = namesakes.networks(found, ours(context, place, location))
@@ -249,11 +196,7 @@ def require_nothing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) 
 def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
     """Make sure that a deployment with this prefix is ours, in this project and of this kind.
 
-    Returns:
-        The record of the deployment; None if nothing is deployed.
-
-    Raises:
-        StateError: It was made by another tool, in another project or as another kind.
+    Returns the record of the deployment; None if nothing is deployed.
     """
     record = _record(cloud)
     if record is None:
@@ -272,11 +215,7 @@ def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
 
 
 def check_project(context: Context, cloud: Cloud, record: Record) -> None:
-    """Make sure that a deployment is in the project that PROJECT_ID names.
-
-    Raises:
-        StateError: It is in another project.
-    """
+    """Make sure that a deployment is in the project that PROJECT_ID names."""
     if record.project_id != context.settings.project_id:
         raise StateError(
             f"{cloud.folder.location.url} holds a deployment of the project {record.project_id}",

@@ -22,21 +22,13 @@ _KEPT = "what was made is kept, and so is its state in"
 
 
 class Phase(enum.Enum):
-    """A phase of a run after its first write.
+    """A phase of a run after its first write."""
 
-    Attributes:
-        error: The error that a failure of Google's becomes.
-        code: The code of that error, where Google's own says nothing better.
-        what: The error's first line, where nobody has a better one.
-        why: What is to be said beside Google's own words, before the state's URL.
-        fix: How to go on.
-    """
-
-    error: type[ProvisionError]
-    code: Code
-    what: str
-    why: str
-    fix: str
+    error: type[ProvisionError]  # the error that a failure of Google's becomes
+    code: Code  # the code of that error, where Google's own says nothing better
+    what: str  # the error's first line, where nobody has a better one
+    why: str  # what is to be said beside Google's own words, before the state's URL
+    fix: str  # how to go on
 
     def __init__(
         self, error: type[ProvisionError], code: Code, what: str, why: str, fix: str
@@ -70,10 +62,7 @@ class Phase(enum.Enum):
 def during(phase: Phase, cloud: Cloud, what: str = "") -> Iterator[None]:
     """Turn Google's failures into the error of a phase.
 
-    Args:
-        phase: The phase.
-        cloud: Where the state is.
-        what: What failed, as the error's first line; "" for the phase's own.
+    `what`: what failed, as the error's first line; "" for the phase's own.
 
     Raises:
         ProvisionError: In place of Google's error, as the phase has it.
@@ -94,9 +83,7 @@ def during(phase: Phase, cloud: Cloud, what: str = "") -> Iterator[None]:
 def aside(context: Context, *, but: type[ProvisionError] | tuple[()] = ()) -> Iterator[None]:
     """Do something more on the way out of a failure: if that fails too, it is a note.
 
-    Args:
-        context: The run.
-        but: Errors that say the cause of the first failure better than it does itself.
+    `but`: errors that say the cause of the first failure better than it does itself.
     """
     try:
         yield

@@ -30,16 +30,7 @@ def begun(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     checks: Checks,
     candidates: tuple[Candidate, ...] = (),
 ) -> Plan:
-    """The plan as far as it is known before Terraform is asked.
-
-    Args:
-        context: The run.
-        kind: The kind of cluster.
-        spec: What the settings ask for.
-        record: What is deployed; None if nothing is.
-        checks: The online checks.
-        candidates: The zones, where ZONE leaves a choice.
-    """
+    """The plan as far as it is known before Terraform is asked."""
     changed: tuple[SettingChange, ...] = ()
     if record is not None:
         given = {name.upper() for name in context.settings.model_fields_set}
@@ -58,15 +49,7 @@ def begun(  # noqa: PLR0913, PLR0917 - each is a fact of its own
 def complete(
     plan: Plan, cloud: Cloud, kind: Kind[SpecT], spec: SpecT, found: terraform.Plan
 ) -> Plan:
-    """The plan with what Terraform would do.
-
-    Args:
-        plan: As far as it is known.
-        cloud: Google, where a plan leaves machines as they are.
-        kind: The kind of cluster.
-        spec: What the settings ask for.
-        found: Terraform's plan.
-    """
+    """The plan with what Terraform would do."""
     kept = None
     if found.staying and any(it.type == TEMPLATE.type for it in found.creations):
         kept = kind.kept(cloud, spec, found.staying, [it.setting for it in plan.settings])

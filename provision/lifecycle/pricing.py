@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 def current(context: Context, cloud: Cloud, *, bucket: bool) -> Prices | None:
     """The prices that PRICES asks for; the dated list, with a note, where Google's can't be read.
 
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        bucket: Whether the state's bucket exists.
-
-    Returns:
-        The prices; None if none are wanted.
+    Returns the prices; None if none are wanted.
     """
     if context.settings.prices is not PriceList.LIVE:
         return offline(context)
@@ -57,13 +51,7 @@ def known(context: Context, cloud: Cloud) -> Prices | None:
     """The prices for a run that keeps nothing: with PRICES=live those that another run has kept.
 
     To read Google's list takes up to two minutes, which a run would have to wait for each time.
-
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-
-    Returns:
-        The prices; None if none are wanted.
+    Returns the prices; None if none are wanted.
     """
     if context.settings.prices is not PriceList.LIVE:
         return offline(context)
@@ -104,14 +92,7 @@ def tell(
 ) -> None:
     """Add what a cluster costs to the report, and see that it may cost that.
 
-    Args:
-        context: The run.
-        spec: The cluster.
-        listed: The prices; None if none are wanted.
-        record: What is deployed; None if nothing is.
-
-    Raises:
-        SettingsError: It may cost more than MAX_HOURLY_COST, or nobody knows whether it does.
+    `listed`: the prices; None if none are wanted.
     """
     if listed is None:
         return
@@ -126,12 +107,7 @@ def tell(
 
 
 def beyond(cost: Cost, limit: float) -> Iterator[Problem]:
-    """What keeps a cost from being within a limit.
-
-    Args:
-        cost: The cost.
-        limit: MAX_HOURLY_COST, in USD per hour.
-    """
+    """What keeps a cost from being within a limit."""
     setting = "MAX_HOURLY_COST"
     written, most = f"{setting}={limit:g}", cost.most.per_hour
     if most > Decimal(str(limit)):

@@ -41,18 +41,9 @@ def remove(
     """Remove the resources in the state and the marked ones that are not in it.
 
     Either can block the removal of the other, so this repeats; each round removes something or
-    fails.
-
-    Args:
-        context: The run; its report gets the counts.
-        cloud: Google and the state folder.
-        record: The deployment.
-        tool: Terraform in a root that declares no resources.
-        kind: The kind of cluster, which cancels what would block the removal, and removes what the
-            cluster itself has left.
-
-    Returns:
-        What the state had that is not the deployment's, and stays: what it is, and whose.
+    fails. `kind`: the kind of cluster, which cancels what would block the removal, and removes what
+    the cluster itself has left. Returns what the state had that is not the deployment's, and stays:
+    what it is, and whose.
 
     Raises:
         TerraformError: Something can't be removed.
@@ -98,17 +89,7 @@ def remove(
 def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> int:
     """Remove what lives under this deployment's names although there is no state.
 
-    Args:
-        context: The run; disks with data are noted and kept.
-        cloud: Google and the state folder.
-        kinds: The kinds of cluster that may have been here.
-
-    Returns:
-        How many there were.
-
     Raises:
-        StateError: Something does, and nobody agreed to its removal, or it is another's; or
-            another run is at work here.
         TerraformError: Something can't be removed.
         ClusterError: Something that a cluster made itself can't be removed.
     """
@@ -134,27 +115,16 @@ def _has_been_left(folder: StateFolder) -> bool:
 
 @dataclass(frozen=True)
 class _Found:
-    """What lives in the cloud where no state tells of it.
+    """What lives in the cloud where no state tells of it."""
 
-    Attributes:
-        ours: Whether any of it is this deployment's.
-        others: What has its names and is another's.
-        networks: The paths of the networks that carry its marker.
-        left: What clusters that are gone made themselves.
-    """
-
-    ours: bool
-    others: Sequence[Namesake]
-    networks: Collection[str]
-    left: Sequence[Left]
+    ours: bool  # whether any of it is this deployment's
+    others: Sequence[Namesake]  # what has its names and is another's
+    networks: Collection[str]  # the paths of the networks that carry its marker
+    left: Sequence[Left]  # what clusters that are gone made themselves
 
 
 def _look(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> _Found:
-    """Look for what has this deployment's names or marker.
-
-    Raises:
-        StateError: There is something, and nobody agreed to its removal.
-    """
+    """Look for what has this deployment's names or marker."""
     location, place = cloud.folder.location, context.settings
     found = namesakes.find(cloud.api, place, location)
     owners = ownership.ours(context, place, location)
@@ -194,11 +164,7 @@ def _remove_found(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], fo
 def _sweep(context: Context, cloud: Cloud, record: Record, holding: Held | None = None) -> int:
     """Remove what interrupted runs left behind; the caller holds the lock.
 
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        record: The deployment.
-        holding: What machines hold that still run; None when this is the last sweep.
+    `holding`: what machines hold that still run; None when this is the last sweep.
     """
     what = "Could not check for resources that earlier runs left behind"
     with phases.during(Phase.REMOVING, cloud, what):
@@ -236,11 +202,7 @@ def _sweep_all(  # noqa: PLR0913 - one of them is a choice between two ways
 
 
 def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:
-    """See that nothing is left with the marker of the first version.
-
-    Raises:
-        StateError: Something is, and it may be another deployment's.
-    """
+    """See that nothing is left with the marker of the first version."""
     older = Owner.before_states(record.project_id, record.name_prefix)
     if older in ownership.ours(context, record, cloud.folder.location):
         return

@@ -43,29 +43,15 @@ _LEAST_PATIENCE: Final = 300.0
 
 @dataclass(frozen=True, kw_only=True)
 class _Try:
-    """A zone and way that did not have all machines.
+    """A zone and way that did not have all machines."""
 
-    Attributes:
-        site: The zone and way.
-        after: When it was given up, in seconds of cloud time since the search began.
-        problems: Why.
-    """
-
-    site: Site
-    after: float
+    site: Site  # the zone and way
+    after: float  # when it was given up, in seconds of cloud time since the search began
     problems: tuple[Problem, ...]
 
 
 class Search(Generic[SpecT]):
-    """Makes a cluster in the first zone and way that have all its machines.
-
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        kind: The kind of cluster.
-        target: The deployment, as it is tried first.
-        archive: The files to copy to the VMs.
-    """
+    """Makes a cluster in the first zone and way that have all its machines."""
 
     def __init__(
         self,
@@ -85,9 +71,6 @@ class Search(Generic[SpecT]):
 
     def run(self, attempt: Callable[[Deployment[SpecT]], Applied[SpecT]]) -> Applied[SpecT]:
         """Make the cluster.
-
-        Args:
-            attempt: Applies a deployment, and waits for its machines.
 
         Raises:
             CapacityError: Google refused machines, and no other zone or way would change that.

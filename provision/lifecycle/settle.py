@@ -41,12 +41,8 @@ def wait(api: GoogleApi, places: Sequence[Place], progress: Progress) -> None:
     """Wait until no resource of a deployment is being created, changed or deleted.
 
     VMs of a group do not count: a group can be changed and deleted while its VMs come and go.
-
-    Args:
-        api: Google; without permission to list operations, there is no wait.
-        places: The deployment whose resources count: where it is to be, and if that is another
-            zone, where it was.
-        progress: The run's clock and progress output.
+    `api`: Google; without permission to list operations, there is no wait. `places`: the deployment
+    whose resources count: where it is to be, and if that is another zone, where it was.
     """
     with progress.stage(StageName.EARLIER_RUN) as stage:
         deadline = stage.deadline(_LONGEST, _POLL)
@@ -56,12 +52,7 @@ def wait(api: GoogleApi, places: Sequence[Place], progress: Progress) -> None:
 
 
 def await_account(progress: Progress, seconds: float) -> None:
-    """Give Google time to know a new account everywhere.
-
-    Args:
-        progress: The run's clock and progress output.
-        seconds: How long, of cloud time.
-    """
+    """Give Google time to know a new account everywhere."""
     progress.tell(f"Google does not know the new account everywhere yet; again in {seconds:.0f} s")
     progress.deadline(seconds, seconds).pause()
 

@@ -42,20 +42,9 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
 ) -> int:
     """Remove the resources that carry the marker and are not in the state; returns their number.
 
-    Args:
-        project: Where to look.
-        owner: The deployment.
-        known: Paths ("projects/..."), email addresses and IDs of what is in the state, which
-            Terraform removes.
-        api: Google.
-        tell: Gets one sentence for each removed resource.
-        last: Whether this is the last sweep. Earlier ones skip resources that are in use; by the
-            last one nothing is in use any more.
-        buckets: The buckets on which VMs may have been granted roles.
-        hosts: Other projects in which firewall rules may have been made.
-        rows: The types to remove, in the order in which to.
-        held: What is left because machines hold it.
-        why: Why something is there that is removed.
+    `known`: paths ("projects/..."), email addresses and IDs of what is in the state, which
+    Terraform removes. `last`: whether this is the last sweep. Earlier ones skip resources that are
+    in use; by the last one nothing is in use any more.
 
     Raises:
         TerraformError: Something can't be removed.
@@ -83,14 +72,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
 
 
 def left(project: str, owner: Owner, known: Collection[str], api: GoogleApi) -> list[str]:
-    """The paths of what carries a marker and is in no state; nothing is removed.
-
-    Args:
-        project: Where to look.
-        owner: Whose marker.
-        known: As `sweep` has it.
-        api: Google.
-    """
+    """The paths of what carries a marker and is in no state; nothing is removed."""
     found = (path for path, _ in _marked(project, owner, api, resources.SWEPT))
     return [path for path in found if not _is_known(path, known)]
 

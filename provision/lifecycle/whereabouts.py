@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 def find(cloud: Cloud, record: Record) -> Record:
-    """The record, with the zone and region where the machines are.
-
-    Args:
-        cloud: Google and the state folder.
-        record: As the last Create wrote it.
-    """
+    """The record, with the zone and region where the machines are."""
     found = [_zone(one) for one in _there(cloud, record, resources.GROUP)]
     if not found:
         clusters = _there(cloud, record, resources.CLUSTER)
@@ -43,12 +38,7 @@ def find(cloud: Cloud, record: Record) -> Record:
 
 
 def way(cloud: Cloud, record: Record) -> Way | None:
-    """The way of CAPACITY that its machines have; that of the last Create where there are none.
-
-    Args:
-        cloud: Google and the state folder.
-        record: As the last Create wrote it.
-    """
+    """The way of CAPACITY that its machines have; that of the last Create where there are none."""
     for group in _there(cloud, record, resources.GROUP):
         versions = group.get("versions") or [group]
         path = f"projects/{versions[0]['instanceTemplate'].partition('/projects/')[2]}"

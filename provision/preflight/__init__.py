@@ -36,31 +36,20 @@ _AT_ONCE: Final = 16
 
 @dataclass(frozen=True, kw_only=True)
 class CheckResults(Generic[SpecT]):
-    """What all checks together have found.
+    """What all checks together have found."""
 
-    Attributes:
-        problems: What Google would refuse.
-        foreign: Resources with our names that do not belong to this deployment.
-        notes: What is worth knowing.
-        unmade: Why checks could not be made; the codes are those of the reasons.
-        states: Check -> what became of it.
-        spec: The specification, including the values that Google's answers resolved.
-        checks: How many checks were made, and what was in order.
-    """
-
-    problems: Sequence[Problem]
-    foreign: Sequence[Problem]
-    notes: Sequence[Problem]
-    unmade: Sequence[Problem]
-    states: Mapping[str, CheckState]
-    spec: SpecT
-    checks: Checks
+    problems: Sequence[Problem]  # what Google would refuse
+    foreign: Sequence[Problem]  # resources with our names that do not belong to this deployment
+    notes: Sequence[Problem]  # what is worth knowing
+    unmade: Sequence[Problem]  # why checks could not be made; the codes are those of the reasons
+    states: Mapping[str, CheckState]  # check -> what became of it
+    spec: SpecT  # the specification, including the values that Google's answers resolved
+    checks: Checks  # how many checks were made, and what was in order
 
     def remarks(self, *, is_gate: bool) -> list[Problem]:
         """The notes, and what is to be said of checks that could not be made.
 
-        Args:
-            is_gate: As in `require`; then `require` tells of them, and this of the others.
+        `is_gate`: as in `require`; then `require` tells of them, and this of the others.
         """
         if not is_gate:
             unsure = [dataclasses.replace(one, code=Code.NOT_CHECKED) for one in self.unmade]
@@ -87,13 +76,10 @@ class CheckResults(Generic[SpecT]):
     def require(self, *, is_gate: bool = False) -> SpecT:
         """The specification, if no check failed.
 
-        Args:
-            is_gate: Whether a check that could not be made counts as one that failed.
+        `is_gate`: whether a check that could not be made counts as one that failed.
 
         Raises:
-            CheckError: At least one check failed; the error lists all problems.
             StillWaiting: All that is wrong passes when the time of a reservation has begun.
-            StateError: The only problems are foreign resources with our names.
         """
         problems = [*self.problems, *(self.unmade if is_gate else ())]
         if problems:
@@ -122,18 +108,7 @@ def run(  # noqa: PLR0913 - each is a fact of its own
 ) -> CheckResults[SpecT]:
     """Run all checks that apply, except for those in SKIP_CHECKS.
 
-    Args:
-        spec: What the settings ask for.
-        answers: Google's answers.
-        of_kind: What the kind of cluster adds.
-        owners: Whose marker makes a resource this deployment's.
-        in_state: Paths of what the state has.
-        record: What is deployed already; None if nothing is.
-        makes_bucket: Whether the bucket for the state has yet to be created.
-        of_zone: Whether only those are run whose answers depend on the zone.
-
-    Raises:
-        CredentialsError: Google does not accept the credentials.
+    `of_zone`: whether only those are run whose answers depend on the zone.
     """
     ctx = CheckContext(
         spec=spec,

@@ -24,9 +24,6 @@ class Answers:
     """Google's answers, cached; it is safe for several threads.
 
     Every method raises `GoogleApiError` if Google refuses the request.
-
-    Args:
-        api: Google.
     """
 
     def __init__(self, api: GoogleApi) -> None:
@@ -74,13 +71,8 @@ class Answers:
     def folders(self, bucket: str, prefix: str, page: str) -> tuple[list[str], str]:
         """The folders in a folder of a bucket, with a slash each; of one page of its entries.
 
-        Args:
-            bucket: The bucket.
-            prefix: The folder, with a slash; "" for the top.
-            page: What the page before said; "" for the first one.
-
-        Returns:
-            The folders, and what leads to the next page; "" for the last one.
+        `page`: what the page before said; "" for the first one. Returns the folders, and what leads
+        to the next page; "" for the last one.
         """
         query = {"delimiter": "/", "fields": "prefixes,nextPageToken", "prefix": prefix}
 
@@ -126,12 +118,8 @@ class Answers:
     ) -> list[dict[str, Any]]:
         """The VMs of a project, in all zones, that have a label with that value.
 
-        Args:
-            project: The project.
-            label: The label's key.
-            value: Its value.
-            after: What was looked at before, if the answer must be younger than that: a group
-                may make VMs meanwhile, which a list from before would not have.
+        `after`: what was looked at before, if the answer must be younger than that: a group may
+        make VMs meanwhile, which a list from before would not have.
         """
         path = f"projects/{project}/aggregated/instances"
 

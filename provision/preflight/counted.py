@@ -39,17 +39,11 @@ _DEFAULT: Final = "default"
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """One resource that a deployment needs.
-
-    Attributes:
-        row: Its type.
-        name: The name that a new one gets.
-        plain: The name without a place, which one of the first version of this tool has.
-    """
+    """One resource that a deployment needs."""
 
     row: Resource
-    name: str
-    plain: str
+    name: str  # the name that a new one gets
+    plain: str  # the name without a place, which one of the first version of this tool has
 
     @property
     def metric(self) -> Metric:

@@ -24,15 +24,9 @@ USER: Final = "roles/compute.networkUser"
 
 @dataclass(frozen=True)
 class Case:
-    """What all parts of the check of one subnetwork need.
+    """What all parts of the check of one subnetwork need."""
 
-    Attributes:
-        ctx: What every check gets.
-        it: The subnetwork.
-        setting: The setting that names it.
-    """
-
-    ctx: CheckContext[ClusterSpec]
+    ctx: CheckContext[ClusterSpec]  # what every check gets
     it: Subnetwork
     setting: str = "SUBNETWORK"
 
@@ -72,11 +66,7 @@ def seen(ask: Callable[[], Any]) -> tuple[Any, GoogleApiError | None]:
 def unseen(case: Case, what: str, error: GoogleApiError, project: str = "") -> CheckNote:
     """The note that a part of the check could not be made.
 
-    Args:
-        case: What is checked.
-        what: What could not be looked at, as a part of a sentence.
-        error: Google's refusal.
-        project: Whose administrator lets one look; "" for that of the subnetwork's project.
+    `project`: whose administrator lets one look; "" for that of the subnetwork's project.
     """
     return CheckNote(
         Problem(

@@ -31,11 +31,7 @@ _SECURITY_ADMIN: Final = "roles/compute.securityAdmin"
 def of(spec: ClusterSpec, network: str, cidr: str, pods: str = "") -> Iterator[FirewallRule]:
     """The rules that machines need; those of GKE are also made by GKE, if its account may.
 
-    Args:
-        spec: The machines.
-        network: The path of the network of their first interface.
-        cidr: The range of their subnetwork; what to put there, if it is not known.
-        pods: The range of pods, likewise.
+    `cidr`: the range of their subnetwork; what to put there, if it is not known.
     """
     match spec:
         case GkeSpec():
@@ -81,14 +77,7 @@ def _of_vms(spec: VmSpec, network: str, cidr: str) -> Iterator[FirewallRule]:
 
 
 def of_gpus(spec: ClusterSpec, number: int, network: str, cidr: str) -> FirewallRule:
-    """The rule of a network of the GPUs' interfaces; for the other arguments, see `of`.
-
-    Args:
-        spec: The VMs.
-        number: The interface's, from 1 on.
-        network: The path of its network.
-        cidr: The range of its subnetwork.
-    """
+    """The rule of a network of the GPUs' interfaces; for the other arguments, see `of`."""
     return FirewallRule(
         name=names.FIREWALL_GPU.numbered(number).of(spec.name_prefix),
         network=network,
@@ -99,12 +88,7 @@ def of_gpus(spec: ClusterSpec, number: int, network: str, cidr: str) -> Firewall
 
 
 def made(ctx: CheckContext[ClusterSpec], needed: Sequence[FirewallRule]) -> Iterator[Finding]:
-    """Check that the rules can be made, all of them: one that another team has may go at any time.
-
-    Args:
-        ctx: What every check gets.
-        needed: The rules that machines need.
-    """
+    """Check that all rules can be made: one that another team has may go at any time."""
     for one in needed:
         if not one.is_whole:
             yield Problem(
@@ -157,12 +141,7 @@ def told(ctx: CheckContext[ClusterSpec], needed: Iterable[FirewallRule]) -> Iter
 def _unmet(
     ctx: CheckContext[ClusterSpec], needed: Iterable[FirewallRule]
 ) -> tuple[list[FirewallRule], bool]:
-    """The firewall rules that are not there; and whether some could not be looked for.
-
-    Args:
-        ctx: What every check gets.
-        needed: The rules that machines need.
-    """
+    """The firewall rules that are not there; and whether some could not be looked for."""
     lacking, hidden = [], False
     for one in needed:
         at = f"projects/{one.project}/global/firewalls"

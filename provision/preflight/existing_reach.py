@@ -80,13 +80,7 @@ def ranges(case: Case, existing: ExistingNetwork, found: Mapping[str, Any]) -> I
 
 
 def _free(found: Mapping[str, Any], cidr: str, name: str = "") -> int:
-    """The free addresses of a range; all of it where Google does not tell how many are used.
-
-    Args:
-        found: What Google says of the subnetwork.
-        cidr: The range.
-        name: The name of a secondary range.
-    """
+    """The free addresses of a range; all of it where Google does not tell how many are used."""
     utilizations = found.get("utilizationDetails", {}).get("ipv4Utilizations", [])
     told = [it for it in utilizations if it.get("rangeName", "") == name]
     size = ipaddress.IPv4Network(cidr).num_addresses - (0 if name else OF_GOOGLE)
@@ -104,13 +98,7 @@ def _own(case: Case) -> int:
 
 
 def way_out(case: Case, found: Mapping[str, Any], network: str) -> Iterator[Finding]:
-    """Check that VMs without addresses reach Google's APIs, and the internet.
-
-    Args:
-        case: The subnetwork of their first interface.
-        found: What Google says of it.
-        network: The path of its network.
-    """
+    """Check that VMs without addresses reach Google's APIs, and the internet."""
     spec = case.ctx.spec
     if any(pool.external_ip for pool in spec.pools) or spec.outbound.proxy:
         return
@@ -155,10 +143,6 @@ def shares(case: Case, network: str) -> Iterator[Finding]:
 
     Google peers no network of another project itself: its owner has to connect it to Google's
     services (VPC, "Configure private services access"), which is seen as a peering of this name.
-
-    Args:
-        case: The subnetwork of the machines.
-        network: The path of its network.
     """
     if not case.ctx.spec.shares or case.it.project == case.ctx.spec.project_id:
         return

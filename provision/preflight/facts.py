@@ -37,14 +37,10 @@ _FEWEST: Final = 2
 def read(api: GoogleApi, project: str, date: str) -> Offers:
     """Read the lists.
 
-    Args:
-        api: Google.
-        project: The ID of the project that asks; it only sees the zones that it may use.
-        date: Today, as YYYY-MM-DD.
+    `project`: the ID of the project that asks; it only sees the zones that it may use.
 
     Raises:
         GoogleApiError: Google refuses.
-        SettingsError: Google answers without any machine type with GPUs: nothing is renewed.
     """
     regions: defaultdict[str, list[str]] = defaultdict(list)
     for zone in api.pages("GET", f"projects/{project}/zones", "items", _PAGE):
@@ -122,10 +118,8 @@ def _region(place: str) -> str:
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     """Renew the files, and say what changed.
 
-    Args:
-        argv: The program's name, the project's ID, and perhaps another file to write for the
-            catalogue's offers; the prices go beside it.
-        environ: The process's environment.
+    `argv`: the program's name, the project's ID, and perhaps another file to write for the
+    catalogue's offers; the prices go beside it.
 
     Raises:
         ProvisionError: There are no credentials, Google refuses, or Google is simulated and its

@@ -124,13 +124,7 @@ def _agents_of(ctx: CheckContext[ClusterSpec]) -> dict[str, str]:
 
 
 def agents(spec: ClusterSpec, number: str, *, makes_bucket: bool) -> dict[str, str]:
-    """Google's service agents that use the key -> for what.
-
-    Args:
-        spec: What the settings ask for.
-        number: The project's number.
-        makes_bucket: Whether the bucket for the state is made, too.
-    """
+    """Google's service agents that use the key -> for what."""
     found = {"compute-system": "boot disks"}
     if spec.has_control_plane:
         found["container-engine-robot"] = "Kubernetes' secrets"

@@ -33,20 +33,13 @@ ADDRESSES: Final = "IN_USE_ADDRESSES"
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """One quota.
+    """One quota."""
 
-    Attributes:
-        name: Its metric, such as "PREEMPTIBLE_NVIDIA_A100_GPUS".
-        everywhere: Whether it is a global quota, for all regions together.
-        must: Whether every project has it, so that its absence is worth a note.
-        otherwise: The quota that applies instead if the project has none of this one.
-        dimensions: The dimensions that distinguish it from other quotas of that name.
-    """
-
-    name: str
-    everywhere: bool = False
-    must: bool = False
-    otherwise: str = ""
+    name: str  # its metric, such as "PREEMPTIBLE_NVIDIA_A100_GPUS"
+    everywhere: bool = False  # whether it is a global quota, for all regions together
+    must: bool = False  # whether every project has it, so that its absence is worth a note
+    otherwise: str = ""  # the quota that applies instead if the project has none of this one
+    # the dimensions that distinguish it from other quotas of that name
     dimensions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     @property
@@ -58,11 +51,8 @@ class Metric:
 def of(machines: Pool, vcpus: int, project: str) -> Iterator[tuple[Metric, int]]:
     """How much of each quota one machine uses.
 
-    Args:
-        machines: The pool; of a reservation that has used the quota of GPUs and CPUs itself, they
-            only use quotas of disks and addresses.
-        vcpus: The number of vCPUs of each machine; 0 if it is not known.
-        project: The project of the machines.
+    `machines`: the pool; of a reservation that has used the quota of GPUs and CPUs itself, they
+    only use quotas of disks and addresses.
     """
     if not _is_paid_for(machines, project):
         yield from _gpus(machines)
@@ -92,10 +82,6 @@ def preemptible_twin(machines: Pool, metric: Metric) -> Metric | None:
 
     Machines on demand that run for at most seven days and are then deleted count against either
     (Compute Engine, "Allocation quotas", as quoted in September 2026).
-
-    Args:
-        machines: The pool.
-        metric: One of those that `of` yields for it.
     """
     limited = machines.max_run_seconds is not None and machines.max_run_seconds <= LONGEST_RUN
     if machines.mode is not Mode.STANDARD or not limited or metric.everywhere:

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 
 def changing(spec: ClusterSpec, of_kind: OfKind, *, makes_bucket: bool) -> list[str]:
-    """The permissions that Create and Destroy need to make and delete what is asked for, sorted.
-
-    Args:
-        spec: What the settings ask for.
-        of_kind: What the kind of cluster adds.
-        makes_bucket: Whether the bucket for the state has yet to be created.
-    """
+    """The permissions that Create and Destroy need to make and delete what is asked for, sorted."""
     needs = [row.permissions for row in made(spec, of_kind)]
     return listed([*needs, *_used(spec, makes_bucket=makes_bucket), of_kind.used])
 

@@ -107,11 +107,8 @@ def _stored(ctx: CheckContext[ClusterSpec]) -> set[str]:
 def _excludes(values: Mapping[str, Any], own: set[str], *, groups: bool = False) -> bool:
     """Whether a list allows nothing of ours, or denies some of it.
 
-    Args:
-        values: allowedValues and deniedValues.
-        own: What ours may be called in them.
-        groups: Whether there are groups of values that `own` may miss; one of an unknown name may
-            have what is ours, and allows it.
+    `groups`: whether there are groups of values that `own` may miss; one of an unknown name may
+    have what is ours, and allows it.
     """
     if own & set(values.get("deniedValues", [])):
         return True

@@ -41,17 +41,11 @@ _INSTEAD: Final = dict.fromkeys(("NETWORKS", "SUBNETWORKS", "ROUTERS", "FIREWALL
 
 @dataclass(frozen=True)
 class QuotaUsage:
-    """A quota's limit and usage in a project.
-
-    Attributes:
-        name: The name of the metric.
-        limit: The project's limit.
-        usage: The project's usage; None if Google does not report it.
-    """
+    """A quota's limit and usage in a project."""
 
     name: str
-    limit: float
-    usage: float | None
+    limit: float  # the project's limit
+    usage: float | None  # the project's usage; None if Google does not report it
 
     def room(self, own: int) -> float:
         """How much a deployment may use of it that uses so much already."""
@@ -61,23 +55,15 @@ class QuotaUsage:
 
 @dataclass
 class Need:
-    """How much a deployment needs of one quota.
-
-    Attributes:
-        now: For what it starts with.
-        most: For its largest size.
-        own: What it uses already.
-        twin: The preemptible quota that a part of it may use in its place; None for no part.
-        twin_now: The part of `now` that may.
-        twin_most: The part of `most` that may.
-    """
+    """How much a deployment needs of one quota."""
 
     now: int = 0
-    most: int = 0
-    own: int = 0
+    most: int = 0  # for its largest size
+    own: int = 0  # what it uses already
+    # the preemptible quota that a part of it may use in its place; None for no part
     twin: Metric | None = None
-    twin_now: int = 0
-    twin_most: int = 0
+    twin_now: int = 0  # the part of `now` that may
+    twin_most: int = 0  # the part of `most` that may
 
     def add(self, first: int, most: int, twin: Metric | None) -> None:
         """Count more machines."""

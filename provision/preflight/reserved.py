@@ -18,21 +18,13 @@ SKIP: Final = "SKIP_CHECKS=reservation goes on without this check"
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A reservation that pools name, in one zone.
+    """A reservation that pools name, in one zone."""
 
-    Attributes:
-        text: As the settings name it.
-        path: Its parts.
-        owner: The project that owns it.
-        zone: The zone of the machines.
-        pools: Whose machines come from it.
-    """
-
-    text: str
+    text: str  # as the settings name it
     path: ReservationPath
-    owner: str
+    owner: str  # the project that owns it
     zone: str
-    pools: Sequence[Pool]
+    pools: Sequence[Pool]  # whose machines come from it
 
     @property
     def setting(self) -> str:
@@ -45,12 +37,7 @@ class Asked:
         return f"projects/{self.owner}/zones/{self.zone}/reservations/{self.path.name}"
 
     def covers(self, text: str, project: str) -> bool:
-        """Whether a name or path is of this reservation, or of this part of it.
-
-        Args:
-            text: As machines name a reservation.
-            project: The project of those machines.
-        """
+        """Whether a name or path is of this reservation, or of this part of it."""
         path = ReservationPath.parse(text)
         if path is None or (path.owner(project), path.name) != (self.owner, self.path.name):
             return False

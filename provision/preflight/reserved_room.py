@@ -25,17 +25,11 @@ _GONE: Final = "TERMINATED"
 
 @dataclass(frozen=True)
 class Part:
-    """What machines are taken from: the reservation, or the block of it that is named.
-
-    Attributes:
-        name: What to call it.
-        count: The number of its machines.
-        used: How many of them are used.
-    """
+    """What machines are taken from: the reservation, or the block of it that is named."""
 
     name: str
-    count: int
-    used: int
+    count: int  # the number of its machines
+    used: int  # how many of them are used
 
 
 def check(ctx: CheckContext[ClusterSpec], asked: Asked, found: Document) -> Iterator[Finding]:

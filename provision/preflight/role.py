@@ -90,13 +90,7 @@ def of_bake(of_kind: OfKind, every: Collection[str]) -> list[str]:
 
 
 def as_yaml(spec: ClusterSpec, of_kind: OfKind, *, looks: bool = False) -> str:
-    """The definition of a custom role, as `gcloud iam roles create --file` reads it.
-
-    Args:
-        spec: What the settings ask for.
-        of_kind: What the kind of cluster adds.
-        looks: Whether it is for those who look alone.
-    """
+    """The definition of a custom role, as `gcloud iam roles create --file` reads it."""
     every = whole(spec, of_kind)
     baking = [] if looks else of_bake(of_kind, every)
     every = reading(every) if looks else every

@@ -20,10 +20,8 @@ _UNITS: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 def lines(found: Mapping[str, VmCheck | VmBandwidth | Bandwidth], width: int) -> list[Line]:
     """The tables.
 
-    Args:
-        found: VM -> what it found about itself; group or node pool -> the bandwidth between its
-            machines, and of a pool what was found on its nodes.
-        width: The columns.
+    `found`: VM -> what it found about itself; group or node pool -> the bandwidth between its
+    machines, and of a pool what was found on its nodes.
     """
     vms = {name: it for name, it in found.items() if isinstance(it, VmCheck)}
     rows = [_Row((name, *_of_vm(it)), it.faults) for name, it in vms.items()]

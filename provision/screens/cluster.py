@@ -22,12 +22,7 @@ _RDMA: Final = "MRDMA"
 
 
 def rows(plan: Plan, cost: Cost | None) -> Iterator[Row]:
-    """Everything that the settings describe, but for what it costs in all.
-
-    Args:
-        plan: The plan.
-        cost: What the cluster costs; None if that is not known.
-    """
+    """Everything that the settings describe, but for what it costs in all."""
     topology, contents = plan.topology, plan.contents
     group = topology.machines[0] if len(topology.machines) == 1 else None
     yield from _machines(topology, cost if group else None)

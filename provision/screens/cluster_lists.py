@@ -22,13 +22,7 @@ _TOLD: Final = frozenset(
 
 
 def lines(found: GkeCluster, width: int, *, full: bool) -> Iterator[Line]:
-    """The nodes with --full, and the jobs that run or have ended.
-
-    Args:
-        found: What Status found.
-        width: The columns of the screen.
-        full: Whether to list everything.
-    """
+    """The nodes with --full, and the jobs that run or have ended."""
     if full and found.nodes:
         yield from items.item("nodes", f"{len(found.nodes):,} listed", width)
         table = [[node.name, node.pool, _node(node)] for node in found.nodes]

@@ -17,13 +17,7 @@ _HOUR = 3600
 
 
 def lines(found: Sequence[Deployed], bucket: str, width: int) -> Iterator[Line]:
-    """The list as lines.
-
-    Args:
-        found: The deployments.
-        bucket: Where they keep their states, "gs://...".
-        width: The columns.
-    """
+    """The list as lines."""
     number = layout.counted(len(found), "deployment") if found else "No deployments"
     yield from layout.wrapped(f"{number} in {bucket}", width, look=Look.TITLE)
     for one, row in zip(found, layout.columns([_cells(it) for it in found]), strict=True):

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 
 
 def lines(ending: Ending, cost: Cost | None, width: int) -> list[Line]:
-    """The screen of a Destroy.
-
-    Args:
-        ending: What ends.
-        cost: What the cluster costs now; None if that is not known.
-        width: The columns.
-    """
+    """The screen of a Destroy."""
     title = f"{ending.name}   {ending.words} in {ending.zone}   ends"
     return [
         *layout.wrapped(title, width, rest="    ", look=Look.TITLE),

@@ -25,11 +25,7 @@ _LOOKS: Final[Mapping[JobState, Look]] = {
 
 
 def lines(jobs: Sequence[Job]) -> list[Line]:
-    """A line for each job, the newest first.
-
-    Args:
-        jobs: The jobs, the newest last.
-    """
+    """A line for each job, the newest first."""
     if not jobs:
         return [Line("There are no jobs; Run -- PROGRAM makes one")]
     newest_first = list(reversed(jobs))

@@ -42,25 +42,16 @@ class Look(enum.Enum):
 
 @dataclass(frozen=True)
 class Line:
-    """One line for people.
+    """One line for people."""
 
-    Attributes:
-        text: The text, without a newline.
-        look: What it stands out by.
-    """
-
-    text: str
-    look: Look = Look.PLAIN
+    text: str  # the text, without a newline
+    look: Look = Look.PLAIN  # what it stands out by
 
 
 class Row:
     """A row of a screen: its name, a text that is wrapped, and what stands at its right end.
 
-    Args:
-        label: Its name; "" for one that continues the row before.
-        text: The text.
-        right: What stands at the right end of its first line; "" for nothing.
-        look: How it looks.
+    `label`: its name; "" for one that continues the row before.
     """
 
     def __init__(self, label: str, text: str, right: str = "", look: Look = Look.PLAIN) -> None:
@@ -85,8 +76,7 @@ class Row:
 def width_of(columns: int | None) -> int:
     """The columns to lay out for.
 
-    Args:
-        columns: Those of the terminal; None where there is none.
+    `columns`: those of the terminal; None where there is none.
     """
     return WIDEST if not columns else max(NARROWEST, min(WIDEST, columns))
 
@@ -94,15 +84,7 @@ def width_of(columns: int | None) -> int:
 def wrapped(
     text: str, width: int, *, first: str = "", rest: str = "", look: Look = Look.PLAIN
 ) -> Iterator[Line]:
-    """A text in lines that break only at blanks.
-
-    Args:
-        text: The text; its own newlines stay.
-        width: The columns.
-        first: What stands before the first line.
-        rest: What stands before the others.
-        look: How they look.
-    """
+    """A text in lines that break only at blanks."""
     lead = first
     for paragraph in text.splitlines() or [""]:
         for line in _broken(paragraph, width, lead, rest):
@@ -142,14 +124,7 @@ def _filled(text: str, width: int, first: str, rest: str) -> list[str]:
 def rows(
     table: Iterable[tuple[str, str]], width: int, *, indent: str = "  ", gap: int = 2
 ) -> Iterator[Line]:
-    """A table with a column of short names and one of texts, which is wrapped.
-
-    Args:
-        table: The rows.
-        width: The columns of the screen.
-        indent: What stands before each row.
-        gap: The blanks between the columns.
-    """
+    """A table with a column of short names and one of texts, which is wrapped."""
     kept = list(table)
     column = max((len(name) for name, _ in kept), default=0) + gap
     for name, text in kept:
@@ -158,13 +133,7 @@ def rows(
 
 
 def ended(left: str, right: str, width: int) -> list[Line]:
-    """A line with something at its right end, or two lines if both do not fit into one.
-
-    Args:
-        left: Its beginning.
-        right: Its end; "" for none.
-        width: The columns.
-    """
+    """A line with something at its right end, or two lines if both do not fit into one."""
     if not right:
         return list(wrapped(left, width, rest="    "))
     if len(left) + 2 + len(right) <= width:
@@ -173,12 +142,7 @@ def ended(left: str, right: str, width: int) -> list[Line]:
 
 
 def columns(table: Sequence[Sequence[str]], gap: int = 2) -> list[str]:
-    """The cells of a table, aligned; the last column is not filled up.
-
-    Args:
-        table: Its rows, of equally many cells.
-        gap: The blanks between two columns.
-    """
+    """The cells of a table, aligned; the last column is not filled up."""
     if not table:
         return []
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]

@@ -36,12 +36,8 @@ def lines(
 ) -> list[Line]:
     """The screen of a plan.
 
-    Args:
-        plan: The plan.
-        cost: What the cluster costs; None if that was not asked for.
-        width: The columns.
-        older: VMs that are older than the settings, although nothing changes.
-        hint: Whether to name the option that shows Terraform's own text.
+    `cost`: what the cluster costs; None if that was not asked for. `older`: VMs that are older than
+    the settings, although nothing changes.
     """
     rows = [*(cluster.rows(plan, cost) if _is_whole(plan) else _changed(plan)), *_cost(plan, cost)]
     rows += _zones(plan)
@@ -58,10 +54,7 @@ def lines(
 def summary(plan: Plan, older: int = 0, most: int = _NOUNS) -> str:
     """One sentence that counts what happens, by what people call it.
 
-    Args:
-        plan: The plan.
-        older: VMs that are older than the settings, although nothing changes.
-        most: How many nouns are counted one by one.
+    `older`: VMs that are older than the settings, although nothing changes.
     """
     if plan.change is Change.NOTHING:
         if older:
@@ -85,12 +78,7 @@ def summary(plan: Plan, older: int = 0, most: int = _NOUNS) -> str:
 
 
 def fitting(sentence: Callable[[int], str], room: int) -> str:
-    """A sentence with as many nouns as fit on a line; with the usual number where too few would.
-
-    Args:
-        sentence: The sentence with at most so many nouns.
-        room: The columns for it.
-    """
+    """A sentence with as many nouns as fit on a line; with the usual number where too few would."""
     tried = [sentence(most) for most in range(_NOUNS, _FEWEST - 1, -1)]
     return next((it for it in tried if len(it) <= room), tried[0])
 
@@ -98,9 +86,7 @@ def fitting(sentence: Callable[[int], str], room: int) -> str:
 def nouns(counted: Sequence[tuple[str, int]], most: int = _NOUNS) -> str:
     """What there is how often, such as "group, template, 2 roles".
 
-    Args:
-        counted: What it is called and how many there are, what matters most first.
-        most: How many are named; the rest is "more".
+    `counted`: what it is called and how many there are, what matters most first.
     """
     named, rest = counted[:most], counted[most:]
     if len(rest) == 1:

@@ -75,12 +75,7 @@ _LEAVES: Final[Mapping[OnInterrupt, str]] = {
 
 
 def ended(stage: Stage, width: int) -> list[Line]:
-    """The line of a stage that has ended; none where nobody has to know.
-
-    Args:
-        stage: The stage.
-        width: The columns.
-    """
+    """The line of a stage that has ended; none where nobody has to know."""
     if stage.name in _QUIET and stage.state is StageState.DONE:
         return []
     mark, look = _MARKS[stage.state]
@@ -89,24 +84,14 @@ def ended(stage: Stage, width: int) -> list[Line]:
 
 
 def news(event: WaitingEvent, width: int) -> list[Line]:
-    """The lines of news where there is no terminal: what is new, since when, until when.
-
-    Args:
-        event: What is known of the stage.
-        width: The columns.
-    """
+    """The lines of news where there is no terminal: what is new, since when, until when."""
     # That everything is kept is no news.
     leaves = "" if event.on_interrupt is OnInterrupt.KEEPS else _LEAVES[event.on_interrupt]
     return _timed(event, leaves, width)
 
 
 def sign_of_life(event: WaitingEvent, width: int) -> list[Line]:
-    """The lines of a stage without news: what is waited for, since when, until when, what if not.
-
-    Args:
-        event: What is known of it.
-        width: The columns.
-    """
+    """The lines of a stage without news: what it waits for, since when, until when, what if not."""
     mark, look = _MARKS[StageState.RUNNING]
     title = TITLES[event.stage] if event.stage else _BETWEEN
     since = (
@@ -119,12 +104,7 @@ def sign_of_life(event: WaitingEvent, width: int) -> list[Line]:
 
 
 def live(stages: Sequence[WaitingEvent], width: int) -> list[Line]:
-    """The last lines of a terminal: each open stage, and what an interrupt would leave.
-
-    Args:
-        stages: What is known of them, in the order in which they began.
-        width: The columns.
-    """
+    """The last lines of a terminal: each open stage, and what an interrupt would leave."""
     if not stages:
         return []
     rows = [row for event in stages for row in _timed(event, "", width)]

@@ -23,12 +23,9 @@ def lines(
 ) -> list[Line]:
     """The end of a Create.
 
-    Args:
-        rows: What there is to know: its name, and a command, a URL or a few words.
-        width: The columns.
-        seconds: How long it took; None if not everything is ready.
-        remark: What else is to be said of it, such as that no node runs yet.
-        amount: What the cluster costs from now on; None if that is not known.
+    `rows`: what there is to know: its name, and a command, a URL or a few words. `seconds`: how
+    long it took; None if not everything is ready. `remark`: what else is to be said of it, such as
+    that no node runs yet.
     """
     return [
         *_head(seconds, remark, width),

@@ -31,13 +31,7 @@ _LATELY: Final = 86400
 
 
 def lines(found: Status, width: int, *, full: bool = False) -> Iterator[Line]:
-    """The status as lines.
-
-    Args:
-        found: What Status found.
-        width: The columns of the screen.
-        full: Whether to list everything.
-    """
+    """The status as lines."""
     if found.kind is None:
         yield from layout.wrapped(f"There is no deployment in {found.state}", width)
         return

@@ -42,15 +42,10 @@ _PATTERN: Final = re.compile(r"[a-z0-9*-]+")
 
 
 class Site(NamedTuple):
-    """A zone, and a way to get machines there.
-
-    Attributes:
-        zone: The zone.
-        way: The way; None where CAPACITY names none.
-    """
+    """A zone, and a way to get machines there."""
 
     zone: str
-    way: Way | None = None
+    way: Way | None = None  # the way; None where CAPACITY names none
 
     def __str__(self) -> str:
         return f"{self.zone} ({self.way.words})" if self.way else self.zone
@@ -58,17 +53,11 @@ class Site(NamedTuple):
 
 @dataclass(frozen=True)
 class Choice:
-    """The zones that a ZONE names.
-
-    Attributes:
-        text: As it is written.
-        zones: The zones, as far as the dated list knows them; at least one.
-        by_price: Whether the cheapest is tried first, in place of the order of the text.
-    """
+    """The zones that a ZONE names."""
 
     text: str
-    zones: tuple[str, ...]
-    by_price: bool = False
+    zones: tuple[str, ...]  # the zones, as far as the dated list knows them; at least one
+    by_price: bool = False  # whether the cheapest is tried first, in place of the order of the text
 
     @property
     def is_several(self) -> bool:
@@ -148,12 +137,8 @@ def check_ways(text: str) -> tuple[Way, ...]:
 def in_way(texts: Mapping[str, str], way: Way | None) -> tuple[Mapping[str, str], Way | None]:
     """The texts that ask for one way of CAPACITY, and which that is.
 
-    Args:
-        texts: Field -> the text of its value.
-        way: The way; None for the first.
-
-    Returns:
-        The texts as they are, and None, where CAPACITY is invalid or not set.
+    `texts`: field -> the text of its value. Returns the texts as they are, and None, where CAPACITY
+    is invalid or not set.
     """
     if "capacity" not in texts:
         return texts, None
@@ -171,10 +156,8 @@ def in_way(texts: Mapping[str, str], way: Way | None) -> tuple[Mapping[str, str]
 def of(texts: Mapping[str, str], usual_type: str) -> Choice | None:
     """The zones that a ZONE names; None if it is invalid.
 
-    Args:
-        texts: Field -> the text of its value; of what is found by price, the machine type, the GPU
-            and REGION leave some out.
-        usual_type: The machine type if none is given.
+    `texts`: field -> the text of its value; of what is found by price, the machine type, the GPU
+    and REGION leave some out.
     """
     try:
         text = check(texts.get("zone", ""))

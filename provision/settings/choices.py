@@ -104,10 +104,8 @@ class DiskType(enum.StrEnum):
 class PriceList(enum.StrEnum):
     """Which prices a cost is estimated from.
 
-    Attributes:
-        LIST: The dated list that comes with the program.
-        LIVE: Google's Cloud Billing Catalog.
-        OFF: None; nothing is said about cost.
+    `LIST`: The dated list that comes with the program. `LIVE`: Google's Cloud Billing Catalog.
+    `OFF`: None; nothing is said about cost.
     """
 
     LIST = "list"
@@ -118,10 +116,8 @@ class PriceList(enum.StrEnum):
 class Restart(enum.StrEnum):
     """When STARTUP_COMMAND is begun again.
 
-    Attributes:
-        NEVER: It runs at most once in the life of a VM.
-        ON_FAILURE: After an attempt that failed, or that the end of a boot cut off.
-        ALWAYS: After a success, too, and at each boot.
+    `NEVER`: It runs at most once in the life of a VM. `ON_FAILURE`: After an attempt that failed,
+    or that the end of a boot cut off. `ALWAYS`: After a success, too, and at each boot.
     """
 
     NEVER = "never"

@@ -18,17 +18,11 @@ _TEST_NODES: Final = 2
 
 @dataclass(frozen=True)
 class Derived:
-    """A default that is computed from fields that come before it in the model.
+    """A default that is computed from fields that come before it in the model."""
 
-    Attributes:
-        words: The description of the default in the documentation.
-        of: The fields that it depends on.
-        rule: Computes the default from their values, in that order.
-    """
-
-    words: str
-    of: tuple[str, ...]
-    rule: Callable[..., Any]
+    words: str  # the description of the default in the documentation
+    of: tuple[str, ...]  # the fields that it depends on
+    rule: Callable[..., Any]  # Computes the default from their values, in that order
 
     def __call__(self, validated: dict[str, Any]) -> Any:
         """Compute the default; pydantic calls this with the fields that it has validated so far."""

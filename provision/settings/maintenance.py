@@ -45,17 +45,11 @@ class Weekday(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """A window of some hours on some days of each week, in UTC.
+    """A window of some hours on some days of each week, in UTC."""
 
-    Attributes:
-        days: The days on which it begins, in the order of the week.
-        start: Minutes from midnight to its beginning.
-        minutes: How long it is.
-    """
-
-    days: tuple[Weekday, ...]
-    start: int
-    minutes: int
+    days: tuple[Weekday, ...]  # the days on which it begins, in the order of the week
+    start: int  # minutes from midnight to its beginning
+    minutes: int  # how long it is
 
     @classmethod
     def parse(cls, text: str) -> Self | None:

@@ -141,9 +141,6 @@ def seal(value: Any) -> Any:
     The fingerprint is that of the masked text, so that of earlier versions, whose records have
     that, is the same; and what looks like a credential is in no fingerprint. It is short, so that
     many a guess fits it. What is sealed stays as it is, and so does nothing.
-
-    Args:
-        value: A text, a map of texts, or None.
     """
     match value:
         case str() if value and not _SEALED.fullmatch(value):
@@ -179,12 +176,7 @@ def _mask_forms(text: str, found: list[str]) -> str:
 
 
 def mask_tree(value: Any, by: Callable[[str], str] = mask_forms) -> Any:
-    """A document as JSON has it, every text in it masked, keys too.
-
-    Args:
-        value: The document.
-        by: What masks a text.
-    """
+    """A document as JSON has it, every text in it masked, keys too."""
     match value:
         case str():
             return by(value)
@@ -229,11 +221,7 @@ class Veil:
 
 
 class Lines:
-    """A stream of text behind a veil, line by line, as a credential may come in two pieces.
-
-    Args:
-        veil: What hides.
-    """
+    """A stream of text behind a veil, line by line, as a credential may come in two pieces."""
 
     def __init__(self, veil: Veil) -> None:
         self._veil = veil

@@ -27,12 +27,7 @@ _NESTED: Final = {
 
 
 def of_error(details: ErrorDetails, read: Reading) -> Problem:
-    """The problem for one validation error.
-
-    Args:
-        details: The error, as pydantic reports it.
-        read: The values that were read.
-    """
+    """The problem for one validation error."""
     name = str(details["loc"][0])
     given = read.given.get(name)
     if given is None:

@@ -145,14 +145,12 @@ class Settings(BaseSettings):
     """The settings of one run: effective values, with every default resolved.
 
     `model_fields_set` has the fields that the user set. Durations are whole seconds. `None` means
-    unset, without a default.
-
-    Args:
-        texts: Field name -> the text of its value. The process environment is not read here.
+    unset, without a default. `texts`: field name -> the text of its value. The process environment
+    is not read here.
 
     Raises:
-        pydantic.ValidationError: A text is invalid. `intake.load` turns this into messages, for
-            all fields at once.
+        pydantic.ValidationError: A text is invalid. `intake.load` turns this into messages, for all
+            fields at once.
     """
 
     # Defaults are values already; only texts go through the parsers.

@@ -49,14 +49,9 @@ def owners(named: Iterable[str | None]) -> Iterator[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkPath:
-    """The parts of NETWORK.
+    """The parts of NETWORK."""
 
-    Attributes:
-        project: The project that owns the network; None if it is not said.
-        name: Its name.
-    """
-
-    project: str | None
+    project: str | None  # the project that owns the network; None if it is not said
     name: str
 
     @classmethod
@@ -68,16 +63,10 @@ class NetworkPath:
 
 @dataclass(frozen=True, kw_only=True)
 class SubnetworkPath:
-    """The parts of SUBNETWORK.
+    """The parts of SUBNETWORK."""
 
-    Attributes:
-        project: The project that owns the subnetwork; None if it is not said.
-        region: Its region; None if it is not said.
-        name: Its name.
-    """
-
-    project: str | None
-    region: str | None
+    project: str | None  # the project that owns the subnetwork; None if it is not said
+    region: str | None  # its region; None if it is not said
     name: str
 
     @classmethod

@@ -54,10 +54,8 @@ _NO_NAMES: Final[Mapping[str, enum.StrEnum]] = MappingProxyType({})
 class InvalidValueError(ValueError):
     """A value that breaks the rule of its setting.
 
-    Attributes:
-        what: What is wrong, as the predicate of the value: "is not a whole number".
-        why: The rule.
-        fix: A valid value; "" if the setting's example is the best advice.
+    `what`: What is wrong, as the predicate of the value: "is not a whole number". `why`: The rule.
+    `fix`: A valid value; "" if the setting's example is the best advice.
     """
 
     def __init__(self, what: str, why: str = "", *, fix: str = "") -> None:
@@ -139,9 +137,7 @@ def choice(
 ) -> Callable[[str], enum.StrEnum]:
     """Make a parser for the values of an enum, in any case.
 
-    Args:
-        kind: The enum.
-        other_names: Invalid words in lower case -> the member to suggest for them.
+    `other_names`: invalid words in lower case -> the member to suggest for them.
     """
     members = {member.value.lower(): member for member in kind}
 
@@ -169,11 +165,8 @@ def choices(
 ) -> Callable[[str], tuple[_Choice, ...]]:
     """Make a parser for comma-separated values of an enum.
 
-    Args:
-        kind: The enum.
-        one: What one of them is called, such as "an online check".
-        every: What all of them are called, such as "checks".
-        other_names: As `choice` has them.
+    `one`: what one of them is called, such as "an online check". `every`: what all of them are
+    called, such as "checks".
     """
     known = choice(kind, other_names)
 
@@ -266,10 +259,7 @@ def shares(text: str) -> list[dict[str, str]]:
 def pools(text: str, keys: Iterable[str], other_names: Mapping[str, str]) -> list[dict[str, str]]:
     """`name=a,vm_type=...;name=b,...` as one map per node pool.
 
-    Args:
-        text: The value.
-        keys: The valid keys.
-        other_names: Other tools' names of them -> the key to suggest.
+    `other_names`: other tools' names of them -> the key to suggest.
     """
     known = tuple(keys)
     if text.count(";") > _MOST_ITEMS:

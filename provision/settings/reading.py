@@ -53,37 +53,27 @@ _OTHERS: Final = re.compile(
 
 @dataclass(frozen=True)
 class Given:
-    """One value that somebody gave.
+    """One value that somebody gave."""
 
-    Attributes:
-        name: The variable as the user wrote it.
-        raw: The value as it was read.
-        text: The value as its field parses it.
-    """
-
-    name: str
-    raw: str
-    text: str
+    name: str  # the variable as the user wrote it
+    raw: str  # the value as it was read
+    text: str  # the value as its field parses it
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read.
+    """What was read."""
 
-    Attributes:
-        given: Field -> its value from the source with the highest precedence.
-        problems: Unknown names, contradicting values, invalid lines.
-        notes: What may have been read differently than it was meant.
-        misnomers: Name that is no setting -> what it means: field -> value, None if it is not one
-            of the setting's.
-        readable: False if an env file was named and could not be read.
-    """
-
+    # field -> its value from the source with the highest precedence
     given: dict[str, Given] = field(default_factory=dict)
+    # unknown names, contradicting values, invalid lines
     problems: list[Problem] = field(default_factory=list)
+    # what may have been read differently than it was meant
     notes: list[Problem] = field(default_factory=list)
+    # name that is no setting -> what it means: field -> value, None if it is not one of the
+    # setting's
     misnomers: dict[str, dict[str, Given | None]] = field(default_factory=dict)
-    readable: bool = True
+    readable: bool = True  # false if an env file was named and could not be read
 
     def as_meant(self) -> Reading:
         """The same with the values of misnomers, where nobody gave one by the right name.
@@ -103,12 +93,10 @@ class Reading:
 def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, str]) -> Reading:
     """Collect the values of all settings from all sources.
 
-    Args:
-        environ: The process environment. Other programs' variables are ignored; but in the image,
-            outside of a CI system, what a container engine was given was meant for this program,
-            and is treated as a file's.
-        env_file: A file of `NAME=value` lines; None for none.
-        flags: Variable -> value from the command line, with the highest precedence.
+    `environ`: the process environment. Other programs' variables are ignored; but in the image,
+    outside of a CI system, what a container engine was given was meant for this program, and is
+    treated as a file's. `flags`: variable -> value from the command line, with the highest
+    precedence.
     """
     reading = Reading()
     lines: dict[str, str] = {}

@@ -17,8 +17,7 @@ from provision.settings.model import Settings
 def sound(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings whose values fit; one that this version does not know is kept as it is.
 
-    Args:
-        values: Setting -> effective value, as `intake` dumps it and JSON keeps it.
+    `values`: setting -> effective value, as `intake` dumps it and JSON keeps it.
     """
     return dict(_sound(values))
 

@@ -26,8 +26,7 @@ _LINK: Final = re.compile(
 def without_zone(text: str) -> str:
     """A reservation's path as Google's API and console have it, in the form that is read here.
 
-    Returns:
-        "" if it is none.
+    Returns "" if it is none.
     """
     found = _LINK.fullmatch(text)
     path = f"projects/{found['project']}/reservations/{found['rest']}" if found else ""
@@ -36,19 +35,12 @@ def without_zone(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ReservationPath:
-    """The parts of RESERVATION_NAME.
+    """The parts of RESERVATION_NAME."""
 
-    Attributes:
-        project: The project that owns the reservation; None for the deployment's own.
-        name: The reservation.
-        block: One block of it; None for any.
-        sub_block: One sub-block of the block; None for any.
-    """
-
-    project: str | None
+    project: str | None  # the project that owns the reservation; None for the deployment's own
     name: str
-    block: str | None
-    sub_block: str | None
+    block: str | None  # one block of it; None for any
+    sub_block: str | None  # one sub-block of the block; None for any
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
@@ -57,9 +49,5 @@ class ReservationPath:
         return None if found is None else cls(**found.groupdict())
 
     def owner(self, project: str) -> str:
-        """The project that owns it.
-
-        Args:
-            project: The deployment's project.
-        """
+        """The project that owns it."""
         return self.project or project

@@ -38,21 +38,14 @@ def _variable(name: str) -> str:
 
 
 class Secret(BaseModel):
-    """A variable of the command's environment, and the secret that it gets.
-
-    Attributes:
-        name: The variable.
-        project: The secret's project.
-        secret: Its name there.
-        version: A number, or `LATEST`.
-    """
+    """A variable of the command's environment, and the secret that it gets."""
 
     model_config = ConfigDict(frozen=True)
 
     name: Annotated[str, AfterValidator(_variable)]
     project: ProjectId
-    secret: Annotated[str, Field(pattern=f"^{_NAME}$")]
-    version: Annotated[str, Field(pattern=f"^({_VERSION})$")] = LATEST
+    secret: Annotated[str, Field(pattern=f"^{_NAME}$")]  # its name there
+    version: Annotated[str, Field(pattern=f"^({_VERSION})$")] = LATEST  # a number, or `LATEST`
 
     @property
     def path(self) -> str:

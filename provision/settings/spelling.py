@@ -23,19 +23,12 @@ SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Spelling:
-    """Another name of a setting, from later versions of the predecessor.
+    """Another name of a setting, from later versions of the predecessor."""
 
-    Attributes:
-        setting: The setting's own name.
-        opposite: Whether yes means no.
-        gke_only: Whether the name is only for GKE clusters, although the setting is not.
-        words: What else the name means, for the documentation.
-    """
-
-    setting: str
-    opposite: bool = False
-    gke_only: bool = False
-    words: str = ""
+    setting: str  # the setting's own name
+    opposite: bool = False  # whether yes means no
+    gke_only: bool = False  # whether the name is only for GKE clusters, although the setting is not
+    words: str = ""  # what else the name means, for the documentation
 
 
 SPELLINGS: Final[Mapping[str, Spelling]] = MappingProxyType(
@@ -108,12 +101,7 @@ def setting_of(name: str) -> str:
 
 
 def misnomer(name: str, text: str) -> Problem | None:
-    """The problem of an unknown variable; None if it has nothing to do with this tool.
-
-    Args:
-        name: The variable.
-        text: Its value.
-    """
+    """The problem of an unknown variable; None if it has nothing to do with this tool."""
     if name in _RETIRED:
         return Problem(
             code=Code.RETIRED_SETTING,

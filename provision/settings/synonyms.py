@@ -38,21 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Synonym:
-    """Another tool's name for something.
-
-    Attributes:
-        setting: The setting that is meant.
-        of: Whose name it is; "" for nobody's in particular.
-        opposite: Whether yes means no.
-        common: Whether it is so common a word that in a process environment it says nothing.
-        unit: Of a duration: what a number alone counts there.
-    """
+    """Another tool's name for something."""
 
     setting: str
-    of: str = ""
-    opposite: bool = False
+    of: str = ""  # whose name it is; "" for nobody's in particular
+    opposite: bool = False  # whether yes means no
+    # whether it is so common a word that in a process environment it says nothing
     common: bool = False
-    unit: str = ""
+    unit: str = ""  # of a duration: what a number alone counts there
 
 
 _VM_TYPE: Final = "VM_TYPE"
@@ -183,12 +176,6 @@ def problem(name: str, in_file: str, in_environ: str, given: Collection[str]) ->
 
     In an env file it always was. The process environment belongs to many programs: there, a name
     counts if its value would be one of the setting's, and if the setting is not given itself.
-
-    Args:
-        name: The variable, as it was written.
-        in_file: Its value in the env file; "" for none.
-        in_environ: Its value in the process environment; "" for none.
-        given: The variables that have a value.
     """
     found = SYNONYMS.get(_plain(name))
     if found is None:

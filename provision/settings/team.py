@@ -37,12 +37,7 @@ class InvalidTeamError(Exception):
 
 @dataclass(frozen=True)
 class Bound:
-    """A value that the team allows, or the greatest one.
-
-    Attributes:
-        value: The value.
-        text: As the file has it.
-    """
+    """A value that the team allows, or the greatest one."""
 
     value: Any
     text: str
@@ -50,29 +45,22 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Team:
-    """What the file says; settings by their fields.
-
-    Attributes:
-        where: The file.
-        contact: Whom to ask; "" for nobody.
-        texts: Field -> its value where the user gives none, as text.
-        locked: Field -> the only value it may have.
-        at_most: Field -> the greatest value it may have.
-        allowed: Field -> patterns of the values that it may have, with `*`.
-    """
+    """What the file says; settings by their fields."""
 
     where: str
-    contact: str = ""
+    contact: str = ""  # whom to ask; "" for nobody
+    # field -> its value where the user gives none, as text
     texts: Mapping[str, str] = field(default_factory=dict)
-    locked: Mapping[str, Bound] = field(default_factory=dict)
+    locked: Mapping[str, Bound] = field(default_factory=dict)  # field -> the only value it may have
+    # field -> the greatest value it may have
     at_most: Mapping[str, Bound] = field(default_factory=dict)
+    # field -> patterns of the values that it may have, with `*`
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def missing_in(self, given: Mapping[str, str]) -> dict[str, str]:
         """The values of settings that nobody gave, and that mean something for the cluster.
 
-        Args:
-            given: Field -> the text that somebody gave.
+        `given`: field -> the text that somebody gave.
         """
         usual = {"orchestrator_type": str(Settings.model_fields["orchestrator_type"].default)}
         kind = (usual | dict(self.texts) | dict(given))["orchestrator_type"].lower()
@@ -89,15 +77,7 @@ class Team:
 
 
 def parse(text: str, where: str) -> Team:
-    """Read the file.
-
-    Args:
-        text: Its content.
-        where: Its path or URL.
-
-    Raises:
-        InvalidTeamError: It is no such file, or has a setting or value that does not exist.
-    """
+    """Read the file."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

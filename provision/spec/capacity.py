@@ -19,37 +19,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Meaning:
-    """The properties of a capacity mode.
+    """The properties of a capacity mode."""
 
-    Attributes:
-        consumption: The consumption option that a machine type must offer (see the catalogue).
-        way: The way of CAPACITY; None where it names none.
-        words: How its machines are got, in words for people, such as "flex start, queued".
-        asked_by: The fields of the settings that together select the mode.
-        decided: Whether no setting selects it: the machines or Google's answer decide on it.
-        preemptible: Whether it uses preemptible quota.
-        reserved: Whether the machines come from a reservation that is named.
-        bound: Whether the machines are bound to their reservation and end with it.
-        requested: Whether machines come with a request that Google queues. A GKE pool of this mode
-            starts empty: its nodes come when a job needs them.
-        flex_start: Whether it is DWS flex start.
-        queued: Whether a job's nodes come all at once, with a ProvisioningRequest, which says how
-            long they run.
-        limited: Whether machines without a run duration get the longest one.
-    """
-
+    # the consumption option that a machine type must offer (see the catalogue)
     consumption: Consumption
-    words: str
-    way: Way | None = None
-    asked_by: tuple[str, ...] = ()
+    words: str  # how its machines are got, in words for people, such as "flex start, queued"
+    way: Way | None = None  # the way of CAPACITY; None where it names none
+    asked_by: tuple[str, ...] = ()  # the fields of the settings that together select the mode
+    # whether no setting selects it: the machines or Google's answer decide on it
     decided: bool = False
-    preemptible: bool = False
-    reserved: bool = False
-    bound: bool = False
+    preemptible: bool = False  # whether it uses preemptible quota
+    reserved: bool = False  # whether the machines come from a reservation that is named
+    bound: bool = False  # whether the machines are bound to their reservation and end with it
+    # Whether machines come with a request that Google queues. A GKE pool of this mode starts empty:
+    # its nodes come when a job needs them.
     requested: bool = False
-    flex_start: bool = False
+    flex_start: bool = False  # whether it is DWS flex start
+    # whether a job's nodes come all at once, with a ProvisioningRequest, which says how long they
+    # run
     queued: bool = False
-    limited: bool = False
+    limited: bool = False  # whether machines without a run duration get the longest one
 
 
 class Mode(enum.StrEnum):
@@ -72,8 +61,7 @@ class Mode(enum.StrEnum):
     def asked(cls, wanted: Mapping[str, object]) -> Mode:
         """The mode that settings select; of two that exclude each other, the later row.
 
-        Args:
-            wanted: Field of the settings -> its value; fields that select no mode are ignored.
+        `wanted`: field of the settings -> its value; fields that select no mode are ignored.
         """
         on = {name for name, value in wanted.items() if value}
         fitting = [

@@ -42,11 +42,10 @@ if TYPE_CHECKING:
 class BucketGrant(enum.StrEnum):
     """How the machines' account gets its role on a bucket to mount.
 
-    Attributes:
-        OWN: Without a condition: the account is the cluster's own, so nobody else grants it that.
-        CONDITIONAL: By a binding of this deployment's, which goes without taking another's.
-        PLAIN: Without a condition, as the bucket takes none (no uniform bucket-level access).
-        GIVEN: Not at all: the bucket takes no condition, and the account has the role already.
+    `OWN`: Without a condition: the account is the cluster's own, so nobody else grants it that.
+    `CONDITIONAL`: By a binding of this deployment's, which goes without taking another's. `PLAIN`:
+    Without a condition, as the bucket takes none (no uniform bucket-level access). `GIVEN`: Not at
+    all: the bucket takes no condition, and the account has the role already.
     """
 
     OWN = "own"
@@ -57,61 +56,43 @@ class BucketGrant(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSpec(abc.ABC):
-    """The specification that all kinds of cluster have in common.
-
-    Attributes:
-        project_id: The project.
-        name_prefix: The prefix of all resource names.
-        region: The region of its networks.
-        zone: The zone of machines that have no zone of their own.
-        way: The way of CAPACITY in which its machines are got; None where that is not set.
-        places: Where and how it may be made, in the order in which that is tried; empty where it
-            stays as it is.
-        labels: The user's labels, for all resources that support labels.
-        service_account: The service account of the machines: "dedicated", "default" or an email
-            address.
-        buckets: The Cloud Storage buckets to mount on every machine.
-        bucket_grants: Bucket -> how the account gets its role on it, where that had to be asked.
-        bucket_options: The user's options for mounting buckets, such as "uid=1000".
-        bucket_cache_gib: The size of the file cache of each mounted bucket; None for no cache.
-        shares: The Filestore shares to create, and to mount on every machine.
-        secrets: The secrets in the environment of the command, or of jobs.
-        ranges: The IP ranges of networks that are made for it.
-        kms_key: The path of the key of Cloud KMS for its disks, shares and secrets; None for
-            Google's own keys.
-        existing: The network that its machines join and that was there before; None if one is made
-            for it, or for the project's default network.
-        makes_firewall: Whether the firewall rules that it needs there are made.
-        firewall_rules: These rules, once it has been looked up what they have to let in.
-        hosts: The other projects in which they are made.
-        outbound: How its machines go out.
-        capacity_timeout: The longest wait for machines, in seconds of cloud time.
-        skipped_checks: The online checks to skip.
-    """
+    """The specification that all kinds of cluster have in common."""
 
     project_id: str
-    name_prefix: str
+    name_prefix: str  # the prefix of all resource names
     region: str
-    zone: str
+    zone: str  # the zone of machines that have no zone of their own
+    # the way of CAPACITY in which its machines are got; None where that is not set
     way: Way | None = None
+    # where and how it may be made, in the order in which that is tried; empty where it stays as it
+    # is
     places: tuple[Site, ...] = ()
+    # the user's labels, for all resources that support labels
     labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # the service account of the machines: "dedicated", "default" or an email address
     service_account: str = "dedicated"
-    buckets: tuple[Mount, ...] = ()
+    buckets: tuple[Mount, ...] = ()  # the Cloud Storage buckets to mount on every machine
+    # bucket -> how the account gets its role on it, where that had to be asked
     bucket_grants: Mapping[str, BucketGrant] = field(default_factory=lambda: MappingProxyType({}))
+    # the user's options for mounting buckets, such as "uid=1000"
     bucket_options: tuple[str, ...] = ()
+    # the size of the file cache of each mounted bucket; None for no cache
     bucket_cache_gib: int | None = None
-    shares: tuple[Share, ...] = ()
-    secrets: tuple[Secret, ...] = ()
-    ranges: Ranges = field(default_factory=Ranges)
+    shares: tuple[Share, ...] = ()  # the Filestore shares to create, and to mount on every machine
+    secrets: tuple[Secret, ...] = ()  # the secrets in the environment of the command, or of jobs
+    ranges: Ranges = field(default_factory=Ranges)  # the IP ranges of networks that are made for it
+    # the path of the key of Cloud KMS for its disks, shares and secrets; None for Google's own keys
     kms_key: str | None = None
     grants_kms: bool = False
+    # the network that its machines join and that was there before; None if one is made for it, or
+    # for the project's default network
     existing: ExistingNetwork | None = None
-    makes_firewall: bool = False
+    makes_firewall: bool = False  # whether the firewall rules that it needs there are made
+    # these rules, once it has been looked up what they have to let in
     firewall_rules: tuple[FirewallRule, ...] = ()
-    hosts: tuple[str, ...] = ()
-    outbound: Outbound = field(default_factory=Outbound)
-    capacity_timeout: int = 1800
+    hosts: tuple[str, ...] = ()  # the other projects in which they are made
+    outbound: Outbound = field(default_factory=Outbound)  # how its machines go out
+    capacity_timeout: int = 1800  # the longest wait for machines, in seconds of cloud time
     skipped_checks: tuple[OnlineCheck, ...] = ()
 
     def grant(self, bucket: str) -> BucketGrant:
@@ -171,12 +152,7 @@ class ClusterSpec(abc.ABC):
         return Site(self.zone, self.way)
 
     def in_zone(self, zone: str, places: tuple[Site, ...] = ()) -> Self:
-        """The same cluster in another zone.
-
-        Args:
-            zone: The zone.
-            places: As the attribute.
-        """
+        """The same cluster in another zone."""
         moved, region = self.with_each(lambda pool: replace(pool, zone=zone)), zones.region_of(zone)
         there = self.existing and self.existing.in_region(region)
         return replace(self, zone=zone, region=region, places=places, existing=there, **moved)
@@ -208,22 +184,16 @@ class ClusterSpec(abc.ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """The image of VMs, by its name or by its family.
-
-    Attributes:
-        project: The image's project.
-        family: The family whose newest image is used; None if an image is named.
-        name: The image's name; None if Google was not asked which one is the family's newest.
-        line: The line of images to choose from; None if the settings name a family or an image.
-        project_is_set: Whether the settings name the project.
-        supported_until: The last day of its support, such as "2028-08-04"; None if not known.
-    """
+    """The image of VMs, by its name or by its family."""
 
     project: str
-    family: str | None
+    family: str | None  # the family whose newest image is used; None if an image is named
+    # the image's name; None if Google was not asked which one is the family's newest
     name: str | None
+    # the line of images to choose from; None if the settings name a family or an image
     line: images.Line | None = None
-    project_is_set: bool = False
+    project_is_set: bool = False  # whether the settings name the project
+    # the last day of its support, such as "2028-08-04"; None if not known
     supported_until: str | None = None
 
     @property
@@ -240,43 +210,25 @@ class Image:
 
 @dataclass(frozen=True, kw_only=True)
 class VmSpec(ClusterSpec):
-    """A group of VMs, with or without Ray.
-
-    Attributes:
-        group: The VMs.
-        network: The networks that they use.
-        metadata: The user's metadata.
-        image: The image that they boot from.
-        command: The user's shell command; None for none.
-        restart: When that is begun again.
-        stop_notice: How long before its VM ends it is told, in seconds; None for no end.
-        files_destination: The folder on the VMs for the copied files.
-        node_ssh: Whether the VMs reach each other by ssh.
-        idle_seconds: After how long without work they power themselves off; None for never.
-        notebook: Whether to run Jupyter.
-        shows_urls: Whether Create waits for the notebooks' URLs.
-        ops_agent: Whether to install the Ops Agent and to create a dashboard.
-        secure_boot: Whether they load signed drivers alone.
-        os_updates: Whether they install updates of their image while nothing runs.
-        ray_version: The version of Ray; None for no Ray cluster.
-    """
+    """A group of VMs, with or without Ray."""
 
     group: Pool
-    network: NetworkConfig
-    metadata: Mapping[str, str]
-    image: Image
-    command: str | None
-    restart: Restart
-    stop_notice: int | None
-    files_destination: str
-    node_ssh: bool
+    network: NetworkConfig  # the networks that they use
+    metadata: Mapping[str, str]  # the user's metadata
+    image: Image  # the image that they boot from
+    command: str | None  # the user's shell command; None for none
+    restart: Restart  # when that is begun again
+    stop_notice: int | None  # how long before its VM ends it is told, in seconds; None for no end
+    files_destination: str  # the folder on the VMs for the copied files
+    node_ssh: bool  # whether the VMs reach each other by ssh
+    # after how long without work they power themselves off; None for never
     idle_seconds: int | None
-    notebook: bool
-    shows_urls: bool
-    ops_agent: bool
-    secure_boot: bool
-    os_updates: bool
-    ray_version: str | None
+    notebook: bool  # whether to run Jupyter
+    shows_urls: bool  # whether Create waits for the notebooks' URLs
+    ops_agent: bool  # whether to install the Ops Agent and to create a dashboard
+    secure_boot: bool  # whether they load signed drivers alone
+    os_updates: bool  # whether they install updates of their image while nothing runs
+    ray_version: str | None  # the version of Ray; None for no Ray cluster
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -326,42 +278,28 @@ class VmSpec(ClusterSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class GkeSpec(ClusterSpec):
-    """A GKE cluster with GPU node pools.
+    """A GKE cluster with GPU node pools."""
 
-    Attributes:
-        gpu_pools: Its GPU pools, in the order of the settings.
-        system_pool: The node pool for system pods.
-        version: The full version or a prefix of it; None for the channel's default version.
-        release_channel: The release channel.
-        maintenance: The window in which GKE may upgrade nodes automatically; None for none.
-        authorized_cidrs: The CIDR blocks that may access its IP endpoint.
-        driver: The GPU driver that GKE installs, by its name in the API.
-        ray_operator: Whether to enable the Ray operator.
-        ray_version: The Ray version of the example jobs.
-        kueue: Whether Kueue has a queue for the GPUs.
-        queues: The queues with a share of their own.
-        gpu_quota: The number of GPUs that jobs in all queues can use at the same time; None for all
-            GPUs of the pools.
-        max_wait: How many seconds a job that Create writes waits in Google's queue.
-        test_nodes: The number of nodes of the bandwidth test.
-        first_networks: The kind of GPU network whose names do not say their kind; None for that of
-            the first pool that has any. A kind keeps its names as long as it exists.
-    """
-
-    gpu_pools: tuple[Pool, ...]
-    system_pool: Pool
+    gpu_pools: tuple[Pool, ...]  # its GPU pools, in the order of the settings
+    system_pool: Pool  # the node pool for system pods
+    # the full version or a prefix of it; None for the channel's default version
     version: str | None
     release_channel: ReleaseChannel
+    # the window in which GKE may upgrade nodes automatically; None for none
     maintenance: Window | None
-    authorized_cidrs: tuple[str, ...]
-    driver: str
-    ray_operator: bool
-    ray_version: str
-    kueue: bool
-    queues: tuple[Queue, ...]
+    authorized_cidrs: tuple[str, ...]  # the CIDR blocks that may access its IP endpoint
+    driver: str  # the GPU driver that GKE installs, by its name in the API
+    ray_operator: bool  # whether to enable the Ray operator
+    ray_version: str  # the Ray version of the example jobs
+    kueue: bool  # whether Kueue has a queue for the GPUs
+    queues: tuple[Queue, ...]  # the queues with a share of their own
+    # the number of GPUs that jobs in all queues can use at the same time; None for all GPUs of the
+    # pools
     gpu_quota: int | None
-    max_wait: int
-    test_nodes: int
+    max_wait: int  # how many seconds a job that Create writes waits in Google's queue
+    test_nodes: int  # the number of nodes of the bandwidth test
+    # The kind of GPU network whose names do not say their kind; None for that of the first pool
+    # that has any. A kind keeps its names as long as it exists.
     first_networks: str | None = None
 
     @property

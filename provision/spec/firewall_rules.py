@@ -16,21 +16,13 @@ _EVERY_PORT: Final = range(1, 65536)  # nothing listens at 0, and rules of GKE's
 
 @dataclass(frozen=True, kw_only=True)
 class FirewallRule:
-    """A rule that lets connections in to the machines.
+    """A rule that lets connections in to the machines."""
 
-    Attributes:
-        name: What it may be called; a hash of the network follows where we make it.
-        network: The path of the network.
-        purpose: What it is for, as a part of a sentence.
-        source: The range that connections come from; what to put there, if it is not known.
-        allowed: Protocol -> the ports; empty for all.
-    """
-
-    name: str
+    name: str  # what it may be called; a hash of the network follows where we make it
     network: str
-    purpose: str
-    source: str
-    allowed: Mapping[str, tuple[int, ...]]
+    purpose: str  # what it is for, as a part of a sentence
+    source: str  # the range that connections come from; what to put there, if it is not known
+    allowed: Mapping[str, tuple[int, ...]]  # protocol -> the ports; empty for all
 
     @property
     def project(self) -> str:
@@ -84,10 +76,8 @@ class FirewallRule:
         """Whether rules that are there let in all that this one does.
 
         A rule with a target is none: machines carry no tag, and their account differs. What denies
-        it, and what policies say, is not looked at.
-
-        Args:
-            rules: The rules of the network's project, as Compute Engine lists them.
+        it, and what policies say, is not looked at. `rules`: the rules of the network's project, as
+        Compute Engine lists them.
         """
         fitting = [it for it in rules if _is_open(it, self.network) and self._comes_from(it)]
         return all(

@@ -17,13 +17,7 @@ _DEFAULT_DRIVER: Final = "DEFAULT"
 
 
 def needed(pools: Iterable[Pool], *, driver: str, ray_operator: bool) -> list[Floor]:
-    """The minimum versions of all that a cluster uses, the newest first.
-
-    Args:
-        pools: Its GPU pools.
-        driver: The GPU driver that GKE installs, by its name in the API.
-        ray_operator: Whether it has the Ray operator.
-    """
+    """The minimum versions of all that a cluster uses, the newest first."""
     floors = [floor for pool in pools for floor in _of_pool(pool, driver)]
     if ray_operator:
         floors.append(gke_versions.RAY_OPERATOR)

@@ -14,38 +14,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """A managed instance group and its intended size and machines.
-
-    Attributes:
-        project: Its project.
-        zone: Its zone.
-        name: Its name.
-        size: The intended number of VMs.
-        machine_type: The machine type of its VMs.
-        gpu: The type of GPUs that are attached to each; None if the machine type includes them.
-        gpus: The number of GPUs that are attached to each.
-        pool: The node pool that the group belongs to; None for a group of VMs.
-        zone_setting: The setting that has its zone.
-    """
+    """A managed instance group and its intended size and machines."""
 
     project: str
     zone: str
     name: str
-    size: int
+    size: int  # the intended number of VMs
     machine_type: str
+    # the type of GPUs that are attached to each; None if the machine type includes them
     gpu: str | None = None
-    gpus: int = 0
-    pool: str | None = None
+    gpus: int = 0  # the number of GPUs that are attached to each
+    pool: str | None = None  # the node pool that the group belongs to; None for a group of VMs
     zone_setting: str = "ZONE"
 
     @classmethod
     def of(cls, project: str, pool: Pool, name: str = "") -> Self:
         """The group of a pool with a fixed size.
 
-        Args:
-            project: Its project.
-            pool: The pool.
-            name: The name of the group, for a node pool of GKE; "" for a group of VMs.
+        `name`: the name of the group, for a node pool of GKE; "" for a group of VMs.
         """
         return cls(
             project=project,

@@ -28,49 +28,25 @@ _LAUNCHERS: Final = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class JobSpec:
-    """A job as it is asked for.
+    """A job as it is asked for."""
 
-    Attributes:
-        name: Its name without the number that it gets.
-        command: The program and its arguments; no shell reads them.
-        nodes: How many machines; None for as many as the cluster's kind gives.
-        restarts: How often it is begun again after a failure.
-        seconds: How long it may run; None for no limit.
-        env: More of its environment.
-        ends_cluster: Whether the cluster goes with it (`--destroy-after`).
-        image: The container image that it runs in; None for the usual one.
-        queue: The queue in which it waits; None for that of all.
-        priority: Its priority in the queue; None for none.
-        ray: Whether it is a job of Ray's on GKE (`--ray`).
-    """
-
-    name: str
-    command: tuple[str, ...]
-    nodes: int | None = None
-    restarts: int = 0
-    seconds: int | None = None
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    ends_cluster: bool = False
-    image: str | None = None
-    queue: str | None = None
-    priority: Priority | None = None
-    ray: bool = False
+    name: str  # its name without the number that it gets
+    command: tuple[str, ...]  # the program and its arguments; no shell reads them
+    nodes: int | None = None  # how many machines; None for as many as the cluster's kind gives
+    restarts: int = 0  # how often it is begun again after a failure
+    seconds: int | None = None  # how long it may run; None for no limit
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)  # more of its environment
+    ends_cluster: bool = False  # whether the cluster goes with it (`--destroy-after`)
+    image: str | None = None  # the container image that it runs in; None for the usual one
+    queue: str | None = None  # the queue in which it waits; None for that of all
+    priority: Priority | None = None  # its priority in the queue; None for none
+    ray: bool = False  # whether it is a job of Ray's on GKE (`--ray`)
 
 
 def of(
     settings: Settings, command: Sequence[str], env: Mapping[str, str], *, ray: bool = False
 ) -> JobSpec:
-    """The job that settings and a command line ask for.
-
-    Args:
-        settings: The settings.
-        command: What stands behind `--`, which wins over JOB_COMMAND.
-        env: The variables of the command line, which win over those of JOB_ENV.
-        ray: Whether it is to be a job of Ray's on GKE.
-
-    Raises:
-        SettingsError: There is no command, or the cluster is none for --ray.
-    """
+    """The job that settings and a command line ask for."""
     kind = settings.orchestrator_type
     if ray and kind is not Orchestrator.GKE:
         is_rays = kind is Orchestrator.RAY
@@ -110,9 +86,6 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
     """See that a cluster that is made by these settings can run the job.
 
     What only the cluster knows, such as the rest of its queue's quota, is asked once it is there.
-
-    Raises:
-        SettingsError: It would never begin.
     """
     is_gke = settings.orchestrator_type is Orchestrator.GKE
     pool = max(
@@ -133,16 +106,7 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
 
 
 def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
-    """See that a cluster has the queue and the operator that a job wants.
-
-    Args:
-        spec: The job.
-        queues: The names of its queues; none without Kueue.
-        ray: Whether it has Ray's operator.
-
-    Raises:
-        SettingsError: It has not.
-    """
+    """See that a cluster has the queue and the operator that a job wants."""
     if (spec.queue or spec.priority) and not queues:
         raise SettingsError(
             "The cluster has no queue",

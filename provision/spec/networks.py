@@ -15,15 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Subnetwork:
-    """A subnetwork that somebody else has made.
+    """A subnetwork that somebody else has made."""
 
-    Attributes:
-        project: The project that owns it; for a Shared VPC its host project.
-        region: Its region.
-        name: Its name.
-    """
-
-    project: str
+    project: str  # the project that owns it; for a Shared VPC its host project
     region: str
     name: str
 
@@ -35,19 +29,13 @@ class Subnetwork:
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingNetwork:
-    """Networks that somebody else has made, and that nothing is made in.
+    """Networks that somebody else has made, and that nothing is made in."""
 
-    Attributes:
-        network: The name of the network of the first interface.
-        subnetwork: The subnetwork of the first interface.
-        gpus: Those of the others, in their order; empty where there is one interface.
-        pods: The secondary range of the subnetwork for pods; None without a GKE cluster.
-        services: That for Services.
-    """
-
-    network: str
-    subnetwork: Subnetwork
+    network: str  # the name of the network of the first interface
+    subnetwork: Subnetwork  # the subnetwork of the first interface
+    # those of the others, in their order; empty where there is one interface
     gpus: tuple[Subnetwork, ...] = ()
+    # the secondary range of the subnetwork for pods; None without a GKE cluster
     pods: str | None = None
     services: str | None = None
 

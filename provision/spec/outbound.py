@@ -24,20 +24,15 @@ _OF_GKE: Final = "gke.gcr.io"
 
 @dataclass(frozen=True, kw_only=True)
 class Outbound:
-    """How machines go out.
+    """How machines go out."""
 
-    Attributes:
-        proxy: The URL of the proxy; None for none, or for one that only this machine reaches.
-        around: What is reached without it, beside `ALWAYS_AROUND`.
-        apt_mirror: The URL below which packages of all hosts but Google's are; None for none.
-        pip_index: The URL of the index of Python packages; None for PyPI.
-        image_mirrors: Where container images are instead: PLACE, or REGISTRY=PLACE.
-    """
-
+    # the URL of the proxy; None for none, or for one that only this machine reaches
     proxy: str | None = None
-    around: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()  # what is reached without it, beside `ALWAYS_AROUND`
+    # the URL below which packages of all hosts but Google's are; None for none
     apt_mirror: str | None = None
-    pip_index: str | None = None
+    pip_index: str | None = None  # the URL of the index of Python packages; None for PyPI
+    # where container images are instead: PLACE, or REGISTRY=PLACE
     image_mirrors: tuple[str, ...] = ()
 
     @classmethod
@@ -57,11 +52,7 @@ class Outbound:
         return ",".join(dict.fromkeys((*self.around, *ALWAYS_AROUND)))
 
     def on_vms(self, certificates: str | None) -> dict[str, Any] | None:
-        """What VMs set up; None where they go out as any other machine does.
-
-        Args:
-            certificates: What CA_BUNDLE holds; None for none.
-        """
+        """What VMs set up; None where they go out as any other machine does."""
         found = {
             "proxy": self.proxy,
             "no_proxy": self.no_proxy if self.proxy else None,
@@ -80,9 +71,7 @@ def _is_here(url: str) -> bool:
 def image(name: str, mirrors: Sequence[str]) -> str:
     """The name by which a container image is fetched: its digest and tag stay.
 
-    Args:
-        name: The image's own name.
-        mirrors: As `Outbound.image_mirrors`; that of a registry goes before that for all.
+    `mirrors`: as `Outbound.image_mirrors`; that of a registry goes before that for all.
     """
     registry, _, path = name.partition("/")
     # As docker reads names: without a dot or a port, the first part is no registry.
@@ -96,10 +85,7 @@ def image(name: str, mirrors: Sequence[str]) -> str:
 def images(thing: T, mirrors: Sequence[str], *, but: str | None = None) -> T:
     """A Kubernetes object, or a list of them, with its container images from the mirrors.
 
-    Args:
-        thing: What a manifest says.
-        mirrors: As `Outbound.image_mirrors`.
-        but: The user's own image, which is named as it is to be fetched.
+    `but`: the user's own image, which is named as it is to be fetched.
     """
     if not mirrors:
         return thing

@@ -26,17 +26,11 @@ _SYSTEM_DISK = "pd-balanced"
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """The number of machines of a pool.
+    """The number of machines of a pool."""
 
-    Attributes:
-        count: The fixed number; None with autoscaling.
-        min: The minimum with autoscaling.
-        max: The maximum with autoscaling.
-    """
-
-    count: int | None = None
-    min: int | None = None
-    max: int | None = None
+    count: int | None = None  # the fixed number; None with autoscaling
+    min: int | None = None  # the minimum with autoscaling
+    max: int | None = None  # the maximum with autoscaling
 
     @property
     def first(self) -> int:
@@ -51,47 +45,31 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """Equal machines in one zone, with every default resolved.
+    """Equal machines in one zone, with every default resolved."""
 
-    Attributes:
-        name: The name of the managed instance group or of the node pool.
-        setting: The setting that has their machine type.
-        zone_setting: The setting that has their zone.
-        machine_type: The machine type.
-        zone: The zone.
-        gpu_type: The GPU type of each machine, by its name in the API; None if it has no GPUs, or
-            if it is not set for a machine type that the tool does not know.
-        gpu_count: The number of GPUs of each machine; None in the same cases.
-        mode: The capacity mode.
-        reservation: The name or path of the reservation, if they come from one.
-        reservation_read: Whether Google's answer about the reservation decided how they come from
-            it, now or in an earlier run; otherwise their family did.
-        policies: The placement policies of the reservation itself, which its machines share.
-        max_run_seconds: The run duration of each machine, in seconds; None for no limit, or if the
-            request has it.
-        size: The number of machines.
-        disk_size_gb: The size of the boot disk, in GiB.
-        disk_type: The type of the boot disk, by its name in the API.
-        compact: Whether the machines are placed close together.
-        external_ip: Whether each machine has an external IP address; GKE's nodes never do.
-    """
-
-    name: str
-    setting: str = "VM_TYPE"
+    name: str  # the name of the managed instance group or of the node pool
+    setting: str = "VM_TYPE"  # the setting that has their machine type
     zone_setting: str = "ZONE"
     machine_type: str
     zone: str
+    # the GPU type of each machine, by its name in the API; None if it has no GPUs, or if it is not
+    # set for a machine type that the tool does not know
     gpu_type: str | None = None
-    gpu_count: int | None = None
+    gpu_count: int | None = None  # the number of GPUs of each machine; None in the same cases
     mode: Mode = Mode.STANDARD
-    reservation: str | None = None
+    reservation: str | None = None  # the name or path of the reservation, if they come from one
+    # whether Google's answer about the reservation decided how they come from it, now or in an
+    # earlier run; otherwise their family did
     reservation_read: bool = False
+    # the placement policies of the reservation itself, which its machines share
     policies: tuple[str, ...] = ()
+    # the run duration of each machine, in seconds; None for no limit, or if the request has it
     max_run_seconds: int | None = None
-    size: Size
-    disk_size_gb: int
-    disk_type: str
-    compact: bool = False
+    size: Size  # the number of machines
+    disk_size_gb: int  # the size of the boot disk, in GiB
+    disk_type: str  # the type of the boot disk, by its name in the API
+    compact: bool = False  # whether the machines are placed close together
+    # whether each machine has an external IP address; GKE's nodes never do
     external_ip: bool = False
 
     @property
@@ -135,13 +113,7 @@ class Pool:
         return self.machine.family.topology if self.machine and self.size.most > 1 else None
 
     def reserved(self, *, bound: bool, policies: tuple[str, ...] = (), read: bool = False) -> Self:
-        """The same machines, with what is known of their reservation.
-
-        Args:
-            bound: Whether they are bound to it.
-            policies: Its own placement policies.
-            read: Whether Google's answer told so.
-        """
+        """The same machines, with what is known of their reservation."""
         mode = Mode.RESERVATION_BOUND if bound else Mode.RESERVATION
         # Its own placement takes the place of ours.
         compact = self.compact and not policies

@@ -35,20 +35,14 @@ undated); that others are refused is believed (gotchas, 2026-11-24)."""
 
 @dataclass(frozen=True, kw_only=True)
 class Ranges:
-    """The ranges that the settings ask for.
+    """The ranges that the settings ask for."""
 
-    Attributes:
-        block: What nodes and GPU networks are cut from; None for 10.0.0.0/12, of which nodes have
-            the first sixteenth.
-        pods: The range of pods.
-        services: The range of Services.
-        max_pods: The most pods of a node; None for Google's default.
-    """
-
+    # what nodes and GPU networks are cut from; None for 10.0.0.0/12, of which nodes have the first
+    # sixteenth
     block: IPv4Network | None = None
     pods: IPv4Network = _PODS
     services: IPv4Network = _SERVICES
-    max_pods: int | None = None
+    max_pods: int | None = None  # the most pods of a node; None for Google's default
 
     @classmethod
     def of(cls, settings: Settings) -> Ranges:
@@ -68,8 +62,7 @@ class Ranges:
     def first(self, *, is_cut: bool) -> IPv4Network:
         """The range of the first interfaces.
 
-        Args:
-            is_cut: Whether machines have more interfaces, so that it is a part of the block.
+        `is_cut`: whether machines have more interfaces, so that it is a part of the block.
         """
         return self.interface(0) if is_cut or self.block is None else self.block
 
@@ -107,23 +100,14 @@ def addresses_for(max_pods: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A range, and whether it is large enough.
+    """A range, and whether it is large enough."""
 
-    Attributes:
-        field: The setting that it comes from.
-        use: What it is for.
-        given: The setting's range.
-        range: What of it this is.
-        fits: For how many machines it has room.
-        needed: The longest prefix of the setting's range with room for all.
-    """
-
-    field: str
+    field: str  # the setting that it comes from
     use: str
-    given: IPv4Network
+    given: IPv4Network  # the setting's range
     range: IPv4Network
-    fits: int
-    needed: int
+    fits: int  # for how many machines it has room
+    needed: int  # the longest prefix of the setting's range with room for all
 
     @property
     def is_too_small(self) -> bool:
@@ -136,12 +120,6 @@ def parts(ranges: Ranges, machines: int, *, is_gke: bool, is_cut: bool) -> tuple
 
     A GKE cluster also needs a first address for its control plane, and while its system nodes are
     upgraded, one node more ("maxSurge" of pools that say nothing).
-
-    Args:
-        ranges: What is asked for.
-        machines: The VMs, or the nodes of all pools, at most.
-        is_gke: Whether they are nodes.
-        is_cut: Whether machines have more interfaces.
     """
     surge = int(is_gke)
     more = OF_GOOGLE + is_gke + surge

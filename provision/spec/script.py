@@ -42,17 +42,11 @@ _LONGEST: Final = 200
 
 @dataclass(frozen=True)
 class _Launcher:
-    """How a launcher reads the options before its script, as patterns of whole words.
+    """How a launcher reads the options before its script, as patterns of whole words."""
 
-    Attributes:
-        flags: Options without a value.
-        valued: Options whose value is the next word.
-        module: Options that make the script a module.
-    """
-
-    flags: str
-    valued: str
-    module: str = r"(?!)"
+    flags: str  # options without a value
+    valued: str  # options whose value is the next word
+    module: str = r"(?!)"  # options that make the script a module
 
 
 _PYTHON: Final = _Launcher(
@@ -107,17 +101,8 @@ def require_there(
 ) -> list[Problem]:
     """See that what a job's command begins with is in the folder that travels.
 
-    Args:
-        spec: The job.
-        settings: The settings.
-        entries: What travels: the path below the folder -> its type and permissions.
-        why_not: Why a path stays behind, and what takes it along; empty for those that do not.
-
-    Returns:
-        What may be wrong.
-
-    Raises:
-        SettingsError: It could not begin.
+    `entries`: what travels: the path below the folder -> its type and permissions. `why_not`: why a
+    path stays behind, and what takes it along; empty for those that do not.
     """
     words = spec.command
     if posixpath.normpath(words[0]) not in entries and not words[0].startswith("/"):

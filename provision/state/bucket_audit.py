@@ -51,26 +51,18 @@ _problem = functools.partial(Problem, code=Code.BUCKET_UNSAFE, setting="TERRAFOR
 
 @dataclass(frozen=True, kw_only=True)
 class Bucket:
-    """What Cloud Storage says of a bucket.
+    """What Cloud Storage says of a bucket."""
 
-    Attributes:
-        versioned: Whether it keeps older versions of objects.
-        uniform: Whether IAM alone decides who may do what (uniform bucket-level access).
-        closed: Whether no role in it can be everybody's (public access prevention).
-        bindings: Who has which role in it, as IAM has them; None where nobody may tell.
-        keeps: Whether no object may be deleted or replaced for a while (a retention policy).
-        locked: Whether that can't be changed any more.
-        holds: Whether each new object is held until somebody releases it.
-        rules: What happens to its objects (Object Lifecycle Management).
-    """
-
-    versioned: bool
-    uniform: bool
-    closed: bool
+    versioned: bool  # whether it keeps older versions of objects
+    uniform: bool  # whether IAM alone decides who may do what (uniform bucket-level access)
+    closed: bool  # whether no role in it can be everybody's (public access prevention)
+    # who has which role in it, as IAM has them; None where nobody may tell
     bindings: Sequence[Mapping[str, Any]] | None
+    # whether no object may be deleted or replaced for a while (a retention policy)
     keeps: bool = False
-    locked: bool = False
-    holds: bool = False
+    locked: bool = False  # whether that can't be changed any more
+    holds: bool = False  # whether each new object is held until somebody releases it
+    # what happens to its objects (Object Lifecycle Management)
     rules: Sequence[Mapping[str, Any]] = ()
 
 
@@ -79,14 +71,7 @@ def audit(
 ) -> list[Problem]:
     """What is worth knowing of the bucket of a state.
 
-    Args:
-        bucket: The bucket.
-        location: Where the state is.
-        caller: The email address of the account that asks, where it is one; "" where not known.
-        needs_uniform: Whether roles with conditions are to be granted in it.
-
-    Raises:
-        StateError: No state should be written there, or the apply would fail.
+    `caller`: the email address of the account that asks, where it is one; "" where not known.
     """
     url = f"gs://{location.bucket}"
     refused = [

@@ -85,16 +85,7 @@ class _Nowhere:
 
 
 def read_object(url: str, credentials: Credentials, environ: Mapping[str, str]) -> str:
-    """The text of an object of any bucket.
-
-    Args:
-        url: Where it is, "gs://BUCKET/OBJECT".
-        credentials: The credentials to use.
-        environ: As for `StateFolder`.
-
-    Raises:
-        StateError: It does not exist, or these credentials may not read it.
-    """
+    """The text of an object of any bucket."""
     bucket, _, path = url.removeprefix("gs://").partition("/")
     within, _, name = path.rpartition("/")
     location = StateLocation(bucket=bucket, folder=within, is_default=False)
@@ -107,12 +98,8 @@ def read_object(url: str, credentials: Credentials, environ: Mapping[str, str]) 
 class StateFolder:
     """One deployment's folder, read and written with google-cloud-storage.
 
-    Args:
-        location: Where the folder is.
-        place: Project, region, zone and prefix, as the settings have them; the bucket should belong
-            to that project.
-        credentials: The credentials to use.
-        environ: May set another endpoint (GOOGLE_STORAGE_CUSTOM_ENDPOINT).
+    `place`: project, region, zone and prefix, as the settings have them; the bucket should belong
+    to that project.
     """
 
     def __init__(
@@ -137,11 +124,7 @@ class StateFolder:
         )
 
     def check_bucket(self, project_number: str) -> bool:
-        """Whether the bucket exists.
-
-        Raises:
-            StateError: It belongs to another project, or these credentials may not read it.
-        """
+        """Whether the bucket exists."""
         with self._told("read the bucket", "storage.buckets.get"):
             bucket = self._client.lookup_bucket(self.location.bucket)
         if bucket is None:
@@ -159,14 +142,7 @@ class StateFolder:
         return True
 
     def audit(self, *, needs_uniform: bool) -> list[Problem]:
-        """What is worth knowing of the bucket; none for one that does not exist.
-
-        Args:
-            needs_uniform: Whether roles with conditions are to be granted in it.
-
-        Raises:
-            StateError: No state should be written there, or the apply would fail.
-        """
+        """What is worth knowing of the bucket; none for one that does not exist."""
         with self._told("read the bucket", "storage.buckets.get"):
             bucket = self._client.lookup_bucket(self.location.bucket)
         if bucket is None:
@@ -199,13 +175,7 @@ class StateFolder:
     def require_bucket(self, project_number: str, region: str, kms_key: str | None) -> bool:
         """Create the default bucket if it does not exist; returns whether it was created.
 
-        Args:
-            project_number: Of the project that it has to be in.
-            region: Where it is made.
-            kms_key: The key of Cloud KMS for what is written into it; None for Google's own.
-
-        Raises:
-            StateError: It can't be used, or TERRAFORM_GCS_PATH names one that does not exist.
+        `kms_key`: the key of Cloud KMS for what is written into it; None for Google's own.
         """
         if self.check_bucket(project_number):
             return False
@@ -282,9 +252,6 @@ class StateFolder:
         """The record of what is deployed here; None if nothing is.
 
         A record that is lost or damaged is made again from the state.
-
-        Raises:
-            StateError: There is something, but this tool, or this version of it, did not make it.
         """
         text = self._read(_RECORD)
         try:
@@ -337,12 +304,7 @@ class StateFolder:
         return {name: text for name, text in read if text is not None}
 
     def names(self, prefix: str, *, first: str = "") -> list[str]:
-        """The names of the files that begin with a prefix, in order.
-
-        Args:
-            prefix: The prefix.
-            first: Names that come before it are left out.
-        """
+        """The names of the files that begin with a prefix, in order."""
         return [name for name, _ in self._listed(prefix, first)]
 
     def created(self, prefix: str) -> dict[str, float]:
@@ -364,13 +326,7 @@ class StateFolder:
             return [(blob.name[start:], blob) for blob in blobs]
 
     def write_once(self, name: str, content: str | Path, content_type: str) -> bool:
-        """Write a file unless there is one; returns whether it was written.
-
-        Args:
-            name: Its name in the folder.
-            content: Its text, or a file of any size.
-            content_type: Its type.
-        """
+        """Write a file unless there is one; returns whether it was written."""
         from google.api_core.exceptions import PreconditionFailed  # noqa: PLC0415 - as above
 
         blob = self._blob(name)
@@ -388,10 +344,7 @@ class StateFolder:
     def change(self, name: str, change: Callable[[str | None], str], content_type: str) -> None:
         """Change a file that several runs may change at the same time.
 
-        Args:
-            name: Its name in the folder.
-            change: Makes the new text of what is there; None for nothing. May be called again.
-            content_type: Its type.
+        `change`: makes the new text of what is there; None for nothing. May be called again.
         """
         from google.api_core import exceptions  # noqa: PLC0415 - as above
 
@@ -427,13 +380,7 @@ class StateFolder:
     def require_ours(self, providers: Collection[str], declared: Collection[str]) -> None:
         """Make sure that Terraform would start no provider, and delete nothing, but ours.
 
-        Args:
-            providers: The addresses of our providers.
-            declared: The addresses of our roots' resources, without the keys of instances.
-
-        Raises:
-            StateError: It would get a provider from wherever the state says, and run it; or delete
-                whatever the state names.
+        `declared`: the addresses of our roots' resources, without the keys of instances.
         """
         state, url = self._state(), self._url(_STATE)
         problem = functools.partial(
@@ -516,15 +463,7 @@ class StateFolder:
 
     @contextlib.contextmanager
     def held(self, operation: str, lock_id: str) -> Iterator[None]:
-        """Hold Terraform's lock; Terraform itself must not take it meanwhile.
-
-        Args:
-            operation: What is done, for those who find the lock.
-            lock_id: A new ID, which the run's note has.
-
-        Raises:
-            StateError: Another run holds it.
-        """
+        """Hold Terraform's lock; Terraform itself must not take it meanwhile."""
         info = locks.info(self._url(_LOCK), operation, lock_id)
         try:
             self._take(info)
@@ -581,10 +520,6 @@ class StateFolder:
         """Delete everything in the folder except the logs, the caller's lock and its run's note.
 
         Without the note, nobody could tell that a run that is killed in here is dead.
-
-        Raises:
-            StateError: The state has resources, or somebody else wrote to the folder meanwhile,
-                which nobody may do who does not hold the lock.
         """
         from google.api_core import exceptions  # noqa: PLC0415 - as above
 
@@ -621,11 +556,7 @@ class StateFolder:
         )
 
     def _state(self) -> dict[str, Any]:
-        """Terraform's state; {} if there is none.
-
-        Raises:
-            StateError: It is not valid JSON.
-        """
+        """Terraform's state; {} if there is none."""
         text = self._read(_STATE)
         if text is None:
             return {}

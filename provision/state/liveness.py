@@ -39,17 +39,12 @@ _NAMESPACE: Final = Path("/proc/self/ns/mnt")
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The machine that a run is on.
+    """The machine that a run is on."""
 
-    Attributes:
-        host: The host name of the machine or container, which Terraform writes into its locks.
-        boot: The kernel's boot ID, which changes with every reboot; "" if there is none.
-        files: The mount namespace, which differs between containers on one machine, where one
-            path can name different files; "" if there is none.
-    """
-
-    host: str
-    boot: str
+    host: str  # the host name of the machine or container, which Terraform writes into its locks
+    boot: str  # the kernel's boot ID, which changes with every reboot; "" if there is none
+    # the mount namespace, which differs between containers on one machine, where one path can name
+    # different files; "" if there is none
     files: str
 
     @classmethod
@@ -60,18 +55,14 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """A run's note in the state folder.
-
-    Attributes:
-        machine: The machine that the run is on.
-        alive: The file that is locked while the run is alive.
-        lock_id: The ID of the lock that the run takes; "" in notes of older versions, whose locks
-            were Terraform's own.
-    """
+    """A run's note in the state folder."""
 
     machine: Machine
     # A note may be anybody's, and the file is opened.
+    # the file that is locked while the run is alive
     alive: Annotated[str, Field(pattern=rf"^/[^\x00]*/{private.ALIVE}$")]
+    # the ID of the lock that the run takes; "" in notes of older versions, whose locks were
+    # Terraform's own
     lock_id: str = ""
 
     def document(self) -> str:
@@ -103,31 +94,22 @@ class Note:
 
 @dataclass
 class Presence:
-    """A run that has announced itself.
+    """A run that has announced itself."""
 
-    Attributes:
-        alive: A file descriptor for child processes to inherit: the run counts as alive as long as
-            one of them has it open.
-        lock_id: The ID of the lock that it may take.
-        follows_dead: Whether an earlier run of this machine died before it could tidy up.
-        has_lost_track: Whether Terraform died, or could not save its state: the note then stays,
-            for the next run to know.
-    """
-
+    # a file descriptor for child processes to inherit: the run counts as alive as long as one of
+    # them has it open
     alive: int
-    lock_id: str
+    lock_id: str  # the ID of the lock that it may take
+    # whether an earlier run of this machine died before it could tidy up
     follows_dead: bool = False
+    # whether Terraform died, or could not save its state: the note then stays, for the next run to
+    # know
     has_lost_track: bool = False
 
 
 @contextlib.contextmanager
 def announced(folder: StateFolder, root: Path) -> Iterator[Presence]:
-    """Write a note of this run; delete it at the end unless the next run needs it.
-
-    Args:
-        folder: The deployment's state folder.
-        root: The run folder.
-    """
+    """Write a note of this run; delete it at the end unless the next run needs it."""
     file = root / private.ALIVE
     own = str(uuid.uuid4())
     note = Note(machine=Machine.here(), alive=str(file), lock_id=own)

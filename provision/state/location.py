@@ -52,17 +52,11 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class StateLocation:
-    """The bucket and the folder in which a deployment keeps its state.
+    """The bucket and the folder in which a deployment keeps its state."""
 
-    Attributes:
-        bucket: The bucket's name.
-        folder: The deployment's folder in the bucket, without leading or trailing slashes.
-        is_default: Whether it is the project's default bucket, which is created if missing.
-    """
-
-    bucket: str
-    folder: str
-    is_default: bool
+    bucket: str  # the bucket's name
+    folder: str  # the deployment's folder in the bucket, without leading or trailing slashes
+    is_default: bool  # whether it is the project's default bucket, which is created if missing
 
     @property
     def state_prefix(self) -> str:
@@ -81,13 +75,7 @@ class StateLocation:
 
     @classmethod
     def of(cls, project_id: str, name_prefix: str, gcs_path: str) -> Self:
-        """Compute where a deployment keeps its state.
-
-        Args:
-            project_id: The project.
-            name_prefix: The deployment's prefix.
-            gcs_path: A valid TERRAFORM_GCS_PATH, "gs://bucket[/folder]".
-        """
+        """Compute where a deployment keeps its state."""
         bucket, _, folder = gcs_path.removeprefix("gs://").partition("/")
         path = "/".join(part for part in (folder, f"{name_prefix}{FOLDER}") if part)
         return cls(bucket, path, is_default=bucket == f"{names.STATE_BUCKETS}{project_id}")

@@ -27,12 +27,8 @@ _NUMBERED: Final = re.compile(r"-(\d+)$")
 def rebuild(state: Mapping[str, Any], place: Place) -> Record | None:
     """The record that belongs to a state; None where this tool did not make what it has.
 
-    What the settings said is lost, but for what the state has of it.
-
-    Args:
-        state: Terraform's, as a document.
-        place: The project, prefix, region and zone that the settings of this run name; the state
-            wins where it knows better.
+    What the settings said is lost, but for what the state has of it. `place`: the project, prefix,
+    region and zone that the settings of this run name; the state wins where it knows better.
 
     Raises:
         ValueError: What the state says is nothing that a record may say.

@@ -42,40 +42,16 @@ class ForeignRecordError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Reserved:
-    """What Google told of the reservation that machines come from.
-
-    Attributes:
-        reservation: As the settings name it.
-        bound: Whether the machines are bound to it.
-        policies: The placement policies that it has.
-    """
+    """What Google told of the reservation that machines come from."""
 
     reservation: ReservationName
-    bound: bool = False
+    bound: bool = False  # whether the machines are bound to it
     policies: tuple[_Path, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """The content of `deployment.json`; secrets are masked before they get here.
-
-    Attributes:
-        last_request: The highest number that a resize request has had. Google forgets requests
-            that have ended, and a new one with a used name would be taken for the old one.
-        gke_version: The full version that the cluster was created with; None for the channel's
-            default version, and for other kinds of cluster.
-        reservations: Name of the group or node pool -> what was told of its reservation.
-        held: What was taken out of Terraform's state because machines of older settings hold it:
-            paths, email addresses of accounts, and "b/BUCKET" where they have a role.
-        hosts: The other projects in which firewall rules have been made, those of older settings
-            too: a run that died may have left some that no state knows.
-        searching: Whether Create may still go on to another zone of ZONE: all machines have never
-            come together yet.
-        hourly: What the last Create said that it costs at most, in USD per hour; None if not known.
-        settings: The effective settings of the last Create; empty where the record was lost.
-        later: Fields that a later version of this program wrote and this one does not know; they
-            are written back as they were read.
-    """
+    """The content of `deployment.json`; secrets are masked before they get here."""
 
     kind: _Word
     cluster_id: _Word
@@ -86,16 +62,31 @@ class Record:
     tool_version: _Version
     terraform_version: _Version
     image: dict[_Word, ProjectId | ImageName | None] = field(default_factory=dict)
+    # The highest number that a resize request has had. Google forgets requests that have ended, and
+    # a new one with a used name would be taken for the old one.
     last_request: _Number = 0
+    # the full version that the cluster was created with; None for the channel's default version,
+    # and for other kinds of cluster
     gke_version: GkeVersion | None = None
+    # name of the group or node pool -> what was told of its reservation
     reservations: dict[_Word, Reserved] = field(default_factory=dict)
+    # what was taken out of Terraform's state because machines of older settings hold it: paths,
+    # email addresses of accounts, and "b/BUCKET" where they have a role
     held: tuple[_Held, ...] = ()
+    # the other projects in which firewall rules have been made, those of older settings too: a run
+    # that died may have left some that no state knows
     hosts: tuple[ProjectId, ...] = ()
+    # whether Create may still go on to another zone of ZONE: all machines have never come together
+    # yet
     searching: Annotated[bool, Field(strict=True)] = False
+    # what the last Create said that it costs at most, in USD per hour; None if not known
     hourly: Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")] | None = None
+    # the effective settings of the last Create; empty where the record was lost
     settings: Annotated[dict[str, Any], AfterValidator(recorded.sound)] = field(
         default_factory=dict
     )
+    # fields that a later version of this program wrote and this one does not know; they are written
+    # back as they were read
     later: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> str:
@@ -109,12 +100,8 @@ class Record:
     def parse(cls, text: str) -> Self | None:
         """Read the text that `document` makes.
 
-        Returns:
-            None when it is damaged: cut short, or with a field that breaks its rule. A setting that
-            breaks its own is left out.
-
-        Raises:
-            ForeignRecordError: Another program wrote it.
+        Returns None when it is damaged: cut short, or with a field that breaks its rule. A setting
+        that breaks its own is left out.
         """
         try:
             document = json_object.read(text)

@@ -20,9 +20,6 @@ _PROVIDER: Final = re.compile(r'provider\["([^"]+)"\]')
 def parse(text: str) -> dict[str, Any]:
     """Read a state.
 
-    Args:
-        text: Of the state's object.
-
     Raises:
         ValueError: It is no state that Terraform could read either; says what is wrong.
     """
@@ -63,11 +60,7 @@ def _is_output(output: object) -> bool:
 
 
 def empty(terraform_version: str) -> str:
-    """The text of a state without resources, as `terraform init` writes a new one.
-
-    Args:
-        terraform_version: The version that goes on with it.
-    """
+    """The text of a state without resources, as `terraform init` writes a new one."""
     document = {
         "version": 4,
         "terraform_version": terraform_version,
@@ -103,13 +96,8 @@ def grant(parent: str, role: str, member: str, condition: Mapping[str, Any]) -> 
 
     It is made of the attributes: the provider's ID of a conditional grant ends with the condition's
     title, description and expression (google 7.45.0, conditionKey.String in tpgiamresource/iam.go),
-    and may end otherwise in another version.
-
-    Args:
-        parent: What the role is granted on: "b/BUCKET", a project, a service account's path.
-        role: The role.
-        member: Who has it, such as "serviceAccount:EMAIL".
-        condition: Its condition; {} for none.
+    and may end otherwise in another version. `parent`: what the role is granted on: "b/BUCKET", a
+    project, a service account's path. `member`: who has it, such as "serviceAccount:EMAIL".
     """
     return "/".join(filter(None, (parent, role, member, condition.get("title"))))
 

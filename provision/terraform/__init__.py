@@ -26,30 +26,16 @@ __all__ = ["Binary", "Terraform", "Voice", "environment", "find"]
 
 @dataclass(frozen=True, kw_only=True)
 class Voice:
-    """Where Terraform's output goes.
+    """Where Terraform's output goes."""
 
-    Attributes:
-        write: Gets Terraform's output for people, as it is printed.
-        tell: Gets a sentence about an interrupt.
-        progress: The run's progress, of which Terraform's commands are stages.
-        colours: Whether Terraform's output may be in color.
-    """
-
-    write: Callable[[bytes], None]
-    tell: Callable[[str], None]
-    progress: Progress
-    colours: bool = False
+    write: Callable[[bytes], None]  # gets Terraform's output for people, as it is printed
+    tell: Callable[[str], None]  # gets a sentence about an interrupt
+    progress: Progress  # the run's progress, of which Terraform's commands are stages
+    colours: bool = False  # whether Terraform's output may be in color
 
 
 class Terraform:
-    """Terraform in one run folder.
-
-    Args:
-        binary: The Terraform to run.
-        folder: The root to work in; Terraform keeps its own files there.
-        environ: The environment that `environment` returned.
-        voice: Where Terraform's output goes.
-    """
+    """Terraform in one run folder."""
 
     def __init__(
         self, binary: Binary, folder: Path, environ: Mapping[str, str], voice: Voice
@@ -68,11 +54,7 @@ class Terraform:
         self._inherited = (*self._inherited, descriptor)
 
     def init(self, *, backend: bool = True) -> None:
-        """Run `terraform init`; its output is shown only if it fails.
-
-        Raises:
-            StateError: It got a provider that the root does not have, because the state names it.
-        """
+        """Run `terraform init`; its output is shown only if it fails."""
         said: list[bytes] = []
         ours = locked(self._folder)
         with self._voice.progress.stage(StageName.INIT):
@@ -120,13 +102,7 @@ class Terraform:
         destroy: bool = False,
         replace: Sequence[str] = (),
     ) -> plans.Plan:
-        """Run `terraform plan`, and save the plan for `apply`.
-
-        Args:
-            var_file: The file with the variables; None for none.
-            destroy: Whether to plan the removal of everything.
-            replace: Addresses of what is replaced even if it could stay.
-        """
+        """Run `terraform plan`, and save the plan for `apply`."""
         leaves = OnInterrupt.LEAVES_REST if destroy else OnInterrupt.KEEPS
         with self._voice.progress.stage(StageName.PLAN, leaves):
             self._run(

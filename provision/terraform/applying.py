@@ -48,11 +48,7 @@ _WORK: Final = frozenset({"create", "update", "delete"})
 
 
 def work(document: Mapping[str, Any]) -> dict[StageName, int]:
-    """How much a plan does, by part; a replacement is two pieces of work.
-
-    Args:
-        document: Terraform's JSON format of a plan.
-    """
+    """How much a plan does, by part; a replacement is two pieces of work."""
     found: Counter[StageName] = Counter()
     for resource in document.get("resource_changes", []):
         count = len(_WORK & set(resource["change"]["actions"]))
@@ -66,12 +62,7 @@ def _part(type_: str) -> StageName:
 
 
 class Applying:
-    """An apply as stages: the whole of it, and the parts that people know, side by side.
-
-    Args:
-        progress: The run's progress.
-        due: How much there is to do, by part, as `work` counts it.
-    """
+    """An apply as stages: the whole of it, and the parts that people know, side by side."""
 
     def __init__(self, progress: Progress, due: Mapping[StageName, int]) -> None:
         self._stages = progress.stages

@@ -37,10 +37,8 @@ class Binary:
 def environment(environ: Mapping[str, str], private: Collection[str] = ()) -> dict[str, str]:
     """Make the environment for Terraform and its providers.
 
-    Args:
-        environ: The caller's environment.
-        private: The names of this program's settings, which are left out: Terraform gets their
-            values from a file.
+    `private`: the names of this program's settings, which are left out: Terraform gets their values
+    from a file.
     """
     kept = {
         name: value

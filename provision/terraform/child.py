@@ -22,34 +22,21 @@ _TAIL: Final = 256 * 1024
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended.
+    """How a command ended."""
 
-    Attributes:
-        code: Its exit code; if a signal killed it, minus the signal's number.
-        output: The part of its output that was kept.
-        interrupted_by: The signal that this program received meanwhile; None for none.
-    """
-
-    code: int
-    output: bytes
-    interrupted_by: int | None
+    code: int  # its exit code; if a signal killed it, minus the signal's number
+    output: bytes  # the part of its output that was kept
+    interrupted_by: int | None  # the signal that this program received meanwhile; None for none
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What to run.
-
-    Attributes:
-        argv: The command line.
-        folder: The working directory.
-        environ: The whole environment.
-        inherited: File descriptors that the child inherits.
-    """
+    """What to run."""
 
     argv: Sequence[str]
-    folder: Path
-    environ: Mapping[str, str]
-    inherited: tuple[int, ...] = ()
+    folder: Path  # the working directory
+    environ: Mapping[str, str]  # the whole environment
+    inherited: tuple[int, ...] = ()  # file descriptors that the child inherits
 
 
 def run(
@@ -57,11 +44,8 @@ def run(
 ) -> Ended:
     """Run a command and wait for its end, even after signals.
 
-    Args:
-        command: What to run.
-        tell: Gets a sentence about an interrupt.
-        write: Gets both streams as they are printed; the last part of them is returned. Without
-            it, all of stdout is returned, followed by stderr if the command fails.
+    `write`: gets both streams as they are printed; the last part of them is returned. Without it,
+    all of stdout is returned, followed by stderr if the command fails.
     """
     with (
         _forwarded_signals(tell) as forwarded,

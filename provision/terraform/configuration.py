@@ -14,11 +14,7 @@ _TEMPLATE: Final = re.compile(r"([$%])(?=\{)")
 
 
 def literal(document: Any) -> Any:
-    """A configuration whose texts mean themselves, not templates (JSON Configuration Syntax).
-
-    Args:
-        document: As JSON has it.
-    """
+    """A configuration whose texts mean themselves, not templates (JSON Configuration Syntax)."""
     match document:
         case str():
             return _TEMPLATE.sub(r"\1\1", document)

@@ -46,12 +46,7 @@ def diagnostics(output: str) -> list[str]:
 
 
 def failure(command: str, done: Ended) -> ProvisionError:
-    """The error for a command that failed.
-
-    Args:
-        command: The command's name.
-        done: How it ended.
-    """
+    """The error for a command that failed."""
     output = text(done.output)
     errors = diagnostics(output)
     # The first init of a state takes the lock too, with another error message.

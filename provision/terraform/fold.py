@@ -16,15 +16,10 @@ _LONGEST: Final = 400
 
 @dataclass(frozen=True)
 class _Open:
-    """A value that is being folded.
-
-    Attributes:
-        line: The line that it begins with.
-        end: What the line looks like that ends it.
-    """
+    """A value that is being folded."""
 
     line: str
-    end: re.Pattern[str]
+    end: re.Pattern[str]  # what the line looks like that ends it
 
 
 class Folding:
@@ -35,11 +30,7 @@ class Folding:
         self._count = 0
 
     def feed(self, text: str) -> str:
-        """The text with each long value in one line.
-
-        Args:
-            text: Whole lines, each with its newline.
-        """
+        """The text with each long value in one line."""
         return "".join(map(self._line, text.splitlines(keepends=True)))
 
     def _line(self, line: str) -> str:

@@ -24,23 +24,14 @@ _LINE = re.compile(rf"^\s*({'|'.join(_FIELDS)}):\s*(.*?)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock that somebody holds.
+    """A lock that somebody holds."""
 
-    Attributes:
-        url: The lock object, "gs://...".
-        operation: The operation that holds it, in Terraform's words.
-        who: The holder, "user@host".
-        created: When it was taken, as Terraform writes it.
-        id: The lock's ID.
-        generation: The object's generation if it was read from the bucket; otherwise 0.
-    """
-
-    url: str
-    operation: str
-    who: str
-    created: str
+    url: str  # the lock object, "gs://..."
+    operation: str  # the operation that holds it, in Terraform's words
+    who: str  # the holder, "user@host"
+    created: str  # when it was taken, as Terraform writes it
     id: str
-    generation: int = 0
+    generation: int = 0  # the object's generation if it was read from the bucket; otherwise 0
 
     @classmethod
     def of(cls, info: Mapping[str, str]) -> Self:
@@ -55,9 +46,7 @@ class Lock:
     def read(cls, text: bytes, url: str) -> Self:
         """Read the lock object; what can't be read of it is unknown, but a lock it is.
 
-        Args:
-            text: Its content, which anybody may have written who may write there.
-            url: Where it is.
+        `text`: its content, which anybody may have written who may write there.
         """
         try:
             found = json_object.read(text)

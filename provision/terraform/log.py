@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 class Log:
     """Terraform's output in one run, without credentials.
 
-    Args:
-        show: Gets the output too, with long values folded to a line; None for nobody.
-        veil: What hides credentials in it.
+    `show`: gets the output too, with long values folded to a line; None for nobody.
     """
 
     def __init__(self, show: Callable[[str], None] | None, veil: Veil) -> None:

@@ -29,11 +29,7 @@ asks for that of empty pools alone, which may get a node meanwhile.
 
 
 def of(change: Mapping[str, Any]) -> Iterator[Loss]:
-    """The losses of one entry of "resource_changes"; none for most.
-
-    Args:
-        change: The entry.
-    """
+    """The losses of one entry of "resource_changes"; none for most."""
     type_, actions = change["type"], change["change"]["actions"]
     before, after = change["change"].get("before") or {}, change["change"].get("after") or {}
     if "delete" in actions:
@@ -45,12 +41,7 @@ def of(change: Mapping[str, Any]) -> Iterator[Loss]:
 
 
 def mounted(loss: Loss, staying: int) -> Loss:
-    """A loss, and what the loss of a file share means for VMs that run on: their mounts are hard.
-
-    Args:
-        loss: The loss.
-        staying: How many VMs run on.
-    """
+    """A loss, and what that of a file share means for VMs that run on: their mounts are hard."""
     if not (staying and loss.data and loss.words.endswith(_LOST)):
         return loss
     theirs = "the VM that runs on has" if staying == 1 else f"{staying} VMs that run on have"
@@ -59,11 +50,7 @@ def mounted(loss: Loss, staying: int) -> Loss:
 
 
 def called(change: Mapping[str, Any]) -> tuple[str, str]:
-    """What people call the type of a change's resource, and its name; "" if it has none.
-
-    Args:
-        change: One of the plan's `resource_changes`.
-    """
+    """What people call the type of a change's resource, and its name; "" if it has none."""
     values = change["change"].get("before") or change["change"].get("after") or {}
     name = values.get("name") or values.get("account_id") or values.get("role") or ""
     return resources.noun(change["type"]), str(name).rpartition("/")[2]

@@ -30,11 +30,7 @@ _TYPE: Final = re.compile(r"(?:^|\.)([a-z]+_\w+)(?=\.\w)")
 
 
 def replaced_too(document: Mapping[str, Any]) -> list[str]:
-    """The addresses of what has to be replaced with what a plan replaces or deletes.
-
-    Args:
-        document: The plan in Terraform's JSON format.
-    """
+    """The addresses of what has to be replaced with what a plan replaces or deletes."""
     changes = [one for one in document.get("resource_changes", []) if "deposed" not in one]
     networks = list(_networks(changes))
     return [
@@ -51,9 +47,6 @@ def emptied(document: Mapping[str, Any]) -> int:
     """How many VMs end in groups that a plan replaces without a request for new ones.
 
     A group of flex start has no size of its own, and before the plan its VMs counted as there.
-
-    Args:
-        document: The plan in Terraform's JSON format.
     """
     changes = document.get("resource_changes", [])
     if any(
@@ -71,11 +64,7 @@ def emptied(document: Mapping[str, Any]) -> int:
 
 
 def sentence(change: Mapping[str, Any]) -> str | None:
-    """A replaced group of VMs or node pool in words; None if something else is replaced.
-
-    Args:
-        change: One of the plan's `resource_changes`.
-    """
+    """A replaced group of VMs or node pool in words; None if something else is replaced."""
     before, after = change["change"].get("before"), change["change"].get("after")
     if not before or not after:
         return None
@@ -88,11 +77,7 @@ def sentence(change: Mapping[str, Any]) -> str | None:
 
 
 def machines(change: Mapping[str, Any]) -> int:
-    """How many machines a group or a node pool has that a plan deletes; 0 for anything else.
-
-    Args:
-        change: One of the plan's `resource_changes`.
-    """
+    """How many machines a group or a node pool has that a plan deletes; 0 for anything else."""
     count = (change["change"].get("before") or {}).get(_SIZES.get(change["type"], ""))
     return count if isinstance(count, int) else 0
 
@@ -163,10 +148,6 @@ def _firewall_rules(
     They are to go with their network by `replace_triggered_by`, of which Terraform 1.11 makes a
     plain change for some of the rules where networks are replaced by request; and a run that ended
     between the two has left a rule in the old one.
-
-    Args:
-        changes: What the plan does.
-        networks: The addresses of networks that have to be replaced, too.
     """
     going = {
         one["change"]["before"]["name"]

@@ -22,97 +22,66 @@ _MACHINES: Final = frozenset({resources.GROUP.noun, resources.NODE_POOL.noun})
 
 @dataclass(frozen=True, kw_only=True)
 class Creation:
-    """One resource that a plan would create.
-
-    Attributes:
-        address: Its address in the root.
-        type: Terraform's resource type.
-        values: The planned values, as far as they are known before the apply.
-    """
+    """One resource that a plan would create."""
 
     address: str
-    type: str
-    values: Mapping[str, Any]
+    type: str  # Terraform's resource type
+    values: Mapping[str, Any]  # the planned values, as far as they are known before the apply
 
 
 @dataclass(frozen=True, kw_only=True)
 class Existing:
-    """One resource that exists, and that a plan would change or delete.
-
-    Attributes:
-        address: Its address in the root.
-        type: Terraform's resource type.
-        values: What it has now.
-        called: What people call it, such as "placement policy np-placement".
-    """
+    """One resource that exists, and that a plan would change or delete."""
 
     address: str
-    type: str
+    type: str  # Terraform's resource type
     values: Mapping[str, Any]
-    called: str
+    called: str  # what people call it, such as "placement policy np-placement"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """A role of an account.
+    """A role of an account."""
 
-    Attributes:
-        account: Its email address.
-        role: The role, such as "roles/logging.logWriter".
-        bucket: The bucket that it is for; None for the project or an account.
-    """
-
-    account: str
-    role: str
-    bucket: str | None
+    account: str  # its email address
+    role: str  # the role, such as "roles/logging.logWriter"
+    bucket: str | None  # the bucket that it is for; None for the project or an account
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The counts of a plan, and what somebody has to approve first.
+    """The counts of a plan, and what somebody has to approve first."""
 
-    Attributes:
-        add: Resources that would be created, including replacements.
-        change: Resources that would be changed in place.
-        destroy: Resources that would be destroyed, including replacements.
-        outputs: Whether outputs of the root would change.
-        foreseen: The root's outputs after the apply, without sensitive ones; `UNKNOWN` stands in
-            them for what only the apply tells.
-        imported: Existing resources that would be imported into the state.
-        creations: The resources that would be created, including replacements under a new name.
-        touched: What exists and would be changed or deleted, in any way.
-        removals: The resources that would be deleted, including replacements.
-        tainted_pools: Tainted node pools, which would be replaced because their creation failed.
-        losses: Existing resources that would be replaced, removed or shrunk, those that hold
-            machines first.
-        replaced_too: Addresses that the plan leaves in place although they would be in the way of
-            what it does: a plan that replaces them as well is one that Google takes.
-        nouns: What happens, by what people call the resources, what matters most first.
-        staying: VMs of groups that the plan leaves in their place.
-        grants: The roles that accounts have after the plan.
-        held: What people call what stays for machines that hold it, out of Terraform's sight.
-        displaces: Whether what an earlier run made takes the place of what the state had, which is
-            out of Terraform's sight then.
-        emptied: VMs that end in a group of flex start and that nothing in the plan requests again.
-    """
-
-    add: int = 0
-    change: int = 0
-    destroy: int = 0
-    outputs: bool = False
+    add: int = 0  # resources that would be created, including replacements
+    change: int = 0  # resources that would be changed in place
+    destroy: int = 0  # resources that would be destroyed, including replacements
+    outputs: bool = False  # whether outputs of the root would change
+    # the root's outputs after the apply, without sensitive ones; `UNKNOWN` stands in them for what
+    # only the apply tells
     foreseen: Mapping[str, Any] = field(default_factory=dict)
-    imported: int = 0
+    imported: int = 0  # existing resources that would be imported into the state
+    # the resources that would be created, including replacements under a new name
     creations: tuple[Creation, ...] = ()
-    touched: tuple[Existing, ...] = ()
+    touched: tuple[Existing, ...] = ()  # what exists and would be changed or deleted, in any way
+    # the resources that would be deleted, including replacements
     removals: tuple[Existing, ...] = ()
+    # what people call what stays for machines that hold it, out of Terraform's sight
     held: tuple[str, ...] = ()
+    # whether what an earlier run made takes the place of what the state had, which is out of
+    # Terraform's sight then
     displaces: bool = False
+    # tainted node pools, which would be replaced because their creation failed
     tainted_pools: tuple[Creation, ...] = ()
+    # existing resources that would be replaced, removed or shrunk, those that hold machines first
     losses: tuple[Loss, ...] = ()
+    # addresses that the plan leaves in place although they would be in the way of what it does: a
+    # plan that replaces them as well is one that Google takes
     replaced_too: tuple[str, ...] = ()
+    # what happens, by what people call the resources, what matters most first
     nouns: tuple[Count, ...] = ()
-    staying: int = 0
-    grants: tuple[Grant, ...] = ()
+    staying: int = 0  # VMs of groups that the plan leaves in their place
+    grants: tuple[Grant, ...] = ()  # the roles that accounts have after the plan
+    # VMs that end in a group of flex start and that nothing in the plan requests again
     emptied: int = 0
 
     @property

@@ -13,10 +13,6 @@ _LOCKED: Final = re.compile(r'^provider "([^"]+)"', re.MULTILINE)
 
 
 def locked(root: Path) -> frozenset[str]:
-    """The addresses of the providers; none where there is no lock file.
-
-    Args:
-        root: The folder of the root.
-    """
+    """The addresses of the providers; none where there is no lock file."""
     file = root / _FILE
     return frozenset(_LOCKED.findall(file.read_text(encoding="utf-8")) if file.exists() else ())

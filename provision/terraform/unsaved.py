@@ -26,12 +26,7 @@ FILE: Final = "errored.tfstate"
 
 
 def push(start: Callable[[], Ended], progress: Progress) -> bool:
-    """Push the state, again and again for a minute or two; returns whether it is saved now.
-
-    Args:
-        start: Runs `terraform state push`.
-        progress: The run's clock and progress output.
-    """
+    """Push the state, again and again for a minute or two; returns whether it is saved now."""
 
     def attempt() -> None:
         done = start()
@@ -50,8 +45,7 @@ def push(start: Callable[[], Ended], progress: Progress) -> bool:
 def keep(file: Path) -> Path | None:
     """Copy the file out of the run folder; returns where it is, or None if nothing can be written.
 
-    Args:
-        file: Terraform's; it has secrets, so only its owner may read the copy.
+    `file`: Terraform's; it has secrets, so only its owner may read the copy.
     """
     for place in (Path.cwd(), Path(tempfile.gettempdir())):
         with contextlib.suppress(OSError):
@@ -63,11 +57,7 @@ def keep(file: Path) -> Path | None:
 
 
 def words(kept: Path | None) -> str:
-    """What to tell of a state that is not saved.
-
-    Args:
-        kept: Where `keep` has put it.
-    """
+    """What to tell of a state that is not saved."""
     where = f"it is in {kept}" if kept else "it is lost: nothing could be written here either"
     return (
         f"Terraform could not save its state; {where}."

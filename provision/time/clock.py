@@ -27,23 +27,15 @@ _SHORTEST_PAUSE: Final = 0.05
 
 @dataclass(frozen=True)
 class Clock:
-    """The clock of Google Cloud.
+    """The clock of Google Cloud."""
 
-    Attributes:
-        rate: Seconds of wall time per second of cloud time; 0 means that nothing takes any time.
-        file: What says by how much it is behind ours; None for nothing.
-    """
-
+    # seconds of wall time per second of cloud time; 0 means that nothing takes any time
     rate: float = 1.0
-    file: Path | None = None
+    file: Path | None = None  # what says by how much it is behind ours; None for nothing
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> Self:
-        """The clock for an environment: CLOUD_CLOCK_... count in a rehearsal, and nowhere else.
-
-        Raises:
-            SettingsError: The rate is not a number of at least 0.
-        """
+        """The clock for an environment: CLOUD_CLOCK_... count in a rehearsal, and nowhere else."""
         text = environ.get(VARIABLE)
         if not text or not endpoints.is_rehearsal(environ):
             return cls()

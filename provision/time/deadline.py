@@ -25,11 +25,8 @@ _SHORTEST: Final = 5.0
 class Deadline:
     """A deadline, with a poll interval for the time until then.
 
-    Args:
-        seconds: Seconds of cloud time from now to the deadline.
-        poll: Poll interval in seconds of cloud time.
-        clock: The clock of Google Cloud.
-        waits: Names what is waited for while it is; None where a stage does.
+    `poll`: poll interval in seconds of cloud time. `waits`: names what is waited for while it is;
+    None where a stage does.
     """
 
     def __init__(
@@ -75,9 +72,7 @@ class Deadline:
     def retry(self, attempt: Callable[[], T], doing: str) -> T:
         """Repeat an attempt until it succeeds, as long as its errors are transient.
 
-        Args:
-            attempt: Raises `TransientError` for a transient error.
-            doing: What the attempt does; it completes "Could not ... in time".
+        `doing`: what the attempt does; it completes "Could not ... in time".
 
         Raises:
             ClusterError: The deadline has passed; the last transient error is its reason.

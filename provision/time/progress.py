@@ -21,16 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """The clock and the progress output of a run.
+    """The clock and the progress output of a run."""
 
-    Attributes:
-        clock: The clock of Google Cloud.
-        tell: Gets one sentence about what happens once; what goes on is a stage's.
-        given: The stages of the run; None for stages that are heard of by `tell` alone.
-    """
-
-    clock: Clock
+    clock: Clock  # the clock of Google Cloud
+    # gets one sentence about what happens once; what goes on is a stage's
     tell: Callable[[str], None]
+    # the stages of the run; None for stages that are heard of by `tell` alone
     given: Stages | None = field(default=None, repr=False)
 
     @functools.cached_property
@@ -41,27 +37,19 @@ class Progress:
     def stage(
         self, name: StageName, on_interrupt: OnInterrupt = OnInterrupt.KEEPS
     ) -> AbstractContextManager[OpenStage]:
-        """A stage of the run, which ends as its block does.
-
-        Args:
-            name: Which one it is.
-            on_interrupt: What an interrupt would leave.
-        """
+        """A stage of the run, which ends as its block does."""
         return self.stages.stage(name, on_interrupt)
 
     def waits(self, words: str) -> AbstractContextManager[None]:
         """Name what is waited for, in signs of life.
 
-        Args:
-            words: What it is, such as "an answer about my-cluster-mig".
+        `words`: what it is, such as "an answer about my-cluster-mig".
         """
         return self.stages.waits(words)
 
     def deadline(self, seconds: float, poll: float) -> Deadline:
         """Make a deadline for what is no stage of its own.
 
-        Args:
-            seconds: Seconds of cloud time from now.
-            poll: Poll interval in seconds of cloud time.
+        `poll`: poll interval in seconds of cloud time.
         """
         return Deadline(seconds, poll, self.clock, self.waits)

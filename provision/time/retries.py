@@ -33,11 +33,6 @@ def is_transient(code: int, reason: str, message: str) -> bool:
 
     Of the conflicts (409) only one with a running operation is transient: a name that is taken
     stays taken.
-
-    Args:
-        code: The HTTP status.
-        reason: The error's `reason`.
-        message: The error's message.
     """
     if code == _FORBIDDEN:
         return reason in _RATES
@@ -50,10 +45,6 @@ def policy(clock: Clock, tell: Callable[[str], None]) -> tenacity.Retrying:
     """Retry after a `TransientError`, with exponential backoff and jitter, up to `TRIES` times.
 
     Only for requests that are safe to retry: reads, deletions, and changes with an etag.
-
-    Args:
-        clock: The clock of Google Cloud.
-        tell: Gets one line before each retry.
     """
     import tenacity  # noqa: PLC0415 - offline nothing is repeated
 

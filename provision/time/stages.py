@@ -43,13 +43,7 @@ class Screen(Protocol):
 
 
 class OpenStage:
-    """A stage that goes on; made by `Stages.stage` and `Stages.begin`.
-
-    Args:
-        stages: The stages of the run.
-        name: Which one it is.
-        on_interrupt: What an interrupt would leave.
-    """
+    """A stage that goes on; made by `Stages.stage` and `Stages.begin`."""
 
     def __init__(self, stages: Stages, name: StageName, on_interrupt: OnInterrupt) -> None:
         self._stages = stages
@@ -76,12 +70,7 @@ class OpenStage:
         return self._deadline
 
     def event(self, extra: str, *, is_news: bool) -> WaitingEvent:
-        """How far it is now.
-
-        Args:
-            extra: What else is waited for; "" for nothing.
-            is_news: Whether that is new.
-        """
+        """How far it is now."""
         clock, deadline = self._stages.clock, self._deadline
         passed = clock.cloud(time.monotonic() - self.start)
         return WaitingEvent(
@@ -110,14 +99,9 @@ class OpenStage:
 class Stages:
     """The stages of a run.
 
-    Args:
-        clock: The clock of Google Cloud.
-        screen: Where they are shown.
-        beats: Whether a thread gives signs of life and refreshes the screen; `close` ends it.
-
-    Attributes:
-        timeline: All stages, in the order in which they began.
-        destroys: Whether an interrupt makes the run destroy the cluster.
+    `beats`: whether a thread gives signs of life and refreshes the screen; `close` ends it.
+    `timeline`: All stages, in the order in which they began. `destroys`: Whether an interrupt makes
+    the run destroy the cluster.
     """
 
     def __init__(self, clock: Clock, screen: Screen, *, beats: bool = False) -> None:
@@ -245,11 +229,7 @@ class Stages:
 
 
 class Sentences:
-    """A screen that hands news on as sentences, each once.
-
-    Args:
-        tell: Gets a sentence.
-    """
+    """A screen that hands news on as sentences, each once."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell

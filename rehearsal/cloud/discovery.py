@@ -34,45 +34,28 @@ _PARAMETER = re.compile(r"\{\+?(?P<name>\w+)\}")
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """One method of an API.
+    """One method of an API."""
 
-    Attributes:
-        id: As the document has it, without the API's name ("networks.insert").
-        verb: The HTTP method.
-        segments: Its path behind the version, cut at the slashes.
-        path: The path in the form that names the method's own parameters.
-        parameters: Descriptions of the parameters of path and query.
-        request: The name of the body's schema; None: it takes none.
-    """
-
-    id: str
+    id: str  # as the document has it, without the API's name ("networks.insert")
     verb: str
-    segments: tuple[str, ...]
-    path: str
-    parameters: Mapping[str, Mapping[str, Any]]
-    request: str | None
+    segments: tuple[str, ...]  # its path behind the version, cut at the slashes
+    path: str  # the path in the form that names the method's own parameters
+    parameters: Mapping[str, Mapping[str, Any]]  # descriptions of the parameters of path and query
+    request: str | None  # the name of the body's schema; None: it takes none
 
 
 @dataclass(frozen=True)
 class Match:
-    """What a request asks for.
-
-    Attributes:
-        method: The method.
-        parameters: What its path says, decoded: by the names in the path template whose segments
-            are parameters of their own ("projectsId"), and by the method's own where they differ.
-    """
+    """What a request asks for."""
 
     method: Method
+    # what its path says, decoded: by the names in the path template whose segments are parameters
+    # of their own ("projectsId"), and by the method's own where they differ
     parameters: Mapping[str, str]
 
 
 class Api:
-    """One version of one of Google's APIs.
-
-    Args:
-        document: Its discovery document.
-    """
+    """One version of one of Google's APIs."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._schemas: Mapping[str, Any] = document["schemas"]
@@ -92,11 +75,7 @@ class Api:
         return {method.id for method in self._methods}
 
     def match(self, verb: str, path: str) -> Match:
-        """The method that serves a path, which is without the version and percent-encoded.
-
-        Raises:
-            GoogleError: 404.
-        """
+        """The method that serves a path, which is without the version and percent-encoded."""
         segments = path.split("/")
         found = []
         for places, routes in self._routes.get((verb, len(segments)), {}).items():
@@ -114,11 +93,8 @@ class Api:
     def check(self, match: Match, query: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
         """Check a request as Google does before it looks at what the request means.
 
-        Returns:
-            The body without what Google ignores: output-only fields, unset enums, nulls in lists.
-
-        Raises:
-            GoogleError: 400, with the first thing that is wrong.
+        Returns the body without what Google ignores: output-only fields, unset enums, nulls in
+        lists.
         """
         values = {**query, **match.parameters}
         for name, parameter in match.method.parameters.items():

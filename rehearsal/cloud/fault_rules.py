@@ -80,15 +80,11 @@ _PORTAL: Final = (
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to one request.
-
-    Attributes:
-        effect: The kind.
-        number: Seconds of a delay or of an outage, or the status that is answered; None: the
-            connection is reset.
-    """
+    """What happens to one request."""
 
     effect: Effect
+    # seconds of a delay or of an outage, or the status that is answered; None: the connection is
+    # reset
     number: float | None = None
 
     def arriving(self, reply: Reply | None) -> Reply | None:
@@ -142,27 +138,16 @@ def _retyped(value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Which requests a fault happens to.
-
-    Attributes:
-        text: As it was given.
-        methods: Of these requests; empty: of all.
-        path: The pattern of their subjects.
-        fault: What happens.
-        after: So many such requests pass before.
-        times: It ends after so many; None: never.
-        duration: It ends so many seconds after it first happened; None: never.
-        chance: To how many of the requests, from 0 to 1.
-    """
+    """Which requests a fault happens to."""
 
     text: str
-    methods: frozenset[str]
-    path: re.Pattern[str]
+    methods: frozenset[str]  # of these requests; empty: of all
+    path: re.Pattern[str]  # the pattern of their subjects
     fault: Fault
-    after: int = 0
-    times: int | None = None
-    duration: float | None = None
-    chance: float = 1.0
+    after: int = 0  # so many such requests pass before
+    times: int | None = None  # it ends after so many; None: never
+    duration: float | None = None  # it ends so many seconds after it first happened; None: never
+    chance: float = 1.0  # to how many of the requests, from 0 to 1
 
     @classmethod
     def parse(cls, text: str) -> Rule:

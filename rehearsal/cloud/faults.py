@@ -22,19 +22,12 @@ CONTROL: Final = "/rehearsal/faults"
 
 @dataclass(eq=False)
 class Armed:
-    """A fault that is on.
-
-    Attributes:
-        rule: What it is.
-        met: Requests so far that it concerns.
-        struck: To how many it has happened.
-        ended: Releases those that it holds.
-    """
+    """A fault that is on."""
 
     rule: Rule
-    met: int = 0
-    struck: int = 0
-    ended: threading.Event = field(default_factory=threading.Event)
+    met: int = 0  # requests so far that it concerns
+    struck: int = 0  # to how many it has happened
+    ended: threading.Event = field(default_factory=threading.Event)  # releases those that it holds
     _first: float | None = None
 
     def strikes(self, request: Request, seed: int) -> bool:
@@ -63,10 +56,6 @@ def _draw(seed: int, text: str, number: int) -> float:
 
 class Faults:
     """The faults of a running cloud, which come and go while it serves.
-
-    Args:
-        texts: Those that are there from the beginning.
-        seed: What chance is drawn from.
 
     Raises:
         ValueError: One of the texts is no fault.

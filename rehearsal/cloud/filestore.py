@@ -59,11 +59,7 @@ def _invalid(words: str) -> GoogleError:
 
 
 def _tier(name: str) -> Tier:
-    """The tier of a name, which may be one of the two that Google has replaced.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """The tier of a name, which may be one of the two that Google has replaced."""
     found = filestore_tiers.find(name)
     if found is None:
         raise _invalid(f'"{name}" is not a valid tier.')
@@ -71,11 +67,7 @@ def _tier(name: str) -> Tier:
 
 
 def _check_place(location: str, tier: Tier) -> None:
-    """Refuse a location that is none, or not of the tier's kind.
-
-    Raises:
-        GoogleError: 400 or 404.
-    """
+    """Refuse a location that is none, or not of the tier's kind."""
     is_region = location in places.ZONES
     if not is_region and not places.is_zone(location):
         raise GoogleError(404, f"Location {location} was not found.", status=None)
@@ -104,11 +96,7 @@ def _check_share(share: Mapping[str, Any], tier: Tier) -> None:
 
 
 def _one(instance: Instance, field: str) -> dict[str, Any]:
-    """The only entry of a list.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """The only entry of a list."""
     entries = instance.get(field) or []
     if len(entries) != 1:
         raise _invalid(f"Exactly one entry of {field} is required, found {len(entries)}.")
@@ -124,11 +112,7 @@ def _check(instance: Instance) -> None:
 
 
 def _networked(request: Request, store: Store, project: str, instance: Instance) -> Instance:
-    """The instance with a range and an address on its network.
-
-    Raises:
-        GoogleError: 400, when there is no such network, or the range is none.
-    """
+    """The instance with a range and an address on its network."""
     given = _one(instance, "networks")
     link = given.get("network", "")
     name = link if "/" in link else f"projects/{project}/global/networks/{link}"
@@ -151,12 +135,7 @@ def _networked(request: Request, store: Store, project: str, instance: Instance)
 
 
 def _connected(given: Instance, project: str, name: str, network: Mapping[str, Any]) -> None:
-    """Refuse a network that the way of connecting does not reach.
-
-    Raises:
-        GoogleError: 400: a network of another project (k8s-config-connector#691, 2022-07-29), or
-            one without private services access, in words that are believed.
-    """
+    """Refuse a network that the way of connecting does not reach."""
     owner = name.split("/")[1]
     if given.get("connectMode", _PEERING) != _SERVICE_ACCESS:
         if owner != project:

@@ -28,12 +28,7 @@ FILESTORE, STORAGE = "cloud-filer", "gs-project-accounts"
 def refusal(store: Store, key: str, project: str, agent: str, place: str) -> str:
     """Why something of a project can't be encrypted with a key; "" if it can.
 
-    Args:
-        store: Where keys and policies are.
-        key: The key's path.
-        project: The project of what is encrypted.
-        agent: Whose service agent encrypts it, such as `COMPUTE`.
-        place: Its zone or region; of a bucket, its location.
+    `agent`: whose service agent encrypts it, such as `COMPUTE`.
     """
     denied = (
         "Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource"
@@ -63,11 +58,7 @@ def refusal(store: Store, key: str, project: str, agent: str, place: str) -> str
 
 
 def require(store: Store, key: str | None, project: str, agent: str, place: str) -> None:
-    """Refuse to make what a key can't encrypt; nothing where there is none.
-
-    Raises:
-        GoogleError: 403, or 400 for its place.
-    """
+    """Refuse to make what a key can't encrypt; nothing where there is none."""
     why = refusal(store, key, project, agent, place) if key else ""
     if why:
         raise GoogleError(403 if why.startswith("Permission") else 400, why, status=None)

@@ -49,11 +49,7 @@ _ROOT = "computeMetadata/v1"
 
 
 def service(request: Request, store: Store) -> Reply:
-    """Answer for the metadata server ("", "computeMetadata/...") and for "token".
-
-    Raises:
-        GoogleError: 405 or 400 of the token endpoint.
-    """
+    """Answer for the metadata server ("", "computeMetadata/...") and for "token"."""
     path = unquote(request.path).strip("/")
     if path == "token":
         return _grant(request, store)

@@ -29,13 +29,7 @@ def start(  # noqa: PLR0913 - the parts of an operation, by name
 ) -> dict[str, Any]:
     """Begin an operation, and answer it as the request that begins it is answered.
 
-    Args:
-        request: The request that begins it.
-        store: Where it is kept.
-        collection: The store's collection of this API's operations.
-        target: What it works on ("projects/p/locations/l/instances/n").
-        seconds: How long it takes, in cloud time.
-        made: What it answers in the end, "@type" included; None after a deletion.
+    `made`: what it answers in the end, "@type" included; None after a deletion.
     """
     place = "/".join(target.split("/")[:4])
     number = store.count(collection)
@@ -58,11 +52,7 @@ def start(  # noqa: PLR0913 - the parts of an operation, by name
 
 
 def get(request: Request, store: Store, collection: str, name: str) -> dict[str, Any]:
-    """The operation of that name.
-
-    Raises:
-        GoogleError: 404.
-    """
+    """The operation of that name."""
     kept = store.get(collection, name)
     if kept is None:
         raise GoogleError(404, f"Resource '{name}' was not found", status=None)

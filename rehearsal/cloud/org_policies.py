@@ -40,14 +40,7 @@ def in_force(scenarios: frozenset[str], constraint: str) -> bool:
 def of_vm(
     scenarios: frozenset[str], project: Project, name: str, wanted: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Why the policies forbid a VM, as Compute Engine's error of an operation; None if they do not.
-
-    Args:
-        scenarios: What is in force.
-        project: Whose VM it would be.
-        name: The VM's ("projects/P/zones/Z/instances/I").
-        wanted: The properties of its template.
-    """
+    """Why the policies forbid a VM, as Compute Engine's error of an operation; None if not."""
     found = next(_objections(scenarios, project, name, wanted), None)
     return None if found is None else {"code": "CONDITION_NOT_MET", "message": found}
 
@@ -86,11 +79,7 @@ def _image_projects(wanted: Mapping[str, Any]) -> Iterator[str]:
 
 
 def check_place(scenarios: frozenset[str], place: str, name: str) -> None:
-    """Refuse a regional or zonal resource of Compute Engine or Kubernetes Engine.
-
-    Raises:
-        GoogleError: 412.
-    """
+    """Refuse a regional or zonal resource of Compute Engine or Kubernetes Engine."""
     if in_force(scenarios, _LOCATIONS) and not _is_allowed(place):
         kind = "REGION" if place[-1].isdecimal() else "ZONE"
         raise GoogleError(
@@ -101,11 +90,7 @@ def check_place(scenarios: frozenset[str], place: str, name: str) -> None:
 
 
 def check_bucket_place(scenarios: frozenset[str], location: str) -> None:
-    """Refuse a bucket, in the words of Cloud Storage.
-
-    Raises:
-        GoogleError: 412.
-    """
+    """Refuse a bucket, in the words of Cloud Storage."""
     if in_force(scenarios, _LOCATIONS) and not _is_allowed(location.lower()):
         raise GoogleError(
             412, f"'{location.lower()}' violates constraint 'constraints/{_LOCATIONS}'"

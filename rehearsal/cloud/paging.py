@@ -17,18 +17,9 @@ def page(
 ) -> tuple[list[Any], dict[str, str]]:
     """One page of a list, and what names the next one.
 
-    Args:
-        entries: Keys in ascending order, and what is listed. A page begins behind the last key of
-            the one before, so what comes and goes in between is neither doubled nor lost.
-        query: The request's parameters; `pageToken` is read from it.
-        size: The parameter that asks for a size ("maxResults", "pageSize").
-        limit: The greatest size, and the usual one.
-
-    Returns:
-        The page, and {"nextPageToken": ...} unless it is the last.
-
-    Raises:
-        GoogleError: 400 for a token that is none, or a size that is no number.
+    `entries`: keys in ascending order, and what is listed. A page begins behind the last key of the
+    one before, so what comes and goes in between is neither doubled nor lost. `size`: the parameter
+    that asks for a size ("maxResults", "pageSize").
     """
     after = _key(query.get("pageToken", ""))
     wanted = query.get(size, "")

@@ -59,15 +59,8 @@ def replace(
 ) -> Policy:
     """Set a policy, and return it with its new etag.
 
-    Args:
-        store: Where policies are kept.
-        resource: Whose policy it is, such as "projects/proj-a1".
-        policy: The new one. Without an etag it wins over whatever is there.
-        first: The policy that a resource has before any is set.
-        conflict: Makes what a stale etag raises.
-
-    Raises:
-        GoogleError: The conflict, or 400 for a binding that is none.
+    `resource`: whose policy it is, such as "projects/proj-a1". `policy`: the new one. Without an
+    etag it wins over whatever is there.
     """
     current = store.get(_COLLECTION, resource) or {**first, _VERSION: 1}
     if policy.get("etag") and policy["etag"] != _etag(current[_VERSION]):
@@ -99,13 +92,7 @@ def forget(store: Store, resource: str) -> None:
 def check_members(store: Store, policy: Policy, domain: str) -> None:
     """Refuse what is no member, and service accounts that should be in this cloud but are not.
 
-    Args:
-        store: Where the accounts are kept.
-        policy: What is to be set.
-        domain: The domain of the service accounts whose existence can be known.
-
-    Raises:
-        GoogleError: 400.
+    `domain`: the domain of the service accounts whose existence can be known.
     """
     for member in _members(policy):
         if not _MEMBER.fullmatch(member):

@@ -37,15 +37,10 @@ _NUMBERS = {"proj-a1": "123456789012"}  # the project of the recorded traffic
 
 @dataclass(frozen=True)
 class Project:
-    """A project that exists.
+    """A project that exists."""
 
-    Attributes:
-        id: Such as "proj-a1".
-        number: Twelve digits.
-    """
-
-    id: str
-    number: str
+    id: str  # such as "proj-a1"
+    number: str  # twelve digits
 
     @property
     def foreign(self) -> bool:
@@ -88,12 +83,7 @@ def find(project: str, store: Store) -> Project | None:
 
 
 def require(project: str, store: Store) -> Project:
-    """The project, for a caller who wants to use it.
-
-    Raises:
-        GoogleError: 404 when there is none, 403 when it is somebody else's; in the words of
-            Compute Engine.
-    """
+    """The project, for a caller who wants to use it."""
     found = find(project, store)
     if found is None:
         raise GoogleError(404, f"The resource 'projects/{project}' was not found")
@@ -105,11 +95,7 @@ def require(project: str, store: Store) -> Project:
 
 
 def permitted(project: str, store: Store) -> Project:
-    """As `require`, in the words of the newer APIs, which don't tell the two cases apart.
-
-    Raises:
-        GoogleError: 403.
-    """
+    """As `require`, in the words of the newer APIs, which don't tell the two cases apart."""
     found = find(project, store)
     if found is None or found.foreign:
         raise GoogleError(403, "The caller does not have permission", status=None)

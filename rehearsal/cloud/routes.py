@@ -24,16 +24,10 @@ class Routes:
     """A service made of a table: "METHOD path/{name}:verb" to a function.
 
     The function gets the request, the store and each {name} of the path, decoded, by keyword. The
-    first row that fits wins, so a path with a verb comes before the path without.
-
-    Args:
-        table: The paths that are served.
-        api: Names the discovery document that requests are checked against ("iam.v1"); "" for
-            none. What Google has and the table has not is refused as such.
-
-    Attributes:
-        api: The discovery document.
-        paths: What is served: "GET projects/{project}".
+    first row that fits wins, so a path with a verb comes before the path without. `api`: names the
+    discovery document that requests are checked against ("iam.v1"); "" for none. What Google has
+    and the table has not is refused as such. `api`: The discovery document. `paths`: What is
+    served: "GET projects/{project}".
     """
 
     def __init__(self, table: dict[str, Handler], *, api: str = "") -> None:
@@ -47,12 +41,7 @@ class Routes:
         ]
 
     def __call__(self, request: Request, store: Store) -> Reply:
-        """Answer the request.
-
-        Raises:
-            GoogleError: 400 when it is malformed, 404 when nothing is there, 501 when only Google
-                has it, or what the function raises.
-        """
+        """Answer the request."""
         for method, pattern, handler in self._routes:
             match = pattern.fullmatch(request.path)
             if match and method == request.method:
@@ -65,11 +54,7 @@ class Routes:
         raise GoogleError(404, "Not Found", status=None)
 
     def _checked(self, request: Request, match: re.Match[str]) -> Request:
-        """The request with a body that Google would look at.
-
-        Raises:
-            GoogleError: 400.
-        """
+        """The request with a body that Google would look at."""
         api = discovery.api(self.api)
         found = api.match(request.method, _unambiguous(match))
         body = api.check(found, request.query, request.json())

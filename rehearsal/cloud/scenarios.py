@@ -144,10 +144,7 @@ def fault(request: Request, store: Store) -> Fault | None:
     """What `flaky` does to this request, or None.
 
     Pseudo-random, but the same for the same requests in the same order on a new database.
-
-    Args:
-        request: Its path is the whole one here, the service's prefix included.
-        store: Remembers the lots drawn.
+    `request`: its path is the whole one here, the service's prefix included.
     """
     if "lost-answer" in request.scenarios and _makes_first(request, store):
         return Fault(Effect.LOSE, 503)

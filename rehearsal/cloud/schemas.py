@@ -32,17 +32,12 @@ _SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """How one family of APIs words its refusals.
+    """How one family of APIs words its refusals."""
 
-    Attributes:
-        root: What the body is called in the messages.
-        status: The canonical status: "" for none, None for the usual one of the HTTP code.
-        fields: Whether a refused value is "Invalid value for field 'resource.name'", as Compute
-            Engine has it, or "Invalid value at 'name'".
-    """
-
-    root: str
-    status: str | None
+    root: str  # what the body is called in the messages
+    status: str | None  # the canonical status: "" for none, None for the usual one of the HTTP code
+    # whether a refused value is "Invalid value for field 'resource.name'", as Compute Engine has
+    # it, or "Invalid value at 'name'"
     fields: bool
 
     @classmethod
@@ -119,11 +114,7 @@ _STYLES = {
 
 
 def check_parameter(style: Style, name: str, schema: Mapping[str, Any], value: str) -> None:
-    """Check a parameter of the path or the query, which is text.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Check a parameter of the path or the query, which is text."""
     kind = schema["type"]
     if kind == "integer" and not _fits(schema, value):
         raise style.mistyped(name, _proto(schema), value)
@@ -137,30 +128,18 @@ def check_parameter(style: Style, name: str, schema: Mapping[str, Any], value: s
 
 @dataclass(frozen=True)
 class Checker:
-    """Checks bodies of one method.
+    """Checks bodies of one method."""
 
-    Attributes:
-        schemas: All schemas of the API.
-        style: How refusals are worded.
-        method: The method's id, which decides what is required.
-    """
-
-    schemas: Mapping[str, Any]
-    style: Style
-    method: str
+    schemas: Mapping[str, Any]  # all schemas of the API
+    style: Style  # how refusals are worded
+    method: str  # the method's id, which decides what is required
 
     def check(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
         """Check a body against the schema of that name.
 
         A null stands for an absent field, and passes everywhere; so does "" for an unset enum,
-        which Google's Go clients send.
-
-        Returns:
-            A copy without output-only fields, unset enums and nulls in lists. Other nulls stay: in
-            a patch they clear a field.
-
-        Raises:
-            GoogleError: 400.
+        which Google's Go clients send. Returns a copy without output-only fields, unset enums and
+        nulls in lists. Other nulls stay: in a patch they clear a field.
         """
         return self._object(self.schemas[name], body, "")
 

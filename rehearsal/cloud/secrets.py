@@ -27,10 +27,7 @@ _STARTS = re.compile(r'resource\.name\.startsWith\("([^"]*)"\)')
 def readable(store: Store, version: str, member: str) -> bool:
     """Whether a member may read a version, by the policies of its secret and of its project.
 
-    Args:
-        store: Where secrets and policies are.
-        version: projects/P/secrets/S/versions/V, P being an id or a number.
-        member: Such as "serviceAccount:x@y".
+    `member`: such as "serviceAccount:x@y".
     """
     _, project, _, secret, *_ = version.split("/")
     owner = projects.find(project, store)

@@ -41,19 +41,12 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Mount:
-    """Where a service is found.
+    """Where a service is found."""
 
-    Attributes:
-        prefix: How the paths begin that it serves; a path is served by the first that fits.
-        service: "module:callable" within this package, imported when the first request comes.
-        credentials: Whether a request without an Authorization header is refused.
-        faults: Whether the `flaky` scenario and faults touch it.
-    """
-
-    prefix: str
-    service: str
-    credentials: bool = True
-    faults: bool = True
+    prefix: str  # how the paths begin that it serves; a path is served by the first that fits
+    service: str  # "module:callable" within this package, imported when the first request comes
+    credentials: bool = True  # whether a request without an Authorization header is refused
+    faults: bool = True  # whether the `flaky` scenario and faults touch it
 
 
 # Cloud Storage takes requests without credentials, because Google's clients send none to the host
@@ -143,16 +136,8 @@ _FORBIDDEN = GoogleError(403, "Permission denied: the caller may only look.", re
 class Cloud:
     """A simulated Google Cloud that serves from `with` until its end.
 
-    Args:
-        database: The file of the cloud's memory; made when missing.
-        environ: Where the clock's rate is read.
-        scenario: Comma-separated names of scenarios.
-        port: 0 takes a free one.
-        log: Where exchanges are recorded, if anywhere.
-
-    Attributes:
-        faults: What goes wrong between clients and this cloud; nothing at first.
-        page: What `PAGE` answers, HTML; "" for nothing.
+    `faults`: What goes wrong between clients and this cloud; nothing at first. `page`: What `PAGE`
+    answers, HTML; "" for nothing.
 
     Raises:
         ValueError: A scenario is not known.

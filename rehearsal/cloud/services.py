@@ -51,15 +51,8 @@ ENABLED = tuple(
 def require(request: Request, store: Store, project: Project, name: str, title: str) -> None:
     """Refuse a request to an API that a project has not enabled.
 
-    Args:
-        request: When it is.
-        store: Where it is kept.
-        project: Whose request it is.
-        name: The API's, such as "compute.googleapis.com".
-        title: What Google calls it, such as "Compute Engine API".
-
-    Raises:
-        GoogleError: 403.
+    `name`: the API's, such as "compute.googleapis.com". `title`: what Google calls it, such as
+    "Compute Engine API".
     """
     if _state(request, store, project, name) == "ENABLED":
         return

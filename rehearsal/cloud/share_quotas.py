@@ -22,17 +22,7 @@ _SERVICE: Final = "file.googleapis.com"
 def check(
     request: Request, present: Iterable[Mapping[str, Any]], location: str, asked: Mapping[str, Any]
 ) -> None:
-    """Refuse a share that is too large for what a tier has left in a region.
-
-    Args:
-        request: What is asked for, under its scenarios.
-        present: The project's instances.
-        location: Where the new one would be.
-        asked: The new one.
-
-    Raises:
-        GoogleError: 429.
-    """
+    """Refuse a share that is too large for what a tier has left in a region."""
     tier, region = _tier(asked), _region(location)
     if tier not in quotas.SHARES:
         return

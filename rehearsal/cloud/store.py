@@ -136,11 +136,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self, *, kept: bool = True) -> Iterator[Store]:
-        """A store whose changes are kept together at the end, or not at all.
-
-        Args:
-            kept: False undoes them at the end.
-        """
+        """A store whose changes are kept together at the end, or not at all."""
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:

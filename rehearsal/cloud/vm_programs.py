@@ -34,21 +34,14 @@ _CALL: Final = re.compile(
 
 @dataclass
 class Course:
-    """What a program does.
+    """What a program does."""
 
-    Attributes:
-        seconds: How long it runs, in cloud time.
-        code: Its exit code.
-        said: What it writes, a line each, with the seconds after its begin.
-        folder: Where it runs.
-        why: What is to be said of its end; "" for nothing.
-    """
-
-    seconds: float = 0.0
+    seconds: float = 0.0  # how long it runs, in cloud time
     code: int = 0
+    # what it writes, a line each, with the seconds after its begin
     said: list[tuple[float, str]] = field(default_factory=list)
-    folder: str = ""
-    why: str = ""
+    folder: str = ""  # where it runs
+    why: str = ""  # what is to be said of its end; "" for nothing
 
     def say(self, line: str) -> None:
         """Write a line at this moment."""
@@ -76,11 +69,7 @@ def files_of(archive: bytes) -> dict[str, str]:
 def course(command: Sequence[str], files: Mapping[str, str], name: str, folder: str = "") -> Course:
     """What a command does in a folder.
 
-    Args:
-        command: The program and its arguments.
-        files: The folder: names -> texts.
-        name: The job's, for what its shell says.
-        folder: Where it is; "" for where VMs have it.
+    `files`: the folder: names -> texts. `folder`: where it is; "" for where VMs have it.
     """
     done = Course(folder=folder or f"/var/lib/aiinfra-job/{name}")
     _run(done, list(command), files, name)

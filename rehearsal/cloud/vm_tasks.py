@@ -42,21 +42,13 @@ _SEALING = 240.0
 
 @dataclass(frozen=True)
 class Scene:
-    """Those who are asked, and what is practised.
+    """Those who are asked, and what is practised."""
 
-    Attributes:
-        store: The cloud's memory.
-        scenarios: The scenarios that are on.
-        folder: The folder that the VMs share, which is that of their cluster.
-        vms: Those who hear of the task, by name.
-        now: When they were asked.
-    """
-
-    store: Store
+    store: Store  # the cloud's memory
     scenarios: frozenset[str]
-    folder: str
-    vms: Mapping[str, Resource]
-    now: float
+    folder: str  # the folder that the VMs share, which is that of their cluster
+    vms: Mapping[str, Resource]  # those who hear of the task, by name
+    now: float  # when they were asked
 
     def strikes(self, scenario: str, vm: str) -> bool:
         """Whether a scenario is about this VM: the first by name that was ever asked."""
@@ -72,17 +64,11 @@ class Scene:
 
 @dataclass(frozen=True)
 class Done:
-    """What comes of a task on a VM.
+    """What comes of a task on a VM."""
 
-    Attributes:
-        seconds: How long it takes, in cloud time.
-        answer: What it answers; None if it fails.
-        failure: What it says then.
-    """
-
-    seconds: float
-    answer: Resource | None = None
-    failure: str = ""
+    seconds: float  # how long it takes, in cloud time
+    answer: Resource | None = None  # what it answers; None if it fails
+    failure: str = ""  # what it says then
 
 
 def answer(scene: Scene, vm: Resource, kind: str, arguments: Resource) -> Done | None:

@@ -15,30 +15,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One request to one simulated service.
+    """One request to one simulated service."""
 
-    Attributes:
-        method: GET, POST, PUT, PATCH or DELETE.
-        path: The path behind the service's prefix ("projects/p/global/networks"), still
-            percent-encoded, without a leading slash.
-        query: The query's parameters, decoded; of a repeated one, the last.
-        parameters: The query's parameters as they came, for `values`.
-        headers: The header fields, names in lower case.
-        body: The bytes received.
-        base_url: "http://host:port" of this cloud, for links that a client follows.
-        now: When the request came, in seconds of the Unix epoch; services ask no other clock.
-        rate: Seconds of wall time per second of cloud time; 0: everything is done at once.
-        scenarios: The scenarios that are on.
-    """
-
-    method: str
+    method: str  # GET, POST, PUT, PATCH or DELETE
+    # the path behind the service's prefix ("projects/p/global/networks"), still percent-encoded,
+    # without a leading slash
     path: str
+    # the query's parameters, decoded; of a repeated one, the last
     query: Mapping[str, str] = field(default_factory=dict)
-    parameters: Sequence[tuple[str, str]] = ()
+    parameters: Sequence[tuple[str, str]] = ()  # the query's parameters as they came, for `values`
+    # the header fields, names in lower case
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: bytes = b""
-    base_url: str = ""
+    body: bytes = b""  # the bytes received
+    base_url: str = ""  # "http://host:port" of this cloud, for links that a client follows
+    # when the request came, in seconds of the Unix epoch; services ask no other clock
     now: float = field(default_factory=time.time)
+    # seconds of wall time per second of cloud time; 0: everything is done at once
     rate: float = 0.0
     scenarios: frozenset[str] = frozenset()
 
@@ -52,11 +44,7 @@ class Request:
         return [value for key, value in parameters if key == name]
 
     def json(self) -> dict[str, Any]:
-        """The body as a JSON object; {} when there is none.
-
-        Raises:
-            GoogleError: 400, when it is not a JSON object.
-        """
+        """The body as a JSON object; {} when there is none."""
         if not self.body:
             return {}
         try:
@@ -94,13 +82,8 @@ _STATUS = {
 class GoogleError(Exception):
     """An error as Google's APIs answer it.
 
-    Args:
-        code: The HTTP status.
-        message: Google's words.
-        reason: The reason of `errors[0]`; the usual one of the code by default.
-        status: The canonical status that newer services add ("NOT_FOUND"); "" leaves it out, as
-            Compute Engine and Cloud Storage do.
-        details: The typed details of newer services.
+    `status`: the canonical status that newer services add ("NOT_FOUND"); "" leaves it out, as
+    Compute Engine and Cloud Storage do.
     """
 
     def __init__(
@@ -138,8 +121,4 @@ class Service(Protocol):
     """A simulated API behind one prefix of the path."""
 
     def __call__(self, request: Request, store: Store) -> Reply:
-        """Answer a request; everything it changes is one transaction.
-
-        Raises:
-            GoogleError: The API refuses.
-        """
+        """Answer a request; everything it changes is one transaction."""

@@ -63,9 +63,8 @@ _READS_SECRETS: Final = "roles/secretmanager.secretAccessor"
 def of(settings: Mapping[str, str]) -> list[Thing]:
     """The things that settings name, each once.
 
-    Args:
-        settings: Variable -> text, of those that are set. What is malformed names nothing: the
-            program refuses it.
+    `settings`: variable -> text, of those that are set. What is malformed names nothing: the
+    program refuses it.
     """
     if not {"PROJECT_ID", "ZONE"} <= settings.keys():
         return []

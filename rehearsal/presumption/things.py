@@ -22,30 +22,17 @@ MARK: Final = "presumed-by-the-rehearsal"
 
 @dataclass(frozen=True)
 class Ask:
-    """A request, as it is put to the simulated cloud.
+    """A request, as it is put to the simulated cloud."""
 
-    Attributes:
-        method: GET, POST or DELETE.
-        path: The whole path.
-        query: Its parameters.
-        body: What is sent as JSON; {} for nothing.
-    """
-
-    method: str
+    method: str  # GET, POST or DELETE
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)  # what is sent as JSON; {} for nothing
 
 
 @dataclass(frozen=True)
 class Grant:
-    """A role of a project that a service account has.
-
-    Attributes:
-        project: The project.
-        role: The role.
-        email: The account.
-    """
+    """A role of a project that a service account has."""
 
     project: str
     role: str
@@ -54,25 +41,17 @@ class Grant:
 
 @dataclass(frozen=True)
 class Thing:
-    """Something that an env.list names.
+    """Something that an env.list names."""
 
-    Attributes:
-        words: What it is, as a part of a sentence.
-        look: The path at which it is found.
-        make: The requests that make it.
-        unmake: The path at which it is deleted.
-        mend: Makes of the document that is found the requests after which it is as wanted now.
-        is_free: Whether nothing uses what is found.
-        grants: The roles that it needs.
-    """
-
-    words: str
-    look: str
+    words: str  # what it is, as a part of a sentence
+    look: str  # the path at which it is found
     make: Sequence[Ask]
-    unmake: str
+    unmake: str  # the path at which it is deleted
+    # makes of the document that is found the requests after which it is as wanted now
     mend: Callable[[Mapping[str, Any]], Sequence[Ask]] = field(default=lambda _: ())
+    # whether nothing uses what is found
     is_free: Callable[[Mapping[str, Any]], bool] = field(default=lambda _: True)
-    grants: Sequence[Grant] = ()
+    grants: Sequence[Grant] = ()  # the roles that it needs
 
     @property
     def anew(self) -> Sequence[Ask]:
@@ -82,16 +61,11 @@ class Thing:
 
 @dataclass(frozen=True)
 class Presumed:
-    """What became of the things that an env.list names.
+    """What became of the things that an env.list names."""
 
-    Attributes:
-        there: What the rehearsal has made, now or before.
-        left_out: What is not there, as the scenario `missing` wants it.
-        kept: What is there all the same: something uses it, or the rehearsal has not made it.
-    """
-
-    there: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    there: tuple[str, ...] = ()  # what the rehearsal has made, now or before
+    left_out: tuple[str, ...] = ()  # what is not there, as the scenario `missing` wants it
+    # what is there all the same: something uses it, or the rehearsal has not made it
     kept: tuple[str, ...] = ()
 
     @property
@@ -114,11 +88,6 @@ def make(answer: Answer, things: Sequence[Thing], *, missing: bool) -> Presumed:
     """Make things that are not there yet, or take them away again.
 
     What the cloud refuses is not made: the program meets the same refusal, or a better one.
-
-    Args:
-        answer: The cloud, which works and takes no time.
-        things: What is named.
-        missing: Whether it is to be missing.
     """
     if missing:
         left = [(thing, _taken_away(answer, thing)) for thing in things]

@@ -51,9 +51,7 @@ _BREATH = 0.02
 class Api:
     """The provider block, ready for use.
 
-    Args:
-        block: The provider block as the schema has it; None where it says nothing.
-        environ: The plugin's environment.
+    `block`: the provider block as the schema has it; None where it says nothing.
     """
 
     def __init__(self, block: Mapping[str, Any], environ: Mapping[str, str]) -> None:
@@ -146,13 +144,9 @@ class Api:
     ) -> Response:
         """Any request with the token, tried again as long as provider 7.45.0 would.
 
-        Args:
-            method: The HTTP method.
-            url: The address without a query.
-            query: The query's parameters; they go out in the order of their names, as Go has it.
-            body: Bytes as they are; anything else but None as JSON.
-            headers: More header fields.
-            typed: Whether to name JSON as content type although there is no body.
+        `query`: the query's parameters; they go out in the order of their names, as Go has it.
+        `body`: bytes as they are; anything else but None as JSON. `typed`: whether to name JSON as
+        content type although there is no body.
 
         Raises:
             GoogleApiError: Google refused, and no retry helped.
@@ -215,12 +209,8 @@ class Api:
     def sleep(self, seconds: float, *, deaf: bool = False) -> bool:
         """Let time of the cloud pass; over at once when Terraform was interrupted.
 
-        Args:
-            seconds: Seconds of cloud time.
-            deaf: Sleep on when interrupted, as some of the provider's waits do.
-
-        Returns:
-            False when Terraform was interrupted, which a deaf sleep never says.
+        `deaf`: sleep on when interrupted, as some of the provider's waits do. Returns false when
+        Terraform was interrupted, which a deaf sleep never says.
         """
         if deaf:
             threading.Event().wait(seconds * self._rate)

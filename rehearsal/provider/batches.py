@@ -23,10 +23,7 @@ class _Batch:
 class Batches:
     """The provider's batching: on by default, a batch leaves 3 s after its first member came.
 
-    Args:
-        pause: Lets seconds of cloud time pass; raises `Cancelled` when Terraform was interrupted.
-        cancel: Is set when Terraform was interrupted.
-        block: The provider block's `batching`; {} when it has none.
+    `pause`: lets seconds of cloud time pass; raises `Cancelled` when Terraform was interrupted.
     """
 
     def __init__(
@@ -46,11 +43,6 @@ class Batches:
         """Send an item together with others of the same key; all get the same result.
 
         A batch that fails is taken apart: each member is then sent alone, as provider 7.45.0 does.
-
-        Args:
-            key: What batches are told apart by.
-            item: This member.
-            send: Sends members, and returns what each of them gets.
 
         Raises:
             Exception: What `send` raised for this member.

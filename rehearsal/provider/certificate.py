@@ -24,11 +24,7 @@ LIFE: Final = dt.timedelta(days=3650)
 
 
 def ready(environ: Mapping[str, str]) -> bytes:
-    """The certificate that the environment names, else a new one for this process alone.
-
-    Returns:
-        Key and certificate, as `make`.
-    """
+    """The certificate that the environment names, else a new one for this process alone."""
     path = environ.get(VARIABLE)
     return Path(path).read_bytes() if path else make()
 

@@ -22,13 +22,7 @@ _LOCAL_ASN: Final = (range(64512, 65536), range(4200000000, 4294967295), range(1
 def problem(check: Sequence[Any], key: str, value: Any) -> str:
     """What is wrong with a value.
 
-    Args:
-        check: The check's name and its arguments, as the schema has them.
-        key: The field's place ("disk.0.disk_size_gb"), for the message.
-        value: The value, known and not null.
-
-    Returns:
-        The message that the provider gives, or "" when the value passes.
+    Returns the message that the provider gives, or "" when the value passes.
     """
     name, *arguments = check
     return CHECKS[name](key, value, *arguments)

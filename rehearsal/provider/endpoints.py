@@ -13,19 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Service:
-    """Where one of Google's APIs is.
+    """Where one of Google's APIs is."""
 
-    Attributes:
-        argument: The provider block's argument that moves it.
-        variable: The environment variable that does so too.
-        address: Google's own.
-        version: What the client puts behind the base address in place of its last element; ""
-            when the base address is taken as it is.
-    """
-
-    argument: str
-    variable: str
-    address: str
+    argument: str  # the provider block's argument that moves it
+    variable: str  # the environment variable that does so too
+    address: str  # Google's own
+    # what the client puts behind the base address in place of its last element; "" when the base
+    # address is taken as it is
     version: str = ""
 
 
@@ -86,13 +80,7 @@ SERVICES: Mapping[str, Service] = {
 
 
 def base(service: str, block: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    """The address that a service's paths follow, with a slash at its end.
-
-    Args:
-        service: A key of `SERVICES`.
-        block: The provider block.
-        environ: The plugin's environment.
-    """
+    """The address that a service's paths follow, with a slash at its end."""
     it = SERVICES[service]
     address = str(block.get(it.argument) or environ.get(it.variable) or it.address)
     if not address.endswith("/"):

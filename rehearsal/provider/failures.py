@@ -9,12 +9,7 @@ _RETRIED_CODES = frozenset({429, 500, 502, 503})
 
 
 class GoogleApiError(Exception):
-    """An error that Google answered, worded as the Go client does.
-
-    Args:
-        code: The HTTP status.
-        body: The answer's body.
-    """
+    """An error that Google answered, worded as the Go client does."""
 
     def __init__(self, code: int, body: bytes) -> None:
         self.code = code

@@ -64,26 +64,15 @@ _PUBLISHED: Final = frozenset(
 
 @dataclass(frozen=True)
 class Given:
-    """A provider that Terraform can start here.
+    """A provider that Terraform can start here."""
 
-    Attributes:
-        binary: The executable file.
-        sha256: Of that file, in hex.
-        about: What a person is told of it.
-    """
-
-    binary: Path
-    sha256: str
-    about: str
+    binary: Path  # the executable file
+    sha256: str  # of that file, in hex
+    about: str  # what a person is told of it
 
 
 def find(environ: Mapping[str, str], folder: Path, *, wanted: bool = False) -> Given | None:
     """The provider that the environment names, checked; None for the stand-in.
-
-    Args:
-        environ: The caller's environment.
-        folder: Takes what is unpacked, and keeps it for the next time.
-        wanted: Whether the scenario asks for a real one.
 
     Raises:
         ProviderNotUsable: The file that is named is not this version's, or can't be started here;
@@ -107,10 +96,6 @@ def find(environ: Mapping[str, str], folder: Path, *, wanted: bool = False) -> G
 
 def check(file: Path, folder: Path) -> Given:
     """See that a file is the google provider of this version and starts on this machine.
-
-    Args:
-        file: The binary or the zip.
-        folder: Takes what is unpacked, and keeps it for the next time.
 
     Raises:
         ProviderNotUsable: It is not, with the reason.

@@ -37,15 +37,7 @@ _ARCHITECTURES: Final = {
 
 
 def install(folder: Path, python: str) -> Path:
-    """Write the mirror, the CLI configuration, and the way to Python.
-
-    Args:
-        folder: Where to write; made if need be, and used again as it is.
-        python: The interpreter that has the rehearsal's dependencies.
-
-    Returns:
-        The CLI configuration; put it into `TF_CLI_CONFIG_FILE`.
-    """
+    """Write the mirror, the CLI configuration, and the way to Python."""
     folder = folder.resolve()
     _executable(_package(folder) / NAME, PLUGIN)
     certificate.write(folder / "plugin.pem")
@@ -60,14 +52,6 @@ def install_given(folder: Path, binary: Path, sha256: str) -> Path:
     one at the same time. Its package has another checksum than the stand-in's, which no lock file
     minds: the roots' have the checksums of HashiCorp's zips alone, and Terraform holds an unpacked
     package to none of those.
-
-    Args:
-        folder: As of `install`.
-        binary: The provider; the mirror links to it.
-        sha256: Of the binary, in hex.
-
-    Returns:
-        As `install`.
     """
     place = folder.resolve() / "given" / sha256[:16]
     fresh = _package(place) / f".{NAME}.{os.getpid()}"

@@ -17,12 +17,7 @@ NVME_ONLY_GB: Final = 3000
 def problem(type_name: str, plan: Mapping[str, Any]) -> str:
     """What is wrong with a plan.
 
-    Args:
-        type_name: The resource type.
-        plan: The complete plan.
-
-    Returns:
-        The message that the provider gives, or "" when the plan passes.
+    Returns the message that the provider gives, or "" when the plan passes.
     """
     check = CHECKS.get(type_name)
     return check(plan) if check else ""

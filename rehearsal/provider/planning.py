@@ -38,15 +38,10 @@ def plan(
 ) -> State:
     """The plan for one object.
 
-    Args:
-        block: The type's fields.
-        prior: The state before, None for a new object.
-        proposed: Terraform's merge of the configuration and what was computed before.
-        suppress: Where a difference is none, as `resource.Resource.suppress`.
-
-    Returns:
-        The values after the apply, UNKNOWN where only the apply tells. Equal to the prior state
-        when there is nothing to do.
+    `prior`: the state before, None for a new object. `proposed`: Terraform's merge of the
+    configuration and what was computed before. `suppress`: where a difference is none, as
+    `resource.Resource.suppress`. Returns the values after the apply, UNKNOWN where only the apply
+    tells. Equal to the prior state when there is nothing to do.
     """
     planner = _Planner(prior, suppress, UNKNOWN if prior is None else None)
     planned = planner.block(block, prior, proposed, "")
@@ -57,17 +52,12 @@ def plan(
 
 @dataclass(frozen=True, slots=True)
 class _Planner:
-    """One walk over one object.
+    """One walk over one object."""
 
-    Attributes:
-        prior_state: The whole state before, for the suppressing functions.
-        suppress: These, by path.
-        fresh: What an attribute becomes that Google may decide and that had no value before: the
-            SDK has it unknown in a new object and in a new element of a set, else null.
-    """
-
-    prior_state: State | None
+    prior_state: State | None  # the whole state before, for the suppressing functions
     suppress: Suppress
+    # what an attribute becomes that Google may decide and that had no value before: the SDK has it
+    # unknown in a new object and in a new element of a set, else null
     fresh: Any
 
     def block(
@@ -163,9 +153,8 @@ def differences(
 ) -> Iterator[tuple[Path, Field]]:
     """Where a plan differs from the prior state.
 
-    Yields:
-        The path and the field of each difference. Where blocks come or go, that is the path of
-        their list or set, and the paths of the values that come or go with them.
+    Yields the path and the field of each difference. Where blocks come or go, that is the path of
+    their list or set, and the paths of the values that come or go with them.
     """
     for name, field in block.items():
         yield from _field_differences((name,), field, prior[name], planned[name])
@@ -254,11 +243,6 @@ def settle(block: Mapping[str, Field], result: State, guide: State) -> State:
 
     Null, "" and empty mean the same to Google, and a set has no order: where only that differs, the
     guide's form stays, so that Terraform sees no change. Timeouts are the configuration's alone.
-
-    Args:
-        block: The type's fields.
-        result: What the resource type answered, complete.
-        guide: The plan or the prior state.
     """
     return {name: _settle(field, result[name], guide[name]) for name, field in block.items()}
 

@@ -45,9 +45,6 @@ _PARENT_CHECK: Final = 1.0
 def serve(load: Callable[[], Implementations]) -> None:
     """Be a provider plugin until Terraform ends it or is gone itself.
 
-    Args:
-        load: Gives the implementations when they are first needed.
-
     Raises:
         SystemExit: Terraform did not start this process.
     """

@@ -39,12 +39,7 @@ def known(value: Any) -> Any:
 
 
 class PartialError(Exception):
-    """A create that failed after the object came to be: kept in the state, tainted.
-
-    Args:
-        state: What is known of the object.
-        cause: What went wrong.
-    """
+    """A create that failed after the object came to be: kept in the state, tainted."""
 
     def __init__(self, state: State, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -65,14 +60,10 @@ class Resource(Protocol):
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
         """Last word on a plan (what is computed from what, what becomes known early).
 
-        Args:
-            api: For the provider's own settings (project, region, labels); it sends nothing but
-                what the real provider looks up in a plan (what a short image name means).
-            prior: The state before, None for a create.
-            plan: The plan made from schema and configuration; may hold UNKNOWN.
-
-        Returns:
-            The plan, changed where this type wants it. Raises ValueError to refuse it.
+        `api`: for the provider's own settings (project, region, labels); it sends nothing but what
+        the real provider looks up in a plan (what a short image name means). `prior`: the state
+        before, None for a create. `plan`: the plan made from schema and configuration; may hold
+        UNKNOWN. Returns the plan, changed where this type wants it. Raises ValueError to refuse it.
         """
 
     def create(self, api: Api, plan: State) -> State:

@@ -31,43 +31,25 @@ Kind = Literal["resources", "data"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One attribute, or one type of nested block.
+    """One attribute, or one type of nested block."""
 
-    Attributes:
-        flags: Some of "r" required, "o" optional, "c" computed.
-        type: The type of an attribute; "" for a block.
-        nesting: How a block nests; "" for an attribute.
-        block: The fields of a nested block; empty for an attribute.
-        min: Least number of blocks or elements.
-        max: Greatest number of blocks or elements; 0 is any.
-        sensitive: Whether Terraform hides the value.
-        deprecated: Whether using it earns a warning.
-        force_new: Whether another value means another object.
-        default: What the provider takes when nothing is configured; None for nothing.
-        enum: The only values allowed; empty for any.
-        check: A check of `validation.py`, by name and arguments.
-        conflicts_with: Paths ("a.0.b") that exclude this one.
-        exactly_one_of: Paths of which one has to be configured.
-        at_least_one_of: Paths of which some have to be configured.
-        required_with: Paths that this one needs.
-    """
-
-    flags: str
-    type: CtyType = ""
-    nesting: Nesting = ""
+    flags: str  # some of "r" required, "o" optional, "c" computed
+    type: CtyType = ""  # the type of an attribute; "" for a block
+    nesting: Nesting = ""  # how a block nests; "" for an attribute
+    # the fields of a nested block; empty for an attribute
     block: Mapping[str, Field] = dataclasses.field(default_factory=dict)
-    min: int = 0
-    max: int = 0
-    sensitive: bool = False
-    deprecated: bool = False
-    force_new: bool = False
-    default: Any = None
-    enum: tuple[str, ...] = ()
-    check: tuple[Any, ...] = ()
-    conflicts_with: tuple[str, ...] = ()
-    exactly_one_of: tuple[str, ...] = ()
-    at_least_one_of: tuple[str, ...] = ()
-    required_with: tuple[str, ...] = ()
+    min: int = 0  # least number of blocks or elements
+    max: int = 0  # greatest number of blocks or elements; 0 is any
+    sensitive: bool = False  # whether Terraform hides the value
+    deprecated: bool = False  # whether using it earns a warning
+    force_new: bool = False  # whether another value means another object
+    default: Any = None  # what the provider takes when nothing is configured; None for nothing
+    enum: tuple[str, ...] = ()  # the only values allowed; empty for any
+    check: tuple[Any, ...] = ()  # a check of `validation.py`, by name and arguments
+    conflicts_with: tuple[str, ...] = ()  # paths ("a.0.b") that exclude this one
+    exactly_one_of: tuple[str, ...] = ()  # paths of which one has to be configured
+    at_least_one_of: tuple[str, ...] = ()  # paths of which some have to be configured
+    required_with: tuple[str, ...] = ()  # paths that this one needs
 
     @property
     def computed(self) -> bool:
@@ -90,18 +72,12 @@ Block = dict[str, Field]
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A type's schema.
+    """A type's schema."""
 
-    Attributes:
-        version: The version that its states carry.
-        block: Its fields by name.
-        type: The type of its values.
-        timeouts: Action -> how long it may take unless the configuration says otherwise ("20m0s").
-    """
-
-    version: int
-    block: Block
+    version: int  # the version that its states carry
+    block: Block  # its fields by name
     type: CtyType
+    # action -> how long it may take unless the configuration says otherwise ("20m0s")
     timeouts: Mapping[str, str]
 
 
@@ -131,12 +107,7 @@ def _type_of_field(field: Field) -> CtyType:
 def complete(block: Mapping[str, Field], value: Mapping[str, Any]) -> dict[str, Any]:
     """The value with every field of the block and no other.
 
-    Args:
-        block: The fields.
-        value: Some of them; nested blocks as `resource.py` has them.
-
-    Returns:
-        A new value; what was missing is null, or empty for repeated blocks.
+    Returns a new value; what was missing is null, or empty for repeated blocks.
     """
     return {name: _complete_field(field, value.get(name)) for name, field in block.items()}
 
@@ -155,12 +126,7 @@ def _complete_field(field: Field, value: Any) -> Any:
 
 @functools.cache
 def load(kind: Kind, name: str) -> Schema:
-    """The schema of a type.
-
-    Args:
-        kind: Whether a resource type or a data source is meant.
-        name: Its name, one of `names(kind)`.
-    """
+    """The schema of a type."""
     return _read(FOLDER / kind / f"{name}.json")
 
 

@@ -40,26 +40,19 @@ class NotOfferedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Implementations:
-    """What stands behind the schema.
+    """What stands behind the schema."""
 
-    Attributes:
-        resources: Resource types by name.
-        data_sources: Data sources by name.
-        connect: From the decoded provider block and the environment to the connection.
-    """
-
-    resources: Mapping[str, Resource]
+    resources: Mapping[str, Resource]  # resource types by name
     data_sources: Mapping[str, DataSource]
+    # from the decoded provider block and the environment to the connection
     connect: Callable[[Mapping[str, Any], Mapping[str, str]], Api]
 
 
 class Provider:
     """The provider: one method per call of the protocol.
 
-    Args:
-        load: Gives the implementations; called when they are first needed, because a process that
-            only validates needs none.
-        environ: The environment in which the provider block is read.
+    `load`: gives the implementations; called when they are first needed, because a process that
+    only validates needs none.
     """
 
     def __init__(

@@ -110,8 +110,7 @@ UNSEEN: Final[dict[str, dict[str, list[Any]]]] = {
 def check_of(message: str) -> list[Any]:
     """The check behind a provider's message.
 
-    Returns:
-        The check's name and its arguments, integers where they are numbers.
+    Returns the check's name and its arguments, integers where they are numbers.
 
     Raises:
         ValueError: No known check speaks like this.
@@ -127,16 +126,7 @@ def _argument(text: str) -> int | str:
 
 
 def trim_block(published: Json, semantics: Json, checks: dict[str, list[Any]]) -> Json:
-    """One block: attributes and nested blocks in one table, by name.
-
-    Args:
-        published: `block` of the published schema.
-        semantics: Fields of the semantics, by name.
-        checks: Checks to add, by name of the field.
-
-    Returns:
-        Fields by name, each as `schema.Field` takes it.
-    """
+    """One block: attributes and nested blocks in one table, by name."""
     fields: Json = {}
     for name, attribute in published.get("attributes", {}).items():
         meaning = semantics.get(name, {})

@@ -26,28 +26,16 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, or only worth a warning.
+    """One thing that is wrong, or only worth a warning."""
 
-    Attributes:
-        summary: What is wrong, in one line.
-        detail: More of it, or "".
-        path: Where; empty for the whole block.
-        warning: Whether it stops nothing.
-    """
-
-    summary: str
-    detail: str = ""
-    path: Path = ()
-    warning: bool = False
+    summary: str  # what is wrong, in one line
+    detail: str = ""  # more of it, or ""
+    path: Path = ()  # where; empty for the whole block
+    warning: bool = False  # whether it stops nothing
 
 
 def validate(block: Mapping[str, Field], config: Mapping[str, Any]) -> list[Finding]:
-    """All that is wrong with a configuration.
-
-    Args:
-        block: The type's fields.
-        config: Their values as written, with nulls and unknowns.
-    """
+    """All that is wrong with a configuration."""
     return list(_Validation(config).block(block, config, (), ()))
 
 
@@ -62,11 +50,7 @@ class _Validation:
     ) -> Iterator[Finding]:
         """Findings of one block.
 
-        Args:
-            block: Its fields.
-            value: Its value.
-            key: Where it is, for messages.
-            path: Where it is, as far as Terraform can point: elements of sets have no index.
+        `path`: where it is, as far as Terraform can point: elements of sets have no index.
         """
         for name, field in block.items():
             yield from self._field(field, value.get(name), (*key, name), (*path, name))

@@ -88,12 +88,7 @@ def _unpack(folder: Path) -> None:
 
 
 class Browser:
-    """A running Chromium with one page.
-
-    Args:
-        reading: The pipe from it.
-        writing: The pipe to it.
-    """
+    """A running Chromium with one page."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._reading = reading
@@ -125,14 +120,7 @@ class Browser:
                 return dict(told["result"])
 
     def show(self, file: Path, *, width: int, dark: bool = False, scripts: bool = True) -> None:
-        """Open a file, and wait until all of it is there.
-
-        Args:
-            file: The file.
-            width: The width of the page in CSS pixels.
-            dark: Whether the person prefers a dark page.
-            scripts: Whether the page may run JavaScript.
-        """
+        """Open a file, and wait until all of it is there."""
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         self.command("Emulation.setDeviceMetricsOverride", **size)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -176,9 +164,6 @@ class Browser:
 @contextlib.contextmanager
 def running(profile: Path) -> Iterator[Browser]:
     """Chromium without a window, which ends with the block.
-
-    Args:
-        profile: An empty folder for what it keeps.
 
     Raises:
         NoChromiumError: As `find`.

@@ -155,38 +155,24 @@ _CASE: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """What runs undisturbed, until something is done to it.
+    """What runs undisturbed, until something is done to it."""
 
-    Attributes:
-        action: "Create" or "GoOn", or "Destroy", "Change", "Move" or "MoveFar" of what is
-            there.
-        network: NETWORK_CONFIG.
-        rate: CLOUD_CLOCK_RATE.
-    """
-
-    action: str
+    action: str  # "Create" or "GoOn", or "Destroy", "Change", "Move" or "MoveFar" of what is there
     network: str
-    rate: str
+    rate: str  # CLOUD_CLOCK_RATE
 
 
 @dataclass(frozen=True)
 class Case:
-    """One blow at one moment of a scene, and what is run afterwards.
-
-    Attributes:
-        scene: What runs.
-        blow: What hits it.
-        moment: "37": the cloud's 37th request; "POST:networks": the first such request; the first
-            from there on at which the target is there.
-        then: The action that has to mend it.
-        trouble: What makes that harder.
-    """
+    """One blow at one moment of a scene, and what is run afterwards."""
 
     scene: Scene
     blow: Blow
+    # "37": the cloud's 37th request; "POST:networks": the first such request; the first from there
+    # on at which the target is there
     moment: str
-    then: str
-    trouble: Trouble = Trouble.NONE
+    then: str  # the action that has to mend it
+    trouble: Trouble = Trouble.NONE  # what makes that harder
 
     def __str__(self) -> str:
         scene = self.scene
@@ -232,10 +218,7 @@ def draw(
 ) -> Case:
     """Draw a case; any moment at which its target is there is as likely as any other.
 
-    Args:
-        dice: Where chance comes from.
-        profile: Gives for each request of an undisturbed scene who was alive.
-        actions: What may be hit.
+    `profile`: gives for each request of an undisturbed scene who was alive.
     """
     (rate,) = dice.choices(list(RATES), list(RATES.values()))
     scene = Scene(action=dice.choice(actions), network=dice.choice(NETWORKS), rate=rate)

@@ -45,23 +45,14 @@ class Fault:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a case ended.
+    """How a case ended."""
 
-    Attributes:
-        has_struck: Whether the blow fell; the action may have ended before its moment.
-        faults: What is wrong.
-    """
-
-    has_struck: bool
+    has_struck: bool  # whether the blow fell; the action may have ended before its moment
     faults: list[Fault]
 
 
 class Chaos:
-    """Cases and what they need: clouds with a cluster to begin with, and measured scenes.
-
-    Args:
-        folder: A folder of its own, for all of it.
-    """
+    """Cases and what they need: clouds with a cluster to begin with, and measured scenes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -26,9 +26,8 @@ class Role(enum.Enum):
 def of_run(mark: str, tool: int) -> dict[int, Role]:
     """The processes of a run that live, by their ids.
 
-    Args:
-        mark: "NAME=value" of the environment, which children inherit and no other run has.
-        tool: The tool's process id. Its children are Terraforms, all others plugins.
+    `mark`: "NAME=value" of the environment, which children inherit and no other run has. `tool`:
+    the tool's process id. Its children are Terraforms, all others plugins.
     """
     wanted = b"\0" + os.fsencode(mark) + b"\0"
     found = {}

@@ -76,19 +76,12 @@ class WatchedCloud(Cloud):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run of the program ended.
-
-    Attributes:
-        action: What it was to do.
-        code: The exit code; -9 after SIGKILL, None when it had to be ended by force.
-        document: The JSON document; {} when there was none.
-        said: What it wrote to stderr.
-    """
+    """How a run of the program ended."""
 
     action: str
-    code: int | None
-    document: dict[str, Any]
-    said: str
+    code: int | None  # the exit code; -9 after SIGKILL, None when it had to be ended by force
+    document: dict[str, Any]  # the JSON document; {} when there was none
+    said: str  # what it wrote to stderr
 
     @property
     def fixes(self) -> str:
@@ -104,14 +97,7 @@ class Ended:
 
 
 class World:
-    """One cloud, from `with` to its end, and the program that works on it.
-
-    Args:
-        folder: Keeps all that the runs leave behind.
-        rate: CLOUD_CLOCK_RATE.
-        network: NETWORK_CONFIG.
-        zone: ZONE; of several zones, `HERE` has no machines.
-    """
+    """One cloud, from `with` to its end, and the program that works on it."""
 
     def __init__(self, folder: Path, rate: str, network: str, zone: str = HERE) -> None:
         self._folder = folder
@@ -159,8 +145,7 @@ class World:
     def strike(self, case: Case) -> tuple[list[Ended], bool]:
         """Run the case's action and let the blow fall.
 
-        Returns:
-            How it ended, and what another machine did meanwhile; whether the moment came.
+        Returns how it ended, and what another machine did meanwhile; whether the moment came.
         """
         action = case.scene.action
         with self._cloud.held_back():
@@ -221,11 +206,7 @@ class World:
         requests.delete(path, headers={"Authorization": "Bearer test"}, timeout=60)
 
     def run_second(self, action: str) -> tuple[Ended, int]:
-        """Run an action for a second state with the same prefix, in a bucket of its own.
-
-        Returns:
-            How it ended, and how many deletions it asked for.
-        """
+        """Run an action for a second state with the same prefix, in a bucket of its own."""
         url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
         requests.post(
             f"{url}b",

@@ -81,14 +81,7 @@ class Image:
     def container(
         self, *arguments: str, volume: str, environ: Mapping[str, str], **options: Any
     ) -> DockerContainer:
-        """A container that runs beside the test, for a `with`; it is removed at its end.
-
-        Args:
-            arguments: Of the image.
-            volume: Keeps the simulated cloud.
-            environ: The container's environment, on top of the image's.
-            options: As docker-py names them.
-        """
+        """A container that runs beside the test, for a `with`; it is removed at its end."""
         # testcontainers reads the environment, which `engine` completes, when it is imported.
         from testcontainers.core.container import DockerContainer  # noqa: PLC0415
 

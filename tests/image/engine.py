@@ -36,15 +36,10 @@ class Ended:
 
 @dataclass(frozen=True)
 class Engine:
-    """A container engine that answers.
+    """A container engine that answers."""
 
-    Attributes:
-        client: Its command: the newest `docker` on PATH need not fit the daemon.
-        host: What DOCKER_HOST is for it; "" is the default.
-    """
-
-    client: str
-    host: str
+    client: str  # its command: the newest `docker` on PATH need not fit the daemon
+    host: str  # what DOCKER_HOST is for it; "" is the default
 
     @property
     def environ(self) -> dict[str, str]:
@@ -83,8 +78,7 @@ class Engine:
 def running(cache: Path) -> Iterator[Engine]:
     """An engine; one that is started here ends here.
 
-    Args:
-        cache: A folder outside the tree; keeps what the engine builds for the next time.
+    `cache`: a folder outside the tree; keeps what the engine builds for the next time.
 
     Raises:
         NoEngineError: None runs, and this is no Debian or not root.

@@ -26,16 +26,8 @@ def typed(
 ) -> tuple[int, str]:
     """Run a command to its end.
 
-    Args:
-        command: With its arguments.
-        environ: Its environment.
-        when: As soon as this stands on the terminal ...
-        keys: ... somebody types this, once; or the program gets this signal, as from a terminal
-            that is its own.
-        folder: Where to run it.
-
-    Returns:
-        Exit code, and what stood on the terminal.
+    `keys`: ... somebody types this, once; or the program gets this signal, as from a terminal that
+    is its own.
     """
     said = b""
     with _on_terminal(command, environ, folder) as (process, ours):
@@ -57,13 +49,8 @@ def hung_up(
     """Run a command, and close its terminal while it runs.
 
     An engine's client passes SIGHUP on to its container, and ends as soon as it can't write what
-    that prints: a terminal that is closed at once may be the faster of the two.
-
-    Args:
-        command: With its arguments.
-        environ: Its environment.
-        when: As soon as this stands on the terminal, the command gets SIGHUP ...
-        until: ... and its terminal is closed when this says that the signal has come through.
+    that prints: a terminal that is closed at once may be the faster of the two. `until`: ... and
+    its terminal is closed when this says that the signal has come through.
     """
     said = b""
     with _on_terminal(command, environ) as (process, ours):

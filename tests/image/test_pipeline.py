@@ -113,15 +113,11 @@ def test_the_job_leaves_result_and_exit_code(
 
 @dataclass
 class Job:
-    """How a job ends: with what exit code and what problems; None never ends.
-
-    Attributes:
-        runs: The states of the programs that it tells of.
-    """
+    """How a job ends: with what exit code and what problems; None never ends."""
 
     code: int | None
     problems: tuple[dict[str, Any], ...] = ()
-    runs: tuple[JobState, ...] = ()
+    runs: tuple[JobState, ...] = ()  # the states of the programs that it tells of
 
 
 def _problem(code: Code, *, zones: tuple[str, ...] = (), **settings: str) -> dict[str, Any]:

@@ -71,11 +71,7 @@ def cache(environ: Mapping[str, str]) -> Path:
 
 
 def build(command: str) -> dict[str, Path]:
-    """Program -> its file; built unless that was done for the same pins.
-
-    Args:
-        command: Go.
-    """
+    """Program -> its file; built unless that was done for the same pins."""
     folder = cache(os.environ)
     folder.mkdir(parents=True, exist_ok=True)
     made = {}

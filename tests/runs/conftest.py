@@ -64,24 +64,16 @@ class Ended:
 
 @dataclass
 class Rehearsal:
-    """A simulated cloud and the program in an environment that leads to it.
+    """A simulated cloud and the program in an environment that leads to it."""
 
-    Attributes:
-        folder: Keeps the cloud and all files.
-        environ: The program's; may be changed between runs.
-        log: The cloud's log of requests.
-        forked: Whether the program is forked, not started by Python.
-        cloud: The cloud; None where it is a process of its own.
-        settings: Those of each run, unless it says otherwise.
-        machine: What starts the program, with its command behind it; nothing for this machine.
-    """
-
-    folder: Path
-    environ: dict[str, str]
-    log: Path
-    forked: bool = False
-    cloud: Cloud | None = None
+    folder: Path  # keeps the cloud and all files
+    environ: dict[str, str]  # the program's; may be changed between runs
+    log: Path  # the cloud's log of requests
+    forked: bool = False  # whether the program is forked, not started by Python
+    cloud: Cloud | None = None  # the cloud; None where it is a process of its own
+    # those of each run, unless it says otherwise
     settings: dict[str, str] = field(default_factory=lambda: dict(MANDATORY))
+    # what starts the program, with its command behind it; nothing for this machine
     machine: Sequence[str] = ()
     _files: dict[int, tuple[Path, Path]] = field(default_factory=dict)
 
@@ -94,11 +86,7 @@ class Rehearsal:
     ) -> Started:
         """Start the program with these settings on top of the mandatory ones.
 
-        Args:
-            action: What it is to do.
-            options: What stands before that.
-            behind: What stands behind it.
-            settings: Setting -> value.
+        `settings`: setting -> value.
         """
         values = self.settings | settings
         # Several may be under way at the same time.
@@ -283,14 +271,9 @@ def rehearsed(
 ) -> Iterator[Rehearsal]:
     """A rehearsal whose cloud is kept in a folder and served for as long as it is needed.
 
-    Args:
-        folder: Keeps it.
-        rate: CLOUD_CLOCK_RATE.
-        scenario: What the cloud practises.
-        environ: More of the program's environment.
-        real: Whether every process is started as for a user. Else the program is forked, and the
-            provider is served from here, which takes a third of the time. A provider from outside
-            is always started by Terraform.
+    `real`: whether every process is started as for a user. Else the program is forked, and the
+    provider is served from here, which takes a third of the time. A provider from outside is always
+    started by Terraform.
     """
     base = _scrubbed() | {"CLOUD_CLOCK_RATE": str(rate)} | dict(environ or {})
     log = folder / "requests.jsonl"
@@ -314,15 +297,10 @@ def rehearse(tmp_path: Path) -> Iterator[Callable[..., Rehearsal]]:
 
 @dataclass(frozen=True)
 class Standing:
-    """A cloud in which a Create has ended well.
-
-    Attributes:
-        database: Its memory.
-        created: How the Create ended.
-    """
+    """A cloud in which a Create has ended well."""
 
     database: Path
-    created: Ended
+    created: Ended  # how the Create ended
 
 
 @pytest.fixture(scope="session")

@@ -17,17 +17,11 @@ _PAGE: Final = "<!DOCTYPE html><html><head><title>Hotel Wi-Fi</title></head>Plea
 
 @dataclass(frozen=True)
 class Outage:
-    """What is answered to every request.
-
-    Attributes:
-        status: The HTTP status.
-        body: The body; a page of HTML unless it is JSON.
-        location: Where a redirect leads to; "" for none.
-    """
+    """What is answered to every request."""
 
     status: int
-    body: str = _PAGE
-    location: str = ""
+    body: str = _PAGE  # the body; a page of HTML unless it is JSON
+    location: str = ""  # where a redirect leads to; "" for none
 
 
 def saying(status: int, message: str) -> Outage:

@@ -13,11 +13,8 @@ if TYPE_CHECKING:
 def lacking(store: Store, now: float) -> Iterator[str]:
     """What running VMs lack in their first network: rules for ssh and among themselves, Cloud NAT.
 
-    Google's own default network has rules from the start, and addresses in place of a NAT.
-
-    Args:
-        store: The cloud's memory.
-        now: The moment (Unix epoch); what is gone by then does not count.
+    Google's own default network has rules from the start, and addresses in place of a NAT. `now`:
+    the moment (Unix epoch); what is gone by then does not count.
     """
     rules = {(it["network"], _kind(it["name"])) for it in _there(store, "firewalls", now)}
     nats = {

@@ -52,31 +52,19 @@ def _require_nothing_left(rehearsal: Rehearsal, zones: str) -> None:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of the matrix.
-
-    Attributes:
-        name: Its name.
-        stock: What zones have left.
-        moves: From where to where Create goes.
-        code: How it ends.
-        settings: More settings.
-        says: A part of what is said at the end.
-        scenario: What the cloud practises besides.
-        ends: Where the machines are in the end; "" for where the last move goes, or the first zone.
-        rooms: Zone -> how many machines the reservation has there.
-        is_sampled: Whether CI has it; the whole product is for `make test-every`.
-    """
+    """One cell of the matrix."""
 
     name: str
-    stock: tuple[Mapping[str, object], ...]
-    moves: tuple[tuple[str, str], ...]
-    code: int = 0
+    stock: tuple[Mapping[str, object], ...]  # what zones have left
+    moves: tuple[tuple[str, str], ...]  # from where to where Create goes
+    code: int = 0  # how it ends
     settings: Mapping[str, str] = field(default_factory=dict)
-    says: str = ""
-    scenario: str = ""
+    says: str = ""  # a part of what is said at the end
+    scenario: str = ""  # what the cloud practises besides
+    # where the machines are in the end; "" for where the last move goes, or the first zone
     ends: str = ""
-    rooms: tuple[tuple[str, int], ...] = ()
-    is_sampled: bool = True
+    rooms: tuple[tuple[str, int], ...] = ()  # zone -> how many machines the reservation has there
+    is_sampled: bool = True  # whether CI has it; the whole product is for `make test-every`
 
     @property
     def marks(self) -> list[pytest.MarkDecorator]:

@@ -94,19 +94,13 @@ OTHERS: Final = {
 
 @dataclass(frozen=True)
 class Row:
-    """What a change of settings does.
+    """What a change of settings does."""
 
-    Attributes:
-        change: Setting -> its new value; "" to leave it out.
-        does: What it does to VMs on demand, or to nodes.
-        otherwise: World -> what it does there; other values of settings belong to other rows.
-        alone: Whether it goes with no other change, and is created alone.
-    """
-
-    change: Values
-    does: Does
+    change: Values  # setting -> its new value; "" to leave it out
+    does: Does  # what it does to VMs on demand, or to nodes
+    # world -> what it does there; other values of settings belong to other rows
     otherwise: Mapping[str, Does] | None = None
-    alone: bool = False
+    alone: bool = False  # whether it goes with no other change, and is created alone
 
     def at(self, world: str) -> Does:
         """What it does in a world."""
@@ -319,21 +313,13 @@ def _rows(world: str) -> Mapping[str, Row]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A change in a world, or several that do the same.
-
-    Attributes:
-        world: One of `WORLDS`.
-        name: The row's, or what the rows of it do.
-        change: Setting -> its new value; "" to leave it out.
-        does: What it does.
-        is_created: Whether it is, or but planned, as it is created together with others.
-    """
+    """A change in a world, or several that do the same."""
 
     world: str
-    name: str
-    change: Values
+    name: str  # the row's, or what the rows of it do
+    change: Values  # setting -> its new value; "" to leave it out
     does: Does
-    is_created: bool = True
+    is_created: bool = True  # whether it is, or but planned, as it is created together with others
 
     def __str__(self) -> str:
         return f"{self.world}-{self.name}"

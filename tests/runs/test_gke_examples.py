@@ -28,19 +28,14 @@ A_MINUTE = 60
 
 @dataclass(frozen=True)
 class Story:
-    """What one example leads to.
+    """What one example leads to."""
 
-    Attributes:
-        pools: Each GPU pool's mode, in order, and the nodes that Create leaves it with.
-        jobs: The rendered examples that run on it.
-        trained: The pool that the rendered training runs on, and the network that NCCL then says.
-        tested: The nodes of each pool that Test tests together; 0 for no Test.
-    """
-
+    # each GPU pool's mode, in order, and the nodes that Create leaves it with
     pools: tuple[tuple[str, int], ...]
-    jobs: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()  # the rendered examples that run on it
+    # the pool that the rendered training runs on, and the network that NCCL then says
     trained: tuple[str, str] | None = None
-    tested: int = 0
+    tested: int = 0  # the nodes of each pool that Test tests together; 0 for no Test
 
 
 STORIES = {

@@ -28,19 +28,12 @@ A4 = {"VM_TYPE": "a4-highgpu-8g", "ZONE": "us-west3-b", "ENABLE_SPOT": "yes"}
 
 @dataclass(frozen=True)
 class Move:
-    """What a cluster is made with, what it is to be next, and how the tool words that.
+    """What a cluster is made with, what it is to be next, and how the tool words that."""
 
-    Attributes:
-        name: The test's.
-        before: The settings of the first Create, on top of the mandatory ones.
-        after: What the second Create has in their place.
-        said: The sentence for which it wants a yes; "" where nothing ends.
-    """
-
-    name: str
-    before: Mapping[str, str]
-    after: Mapping[str, str]
-    said: str
+    name: str  # the test's
+    before: Mapping[str, str]  # the settings of the first Create, on top of the mandatory ones
+    after: Mapping[str, str]  # what the second Create has in their place
+    said: str  # the sentence for which it wants a yes; "" where nothing ends
 
 
 MOVES = [
@@ -235,19 +228,12 @@ def test_status_and_destroy_find_what_a_killed_move_has_made(
 
 @dataclass(frozen=True)
 class Rest:
-    """What a killed move leaves.
+    """What a killed move leaves."""
 
-    Attributes:
-        name: The test's.
-        settings: Of the cluster, on top of the mandatory ones.
-        zone: Where it moves to.
-        fault: Where it is killed. The request comes once the run is dead.
-    """
-
-    name: str
-    settings: Mapping[str, str]
-    zone: str
-    fault: str
+    name: str  # the test's
+    settings: Mapping[str, str]  # of the cluster, on top of the mandatory ones
+    zone: str  # where it moves to
+    fault: str  # Where it is killed. The request comes once the run is dead.
 
 
 _SUBNETWORK = "DELETE /compute/**/subnetworks/*: hold"

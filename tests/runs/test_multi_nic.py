@@ -21,14 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine type and its interfaces after the first, as runs of one network each.
-
-    Attributes:
-        name: The machine type.
-        networks: Of each network in order: MTU, interfaces, and their type.
-    """
+    """A machine type and its interfaces after the first, as runs of one network each."""
 
     name: str
+    # of each network in order: MTU, interfaces, and their type
     networks: tuple[tuple[int, int, str], ...]
 
     @property

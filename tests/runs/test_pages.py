@@ -73,11 +73,7 @@ def _normal(line: str) -> str:
 
 
 class Reader:
-    """Somebody who does what a page says, in a folder of their own.
-
-    Args:
-        rehearsal: What is used in place of Google.
-    """
+    """Somebody who does what a page says, in a folder of their own."""
 
     def __init__(self, rehearsal: Rehearsal) -> None:
         self._rehearsal = rehearsal

@@ -73,20 +73,13 @@ exec env -i container=test /sbin/init --log-target=journal --show-status=no
 
 @dataclass
 class DebianVM(VM):
-    """One VM; `disk` has what it has written, above the layers that it shares with others.
+    """One VM; `disk` has what it has written, above the layers that it shares with others."""
 
-    Attributes:
-        root: The root file system below.
-        network: Its network.
-        name: Its name.
-        shared: A folder of this machine that is /srv/shared of the VM.
-        own: What differs in its configuration from that of a VM of `sandbox`.
-    """
-
-    root: Root = field(kw_only=True)
+    root: Root = field(kw_only=True)  # the root file system below
     network: namespaces.Network = field(kw_only=True)
     name: str = field(kw_only=True, default="train-vm-1")
-    shared: Path = field(kw_only=True)
+    shared: Path = field(kw_only=True)  # a folder of this machine that is /srv/shared of the VM
+    # what differs in its configuration from that of a VM of `sandbox`
     own: dict[str, Any] = field(kw_only=True, default_factory=dict)
     stubs: dict[str, str] = field(default_factory=lambda: dict(STAND_INS))
 

@@ -28,15 +28,10 @@ _JAX = (
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python that has Ray and PyTorch.
-
-    Attributes:
-        python: Its interpreter.
-        variables: What its processes need in their environment.
-    """
+    """A Python that has Ray and PyTorch."""
 
     python: Path
-    variables: dict[str, str]
+    variables: dict[str, str]  # what its processes need in their environment
 
 
 def ray_and_torch() -> Environment:
@@ -52,8 +47,7 @@ def ray_and_torch() -> Environment:
 def jax(python: str) -> Path:
     """A folder for PYTHONPATH that has JAX for CPUs, made when it is not there yet.
 
-    Args:
-        python: The version of Python that it is for, such as 3.11.
+    `python`: the version of Python that it is for, such as 3.11.
     """
     with made_once(f"{_JAX[0]}-{python}") as (folder, missing):
         if missing:

@@ -38,12 +38,7 @@ ExecStart=/usr/bin/python3 -S -m aiinfra_vm.agent --pace=0.1
 
 
 class Site:
-    """What the VMs of all groups have in common: network, bucket, and internet.
-
-    Args:
-        folder: For what is kept.
-        root: Their system, which the sites have packages for.
-    """
+    """What the VMs of all groups have in common: network, bucket, and internet."""
 
     def __init__(self, folder: Path, root: Root) -> None:
         self._folder = folder
@@ -91,11 +86,8 @@ class Site:
 class Group:
     """The VMs of a cluster; all end with the block.
 
-    Args:
-        site: Where they are.
-        folder: For their disks, and for all else that is kept; below `shared` is /srv/shared of
-            each VM, in place of a file system that they share.
-        root: Their system, if it is not that of the site.
+    `folder`: for their disks, and for all else that is kept; below `shared` is /srv/shared of each
+    VM, in place of a file system that they share.
     """
 
     def __init__(self, site: Site, folder: Path, root: Root) -> None:

@@ -46,13 +46,7 @@ systemctl daemon-reload && systemctl enable --now google-cloud-ops-agent.service
 
 
 def sites(folder: Path, sources: Path, release: int) -> dict[str, Path]:
-    """The sites that start-up downloads from, by their names.
-
-    Args:
-        folder: For what is on them.
-        sources: The package sources, as `packages` has them.
-        release: The number of the Debian release.
-    """
+    """The sites that start-up downloads from, by their names."""
     google, nvidia, downloads = (folder / name for name in ("google", "nvidia", "downloads"))
     shutil.copytree(sources / "google", google / "apt")
     (google / "apt/doc").mkdir()
@@ -73,10 +67,7 @@ def sites(folder: Path, sources: Path, release: int) -> dict[str, Path]:
 class Internet:
     """Names, and what answers to each.
 
-    Args:
-        sites: Host name -> a folder of files, or the URL of a server on this machine's loopback.
-        folder: For its certificate.
-        root: A root file system that has openssl.
+    `sites`: host name -> a folder of files, or the URL of a server on this machine's loopback.
     """
 
     def __init__(self, sites: Mapping[str, Path | str], folder: Path, root: Path) -> None:

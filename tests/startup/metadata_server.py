@@ -24,36 +24,28 @@ _A_SECOND = 3
 
 @dataclass
 class MetadataServer:
-    """Answers as Google's does, and keeps what is written to it.
+    """Answers as Google's does, and keeps what is written to it."""
 
-    Attributes:
-        values: Path under instance/ -> value; those under attributes/ are the VM's metadata.
-        written: Each guest attribute that was written, in order: its name and its text.
-        refuse: Answer 503 to so many requests first.
-        secrets: Version -> value, as Secret Manager has them, which answers here too.
-        objects: Name -> content of objects of any bucket, as Cloud Storage has them, likewise.
-        deny: Answer 403 to so many requests for a secret first.
-        drop: Take so many guest attributes first, and lose them.
-        limited: Whether to lose guest attributes above Google's rate.
-        uptime: Seconds since the VM's boot, by which its rate is measured.
-        lost: The guest attributes that were lost as there were too many.
-        over: Nobody waits for a change any more.
-    """
-
+    # path under instance/ -> value; those under attributes/ are the VM's metadata
     values: dict[str, str]
     address: str = "127.0.0.1"
     port: int = 0
+    # each guest attribute that was written, in order: its name and its text
     written: list[tuple[str, str]] = field(default_factory=list)
-    refuse: int = 0
+    refuse: int = 0  # answer 503 to so many requests first
+    # version -> value, as Secret Manager has them, which answers here too
     secrets: dict[str, bytes] = field(default_factory=dict)
+    # name -> content of objects of any bucket, as Cloud Storage has them, likewise
     objects: dict[str, bytes] = field(default_factory=dict)
-    deny: int = 0
-    drop: int = 0
-    limited: bool = False
+    deny: int = 0  # answer 403 to so many requests for a secret first
+    drop: int = 0  # take so many guest attributes first, and lose them
+    limited: bool = False  # whether to lose guest attributes above Google's rate
+    # seconds since the VM's boot, by which its rate is measured
     uptime: Callable[[], float] = time.monotonic
+    # the guest attributes that were lost as there were too many
     lost: list[str] = field(default_factory=list)
     _queries: list[float] = field(default_factory=list)
-    over: bool = False
+    over: bool = False  # nobody waits for a change any more
 
     def __enter__(self) -> Self:
         self._server = _Server((self.address, self.port), self)

@@ -69,12 +69,7 @@ class Space:
 
 
 class Network:
-    """The network namespace of a VM.
-
-    Args:
-        space: In whose user namespace it is.
-        holder: The process that keeps it.
-    """
+    """The network namespace of a VM."""
 
     def __init__(self, space: Space, holder: int) -> None:
         self._holder = holder
@@ -92,12 +87,7 @@ class Network:
                 _enter(before.fileno())
 
     def join(self, other: Network, address: str) -> None:
-        """Plug this VM into the bridge of another network, and give it an address.
-
-        Args:
-            other: Has the bridge br0.
-            address: With its prefix's length.
-        """
+        """Plug this VM into the bridge of another network, and give it an address."""
         name = f"vm{next(_NUMBERS)}"
         to = ("type", "veth", "peer", "name", "ens4", "netns", str(self._holder))
         other.run("ip", "link", "add", name, *to)

@@ -21,19 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Package:
-    """A package.
-
-    Attributes:
-        name: Its name.
-        relations: What it needs, by the names of fields: Depends, Recommends, Conflicts.
-        files: Path -> text; those in folders of programs may be run.
-        links: Path -> what it leads to.
-    """
+    """A package."""
 
     name: str
+    # what it needs, by the names of fields: Depends, Recommends, Conflicts
     relations: Mapping[str, str] = field(default_factory=dict)
+    # path -> text; those in folders of programs may be run
     files: Mapping[str, str] = field(default_factory=dict)
-    links: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, str] = field(default_factory=dict)  # path -> what it leads to
 
 
 _BIND = """#!/bin/bash
@@ -137,25 +132,12 @@ _PROGRAMS = ("bin", "sbin")
 
 
 def index(root: Path, sources: Path, source: str, suite: str = "") -> None:
-    """Make a folder with packages a source.
-
-    Args:
-        root: A root file system that has dpkg-deb and gpg.
-        sources: The folder of all sources.
-        source: The name of this one.
-        suite: Its suite, if it has any.
-    """
+    """Make a folder with packages a source."""
     debian.run_in(root, _named(source=source, suite=suite) + _INDEX, sources)
 
 
 def make(root: Path, sources: Path, release: str) -> None:
-    """Make the sources that stand in for Google's and NVIDIA's, for a release.
-
-    Args:
-        root: A root file system that has dpkg-deb and gpg.
-        sources: The folder of all sources.
-        release: The codename of the release.
-    """
+    """Make the sources that stand in for Google's and NVIDIA's, for a release."""
     for source, suite, packages in (
         ("google", f"gcsfuse-{release}", GOOGLE),
         ("nvidia", "", NVIDIA),

@@ -108,13 +108,7 @@ def enter(scenario: str, *arguments: str, seconds: float) -> list[dict[str, Any]
 
 
 class Machine:
-    """One VM of the room.
-
-    Args:
-        number: 1 and so on; its address ends with it plus 10.
-        folder: For what it has on its disk.
-        environment: What has Ray's Python.
-    """
+    """One VM of the room."""
 
     def __init__(self, number: int, folder: Path, environment: Environment) -> None:
         self.name = f"train-vm-{number}"
@@ -129,10 +123,7 @@ class Machine:
     ) -> None:
         """Start the VM, which goes on until it is killed, with Ray's service or with nothing.
 
-        Args:
-            servers: The variables that lead to the servers which are Google's elsewhere.
-            ray: Whether Ray's service is on.
-            config: What differs in its configuration.
+        `servers`: the variables that lead to the servers which are Google's elsewhere.
         """
         programs = self._folder / "opt"
         if not programs.exists():
@@ -251,11 +242,7 @@ class Machine:
 
 
 class Room:
-    """The bridge, the cloud on it, and the VMs' metadata servers.
-
-    Args:
-        folder: For the cloud's database and the VMs' disks.
-    """
+    """The bridge, the cloud on it, and the VMs' metadata servers."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -288,11 +275,7 @@ class Room:
     ) -> None:
         """Boot a VM; a VM that was killed has another instance id, as one that was re-created.
 
-        Args:
-            machine: The VM.
-            ray: Whether Ray's service is on.
-            values: Version -> value, as Secret Manager has them.
-            config: What differs in its configuration.
+        `values`: version -> value, as Secret Manager has them.
         """
         server = MetadataServer(
             {
@@ -355,13 +338,8 @@ class Room:
 class Wire:
     """Passes connections on to a port of loopback.
 
-    Args:
-        to: That port.
-        address: Where it listens, at any port: the bridge, unless told otherwise.
-
-    Attributes:
-        port: The port where it listens.
-        is_down: Whether each request is answered with 503 instead.
+    `address`: where it listens, at any port: the bridge, unless told otherwise. `port`: The port
+    where it listens. `is_down`: Whether each request is answered with 503 instead.
     """
 
     def __init__(self, to: int, address: str = _BRIDGE) -> None:

@@ -65,17 +65,11 @@ rm -rf /var/lib/apt/lists/* /etc/apt/sources.list /etc/apt/sources.list.d/*
 
 @dataclasses.dataclass(frozen=True)
 class Root:
-    """A root file system that VMs share.
-
-    Attributes:
-        release: Of which release it is.
-        layers: Its folders, the lowest first.
-        sources: Package sources, as `packages` has them.
-    """
+    """A root file system that VMs share."""
 
     release: Release
-    layers: tuple[Path, ...]
-    sources: Path
+    layers: tuple[Path, ...]  # its folders, the lowest first
+    sources: Path  # package sources, as `packages` has them
 
 
 def root(release: Release) -> Root:
@@ -121,13 +115,7 @@ def with_packages(root: Root, *names: str) -> Root:
 
 
 def wheels(release: Release, requirement: str, pins: Path) -> Path:
-    """A folder with a Python package and all that it needs, for the Python of a release.
-
-    Args:
-        release: The release.
-        requirement: The package, as pip takes it.
-        pins: A file of constraints.
-    """
+    """A folder with a Python package and all that it needs, for the Python of a release."""
     digest = _digest(requirement, pins.read_text())
     with debian.made_once(f"wheels/{release}-{digest}") as (folder, missing):
         if missing:

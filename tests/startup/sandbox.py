@@ -159,20 +159,15 @@ def _outside() -> dict[str, str]:
 
 @dataclass
 class VM:
-    """One simulated VM: its disk outlives its boots.
+    """One simulated VM: its disk outlives its boots."""
 
-    Attributes:
-        disk: Its root folder on the host.
-        server: Its metadata server.
-        stubs: Programs in place of the image's, by name.
-        quicker: Constants of the payload's programs that would take real time -> other values.
-        links: Its network interfaces, by name, as iproute2 shows them.
-    """
-
-    disk: Path
+    disk: Path  # its root folder on the host
     server: MetadataServer
+    # programs in place of the image's, by name
     stubs: dict[str, str] = field(default_factory=lambda: dict(STUBS))
+    # constants of the payload's programs that would take real time -> other values
     quicker: dict[str, str] = field(default_factory=lambda: {"_GAP = 12.0": "_GAP = 0.0"})
+    # its network interfaces, by name, as iproute2 shows them
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

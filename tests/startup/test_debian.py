@@ -51,21 +51,13 @@ BIND = '#!/bin/bash\nexec mount --bind /srv/share "$2"\n'
 
 @dataclass(frozen=True)
 class Boot:
-    """What one boot has come to.
+    """What one boot has come to."""
 
-    Attributes:
-        ended: How the start-up script ended, with its journal.
-        states: The state of the whole and of each step.
-        mounted: The file systems at the mount points.
-        apt: What `apt-get update` says afterwards; it must succeed.
-        mounts: What the step mounts has said.
-    """
-
-    ended: subprocess.CompletedProcess[str]
-    states: dict[str, str]
-    mounted: list[str]
-    apt: str
-    mounts: str
+    ended: subprocess.CompletedProcess[str]  # how the start-up script ended, with its journal
+    states: dict[str, str]  # the state of the whole and of each step
+    mounted: list[str]  # the file systems at the mount points
+    apt: str  # what `apt-get update` says afterwards; it must succeed
+    mounts: str  # what the step mounts has said
 
 
 Everything = tuple["DebianVM", Boot, Boot]

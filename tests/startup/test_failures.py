@@ -21,21 +21,14 @@ PARTLY = {"python3", "systemctl"}
 
 @dataclass(frozen=True)
 class Failure:
-    """One thing that goes wrong.
-
-    Attributes:
-        step: The step that fails of it.
-        said: Words of what the step's guest attribute tells.
-        stub: The programs that go wrong, and what they do.
-        config: What the VM is asked for.
-        command: The start-up command.
-    """
+    """One thing that goes wrong."""
 
     step: str
-    said: str
+    said: str  # words of what the step's guest attribute tells
+    # the programs that go wrong, and what they do
     stub: dict[str, str] = field(default_factory=dict)
-    config: dict[str, Any] = field(default_factory=dict)
-    command: str = "echo ran >/out"
+    config: dict[str, Any] = field(default_factory=dict)  # what the VM is asked for
+    command: str = "echo ran >/out"  # the start-up command
 
 
 FAILURES = {

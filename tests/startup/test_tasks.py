@@ -39,13 +39,7 @@ SECONDS = 60
 
 @dataclass
 class Ended:
-    """How a task ended.
-
-    Attributes:
-        code: Its exit code.
-        result: What it printed.
-        said: What it said on stderr.
-    """
+    """How a task ended."""
 
     code: int
     result: Any

@@ -27,17 +27,11 @@ VALIDATIONS = "validations.tftest.hcl"
 
 @dataclass(frozen=True)
 class Terraform:
-    """Terraform's command, for directories of one copy of `terraform/`.
-
-    Attributes:
-        command: What starts Terraform.
-        folder: The copy.
-        environment: All that Terraform sees of the environment.
-    """
+    """Terraform's command, for directories of one copy of `terraform/`."""
 
     command: tuple[str, ...]
     folder: Path
-    environment: Mapping[str, str] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)  # all that Terraform sees of the environment
     _initialised: set[str] = field(default_factory=set, repr=False)
     _tested: dict[tuple[str, str], list[dict[str, Any]]] = field(default_factory=dict, repr=False)
 

@@ -27,23 +27,14 @@ _SAYS: Final = ("apiVersion", "kind", "metadata")
 
 @dataclass(frozen=True, kw_only=True)
 class ByHand:
-    """One object of a walk-through, or several that are alike.
+    """One object of a walk-through, or several that are alike."""
 
-    Attributes:
-        title: Its kind and name; `{name}` and `{number}` stand for each of several.
-        ours: Kind and name of our object; "" if we have none.
-        why: Why we have none.
-        fields: Path -> value; `{name}` and `{number}` as above.
-        renamed: Part of a path -> what it is in ours.
-        each: The names of several objects, whose numbers count from 0.
-    """
-
-    title: str
-    ours: str
-    why: str = ""
-    fields: Mapping[str, object]
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    each: tuple[str, ...] = ("",)
+    title: str  # its kind and name; `{name}` and `{number}` stand for each of several
+    ours: str  # kind and name of our object; "" if we have none
+    why: str = ""  # why we have none
+    fields: Mapping[str, object]  # path -> value; `{name}` and `{number}` as above
+    renamed: Mapping[str, str] = field(default_factory=dict)  # part of a path -> what it is in ours
+    each: tuple[str, ...] = ("",)  # the names of several objects, whose numbers count from 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +64,6 @@ class Table:
 
 def compare(thing: ByHand, ours: Mapping[str, Object]) -> Iterator[Table]:
     """The tables of an object, one for each of several.
-
-    Args:
-        thing: The object.
-        ours: Our objects by kind and name.
 
     Raises:
         KeyError: We have none, where we should.
@@ -193,9 +180,7 @@ def _section(table: Table, why: Mapping[tuple[str, str], str]) -> str:
 def reason_of(row: Row, why: Mapping[tuple[str, str], str]) -> tuple[str, str]:
     """The key of the reason for a difference: the longest end of its path that has one.
 
-    Args:
-        row: The row.
-        why: Kind, or "" for all, and a part of a path -> the reason.
+    `why`: kind, or "" for all, and a part of a path -> the reason.
 
     Raises:
         LookupError: There is none.

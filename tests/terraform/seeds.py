@@ -22,35 +22,21 @@ _NETWORK: Final = 'module.gpu_networks.google_compute_network.gpu["{}"]'
 
 @dataclass(frozen=True)
 class Field:
-    """One thing that was set by hand.
+    """One thing that was set by hand."""
 
-    Attributes:
-        words: How it was set.
-        address: The resource of the plan that has it.
-        path: Where in the resource, with dots; `#` counts a list.
-        by_hand: What it was set to, as the plan would write it.
-        why: Why the plan differs; "" where it must not.
-    """
-
-    words: str
-    address: str
-    path: str
-    by_hand: object
-    why: str = ""
+    words: str  # how it was set
+    address: str  # the resource of the plan that has it
+    path: str  # where in the resource, with dots; `#` counts a list
+    by_hand: object  # what it was set to, as the plan would write it
+    why: str = ""  # why the plan differs; "" where it must not
 
 
 @dataclass(frozen=True)
 class Seed:
-    """One walk-through.
-
-    Attributes:
-        title: Its name.
-        settings: The same inputs as an env.list.
-        fields: What it sets.
-    """
+    """One walk-through."""
 
     title: str
-    settings: dict[str, str]
+    settings: dict[str, str]  # the same inputs as an env.list
     fields: tuple[Field, ...]
 
 

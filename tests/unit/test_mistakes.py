@@ -24,18 +24,11 @@ GKE = "ORCHESTRATOR_TYPE=gke"
 
 @dataclass(frozen=True)
 class Answer:
-    """What the program says.
-
-    Attributes:
-        code: The exit code.
-        problems: The problems, each as one text.
-        notes: The notes, in the same form.
-        settings: The effective settings.
-    """
+    """What the program says."""
 
     code: int
-    problems: list[str]
-    notes: list[str]
+    problems: list[str]  # the problems, each as one text
+    notes: list[str]  # the notes, in the same form
     settings: dict[str, Any]
 
 

@@ -64,19 +64,13 @@ _WAYS: Final = (
 
 @dataclass(frozen=True)
 class Source:
-    """Where the credentials of a run come from.
+    """Where the credentials of a run come from."""
 
-    Attributes:
-        name: A description for people.
-        token: The access token; "" for other sources.
-        file: The file; None for other sources. Without token and file: the metadata server.
-        impersonated: The service account to impersonate; "" for none.
-    """
-
-    name: str
-    token: str = ""
+    name: str  # a description for people
+    token: str = ""  # the access token; "" for other sources
+    # The file; None for other sources. Without token and file: the metadata server.
     file: Path | None = None
-    impersonated: str = ""
+    impersonated: str = ""  # the service account to impersonate; "" for none
 
 
 def source(environ: Mapping[str, str]) -> Source:
@@ -111,15 +105,7 @@ def for_terraform(environ: Mapping[str, str]) -> dict[str, str]:
 def credentials(
     environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] = lambda _: None
 ) -> Credentials:
-    """Find the credentials and check that they give a token; on a terminal, offer a login.
-
-    Args:
-        environ: The process's environment.
-        tell: Gets one sentence that says which credentials are used.
-
-    Raises:
-        CredentialsError: There are none, or Google does not accept them.
-    """
+    """Find the credentials and check that they give a token; on a terminal, offer a login."""
     found = source(environ)
     whose = found.name
     if not found.token and found.file is None:
@@ -213,10 +199,6 @@ def hand_over(made: Credentials, environ: MutableMapping[str, str]) -> None:
 
     It could do that itself, but no longer than the token lasts: so it gets the account's own, which
     lasts an hour from now. From what can be renewed, Terraform gets that, and renews it.
-
-    Args:
-        made: What `credentials` returned for this environment.
-        environ: The process's environment; its variables are set.
     """
     found = source(environ)
     if found.token and found.impersonated:
@@ -237,11 +219,7 @@ def _impersonating(base: Credentials, account: str, endpoint: str) -> Credential
 
 
 def _prove(made: Credentials, whose: str) -> None:
-    """Get a token.
-
-    Raises:
-        CredentialsError: Google gives no token, or can't be reached.
-    """
+    """Get a token."""
     from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415 - 0.2 s
     from google.auth.transport.requests import Request  # noqa: PLC0415 - as above
 

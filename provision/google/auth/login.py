@@ -22,11 +22,7 @@ def is_possible(environ: Mapping[str, str]) -> bool:
 
 
 def ask(environ: Mapping[str, str]) -> None:
-    """Run gcloud's login, which stores the credentials where google-auth and Terraform find them.
-
-    Raises:
-        CredentialsError: The login was not completed.
-    """
+    """Run gcloud's login, which keeps the credentials where google-auth and Terraform find them."""
     # stdout is for results, so gcloud's dialog goes to stderr, like progress messages.
     done = subprocess.run(  # noqa: S603 - gcloud of PATH with fixed arguments
         [_gcloud(environ) or "gcloud", *_COMMAND], env=dict(environ), stdout=sys.stderr, check=False

@@ -29,11 +29,7 @@ _SET_ACCOUNT: Final = (
 
 @dataclass(frozen=True)
 class Account:
-    """An account that the metadata server provides.
-
-    Attributes:
-        email: Its email address.
-    """
+    """An account that the metadata server provides."""
 
     email: str
 
@@ -51,11 +47,7 @@ class Account:
 def account(environ: Mapping[str, str]) -> Account | None:
     """The machine's account; None if there is no metadata server.
 
-    Args:
-        environ: GCE_METADATA_HOST sets another server; NO_GCE_CHECK=true means that there is none.
-
-    Raises:
-        CredentialsError: There is a metadata server, but its account can't be used.
+    `environ`: GCE_METADATA_HOST sets another server; NO_GCE_CHECK=true means that there is none.
     """
     if environ.get("NO_GCE_CHECK", "").lower() == "true":
         return None

@@ -17,16 +17,10 @@ RENEW: Final = "renew them with: gcloud auth application-default login"
 
 @dataclass(frozen=True)
 class _Refusal:
-    """One reason why Google does not accept credentials.
+    """One reason why Google does not accept credentials."""
 
-    Attributes:
-        words: A pattern that matches Google's message.
-        what: What is wrong, in one line.
-        fix: How to fix it.
-    """
-
-    words: re.Pattern[str]
-    what: str
+    words: re.Pattern[str]  # a pattern that matches Google's message
+    what: str  # what is wrong, in one line
     fix: str
 
 
@@ -93,11 +87,7 @@ _REFUSALS: Final = (
 
 
 def explain(message: str) -> CredentialsError | None:
-    """The error for a refusal; None if it is not about the credentials.
-
-    Args:
-        message: Google's message.
-    """
+    """The error for a refusal; None if it is not about the credentials."""
     for refusal in _REFUSALS:
         if refusal.words.search(message):
             return CredentialsError(refusal.what, why=message, fix=refusal.fix)

@@ -30,11 +30,7 @@ def keep(folder: StateFolder, facts: ClusterFacts) -> None:
 
 
 def kept(folder: StateFolder, record: Record) -> ClusterFacts | None:
-    """The facts that the last Create stored; None if no Create has stored any.
-
-    Raises:
-        StateError: Another version wrote the file, or somebody changed it.
-    """
+    """The facts that the last Create stored; None if no Create has stored any."""
     text = folder.texts(_FILE).get(_FILE)
     if text is None:
         return None
@@ -50,11 +46,7 @@ def kept(folder: StateFolder, record: Record) -> ClusterFacts | None:
 
 
 def finished(folder: StateFolder, record: Record) -> ClusterFacts:
-    """The facts, of a cluster that is to be worked with.
-
-    Raises:
-        StateError: There are none.
-    """
+    """The facts, of a cluster that is to be worked with."""
     facts = kept(folder, record)
     if facts is None:
         raise StateError(
@@ -67,11 +59,7 @@ def finished(folder: StateFolder, record: Record) -> ClusterFacts:
 
 
 def require_settings(folder: StateFolder, record: Record) -> None:
-    """Make sure that the record says what new pods fetch, mount and read.
-
-    Raises:
-        StateError: It was lost, and made again from Terraform's state.
-    """
+    """Make sure that the record says what new pods fetch, mount and read."""
     if not record.settings:
         raise StateError(
             "It is not known where pods get their images from, nor their secrets and mounts",
@@ -93,10 +81,7 @@ def reach(
 ) -> client.Cluster:
     """The API of a cluster at its DNS endpoint, where the IAM roles of the credentials apply.
 
-    Args:
-        document: The cluster as Google has it: a host that the bucket names would get the token.
-        api: Google, for an access token.
-        environ: May set another endpoint.
+    `document`: the cluster as Google has it: a host that the bucket names would get the token.
 
     Raises:
         ClusterError: The cluster does not exist.

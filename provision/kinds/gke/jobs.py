@@ -86,16 +86,7 @@ _STATES: Final[Mapping[Queued, JobState]] = {
 
 
 class GkeJobs:
-    """The jobs of a cluster; see `deployment.jobs.Jobs` for what each method does.
-
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        record: The deployment.
-
-    Raises:
-        StateError: Create has not come to the end of making the cluster.
-    """
+    """The jobs of a cluster; see `deployment.jobs.Jobs` for what each method does."""
 
     def __init__(self, context: Context, cloud: Cloud, record: Record) -> None:
         self._context, self._cloud, self._record = context, cloud, record
@@ -198,11 +189,7 @@ class GkeJobs:
     # ------------------------------------------------------------------ what it can have
 
     def _room(self, spec: JobSpec) -> tuple[GpuPool, int]:
-        """Where a job runs, and on how many nodes.
-
-        Raises:
-            SettingsError: It would wait for ever.
-        """
+        """Where a job runs, and on how many nodes."""
         facts = self._facts
         queues = (kueue.LOCAL_QUEUE, *(it.name for it in facts.queues))
         job_spec.require_offered(

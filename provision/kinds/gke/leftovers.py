@@ -85,11 +85,7 @@ def keep(folder: StateFolder, traces: Traces) -> None:
 
 
 def kept(folder: StateFolder, record: Record) -> Traces | None:
-    """What an earlier Destroy stored; None if none got that far.
-
-    Raises:
-        StateError: It can't be read.
-    """
+    """What an earlier Destroy stored; None if none got that far."""
     text = folder.texts(_FILE).get(_FILE)
     if text is None:
         return None
@@ -109,11 +105,7 @@ def kept(folder: StateFolder, record: Record) -> Traces | None:
 def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
     """Remove what GKE left of the cluster, if the cluster is gone; returns how much that was.
 
-    Args:
-        context: The run.
-        cloud: Google, and the state folder.
-        record: The deployment.
-        last: Whether nothing comes after this; only then what stays is told.
+    `last`: whether nothing comes after this; only then what stays is told.
 
     Raises:
         ClusterError: At the last time: something of it can't be removed.
@@ -141,10 +133,6 @@ def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
 
 def of_gone(api: GoogleApi, traces: Traces) -> Traces | None:
     """The traces of a cluster, with what firewall rules tell; None if the cluster is there.
-
-    Args:
-        api: Google.
-        traces: What is known of the cluster.
 
     Raises:
         GoogleApiError: Google does not say whether it is there.
@@ -180,24 +168,15 @@ def _allowed(api: GoogleApi, look: Look, project: str, **query: str) -> list[dic
 
 @dataclass
 class Sweep:
-    """One look at all that there may be.
+    """One look at all that there may be."""
 
-    Attributes:
-        traces: What tells this cluster's things from others'.
-        api: Google.
-        tell: Gets one sentence for each thing that is removed.
-        url: Where the traces are kept; "" where they are not.
-        removed: How many were removed.
-        kept: What stays as it is to stay.
-        problems: What could not be removed, or not be looked for.
-    """
-
-    traces: Traces
+    traces: Traces  # what tells this cluster's things from others'
     api: GoogleApi
-    tell: Callable[[str], None]
-    url: str = ""
-    removed: int = 0
+    tell: Callable[[str], None]  # gets one sentence for each thing that is removed
+    url: str = ""  # where the traces are kept; "" where they are not
+    removed: int = 0  # how many were removed
     kept: list[Problem] = field(default_factory=list)
+    # what could not be removed, or not be looked for
     problems: list[Problem] = field(default_factory=list)
 
     def all(self) -> None:

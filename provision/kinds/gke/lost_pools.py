@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 def delete(context: Context, cloud: Cloud) -> int:
     """Delete the pools of the state's cluster that are not in the state themselves.
 
-    Returns:
-        Their number.
-
     Raises:
         TerraformError: One can't be deleted.
     """

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 def of(facts: ClusterFacts | None, nodes: Sequence[Nodes], clock: Clock) -> list[End]:
     """When the nodes of each GPU pool end; those of the others never do.
 
-    Args:
-        facts: What Create has kept of the pools; None if no Create has.
-        nodes: The nodes of each pool.
-        clock: The clock of Google Cloud.
+    `facts`: what Create has kept of the pools; None if no Create has.
     """
     others = {one.pool: one for one in nodes}
     found: list[End] = []
@@ -49,12 +46,7 @@ def remaining(pool: GpuPool | None, nodes: Nodes | None, clock: Clock) -> tuple[
     """Seconds of cloud time until Google deletes the nodes of a pool that go first and last.
 
     GKE says on a node when that is. Without that, the pool's run duration counts (rule F7); in a
-    queued pool each request has its own.
-
-    Args:
-        pool: The pool; None for one that Create has not kept.
-        nodes: Its nodes; None for none.
-        clock: The clock of Google Cloud.
+    queued pool each request has its own. `pool`: the pool; None for one that Create has not kept.
     """
     if pool is None or nodes is None:
         return None
@@ -69,9 +61,7 @@ def remaining(pool: GpuPool | None, nodes: Nodes | None, clock: Clock) -> tuple[
 def until(moment: str, clock: Clock) -> int:
     """Seconds of cloud time until a moment; 0 for one in the past.
 
-    Args:
-        moment: The moment, in RFC 3339 format.
-        clock: The clock of Google Cloud.
+    `moment`: the moment, in RFC 3339 format.
     """
     return int(clock.until(dt.datetime.fromisoformat(moment).timestamp()))
 

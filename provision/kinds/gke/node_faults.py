@@ -33,10 +33,7 @@ def nodes(
 ) -> tuple[gke_status.Node, ...]:
     """All nodes as Status tells them, those that need a look first, then those that end first.
 
-    Args:
-        pools: The nodes of each pool.
-        gpus: How many GPUs each node of a pool has; pools without are not in it.
-        clock: The clock of Google Cloud.
+    `gpus`: how many GPUs each node of a pool has; pools without are not in it.
     """
     found = [
         _told(node, pool.pool, gpus.get(pool.pool, 0), clock)
@@ -65,13 +62,7 @@ def _told(node: Node, pool: str, gpus: int, clock: Clock) -> gke_status.Node:
 
 
 def faults(node: Node, gpus: int, clock: Clock) -> tuple[str, ...]:
-    """What is wrong with a node that is ready or may be; () for nothing.
-
-    Args:
-        node: The node.
-        gpus: How many GPUs its machine has; 0 for none.
-        clock: The clock of Google Cloud.
-    """
+    """What is wrong with a node that is ready or may be; () for nothing."""
     found = []
     if node.xids:
         found.append(f"a GPU is broken (XID {', '.join(node.xids)})")
@@ -103,12 +94,8 @@ def troubles(
 ) -> Iterator[Trouble]:
     """What is broken about the nodes of a pool: GPUs first, then nodes that are not ready.
 
-    Args:
-        pool: The nodes.
-        gpus: How many GPUs each has; 0 for none.
-        document: The pool as Google's API returns it.
-        mode: How its nodes are got; None if not known.
-        clock: The clock of Google Cloud.
+    `document`: the pool as Google's API returns it. `mode`: how its nodes are got; None if not
+    known.
     """
     alike: dict[tuple[str, ...], list[Node]] = collections.defaultdict(list)
     for node in pool.each:

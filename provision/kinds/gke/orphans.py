@@ -28,11 +28,6 @@ _FORBIDDEN: Final = 403
 def find(cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
     """What there is of the cluster; nothing while it is there, or where nobody may look.
 
-    Args:
-        cloud: Google.
-        place: The project, the prefix and the region.
-        networks: The paths of the networks that are the deployment's.
-
     Raises:
         GoogleApiError: Google does not say whether the cluster is there.
     """
@@ -49,15 +44,6 @@ def find(cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
 
 def sweep(context: Context, cloud: Cloud, place: Place, networks: Collection[str]) -> int:
     """Remove it, but for what holds data: nobody can be asked whether that may go.
-
-    Args:
-        context: The run.
-        cloud: Google.
-        place: As `find` has it.
-        networks: As `find` has them.
-
-    Returns:
-        How much was removed.
 
     Raises:
         ClusterError: Something of it can't be removed.

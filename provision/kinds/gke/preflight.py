@@ -63,11 +63,7 @@ def of(spec: GkeSpec) -> OfKind:
 
 
 def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
-    """Resolve the full GKE version: the one that an earlier run chose, if the check was skipped.
-
-    Raises:
-        CheckError: GKE_VERSION is a prefix, and Google was not asked for its versions.
-    """
+    """Resolve the full GKE version: the one that an earlier run chose, if the check was skipped."""
     asked = spec.version
     if asked is None or gke_versions.is_full(asked):
         return spec

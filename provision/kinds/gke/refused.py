@@ -32,11 +32,7 @@ def of(
 ) -> dict[str, list[Problem]]:
     """Name of a pool that lacks nodes -> what Google refuses.
 
-    Args:
-        api: Google.
-        record: The deployment.
-        document: The cluster as Google's API returns it.
-        machines: Its pools, with what was asked for.
+    `document`: the cluster as Google's API returns it.
     """
     urls = {
         pool["name"]: pool.get("instanceGroupUrls", []) for pool in document.get("nodePools", [])

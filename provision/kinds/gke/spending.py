@@ -28,12 +28,8 @@ def existing(
 ) -> Existing | None:
     """The cluster as far as its cost goes; None without what Create has kept of it.
 
-    Args:
-        record: The deployment.
-        document: The cluster as Google's API returns it; None if it does not exist.
-        facts: What Create has kept of its pools; None if no Create has.
-        told: What Kubernetes says of the nodes.
-        clock: The clock of Google Cloud.
+    `document`: the cluster as Google's API returns it; None if it does not exist. `facts`: what
+    Create has kept of its pools; None if no Create has.
     """
     if document is None or facts is None:
         return None
@@ -67,9 +63,7 @@ def made(document: Mapping[str, Any] | None, facts: ClusterFacts) -> Mapping[str
 def pool_of(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:
     """A node pool as a specification has it, by what Google says of it.
 
-    Args:
-        pool: The node pool as Google's API returns it.
-        mine: What Create has kept of it; None for a pool that runs no jobs.
+    `mine`: what Create has kept of it; None for a pool that runs no jobs.
     """
     config = pool["config"]
     least, most = scale(pool)
@@ -92,8 +86,7 @@ def pool_of(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:
 def scale(pool: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """The least and the greatest number of nodes; None for a pool that does not autoscale.
 
-    Args:
-        pool: The node pool as Google's API returns it.
+    `pool`: the node pool as Google's API returns it.
     """
     scaling = pool.get("autoscaling") or {}
     if not scaling.get("enabled"):

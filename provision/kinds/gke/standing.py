@@ -34,13 +34,7 @@ _MORE: Final = re.compile(r'module\.more_gpu_networks\["(\w+)"\]\..+')
 
 
 def keep(cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace) -> Deployment[GkeSpec]:
-    """The deployment, with what it keeps of what stands; its variables are rewritten.
-
-    Args:
-        cloud: Google, and the state.
-        target: The deployment.
-        workspace: Gets the variables.
-    """
+    """The deployment, with what it keeps of what stands; its variables are rewritten."""
     first = first_kind(target.spec.network_kinds, cloud.folder.of_type(NETWORK.type))
     cluster = _cluster(cloud, target.spec)
     runs, late = _runs(cluster), behind(cloud, target.spec, cluster)
@@ -66,8 +60,7 @@ def keep(cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace) -> Dep
 def has_shared(roles: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether the pods' account of the first versions has rights.
 
-    Args:
-        roles: The roles on accounts in the state: address -> attributes.
+    `roles`: the roles on accounts in the state: address -> attributes.
     """
     return any(identity.SHARED in str(one.get("member")) for one in roles.values())
 
@@ -77,13 +70,10 @@ def first_kind(
 ) -> str | None:
     """The kind of GPU network that has the names without a kind.
 
-    Args:
-        asked: The kinds that the settings ask for, in the order of the pools -> their networks.
-        there: The networks in the state: address -> attributes.
-
-    Returns:
-        The kind that has these names; None where the first asked for is to get them, and "" where
-        nothing is, as all have names of their own.
+    `asked`: the kinds that the settings ask for, in the order of the pools -> their networks.
+    `there`: the networks in the state: address -> attributes. Returns the kind that has these
+    names; None where the first asked for is to get them, and "" where nothing is, as all have names
+    of their own.
     """
     more = {found[1] for address in there if (found := _MORE.fullmatch(address))}
     first: dict[int, tuple[object, bool]] = {
@@ -122,12 +112,8 @@ def _cluster(cloud: Cloud, spec: GkeSpec) -> Mapping[str, Any]:
 def behind(cloud: Cloud, spec: GkeSpec, cluster: Mapping[str, Any]) -> dict[str, str]:
     """The pools that are to get their control plane's version, and that version.
 
-    Those with nodes are left as they are: an upgrade replaces their nodes.
-
-    Args:
-        cloud: Google.
-        spec: What the settings ask for.
-        cluster: The cluster as Google's API returns it; {} for none.
+    Those with nodes are left as they are: an upgrade replaces their nodes. `cluster`: the cluster
+    as Google's API returns it; {} for none.
     """
     if not cluster:
         return {}

@@ -43,12 +43,7 @@ ANSWERING: Final = KEPT | {State.DEGRADED}
 def require(cluster: Mapping[str, Any], pools: Iterable[str]) -> list[Problem]:
     """See that a cluster and its pools can be worked with.
 
-    Args:
-        cluster: The cluster as Google's API returns it; {} if it does not exist.
-        pools: The names of the pools that were asked for.
-
-    Returns:
-        Notes on those that run, but not in order.
+    `cluster`: the cluster as Google's API returns it; {} if it does not exist.
 
     Raises:
         ClusterError: The cluster or some pools do not exist, go, or failed.
@@ -83,9 +78,8 @@ def _notes(parts: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Problem]:
 def problem(what: str, part: Mapping[str, Any]) -> Problem:
     """What is to be said of a cluster or a pool that is not in order.
 
-    Args:
-        what: It in words, such as "The cluster".
-        part: It as Google's API returns it; {} if it does not exist.
+    `what`: it in words, such as "The cluster". `part`: it as Google's API returns it; {} if it does
+    not exist.
     """
     if not part:
         return Problem(

@@ -49,13 +49,7 @@ _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
 
 
 def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluster:
-    """Look at a cluster; a part that can't be read is left out, and told as a trouble.
-
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        record: The deployment.
-    """
+    """Look at a cluster; a part that can't be read is left out, and told as a trouble."""
     document = control_plane.find(cloud.api, record)
     facts = control_plane.kept(cloud.folder, record)
     answers = document is not None and State.of(document) in states.ANSWERING
@@ -127,11 +121,6 @@ class Places:
 
     Neither a request nor Google's message has the machine type. It is only known if all pools that
     the request may be for have the same one: the queued pools in the zone of the message.
-
-    Args:
-        document: The cluster as Google's API returns it.
-        facts: The facts of the cluster; None if there are none.
-        api: Google, to find other zones that have such machines.
     """
 
     def __init__(

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 def kept(pools: Sequence[Creation], api: GoogleApi) -> list[str]:
     """The addresses of the pools that exist and only lack nodes.
 
-    Args:
-        pools: What Terraform would replace.
-        api: Google.
-
     Raises:
         GoogleApiError: Google does not say how the pools are.
     """

@@ -24,19 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A pool that is to be tested.
-
-    Attributes:
-        pool: The pool.
-        nodes: On how many of its nodes.
-        per_hour: What these cost in an hour, in USD; None if not known.
-        is_estimate: Whether a price in it is an estimate.
-    """
+    """A pool that is to be tested."""
 
     pool: GpuPool
-    nodes: int
-    per_hour: Decimal | None = None
-    is_estimate: bool = False
+    nodes: int  # on how many of its nodes
+    per_hour: Decimal | None = None  # what these cost in an hour, in USD; None if not known
+    is_estimate: bool = False  # whether a price in it is an estimate
 
     @property
     def gpus(self) -> int:
@@ -53,15 +46,8 @@ def of(
 ) -> list[Part]:
     """The pools to test, the cheapest first: what is wrong there is known before the dear ones.
 
-    Args:
-        facts: The facts of the cluster.
-        asked: The pool of TEST_POOL; None for every pool that can be tested.
-        prefix: NAME_PREFIX.
-        made: Name -> a pool as prices are looked up for it.
-        listed: The prices; None if none are wanted.
-
-    Raises:
-        SettingsError: The cluster has no such pool, or none that can be tested.
+    `asked`: the pool of TEST_POOL; None for every pool that can be tested. `made`: name -> a pool
+    as prices are looked up for it. `listed`: the prices; None if none are wanted.
     """
     known = [pool.name for pool in facts.pools]
     chosen = facts.pools
@@ -84,12 +70,7 @@ def of(
 
 
 def told(parts: Sequence[Part], wait: float) -> str:
-    """What a Test is about to use, in one sentence.
-
-    Args:
-        parts: The pools.
-        wait: The longest wait for nodes of all of them, in seconds.
-    """
+    """What a Test is about to use, in one sentence."""
     each = ", ".join(map(_told, parts))
     order = f"{len(parts)} pools, the cheapest first: " if len(parts) > 1 else ""
     measured = words.duration(all_gather.SECONDS)

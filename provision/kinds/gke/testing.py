@@ -45,17 +45,7 @@ _POLL: Final = 2.0
 def run(context: Context, cloud: Cloud, record: Record) -> str:
     """Test the pool of TEST_POOL, or each pool; what a test makes is always deleted afterwards.
 
-    Args:
-        context: The run; its report gets what was found.
-        cloud: Google and the state folder.
-        record: The deployment.
-
-    Returns:
-        The verdict, in one sentence for each pool.
-
     Raises:
-        SettingsError: There is no such pool.
-        StateError: No Create has created the cluster yet.
         CapacityError: Google refused the nodes of a pool.
         StillWaiting: The nodes of a pool did not come in time.
         ClusterError: There are faults; the error has those of all pools.
@@ -199,11 +189,7 @@ def _together(failed: Sequence[ProvisionError]) -> ProvisionError:
 
 
 def _facts(context: Context, cloud: Cloud, record: Record) -> ClusterFacts:
-    """The facts of the cluster; TEST_NODES of this run overrides that of the last Create.
-
-    Raises:
-        StateError: The state folder has none, or has lost the settings.
-    """
+    """The facts of the cluster; TEST_NODES of this run overrides that of the last Create."""
     facts = control_plane.finished(cloud.folder, record)
     control_plane.require_settings(cloud.folder, record)
     if "test_nodes" in context.settings.model_fields_set:

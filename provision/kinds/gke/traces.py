@@ -70,11 +70,9 @@ _Policy = Annotated[str, Field(pattern="^[A-Za-z]{0,20}$")]
 class Fate(enum.Enum):
     """What becomes of a disk or a Filestore instance that was made for a claim.
 
-    Attributes:
-        GOES: Its volume's policy is Delete.
-        STAYS: Its volume's policy is another one, such as Retain.
-        UNKNOWN: Nobody could ask for the policy while the cluster was there.
-        UNPROVEN: Its policy is said to be Delete; Google does not say that it is this cluster's.
+    `GOES`: Its volume's policy is Delete. `STAYS`: Its volume's policy is another one, such as
+    Retain. `UNKNOWN`: Nobody could ask for the policy while the cluster was there. `UNPROVEN`: Its
+    policy is said to be Delete; Google does not say that it is this cluster's.
     """
 
     GOES = "goes"
@@ -85,24 +83,15 @@ class Fate(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Traces:
-    """What tells the things of one cluster from those of others.
-
-    Attributes:
-        project: The project.
-        location: The cluster's region or zone.
-        cluster: Its name.
-        networks: The paths of the networks that the deployment made for it.
-        alone: Whether no other cluster is in these networks.
-        stems: Parts of names that only things of this cluster have.
-        volumes: The path of a disk or a Filestore instance -> the reclaim policy of its volume.
-    """
+    """What tells the things of one cluster from those of others."""
 
     project: str
-    location: str
+    location: str  # the cluster's region or zone
     cluster: str
-    networks: frozenset[_Path]
-    alone: bool = False
-    stems: frozenset[_Stem] = frozenset()
+    networks: frozenset[_Path]  # the paths of the networks that the deployment made for it
+    alone: bool = False  # whether no other cluster is in these networks
+    stems: frozenset[_Stem] = frozenset()  # parts of names that only things of this cluster have
+    # the path of a disk or a Filestore instance -> the reclaim policy of its volume
     volumes: Mapping[_Path, _Policy] = field(
         default_factory=lambda: MappingProxyType({}), hash=False
     )
@@ -111,10 +100,7 @@ class Traces:
     def of(cls, record: Record, networks: Iterable[str]) -> Self:
         """What tells the things of a deployment's cluster before it is asked.
 
-        Args:
-            record: The deployment.
-            networks: Paths of networks; those whose names are none of the deployment's are left
-                out.
+        `networks`: paths of networks; those whose names are none of the deployment's are left out.
         """
         made = [it.pattern(record.name_prefix) for it in (names.NETWORK, names.GPU_NETWORK)]
         place = f"projects/{record.project_id}/global/networks/"
@@ -162,8 +148,7 @@ class Traces:
     def beside(self, clusters: Iterable[Mapping[str, Any]]) -> Self:
         """Knowing whether other clusters are in the same networks.
 
-        Args:
-            clusters: The project's clusters as Google has them, without this one.
+        `clusters`: the project's clusters as Google has them, without this one.
         """
         used = {(it.get("networkConfig") or {}).get("network") for it in clusters}
         return dataclasses.replace(self, alone=used.isdisjoint(self.networks))
@@ -178,9 +163,6 @@ class Traces:
         """With the stems of the network endpoint groups that are of this cluster.
 
         These keep a network from going, and for a Gateway no rule tells of them.
-
-        Args:
-            groups: Network endpoint groups as Google has them.
         """
         own = [it for it in groups if self.alone and _network(it) in self.networks]
         return self.with_stems(it["name"] for it in own)
@@ -188,16 +170,14 @@ class Traces:
     def with_rules(self, rules: Iterable[Mapping[str, Any]]) -> Self:
         """With the stems of the firewall rules that are of this cluster.
 
-        Args:
-            rules: Firewall rules as Google has them.
+        `rules`: firewall rules as Google has them.
         """
         return self.with_stems(rule["name"] for rule in rules if self.has_rule(rule))
 
     def without_others(self, rules: Iterable[Mapping[str, Any]]) -> Self:
         """Without the stems that firewall rules for the nodes of other clusters have.
 
-        Args:
-            rules: Firewall rules as Google has them.
+        `rules`: firewall rules as Google has them.
         """
         tags = [
             (rule, _NODES.fullmatch(tag)) for rule in rules for tag in rule.get("targetTags") or []

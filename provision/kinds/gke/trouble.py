@@ -24,34 +24,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What a look at a cluster has found.
+    """What a look at a cluster has found."""
 
-    Attributes:
-        document: The cluster as Google's API returns it; {} if it does not exist.
-        pools: Its node pools.
-        machines: The same with what was asked for.
-        expected: The names of the GPU pools that Create made.
-        counted: Whether Kubernetes has told which nodes there are.
-        refused: Name of a pool that lacks nodes -> what Google refuses, where it says so.
-        works: The jobs in the queue.
-        requests: The ProvisioningRequests.
-        clock: The clock of Google Cloud.
-        outside: The jobs that no queue knows.
-        nodes: The nodes of each pool.
-        gpus: How many GPUs each node of a GPU pool has.
-    """
-
-    document: Mapping[str, Any]
+    document: Mapping[str, Any]  # the cluster as Google's API returns it; {} if it does not exist
     pools: tuple[NodePool, ...]
-    machines: tuple[PoolNow, ...]
-    expected: tuple[str, ...]
-    counted: bool
+    machines: tuple[PoolNow, ...]  # the same with what was asked for
+    expected: tuple[str, ...]  # the names of the GPU pools that Create made
+    counted: bool  # whether Kubernetes has told which nodes there are
+    # name of a pool that lacks nodes -> what Google refuses, where it says so
     refused: Mapping[str, Sequence[Problem]]
-    works: tuple[Workload, ...]
+    works: tuple[Workload, ...]  # the jobs in the queue
     requests: tuple[NodeRequest, ...]
-    clock: Clock
-    outside: tuple[Workload, ...] = ()
-    nodes: tuple[Nodes, ...] = ()
+    clock: Clock  # the clock of Google Cloud
+    outside: tuple[Workload, ...] = ()  # the jobs that no queue knows
+    nodes: tuple[Nodes, ...] = ()  # the nodes of each pool
+    # how many GPUs each node of a GPU pool has
     gpus: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -148,8 +135,7 @@ def _nodes(case: Case) -> Iterator[Trouble]:
 def missing(pool: PoolNow) -> int:
     """How many nodes a pool lacks; 0 where that is not known.
 
-    Args:
-        pool: The pool; of one that scales automatically its least number counts.
+    `pool`: the pool; of one that scales automatically its least number counts.
     """
     least = pool.asked if pool.asked is not None else pool.least or 0
     return 0 if pool.there is None else max(0, least - pool.there)

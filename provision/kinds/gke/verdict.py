@@ -36,25 +36,17 @@ _SILENT: Final = "it did not answer the other nodes: its pod, or the network to 
 
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """A pool that was tested.
-
-    Attributes:
-        pool: The pool.
-        nodes: The nodes that took part, in the order of the test's pods.
-        told: What they measured; None where no node was fit to.
-        checked: Node -> what was found on it; also nodes that could take no part.
-        zones: Node -> its zone, as far as it is known.
-        ray: What became of the test through Ray; None where Ray is not on.
-        cordoned: The nodes that this run has cordoned.
-    """
+    """A pool that was tested."""
 
     pool: GpuPool
-    nodes: tuple[str, ...]
-    told: Told | None
+    nodes: tuple[str, ...]  # the nodes that took part, in the order of the test's pods
+    told: Told | None  # what they measured; None where no node was fit to
+    # node -> what was found on it; also nodes that could take no part
     checked: Mapping[str, NodeCheck]
+    # node -> its zone, as far as it is known
     zones: Mapping[str, str] = field(default_factory=dict)
-    ray: RayCheck | None = None
-    cordoned: tuple[str, ...] = ()
+    ray: RayCheck | None = None  # what became of the test through Ray; None where Ray is not on
+    cordoned: tuple[str, ...] = ()  # the nodes that this run has cordoned
 
     @property
     def tried(self) -> list[Tried]:
@@ -84,11 +76,7 @@ class Tested:
         return tuple(dict.fromkeys([*alone, *between]))
 
     def why(self, name: str) -> str:
-        """What is wrong with a node that is bad.
-
-        Args:
-            name: The node.
-        """
+        """What is wrong with a node that is bad."""
         known = self.checked.get(name)
         if known is not None and known.faults:
             return "; ".join(known.faults)
@@ -131,10 +119,7 @@ class Tested:
 def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     """What a test has found.
 
-    Args:
-        pool: The pool.
-        ran: The test's pods.
-        unfit: Nodes that could take no part, with what is wrong with them.
+    `unfit`: nodes that could take no part, with what is wrong with them.
     """
     told = bandwidth.read(ran.logs[0] if ran.logs else "")
     found = dict(unfit)
@@ -149,22 +134,13 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
 
 
 def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
-    """The nodes of a pool that can take no part in a test, with what is wrong with them.
-
-    Args:
-        nodes: The pool's nodes.
-        pool: The pool.
-    """
+    """The nodes of a pool that can take no part in a test, with what is wrong with them."""
     told = {node.name: node_checks.of_node(node, pool) for node in nodes}
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
 
 
 def problems(tested: Tested) -> list[Problem]:
-    """What is wrong with a pool.
-
-    Args:
-        tested: What was found.
-    """
+    """What is wrong with a pool."""
     pool, tried = tested.pool, tested.tried
     found = [
         Problem(
@@ -191,11 +167,7 @@ def problems(tested: Tested) -> list[Problem]:
 
 
 def passed(tested: Tested) -> str:
-    """The verdict on a pool without faults, in one sentence.
-
-    Args:
-        tested: What was found.
-    """
+    """The verdict on a pool without faults, in one sentence."""
     pool, count = tested.pool, len(tested.nodes)
     gpus = sum(it.gpus or 0 for it in tested.checked.values())
     nodes, with_gpus = layout.counted(count, "node"), layout.counted(gpus, "GPU")

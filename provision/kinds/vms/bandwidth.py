@@ -45,23 +45,14 @@ _SOCKETS: Final = "Socket"
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What to measure between the VMs of a group.
-
-    Attributes:
-        vms: The VMs by name.
-        gpus: The number of GPUs of each.
-        fabric: What NCCL should send messages with.
-        reference: The published figures; None if there are none.
-        collective: What the GPUs do together.
-        size: The size of message that counts, in bytes: the largest.
-    """
+    """What to measure between the VMs of a group."""
 
     vms: Mapping[str, Vm]
-    gpus: int
-    fabric: Fabric
-    reference: Reference | None
-    collective: Collective
-    size: int
+    gpus: int  # the number of GPUs of each
+    fabric: Fabric  # what NCCL should send messages with
+    reference: Reference | None  # the published figures; None if there are none
+    collective: Collective  # what the GPUs do together
+    size: int  # the size of message that counts, in bytes: the largest
 
     @property
     def wanted(self) -> str:
@@ -93,29 +84,19 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of one measurement.
+    """What came of one measurement."""
 
-    Attributes:
-        vms: The VMs that took part.
-        rows: The results by size.
-        bandwidth: What was reached at the size that counts; None if the measurement failed.
-        why: Why that is not good enough; "" if it is.
-        blamed: VMs that have failed on their own, each with why.
-        networks: The networks that NCCL used.
-        nccl: NCCL's version.
-        plugin: The NCCL that came with the plugin, and its version.
-        busy: VMs whose GPUs are in use, so that nothing was measured.
-    """
-
-    vms: Members
-    rows: tuple[BandwidthRow, ...] = ()
+    vms: Members  # the VMs that took part
+    rows: tuple[BandwidthRow, ...] = ()  # the results by size
+    # what was reached at the size that counts; None if the measurement failed
     bandwidth: float | None = None
-    why: str = ""
+    why: str = ""  # why that is not good enough; "" if it is
+    # VMs that have failed on their own, each with why
     blamed: Mapping[str, str] = field(default_factory=dict)
-    networks: tuple[str, ...] = ()
-    nccl: str = ""
-    plugin: tuple[str, str] = ("", "")
-    busy: Members = ()
+    networks: tuple[str, ...] = ()  # the networks that NCCL used
+    nccl: str = ""  # NCCL's version
+    plugin: tuple[str, str] = ("", "")  # the NCCL that came with the plugin, and its version
+    busy: Members = ()  # VMs whose GPUs are in use, so that nothing was measured
 
     @property
     def passed(self) -> bool:
@@ -129,11 +110,7 @@ class Outcome:
 
 
 def plan(vms: Sequence[Vm]) -> Plan | None:
-    """What to measure between VMs; None where there is nothing between them to measure.
-
-    Args:
-        vms: VMs of one group, and so of one machine type.
-    """
+    """What to measure between VMs; None where there is nothing between them to measure."""
     if len(vms) < bandwidths.MACHINES:
         return None
     gpus, _ = health.due(vms[0])
@@ -155,13 +132,7 @@ def plan(vms: Sequence[Vm]) -> Plan | None:
 
 
 def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcome:
-    """Judge what a group measured.
-
-    Args:
-        plan: What it was to measure.
-        group: Its VMs, the one that measures first.
-        answers: What they answered to the task `bandwidth`.
-    """
+    """Judge what a group measured."""
     busy = tuple(name for name in group if answers[name].answer.get("users"))
     if busy:
         return Outcome(vms=group, why=f"the GPUs of {words.listed(busy)} are in use", busy=busy)

@@ -29,10 +29,7 @@ def moment(text: str | None) -> float | None:
 def begun(api: GoogleApi, zone: str, started: Mapping[str, str | None]) -> dict[str, float]:
     """When each VM was last started or reset from outside, as Unix epoch, as far as that is known.
 
-    Args:
-        api: Google.
-        zone: The path of the VMs' zone: "projects/P/zones/Z".
-        started: Name of a VM -> when Google says that it was last started, in RFC 3339 format.
+    `started`: name of a VM -> when Google says that it was last started, in RFC 3339 format.
     """
     _, project, _, name = zone.split("/")
     found = [

@@ -25,9 +25,8 @@ _IN_PLACE: Final = frozenset({"LABELS", _METADATA})
 def replacing(*, flex_start: bool) -> str:
     """What replaces VMs.
 
-    Args:
-        flex_start: Whether their group is of flex start: Google gives it VMs only by a request, and
-            neither updates nor recreates them, of whatever mode they were before.
+    `flex_start`: whether their group is of flex start: Google gives it VMs only by a request, and
+    neither updates nor recreates them, of whatever mode they were before.
     """
     return "Destroy, then Create" if flex_start else "Create --replace-vms"
 
@@ -49,13 +48,7 @@ def of(spec: VmSpec) -> Contents:
 
 
 def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
-    """What holds for VMs that run while their template changes.
-
-    Args:
-        spec: What the settings ask for.
-        running: How many VMs stay, one at least.
-        changed: The settings that changed.
-    """
+    """What holds for VMs that run while their template changes."""
     one = running == 1
     stay = "stays as it is" if one else "stay as they are"
     flex_start = spec.group.mode.means.flex_start

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 def words(spec: VmSpec) -> str:
     """What NCCL uses, and where it is less than the machines could: why, and what would bring it.
 
-    Returns:
-        A few words, such as "GPUDirect-TCPXO 1.0.15"; "" for machines without a GPU network, or of
-        which nothing is known.
+    Returns a few words, such as "GPUDirect-TCPXO 1.0.15"; "" for machines without a GPU network, or
+    of which nothing is known.
     """
     machine = spec.group.machine
     built_for = fabrics.of_machine(machine)
@@ -38,11 +37,8 @@ def words(spec: VmSpec) -> str:
 def suits(spec: VmSpec, found: Mapping[str, Any]) -> Iterator[Finding]:
     """Whether NCCL can use the machines' GPU network with a public image.
 
-    What somebody made themselves is taken as it is: the start-up tells.
-
-    Args:
-        spec: What is asked for.
-        found: The image, as Google's API returns it.
+    What somebody made themselves is taken as it is: the start-up tells. `found`: the image, as
+    Google's API returns it.
     """
     project = found.get("selfLink", "").rpartition("/global/")[0].rpartition("/")[2]
     refusal = fabrics.refusal(spec.fabric, project)

@@ -28,17 +28,6 @@ def prepare(
     The number of a new request is recorded before the request is made, so that a killed run does
     not lead to a second request of the same name. Plan changes neither state nor record: there,
     requests that have ended stay until the next Create.
-
-    Args:
-        cloud: Has the group and the record.
-        target: The deployment.
-        workspace: Gets the variables.
-
-    Returns:
-        The deployment with its requests, and the number of VMs to request later.
-
-    Raises:
-        SettingsError: INSTANCE_COUNT is smaller than the number of VMs.
     """
     kept = cloud.folder.of_type(RESIZE_REQUEST.type)
     is_flex, path = target.spec.group.mode.means.flex_start, group(target.spec).path
@@ -61,11 +50,7 @@ def prepare(
 
 
 def require_replaceable(spec: VmSpec) -> None:
-    """See that running VMs can be replaced.
-
-    Raises:
-        SettingsError: They are of flex start (rule M6).
-    """
+    """See that running VMs can be replaced."""
     if spec.group.mode.means.flex_start:
         raise SettingsError(
             "--replace-vms can't replace flex start VMs",
@@ -85,12 +70,8 @@ def _over(cloud: Cloud, kept: dict[str, dict[str, Any]], but: str) -> list[str]:
     """The addresses of requests in the state that have ended, but those of one group.
 
     Terraform would cancel them, as it goes by the state of when it last applied, and Google cancels
-    none that has ended (rule M15). They go with their group.
-
-    Args:
-        cloud: Has the groups.
-        kept: The requests in the state, by address.
-        but: The path of the group on whose requests `_decide` decides; "" for none.
+    none that has ended (rule M15). They go with their group. `but`: the path of the group on whose
+    requests `_decide` decides; "" for none.
     """
     found = []
     for address, attributes in kept.items():

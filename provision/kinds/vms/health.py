@@ -25,12 +25,7 @@ _MOST: Final = 3
 
 
 def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
-    """What a VM found, and what of that is wrong.
-
-    Args:
-        vm: The VM.
-        found: The answer to the task `check`.
-    """
+    """What a VM found, and what of that is wrong."""
     gpus = _gpus(found)
     return VmCheck(
         gpus=len(gpus),
@@ -47,12 +42,7 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
 
 
 def reported(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
-    """What a VM that can't be asked reported at its start-up, judged likewise.
-
-    Args:
-        vm: The VM.
-        found: The guest attribute `gpu-check`.
-    """
+    """What a VM that can't be asked reported at its start-up, judged likewise."""
     count, kind = due(vm)
     gpus, errors, interfaces = (
         json_object.whole(found.get(name)) for name in ("gpus", "ecc_errors", "interfaces")
@@ -91,12 +81,8 @@ def another_host(names: Sequence[str], where: str, *, bound: bool) -> str:
     """How VMs get another host.
 
     A bound VM that is recreated may come back to the same host; Google takes such a VM to another
-    one if its host is reported ("Report faulty host", AI Hypercomputer, 2026).
-
-    Args:
-        names: The VMs.
-        where: Their group in gcloud's arguments: "NAME --zone Z --project P".
-        bound: Whether they are bound to a reservation.
+    one if its host is reported ("Report faulty host", AI Hypercomputer, 2026). `where`: their group
+    in gcloud's arguments: "NAME --zone Z --project P".
     """
     if not bound:
         return (

@@ -15,11 +15,8 @@ def by(seen: Seen, *, older: bool) -> Held:
     """What the VMs of a group hold.
 
     A VM that is made again is made of its own template (compute v1, "About repairing VMs", read in
-    2026-11), so a member holds that also while it does not exist.
-
-    Args:
-        seen: The group and its VMs.
-        older: Whether only those count that are not of the group's newest template.
+    2026-11), so a member holds that also while it does not exist. `older`: whether only those count
+    that are not of the group's newest template.
     """
     templates = {
         one["instance"].rpartition("/")[2]: out_of_date.template_of(one) for one in seen.members

@@ -46,13 +46,7 @@ def is_off(one: Member) -> bool:
 
 
 def start(api: GoogleApi, place: Place, tell: Callable[[str], None]) -> None:
-    """Start the VMs that are off.
-
-    Args:
-        api: Google.
-        place: Where they are.
-        tell: Says so.
-    """
+    """Start the VMs that are off."""
     off = [one.name for one in interruptions.down(instances.see(api, place).members) if is_off(one)]
     if off:
         tell(f"Starting {words.listed(off)} again")

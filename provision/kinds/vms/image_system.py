@@ -28,12 +28,7 @@ def suits(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Find
     """What of the start-up the system of an image can't do.
 
     A public image is known; one that somebody made of it may have what that lacks, so only what
-    nobody can add is refused of it.
-
-    Args:
-        spec: What is asked for.
-        image: The image that is asked for.
-        found: The image, as Google's API returns it.
+    nobody can add is refused of it. `found`: the image, as Google's API returns it.
     """
     system = image_systems.of(image.project, found.get("licenses", []))
     yield from _command(spec, image, found)

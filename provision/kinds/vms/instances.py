@@ -26,49 +26,31 @@ _SHORT: Final = 86400.0
 
 @dataclass(frozen=True, kw_only=True)
 class Vm:
-    """One VM.
-
-    Attributes:
-        name: Its name.
-        status: Its status in the API, such as RUNNING.
-        machine_type: Its machine type.
-        interfaces: The number of its network interfaces.
-        attached: Attached GPUs: type -> number; without GPUs that the machine type includes.
-        remaining: Seconds of cloud time until Google deletes it; None if it has no limit.
-        notebook: Its notebook's URL; None if there is none yet.
-        maintenance: Seconds of cloud time until the maintenance of its host, for which it is
-            stopped; 0 when that is under way, None if Google has not announced any.
-        created: When it was made, in RFC 3339 format; None if Google does not say.
-        started: When it was last started, likewise.
-        id: Its number, which one that the group makes again by the same name does not have.
-        address: The internal address of its first interface; "" if it has none yet.
-        bound: Whether it is bound to its reservation, and so to the hosts of that.
-        restarts: Whether Google starts it again when its host was maintained, or has failed.
-    """
+    """One VM."""
 
     name: str
-    status: str
+    status: str  # its status in the API, such as RUNNING
     machine_type: str
-    interfaces: int
+    interfaces: int  # the number of its network interfaces
+    # attached GPUs: type -> number; without GPUs that the machine type includes
     attached: Mapping[str, int]
+    # seconds of cloud time until Google deletes it; None if it has no limit
     remaining: float | None
-    notebook: str | None
+    notebook: str | None  # its notebook's URL; None if there is none yet
+    # seconds of cloud time until the maintenance of its host, for which it is stopped; 0 when that
+    # is under way, None if Google has not announced any
     maintenance: float | None = None
-    created: str | None = None
-    started: str | None = None
-    id: str = ""
-    address: str = ""
-    bound: bool = False
+    created: str | None = None  # when it was made, in RFC 3339 format; None if Google does not say
+    started: str | None = None  # when it was last started, likewise
+    id: str = ""  # its number, which one that the group makes again by the same name does not have
+    address: str = ""  # the internal address of its first interface; "" if it has none yet
+    bound: bool = False  # whether it is bound to its reservation, and so to the hosts of that
+    # whether Google starts it again when its host was maintained, or has failed
     restarts: bool = False
 
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
-        """Make it from the API's document.
-
-        Args:
-            instance: The VM's document.
-            clock: The clock of Google Cloud.
-        """
+        """Make it from the API's document."""
         metadata = instance.get("metadata", {}).get("items", [])
         urls = [item.get("value") for item in metadata if item["key"] == _URL_KEY]
         interfaces = instance.get("networkInterfaces", [])
@@ -96,24 +78,15 @@ class Vm:
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What Google says of a cluster's group, as it was asked once.
+    """What Google says of a cluster's group, as it was asked once."""
 
-    Attributes:
-        group: The group; None if there is none.
-        members: What it says of its VMs, of those too that do not exist now.
-        documents: What Google says of each VM that exists.
-    """
-
-    group: Mapping[str, Any] | None
+    group: Mapping[str, Any] | None  # the group; None if there is none
+    # what it says of its VMs, of those too that do not exist now
     members: Sequence[Mapping[str, Any]] = ()
-    documents: Sequence[Mapping[str, Any]] = ()
+    documents: Sequence[Mapping[str, Any]] = ()  # what Google says of each VM that exists
 
     def vms(self, clock: Clock) -> list[Vm]:
-        """The VMs by their names.
-
-        Args:
-            clock: The clock of Google Cloud.
-        """
+        """The VMs by their names."""
         return sorted((Vm.of(one, clock) for one in self.documents), key=lambda vm: vm.name)
 
 
@@ -121,10 +94,6 @@ def see(api: GoogleApi, place: Place) -> Seen:
     """Look at a cluster's group and its VMs, with two requests for every 500.
 
     The group says which VMs are its own: labels can be taken off.
-
-    Args:
-        api: Google.
-        place: Where they are.
     """
     name = names.GROUP.of(place.name_prefix)
     path = GROUP.path(project=place.project_id, zone=place.zone, name=name)

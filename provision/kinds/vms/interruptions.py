@@ -24,13 +24,9 @@ if TYPE_CHECKING:
 
 
 class Event(enum.StrEnum):
-    """What Google tells of in the zone's operations, by their type (Compute Engine, audit logs).
+    """What Google tells of in the zone's operations, by their type (Compute Engine, audit logs)."""
 
-    Attributes:
-        words: What happened to a VM, as the end of a sentence about it.
-    """
-
-    words: str
+    words: str  # what happened to a VM, as the end of a sentence about it
 
     def __new__(cls, type_: str, text: str) -> Self:
         """Store the words with the type."""
@@ -53,15 +49,10 @@ _RESTART: Final = 1800.0
 
 @dataclass(frozen=True, kw_only=True)
 class Interruption:
-    """The last of the events that a VM has met.
-
-    Attributes:
-        event: What happened.
-        ago: How long ago, in seconds of cloud time.
-    """
+    """The last of the events that a VM has met."""
 
     event: Event
-    ago: float
+    ago: float  # how long ago, in seconds of cloud time
 
     @property
     def words(self) -> str:
@@ -71,21 +62,13 @@ class Interruption:
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """What a group says of one of its VMs that does not run.
+    """What a group says of one of its VMs that does not run."""
 
-    Attributes:
-        name: The VM's name.
-        status: Its status in the API; "" if the VM does not exist now.
-        action: What the group is doing with it, such as RECREATING.
-        reasons: Google's words about why that does not succeed.
-        restarts: Whether Google starts it again, as it was the host.
-    """
-
-    name: str
-    status: str
-    action: str
-    reasons: tuple[str, ...]
-    restarts: bool = False
+    name: str  # the VM's name
+    status: str  # its status in the API; "" if the VM does not exist now
+    action: str  # what the group is doing with it, such as RECREATING
+    reasons: tuple[str, ...]  # Google's words about why that does not succeed
+    restarts: bool = False  # whether Google starts it again, as it was the host
 
     @property
     def words(self) -> str:
@@ -105,9 +88,7 @@ class Member:
 def down(managed: Iterable[Mapping[str, Any]], restarting: Collection[str] = ()) -> list[Member]:
     """The VMs of a group that do not run, by name.
 
-    Args:
-        managed: The managed instances of the group, as Google's API returns them.
-        restarting: Those that Google starts again.
+    `managed`: the managed instances of the group, as Google's API returns them.
     """
     found = [
         Member(

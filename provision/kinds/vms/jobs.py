@@ -48,10 +48,7 @@ _UNHEARD: Final = (
 class VmJobs:
     """The jobs of a group of VMs; see `deployment.jobs.Jobs` for what each method does.
 
-    Args:
-        folder: The state folder.
-        clock: The clock of Google Cloud.
-        lost: Says why VMs can hear of no job at all; "" for no such reason.
+    `lost`: says why VMs can hear of no job at all; "" for no such reason.
     """
 
     def __init__(self, folder: StateFolder, clock: Clock, lost: Callable[[], str] = str) -> None:

@@ -37,19 +37,12 @@ _WHY: Final = "they get no token: no job, task, bucket or secret is within their
 
 @dataclass(frozen=True, kw_only=True)
 class LostAccount:
-    """An account that is not there any more, and the VMs that act as it.
+    """An account that is not there any more, and the VMs that act as it."""
 
-    Attributes:
-        vms: Their names.
-        what: What has become of it, in a sentence.
-        back: What brings it back.
-        others: What gives VMs another one; "" where that would be the same one.
-    """
-
-    vms: tuple[str, ...]
-    what: str
+    vms: tuple[str, ...]  # their names
+    what: str  # what has become of it, in a sentence
     back: str
-    others: str = ""
+    others: str = ""  # what gives VMs another one; "" where that would be the same one
 
     @property
     def problem(self) -> Problem:
@@ -66,13 +59,7 @@ class LostAccount:
 def find(
     cloud: Cloud, place: Place, documents: Iterable[Mapping[str, Any]]
 ) -> Sequence[LostAccount]:
-    """The accounts of VMs that are not there any more, as far as these credentials may read them.
-
-    Args:
-        cloud: Google and the state folder.
-        place: Where the deployment is.
-        documents: What Google says of each VM.
-    """
+    """The accounts of VMs that are gone, as far as these credentials may read them."""
     of_email: dict[str, list[Mapping[str, Any]]] = collections.defaultdict(list)
     for vm in documents:
         for account in vm.get("serviceAccounts") or ():

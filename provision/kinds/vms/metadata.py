@@ -33,24 +33,14 @@ Keys = dict[str, str]
 
 @dataclass(frozen=True)
 class Differing:
-    """The keys that a VM has otherwise than its group's template.
+    """The keys that a VM has otherwise than its group's template."""
 
-    Attributes:
-        keys: Their names, in order.
-        in_place: Whether a VM needs no start to heed the new values.
-    """
-
-    keys: tuple[str, ...]
-    in_place: bool
+    keys: tuple[str, ...]  # their names, in order
+    in_place: bool  # whether a VM needs no start to heed the new values
 
 
 def differing(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Differing:
-    """The keys of ours that a VM has otherwise than a template, and whether that can be fixed.
-
-    Args:
-        vm: The VM as Google has it.
-        template: The properties of the template.
-    """
+    """The keys of ours that a VM has otherwise than a template, and whether that can be fixed."""
     now, wanted = _read(vm), _read(template)
     found = {key for key in _ours(now) | wanted.keys() if now.get(key) != wanted.get(key)}
     return Differing(
@@ -64,11 +54,8 @@ class Keeper:
     """Keeps what others have added to the metadata of VMs, whatever an update makes of it.
 
     Google says that an update of a group's VMs gives them a template's metadata, and not what
-    becomes of the rest (Compute Engine, InstanceGroupManagerUpdatePolicy, 2026-09-01).
-
-    Args:
-        api: Google.
-        vms: The VMs as they were before the update, by path ("projects/...").
+    becomes of the rest (Compute Engine, InstanceGroupManagerUpdatePolicy, 2026-09-01). `vms`: the
+    VMs as they were before the update, by path ("projects/...").
     """
 
     def __init__(self, api: GoogleApi, vms: Mapping[str, Mapping[str, Any]]) -> None:
@@ -77,9 +64,6 @@ class Keeper:
 
     def restore(self, template: Mapping[str, Any]) -> None:
         """Give the VMs a template's metadata, beside what is not ours.
-
-        Args:
-            template: The properties of the template.
 
         Raises:
             GoogleApiError: These credentials may not do that, or others kept changing them.

@@ -42,24 +42,14 @@ _MORE: Final = "what Google changes only by replacing it"
 
 @dataclass(frozen=True)
 class _Difference:
-    """What a VM has otherwise than a template.
+    """What a VM has otherwise than a template."""
 
-    Attributes:
-        words: What; of metadata never a value.
-        in_place: Whether Google can change it while the VM runs, and the VM heeds that.
-    """
-
-    words: str
-    in_place: bool = False
+    words: str  # what; of metadata never a value
+    in_place: bool = False  # whether Google can change it while the VM runs, and the VM heeds that
 
 
 def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
-    """The VMs that are of an older template than their group's, or of no account, by name.
-
-    Args:
-        cloud: Google and the state folder.
-        place: Where they are.
-    """
+    """The VMs that are of an older template than their group's, or of no account, by name."""
     seen = instances.see(cloud.api, place)
     return among(cloud.api, seen, lost_accounts.find(cloud, place, seen.documents))
 
@@ -67,10 +57,7 @@ def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
 def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[OutOfDate]:
     """The VMs that are of an older template than their group's, or of no account, by name.
 
-    Args:
-        api: Google, for the template; it is asked only where there are such VMs.
-        seen: The group and its VMs.
-        lost: Their accounts that are not there any more.
+    `api`: Google, for the template; it is asked only where there are such VMs.
     """
     older = _older(seen)
     without = {name: one.back for one in lost if one.others for name in one.vms}
@@ -104,12 +91,6 @@ def refresh(
 
     What a VM is made of is not all told by Google, so it is Google who decides: an update that
     needs a restart or more is refused (compute v1, mostDisruptiveAllowedAction).
-
-    Args:
-        cloud: Google and the state folder.
-        place: Where they are.
-        found: The VMs.
-        progress: The run's clock and voice.
     """
     light = [vm for vm in found if vm.in_place]
     templates = sorted({vm.template for vm in light})
@@ -145,14 +126,7 @@ def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenSta
 def replace(
     cloud: Cloud, place: Place, found: Sequence[OutOfDate], progress: Progress
 ) -> list[OutOfDate]:
-    """Replace VMs, a few at a time; returns those that are not new in time.
-
-    Args:
-        cloud: Google and the state folder.
-        place: Where they are.
-        found: The VMs.
-        progress: The run's clock and voice.
-    """
+    """Replace VMs, a few at a time; returns those that are not new in time."""
     group = names.GROUP.of(place.name_prefix)
     share = max(1, len(found) // _AT_ONCE)
     with progress.stage(StageName.REPLACEMENT) as stage:

@@ -35,22 +35,14 @@ _STATES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ResizeRequest:
-    """A resize request, as Google's API returns it.
-
-    Attributes:
-        name: Its name.
-        count: The number of VMs that it asks for.
-        run_seconds: The run duration of the VMs, in seconds.
-        state: CREATING, ACCEPTED, SUCCEEDED, FAILED or CANCELLED.
-        created: Its creation time as a Unix timestamp; 0 if Google does not say.
-        errors: Google's errors: why it failed, or why the last attempt to grant it failed.
-    """
+    """A resize request, as Google's API returns it."""
 
     name: str
-    count: int
-    run_seconds: int
-    state: str
-    created: float
+    count: int  # the number of VMs that it asks for
+    run_seconds: int  # the run duration of the VMs, in seconds
+    state: str  # CREATING, ACCEPTED, SUCCEEDED, FAILED or CANCELLED
+    created: float  # its creation time as a Unix timestamp; 0 if Google does not say
+    # Google's errors: why it failed, or why the last attempt to grant it failed
     errors: tuple[Mapping[str, Any], ...]
 
     @classmethod
@@ -93,26 +85,19 @@ class ResizeRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ResizePlan:
-    """The resize requests of a Create.
+    """The resize requests of a Create."""
 
-    Attributes:
-        requests: Terraform's variable: the open requests, and at most one new one.
-        last: The highest number of a request so far, including the new one.
-        postponed: The number of VMs to request once the open requests have ended (rule M7).
-    """
-
+    # Terraform's variable: the open requests, and at most one new one
     requests: dict[str, ResizeRequestSpec]
-    last: int
-    postponed: int = 0
+    last: int  # the highest number of a request so far, including the new one
+    postponed: int = 0  # the number of VMs to request once the open requests have ended (rule M7)
 
 
 def present(instances: Sequence[Mapping[str, Any]], requests: Sequence[ResizeRequest]) -> int:
     """The number of VMs in a group that are not part of an open request.
 
-    Args:
-        instances: The managed instances of the group.
-        requests: The requests of the group. While one is open, VMs that do not run yet may belong
-            to it.
+    `requests`: the requests of the group. While one is open, VMs that do not run yet may belong to
+    it.
     """
     staying = [one for one in instances if one.get("currentAction") not in _LEAVING]
     if any(request.is_open for request in requests):
@@ -129,19 +114,7 @@ def decide(  # noqa: PLR0913 - each is a fact of its own
     last: int,
     run_seconds: int,
 ) -> ResizePlan:
-    """Decide which requests to keep and whether to make a new one.
-
-    Args:
-        group: The group; its size is INSTANCE_COUNT.
-        vms: The number of VMs that exist.
-        requests: The requests of the group.
-        prefix: The prefix of the requests' names (NAME_PREFIX).
-        last: The highest number that a request has had.
-        run_seconds: The run duration of new VMs, in seconds.
-
-    Raises:
-        SettingsError: The group would have to shrink.
-    """
+    """Decide which requests to keep and whether to make a new one."""
     open_ones = [request for request in requests if request.is_open]
     asked = sum(request.count for request in open_ones)
     missing = group.size - vms - asked

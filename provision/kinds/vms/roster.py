@@ -41,11 +41,7 @@ _NUMBER: Final = re.compile(r"[0-9]{1,32}")
 
 
 def tell_size(cloud: Cloud, spec: VmSpec) -> None:
-    """Say how many VMs the group is to have: their NNODES.
-
-    Raises:
-        StateError: The state folder can't be written.
-    """
+    """Say how many VMs the group is to have: their NNODES."""
     text = json.dumps({"instance_count": spec.group.size.first})
     # Where older versions are kept, each write of the same leaves one behind.
     if cloud.folder.text(_SIZE) != text:
@@ -53,11 +49,7 @@ def tell_size(cloud: Cloud, spec: VmSpec) -> None:
 
 
 def size(folder: StateFolder) -> int | None:
-    """How many VMs the group is to have; None if no Create has said so.
-
-    Raises:
-        StateError: The state folder can't be read.
-    """
+    """How many VMs the group is to have; None if no Create has said so."""
     try:
         return json_object.whole(json_object.read(folder.text(_SIZE) or "{}").get("instance_count"))
     except ValueError:
@@ -66,30 +58,21 @@ def size(folder: StateFolder) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Seat:
-    """What is known of a VM that has agreed with the others on its rank.
+    """What is known of a VM that has agreed with the others on its rank."""
 
-    Attributes:
-        rank: Its rank; None while the others hear nothing of it.
-        faults: What its GPUs complain of, in its own words.
-        since: When the others last heard of it (Unix epoch); None if they do now, or don't say.
-    """
-
-    rank: int | None
-    faults: tuple[str, ...] = ()
+    rank: int | None  # its rank; None while the others hear nothing of it
+    faults: tuple[str, ...] = ()  # what its GPUs complain of, in its own words
+    # when the others last heard of it (Unix epoch); None if they do now, or don't say
     since: float | None = None
 
 
 @dataclass(frozen=True)
 class Heard:
-    """What is heard of VMs.
+    """What is heard of VMs."""
 
-    Attributes:
-        seats: Those that have agreed on their ranks, by name.
-        beats: The last heartbeat of each (Unix epoch): of a group whose VMs are all silent, nobody
-            writes that they are.
-    """
-
-    seats: Mapping[str, Seat]
+    seats: Mapping[str, Seat]  # those that have agreed on their ranks, by name
+    # the last heartbeat of each (Unix epoch): of a group whose VMs are all silent, nobody writes
+    # that they are
     beats: Mapping[str, float]
 
     def silence(
@@ -97,11 +80,8 @@ class Heard:
     ) -> str:
         """That a VM which runs is not heard of, as the end of a sentence about it; "" if it is.
 
-        Args:
-            name: Its name.
-            steps: The steps of its start-up. VMs of an earlier version have none of the agent.
-            started: When it was last started, in RFC 3339 format; None if not known.
-            clock: The clock of Google Cloud.
+        `steps`: the steps of its start-up. VMs of an earlier version have none of the agent.
+        `started`: when it was last started, in RFC 3339 format; None if not known.
         """
         agent = steps[_AGENT].state if _AGENT in steps else ""
         beat, seat = self.beats.get(name), self.seats.get(name)
@@ -137,11 +117,7 @@ def another_start(vm: str, group: Group) -> str:
 
 
 def accounts(folder: StateFolder) -> Mapping[str, str]:
-    """The number of each VM -> that of the account whose tokens it gets, as it said last.
-
-    Raises:
-        StateError: The state folder can't be read.
-    """
+    """The number of each VM -> that of the account whose tokens it gets, as it said last."""
     said = (
         (json_object.text(it.get("instance_id")), json_object.text(it.get("account")))
         for it in _members(folder)
@@ -153,9 +129,6 @@ def heard(cloud: Cloud) -> Heard:
     """What is heard of the VMs of a group.
 
     What can't be read counts as nothing agreed on: any program on the VMs may write it.
-
-    Raises:
-        StateError: The state folder can't be read.
     """
     beats = {
         name.removeprefix(_MEMBERS).removesuffix(".json"): at

@@ -25,13 +25,7 @@ _UNBILLED: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
 
 
 def existing(case: Case, record: Record, seen: Seen) -> Existing | None:
-    """The group as far as its cost goes; None if its record is lost.
-
-    Args:
-        case: What a look has found.
-        record: The deployment.
-        seen: The group, as Google has it.
-    """
+    """The group as far as its cost goes; None if its record is lost."""
     asked, how = record.settings, mode(record)
     disk, disk_type = json_object.whole(asked.get("DISK_SIZE_GB")), asked.get("DISK_TYPE")
     if how is None or disk is None or not disk_type:
@@ -78,11 +72,7 @@ def existing(case: Case, record: Record, seen: Seen) -> Existing | None:
 
 
 def mode(record: Record) -> PoolMode | None:
-    """How the VMs are got; None if the record does not say, as one that was made again.
-
-    Args:
-        record: The deployment.
-    """
+    """How the VMs are got; None if the record does not say, as one that was made again."""
     if not record.settings:
         return None
     asked = {name: record.settings.get(name.upper()) for name in capacity.ASKING}

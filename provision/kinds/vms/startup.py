@@ -65,24 +65,18 @@ _IN_FULL: Final = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Startup:
-    """The start-up of one VM, as far as the VM has reported it.
+    """The start-up of one VM, as far as the VM has reported it."""
 
-    Attributes:
-        state: "running", "done" or "failed"; "" if it has not reported anything yet.
-        step: The current step, or the one that failed; "" for none.
-        steps: Name of a step -> what is known of it.
-        gpu_check: What it found about its GPUs, with `fabric`, what it found of that: its kind, and
-            what is wrong; None if it has not checked them yet.
-        boot: The number of the boot of which it tells, from 1; None if it does not say.
-        at: When it told that, as Unix epoch; None if it does not say.
-    """
-
-    state: str = ""
-    step: str = ""
+    state: str = ""  # "running", "done" or "failed"; "" if it has not reported anything yet
+    step: str = ""  # the current step, or the one that failed; "" for none
+    # name of a step -> what is known of it
     steps: Mapping[str, StartupStep] = field(default_factory=dict)
+    # what it found about its GPUs, with `fabric`, what it found of that: its kind, and what is
+    # wrong; None if it has not checked them yet
     gpu_check: Mapping[str, Any] | None = None
+    # the number of the boot of which it tells, from 1; None if it does not say
     boot: int | None = None
-    at: float | None = None
+    at: float | None = None  # when it told that, as Unix epoch; None if it does not say
 
     @classmethod
     def of(cls, attributes: Mapping[str, str]) -> Self:
@@ -170,12 +164,8 @@ def _read(text: str | None) -> dict[str, Any]:
 class Reader:
     """Reads the start-ups of VMs concurrently, with a limited rate.
 
-    Args:
-        api: Google.
-        zone: The path of the VMs' zone: "projects/P/zones/Z".
-        clock: The clock of Google Cloud.
-        started: When Google says that each VM was last started, in RFC 3339 format, as far as that
-            is known.
+    `started`: when Google says that each VM was last started, in RFC 3339 format, as far as that is
+    known.
     """
 
     def __init__(
@@ -236,14 +226,8 @@ def wait(
 ) -> dict[str, Startup]:
     """Wait until the start-up of all VMs has ended; VMs that are done are not polled again.
 
-    Args:
-        reader: Reads the start-ups.
-        names: The names of the VMs.
-        progress: The run's clock and progress output.
-        stay: Asks whether all VMs still run; if one does not, the wait ends without a verdict.
-
-    Returns:
-        Name of the VM -> start-up. A long STARTUP_COMMAND may still be running.
+    `stay`: asks whether all VMs still run; if one does not, the wait ends without a verdict.
+    Returns name of the VM -> start-up. A long STARTUP_COMMAND may still be running.
 
     Raises:
         ClusterError: A start-up failed or did not end in time; the error lists all such VMs.
@@ -343,10 +327,8 @@ def _progress(startups: Iterable[Startup]) -> str:
 def _judge(found: Mapping[str, Startup], passed: float, place: str) -> None:
     """Raise if a VM failed or is late; being late with STARTUP_COMMAND is no error.
 
-    Args:
-        found: Name of the VM -> its start-up.
-        passed: How long they were waited for, in seconds of cloud time.
-        place: Their zone and project, as options of gcloud.
+    `found`: name of the VM -> its start-up. `passed`: how long they were waited for, in seconds of
+    cloud time.
     """
     in_order = sorted(found.items())
     failed = {name: it for name, it in in_order if it.state == "failed" or it.fails_often}

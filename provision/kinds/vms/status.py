@@ -57,11 +57,7 @@ def look(
 ) -> vm_status.VmGroup:
     """Look at the VMs of a group and its resize requests.
 
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        record: The deployment.
-        before: What an earlier look of this run returned; what is over is not asked again.
+    `before`: what an earlier look of this run returned; what is over is not asked again.
     """
     seen = instances.see(cloud.api, record)
     found = seen.vms(context.clock)
@@ -123,12 +119,7 @@ def startups(
 ) -> dict[str, Startup]:
     """What the VMs of a deployment report of their start-up, by name.
 
-    Args:
-        context: The run.
-        cloud: Google and the state folder.
-        record: The deployment.
-        wanted: The VMs' names.
-        started: When each was last started, in RFC 3339 format, as far as that is known.
+    `started`: when each was last started, in RFC 3339 format, as far as that is known.
     """
     zone = f"projects/{record.project_id}/zones/{record.zone}"
     return startup.Reader(cloud.api, zone, context.clock, started).read(wanted)

@@ -38,18 +38,13 @@ SILENT: Final = "silent"
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """How far a VM is with a task.
+    """How far a VM is with a task."""
 
-    Attributes:
-        state: "running", "done", or how it ended otherwise: "failed", "refused", "late", "stopped",
-            "cut-off"; "silent" if it has not said anything.
-        detail: The last that the task said, or why it was not done; "" for nothing.
-        answer: What came of it; empty if it was not done.
-    """
-
+    # "running", "done", or how it ended otherwise: "failed", "refused", "late", "stopped",
+    # "cut-off"; "silent" if it has not said anything
     state: str = SILENT
-    detail: str = ""
-    answer: Mapping[str, Any]
+    detail: str = ""  # the last that the task said, or why it was not done; "" for nothing
+    answer: Mapping[str, Any]  # what came of it; empty if it was not done
 
     @classmethod
     def of(cls, text: str) -> Self:
@@ -97,16 +92,8 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
 ) -> dict[str, Answer]:
     """Have VMs do something, and wait for what comes of it.
 
-    Args:
-        folder: The state folder.
-        stage: Says how far they are.
-        kind: The kind of the task.
-        arguments: What it takes.
-        vms: Who is to do it: name -> instance ID.
-        seconds: The most that it may take a VM.
-
-    Returns:
-        Name of the VM -> its answer; of all VMs that were asked.
+    `vms`: who is to do it: name -> instance ID. Returns name of the VM -> its answer; of all VMs
+    that were asked.
     """
     number = f"{kind}-{secrets.token_hex(8)}"
     task = {

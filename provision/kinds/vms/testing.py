@@ -50,14 +50,6 @@ _CHECK_SECONDS: Final = 600
 def run(context: Context, cloud: Cloud, record: Record) -> str:
     """Test all VMs, and what is between them.
 
-    Args:
-        context: The run; its report gets what was found.
-        cloud: Google.
-        record: The deployment.
-
-    Returns:
-        The verdict, in one sentence.
-
     Raises:
         StillWaiting: Google has not given all VMs yet.
         ClusterError: There are faults, or VMs that do not answer; the error has all of them.

@@ -41,43 +41,25 @@ _SILENT: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What a look at a group of VMs has found.
+    """What a look at a group of VMs has found."""
 
-    Attributes:
-        group: The group, with the machines that were asked for.
-        exists: Whether the group exists.
-        wanted: INSTANCE_COUNT; None if not known.
-        limit: MAX_RUN_DURATION in seconds; None for none.
-        there: The number of VMs that the group says are its own.
-        vms: The VMs that exist.
-        down: Those of the group that do not run.
-        known: What Google did to VMs of its own accord, by name.
-        requests: The resize requests.
-        errors: Google's errors about VMs that do not come.
-        clock: The clock of Google Cloud.
-        api: Google, for the places that have such machines.
-        bound: Whether its VMs are bound to their reservation.
-        unrepaired: Whether the group, which is not of flex start, makes no VM again that fails.
-        idles: Whether VMs of the group have powered themselves off.
-        lost: Accounts that VMs act as, and that are not there any more.
-    """
-
-    group: Group
-    exists: bool
-    wanted: int | None
-    limit: int | None
-    there: int
+    group: Group  # the group, with the machines that were asked for
+    exists: bool  # whether the group exists
+    wanted: int | None  # INSTANCE_COUNT; None if not known
+    limit: int | None  # MAX_RUN_DURATION in seconds; None for none
+    there: int  # the number of VMs that the group says are its own
     vms: tuple[Vm, ...]
-    down: tuple[Member, ...]
-    known: Mapping[str, Interruption]
+    down: tuple[Member, ...]  # those of the group that do not run
+    known: Mapping[str, Interruption]  # what Google did to VMs of its own accord, by name
     requests: tuple[ResizeRequest, ...]
-    errors: Sequence[Mapping[str, Any]]
-    clock: Clock
-    api: GoogleApi
-    bound: bool = False
+    errors: Sequence[Mapping[str, Any]]  # Google's errors about VMs that do not come
+    clock: Clock  # the clock of Google Cloud
+    api: GoogleApi  # Google, for the places that have such machines
+    bound: bool = False  # whether its VMs are bound to their reservation
+    # whether the group, which is not of flex start, makes no VM again that fails
     unrepaired: bool = False
-    idles: bool = False
-    lost: Sequence[LostAccount] = ()
+    idles: bool = False  # whether VMs of the group have powered themselves off
+    lost: Sequence[LostAccount] = ()  # accounts that VMs act as, and that are not there any more
 
     @property
     def missing(self) -> int:

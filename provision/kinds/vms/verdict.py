@@ -26,14 +26,7 @@ _MOST: Final = 5
 
 
 class Measured:
-    """All measurements between the VMs of a group.
-
-    Args:
-        plan: What was to be measured.
-        outcomes: What came of each, the first being of all VMs.
-        blamed: VMs that have failed on their own, each with why.
-        finding: What the search came to.
-    """
+    """All measurements between the VMs of a group."""
 
     def __init__(
         self,
@@ -91,10 +84,7 @@ class Measured:
 def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> list[Problem]:
     """What is wrong with single VMs.
 
-    Args:
-        vms: All VMs.
-        checked: What each found.
-        where: Their group in gcloud's arguments: "NAME --zone Z --project P".
+    `where`: their group in gcloud's arguments: "NAME --zone Z --project P".
     """
     problems = [
         Problem(
@@ -140,9 +130,7 @@ def _freed(found: VmCheck) -> str:
 def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem:
     """What is said of VMs that somebody works on: they are looked at, and not measured.
 
-    Args:
-        used: The VMs, each with the programs that have its GPUs in use, as far as they are known.
-        all_of_them: Whether no other VM is left.
+    `used`: the VMs, each with the programs that have its GPUs in use, as far as they are known.
     """
     named = [f"{name} ({', '.join(its)})" if its else name for name, its in used.items()]
     more = f", and {len(named) - _MOST} more" if len(named) > _MOST else ""
@@ -171,9 +159,8 @@ def other_nccl(found: VmBandwidth) -> Problem | None:
 def between(measured: Measured | None, where: str) -> list[Problem]:
     """What is wrong between the VMs.
 
-    Args:
-        measured: What was measured; None where there is nothing to measure.
-        where: Their group in gcloud's arguments: "NAME --zone Z --project P".
+    `measured`: what was measured; None where there is nothing to measure. `where`: their group in
+    gcloud's arguments: "NAME --zone Z --project P".
     """
     if measured is None or measured.not_measured:
         return []
@@ -236,9 +223,7 @@ def not_measured(found: VmBandwidth) -> Problem:
 def passed(checked: Mapping[str, VmCheck], measured: VmBandwidth | None) -> str:
     """The verdict on VMs without faults, in one sentence.
 
-    Args:
-        checked: What each VM found.
-        measured: The bandwidth between them; None where there is nothing to measure.
+    `measured`: the bandwidth between them; None where there is nothing to measure.
     """
     gpus = sum(it.gpus or 0 for it in checked.values())
     well = f"{len(checked)} VMs" if len(checked) > 1 else "The VM"

@@ -38,12 +38,7 @@ def for_requests(
 ) -> None:
     """Wait until resize requests are granted.
 
-    Args:
-        api: Google.
-        group: The group of the requests.
-        names: The names of the requests.
-        timeout: The longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
-        progress: The run's clock and progress output.
+    `timeout`: the longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
 
     Raises:
         CapacityError: A request failed or was cancelled.
@@ -96,13 +91,8 @@ def for_urls(
 ) -> dict[str, str]:
     """Wait for the notebooks' URLs of all VMs at once.
 
-    Args:
-        look: Asks Google once for all VMs: name of the VM -> URL, or None if there is none yet.
-        wanted: The names of the VMs that have a notebook.
-        progress: The run's clock and progress output.
-
-    Returns:
-        Name of the VM -> URL, for those that had one in time.
+    `look`: asks Google once for all VMs: name of the VM -> URL, or None if there is none yet.
+    Returns name of the VM -> URL, for those that had one in time.
     """
     with progress.stage(StageName.URLS) as stage:
         deadline = stage.deadline(_URLS_AT_MOST, _URL_POLL)

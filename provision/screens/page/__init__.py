@@ -28,12 +28,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def page(it: Contents, veil: Callable[[str], str] = str) -> str:
-    """The page of a run, as the text of an HTML file.
-
-    Args:
-        it: What it tells of.
-        veil: Hides credentials in every text.
-    """
+    """The page of a run, as the text of an HTML file."""
     name = it.topology.name
     root = tag(
         "html",

@@ -32,19 +32,12 @@ MOST_TILES: Final = 16
 
 @dataclass(frozen=True)
 class Tiles:
-    """A picture of machines: a tile each, a cell for each GPU, a tick for each interface.
+    """A picture of machines: a tile each, a cell for each GPU, a tick for each interface."""
 
-    Attributes:
-        first: The machines that are there when Create is done.
-        most: The machines that there can be; the others are dashed.
-        gpus: The GPUs of each.
-        interfaces: The network interfaces of each.
-    """
-
-    first: int
-    most: int
+    first: int  # the machines that are there when Create is done
+    most: int  # the machines that there can be; the others are dashed
     gpus: int
-    interfaces: int
+    interfaces: int  # the network interfaces of each
 
     @property
     def _shown(self) -> int:
@@ -103,19 +96,12 @@ class Tiles:
 
 @dataclass(frozen=True)
 class Block:
-    """A box with a title, lines, and perhaps a picture of machines.
+    """A box with a title, lines, and perhaps a picture of machines."""
 
-    Attributes:
-        kind: Its class in the style sheet.
-        title: Its title.
-        lines: What stands below the title.
-        tiles: The machines in it; None for none.
-    """
-
-    kind: str
+    kind: str  # its class in the style sheet
     title: str
-    lines: tuple[str, ...] = ()
-    tiles: Tiles | None = None
+    lines: tuple[str, ...] = ()  # what stands below the title
+    tiles: Tiles | None = None  # the machines in it; None for none
 
     def _texts(self, width: int) -> Iterator[tuple[str, int, str]]:
         """Every line of text: its class, the step to it, and itself."""

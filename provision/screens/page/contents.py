@@ -19,34 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """One run, as the page tells of it.
+    """One run, as the page tells of it."""
 
-    Attributes:
-        action: The action's name.
-        version: The program's version.
-        made: When the page was made, in UTC.
-        topology: What the cluster consists of.
-        rehearsal: Whether Google Cloud was simulated.
-        cost: What it costs; None if that is not known.
-        plan: What the plan changes, and the checks before it; None as long as there is none.
-        timeline: The stages of the run.
-        seconds: How long the run took, in seconds of Google's clock; None if that is not known.
-        problems: What made the run fail; none if it did not.
-        notes: What is worth knowing.
-        connection: How to connect: what -> command or address, as a text.
-        settings: Setting -> effective value, with secrets masked.
-    """
-
-    action: str
-    version: str
-    made: dt.datetime
-    topology: Topology
-    rehearsal: bool = False
-    cost: Cost | None = None
+    action: str  # the action's name
+    version: str  # the program's version
+    made: dt.datetime  # when the page was made, in UTC
+    topology: Topology  # what the cluster consists of
+    rehearsal: bool = False  # whether Google Cloud was simulated
+    cost: Cost | None = None  # what it costs; None if that is not known
+    # what the plan changes, and the checks before it; None as long as there is none
     plan: Plan | None = None
-    timeline: Sequence[Stage] = ()
+    timeline: Sequence[Stage] = ()  # the stages of the run
+    # how long the run took, in seconds of Google's clock; None if that is not known
     seconds: float | None = None
-    problems: Sequence[Problem] = ()
-    notes: Sequence[Problem] = ()
+    problems: Sequence[Problem] = ()  # what made the run fail; none if it did not
+    notes: Sequence[Problem] = ()  # what is worth knowing
+    # how to connect: what -> command or address, as a text
     connection: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # setting -> effective value, with secrets masked
     settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))

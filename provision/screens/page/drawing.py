@@ -33,14 +33,9 @@ _MOST_STORES: Final = 8
 
 @dataclass(frozen=True)
 class _Column:
-    """The blocks of one column.
+    """The blocks of one column."""
 
-    Attributes:
-        head: What stands above it.
-        blocks: Its blocks.
-    """
-
-    head: str
+    head: str  # what stands above it
     blocks: tuple[Block, ...]
 
     def height(self, width: int) -> int:

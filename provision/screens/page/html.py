@@ -24,11 +24,8 @@ _RAW: Final = frozenset({"style"})
 def tag(name: str, /, *children: Child, **attributes: object) -> ET.Element:
     """Make an element.
 
-    Args:
-        name: Its name.
-        *children: Elements and texts, in their order.
-        **attributes: `class_` is "class", and `stroke_width` is "stroke-width"; one that is None or
-            False is left out, and one that is True has its own name as its value.
+    `attributes`: `class_` is "class", and `stroke_width` is "stroke-width"; one that is None or
+    False is left out, and one that is True has its own name as its value.
     """
     made = ET.Element(name)
     for key, value in attributes.items():
@@ -53,12 +50,7 @@ def append(element: ET.Element, children: Iterable[Child]) -> None:
 
 
 def written(root: ET.Element, veil: Callable[[str], str] = str) -> str:
-    """The whole document as text.
-
-    Args:
-        root: Its `html` element, which is changed.
-        veil: Hides credentials in every text and attribute.
-    """
+    """The whole document as text."""
 
     def shown(text: str) -> str:
         return printable.text(veil(text))

@@ -12,14 +12,7 @@ if TYPE_CHECKING:
 
 
 def share(part: float, of: float, *, after: float = 0.0, kind: str = "") -> ET.Element:
-    """A cell with a bar, for the eye alone.
-
-    Args:
-        part: How long it is.
-        of: How long it could be.
-        after: Where it begins.
-        kind: Its class in the style sheet.
-    """
+    """A cell with a bar, for the eye alone."""
     if not part:
         return tag("td", class_="bar", aria_hidden="true")
     whole = of or 1
@@ -37,15 +30,7 @@ def table(
     *,
     numbers: Collection[str] = (),
 ) -> ET.Element:
-    """A table whose first column names its rows; on a narrow page, a list of its rows.
-
-    Args:
-        caption: What it is about.
-        heads: The columns' names; "" for one of bars.
-        rows: Its rows; a text becomes a cell.
-        total: The row of sums; () for none.
-        numbers: The heads of the columns of numbers.
-    """
+    """A table whose first column names its rows; on a narrow page, a list of its rows."""
     head = tag("tr")
     for name in heads:
         kind = "number" if name in numbers else None

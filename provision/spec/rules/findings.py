@@ -18,41 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One problem between settings, or one note.
-
-    Attributes:
-        field: The field that it is about.
-        what: What is wrong, as the predicate of the field's value: "is not in us-east1".
-        why: The rule.
-        fix: What to write instead.
-        note: Whether it is a note, which does not stop the run.
-        guess: Whether it is a note from a dated list, which Google's own answer replaces.
-        code: What it is about, for programs.
-        zones: Zones that may do instead.
-    """
+    """One problem between settings, or one note."""
 
     field: str
-    what: str
-    why: str = ""
-    fix: str = ""
-    note: bool = False
+    what: str  # what is wrong, as the predicate of the field's value: "is not in us-east1"
+    why: str = ""  # the rule
+    fix: str = ""  # what to write instead
+    note: bool = False  # whether it is a note, which does not stop the run
+    # whether it is a note from a dated list, which Google's own answer replaces
     guess: bool = False
-    code: Code = Code.CONFLICTING_SETTINGS
-    zones: tuple[str, ...] = ()
+    code: Code = Code.CONFLICTING_SETTINGS  # what it is about, for programs
+    zones: tuple[str, ...] = ()  # zones that may do instead
 
 
 @dataclass(frozen=True)
 class Case:
-    """The settings that a rule checks.
+    """The settings that a rule checks."""
 
-    Attributes:
-        settings: All values; a field with an invalid value has its default.
-        names: Field -> the variable that set it, as the user wrote it.
-        bad: The fields with an invalid value, or whose default depends on one.
-    """
-
-    settings: Settings
+    settings: Settings  # all values; a field with an invalid value has its default
+    # field -> the variable that set it, as the user wrote it
     names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # the fields with an invalid value, or whose default depends on one
     bad: frozenset[str] = frozenset()
 
     def asked(self, name: str) -> bool:
@@ -80,15 +66,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule between settings.
+    """One rule between settings."""
 
-    Attributes:
-        touches: The fields that it compares; it is skipped if one of them is bad.
-        check: Yields the findings for a case.
-    """
-
-    touches: tuple[str, ...]
-    check: Callable[[Case], Iterator[Finding]]
+    touches: tuple[str, ...]  # the fields that it compares; it is skipped if one of them is bad
+    check: Callable[[Case], Iterator[Finding]]  # yields the findings for a case
 
     def judge(self, case: Case) -> list[Finding]:
         """The findings of the rule; empty if a field that it touches is bad."""

@@ -80,11 +80,7 @@ _REQUESTS = "compute/requests"
 
 
 def service(request: Request, store: Store) -> Reply:
-    """Answer a request below /compute/v1/.
-
-    Raises:
-        GoogleError: The API refuses.
-    """
+    """Answer a request below /compute/v1/."""
     agenda.catch_up(request, store, _HAPPENINGS)
     host_events.begin(request, store)
     api = discovery.api("compute.v1")

@@ -21,14 +21,7 @@ _COLLECTION = "compute/agenda"
 
 
 def note(call: Call, moment: float, what: str, **about: Any) -> None:
-    """Let something happen in the call's place at a moment (Unix epoch).
-
-    Args:
-        call: Its project, zone and pace are those of what happens.
-        moment: When.
-        what: Which of the happenings.
-        about: What that needs to know, as JSON.
-    """
+    """Let something happen in the call's place at a moment (Unix epoch)."""
     # Names sort as their moments do, rounded; the number keeps those of one moment in their order.
     name = f"{moment:020.6f} {call.store.count(_COLLECTION):09d}"
     entry = {

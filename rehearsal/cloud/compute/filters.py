@@ -26,11 +26,7 @@ _OPERATORS = {"=", "!=", ":", "<", ">", "<=", ">=", "eq", "ne"}
 
 
 def parse(text: str) -> Predicate:
-    """A test for resources; an empty filter lets all pass.
-
-    Raises:
-        GoogleError: 400, when the filter is none.
-    """
+    """A test for resources; an empty filter lets all pass."""
     tokens = _tokens(text)
     if not tokens:
         return lambda _: True

@@ -28,11 +28,7 @@ _DEFAULTS: Resource = {
 
 
 def _check(rule: Resource) -> None:
-    """Refuse what Google does.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse what Google does."""
     if rule["priority"] not in _PRIORITY:
         raise links.invalid("priority", rule["priority"], "Must be between 0 and 65535.")
     if bool(rule.get("allowed")) == bool(rule.get("denied")):
@@ -55,9 +51,6 @@ def _check_accounts(rule: Resource) -> None:
     """A rule names VMs by accounts or by tags, not by both.
 
     Source: the fields' descriptions in the discovery document of compute v1.
-
-    Raises:
-        GoogleError: 400.
     """
     accounts = [
         field for field in ("sourceServiceAccounts", "targetServiceAccounts") if rule.get(field)

@@ -150,16 +150,7 @@ def grow(  # noqa: PLR0913 - the parts of a request
     run_seconds: int | None = None,
     request: str = "",
 ) -> None:
-    """Make so many more VMs for a group; what keeps one from being made is one of its errors.
-
-    Args:
-        call: Its zone is the group's.
-        name: The group's name.
-        group: The group.
-        count: How many more.
-        run_seconds: How long they may run, in place of what the template says.
-        request: The resize request that they come by; "" for none.
-    """
+    """Make so many more VMs for a group; what keeps one from being made is one of its errors."""
     if count <= 0:
         return
     prefix = f"{call.prefix(INSTANCE)}{group['baseInstanceName']}-"
@@ -267,8 +258,7 @@ def _make(  # noqa: PLR0913, PLR0917 - as above
 def shrink(call: Call, name: str, count: int) -> float:
     """Delete so many VMs of a group, those first that do not run yet.
 
-    Returns:
-        When the last of them is gone (Unix epoch); now, if there are none.
+    Returns when the last of them is gone (Unix epoch); now, if there are none.
     """
     present = [it for it in members(call, name) if "_gone" not in it[1]]
     present.sort(key=lambda it: (it[1]["_timeline"][-1][0], it[0]), reverse=True)
@@ -278,8 +268,7 @@ def shrink(call: Call, name: str, count: int) -> float:
 def retire(call: Call, names: Sequence[str]) -> float:
     """Delete VMs and the disks that go with them.
 
-    Returns:
-        When the last of them is gone (Unix epoch); now, if there are none.
+    Returns when the last of them is gone (Unix epoch); now, if there are none.
     """
     gone = call.request.after(_STOPPING_SECONDS)
     for name in names:
@@ -292,11 +281,7 @@ def retire(call: Call, names: Sequence[str]) -> float:
 
 
 def stop(call: Call, names: Sequence[str]) -> None:
-    """Shut running VMs down, which keep their disks.
-
-    Raises:
-        GoogleError: 400, when one of them does not run.
-    """
+    """Shut running VMs down, which keep their disks."""
     off = call.request.after(_STOPPING_SECONDS)
     for name in names:
         vm = resources.require_ready(call, INSTANCE, name)
@@ -311,13 +296,7 @@ def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
 ) -> None:
     """Delete a VM of which Google wants the place; its group makes it again, but not before.
 
-    Args:
-        call: Its zone is the group's.
-        name: The group's name.
-        group: The group.
-        member: The VM.
-        until: The moment before which there is no other place (Unix epoch).
-        shortage: The error that the group meets until then.
+    `until`: the moment before which there is no other place (Unix epoch).
     """
     template = links.name_of(resources.require(call, INSTANCE, member)["_template"])
     retire(call, [member])
@@ -332,11 +311,7 @@ def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
 def restart(call: Call, name: str, down: list[list[object]], back: float) -> None:
     """Let a VM go down and come again as the same one; its start-up runs once more.
 
-    Args:
-        call: Its zone is the VM's.
-        name: The VM.
-        down: The beginning of its timeline.
-        back: When it begins to come (Unix epoch).
+    `back`: when it begins to come (Unix epoch).
     """
     vm = resources.require(call, INSTANCE, name)
     life = _life(call, back, "none")
@@ -403,9 +378,6 @@ def refresh(call: Call, template: Resource, names: Sequence[str]) -> None:
 
     What somebody has added to the metadata of a VM is lost: Google does not say what becomes of it,
     so nobody may count on it.
-
-    Raises:
-        GoogleError: 400 when one of them differs in more.
     """
     built = vms.built(template)
     for name in names:
@@ -424,11 +396,7 @@ def refresh(call: Call, template: Resource, names: Sequence[str]) -> None:
 
 
 def delete(call: Call, name: str) -> Resource:
-    """Delete a VM at somebody's request; a group that repairs recreates it.
-
-    Returns:
-        The operation.
-    """
+    """Delete a VM at somebody's request; a group that repairs recreates it."""
     instance = resources.require_ready(call, INSTANCE, name)
     group = resources.find(call, GROUP_MANAGER, instance["_group"])
     gone = call.request.after(_STOPPING_SECONDS)

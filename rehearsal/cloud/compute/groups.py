@@ -80,11 +80,7 @@ def _completed(call: Call, given: Resource) -> Resource:
 
 
 def _check_placement(call: Call, group: Resource) -> None:
-    """Refuse policies that the VMs of a group cannot have, and the lack of one that they need.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse policies that the VMs of a group cannot have, and the lack of one that they need."""
     template = resources.require(call, TEMPLATE, links.name_of(group["instanceTemplate"]))
     wanted = template["properties"]
     own, workload = wanted.get("resourcePolicies"), "resourcePolicies" in group
@@ -169,9 +165,6 @@ def _check_network(call: Call, group: Resource, template: str) -> None:
     "If you are creating a new template to update an existing instance group, your new instance
     template must use the same network" (compute v1, instanceTemplates.insert); the words are
     believed.
-
-    Raises:
-        GoogleError: 400.
     """
     before, now = (_network(call, it) for it in (group["instanceTemplate"], template))
     if before and now != before:

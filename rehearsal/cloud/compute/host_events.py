@@ -38,15 +38,10 @@ _SETTLED_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class _Blow:
-    """What a scenario does.
+    """What a scenario does."""
 
-    Attributes:
-        what: Which of the happenings it begins with.
-        strikes: Whether it may happen to a VM.
-    """
-
-    what: str
-    strikes: Callable[[Resource], bool]
+    what: str  # which of the happenings it begins with
+    strikes: Callable[[Resource], bool]  # whether it may happen to a VM
 
 
 def _is_spot(vm: Resource) -> bool:

@@ -37,18 +37,13 @@ _FAR = 10**12
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """An image, public or of a project.
+    """An image, public or of a project."""
 
-    Attributes:
-        name: Its full name ("projects/p/global/images/i").
-        document: What a GET answers.
-        public: What it is made of, if that is a public image; None for what nobody knows.
-        baked: Whether it is of a VM that was sealed: a start-up finds what it would install.
-    """
-
-    name: str
-    document: Resource
+    name: str  # its full name ("projects/p/global/images/i")
+    document: Resource  # what a GET answers
+    # what it is made of, if that is a public image; None for what nobody knows
     public: facts.PublicImage | None
+    # whether it is of a VM that was sealed: a start-up finds what it would install
     baked: bool = False
 
     @property
@@ -123,11 +118,7 @@ def find(call: Call, reference: str) -> Image | None:
 
 
 def check_use(call: Call, template: Resource) -> None:
-    """Refuse a caller who may not make disks of a template's images; public ones are for everybody.
-
-    Raises:
-        GoogleError: 403, in the words of elasticluster/elasticluster#462 (2017-07-25).
-    """
+    """Refuse who may not make disks of a template's images; public ones are for everybody."""
     permission = "compute.images.useReadOnly"
     for disk in template["properties"]["disks"]:
         name = links.name_of((disk.get("initializeParams") or {}).get("sourceImage", ""))
@@ -137,11 +128,7 @@ def check_use(call: Call, template: Resource) -> None:
 
 
 def require_usable(call: Call, reference: str) -> Image:
-    """The image of a resolved name, to make a disk of it.
-
-    Raises:
-        GoogleError: 404; 400 if it is obsolete or deleted.
-    """
+    """The image of a resolved name, to make a disk of it."""
     image = find(call, reference)
     if image is None:
         raise resources.not_found(reference)
@@ -302,12 +289,7 @@ def _source_image(call: Call, body: Resource) -> Image:
 
 
 def _source_disk(call: Call, body: Resource) -> Resource:
-    """What an image has of its disk.
-
-    Raises:
-        GoogleError: 400 while a VM that is not off uses the disk, unless the image is forced
-            ("Create custom images": stop the VM, or --force).
-    """
+    """What an image has of its disk."""
     name = call.resolve(body["sourceDisk"], DISK, "sourceDisk")
     disk = resources.require_ready(call, DISK, name)
     users = [links.name_of(it) for it in disk.get("users") or []]

@@ -18,11 +18,7 @@ _RDMA = ("MRDMA", "IRDMA")
 
 
 def completed(call: Call, properties: Resource) -> list[Resource]:
-    """Check the interfaces of a template's properties, and complete them.
-
-    Raises:
-        GoogleError: 400 or 404.
-    """
+    """Check the interfaces of a template's properties, and complete them."""
     given = properties.get("networkInterfaces") or []
     if not given:
         raise links.invalid(
@@ -119,11 +115,7 @@ def _check_ranges(call: Call, interfaces: list[Resource]) -> None:
 
 
 def check_zone(call: Call, zone: str, interfaces: list[Resource]) -> None:
-    """Refuse interfaces in networks whose profile is that of another zone.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse interfaces in networks whose profile is that of another zone."""
     for index, interface in enumerate(interfaces):
         network = network_of(call, interface) or {}
         profile = network.get("networkProfile")

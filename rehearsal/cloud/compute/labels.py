@@ -15,11 +15,7 @@ _LABEL_VALUE = re.compile(r"[\w-]{0,63}")
 
 
 def check(field: str, labels: Mapping[str, str]) -> None:
-    """Refuse labels that break Google's rules.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse labels that break Google's rules."""
     allowed = (
         "can only contain lowercase letters, numeric characters, underscores and dashes. "
         "The {} can be at most 63 characters long. International characters are allowed."

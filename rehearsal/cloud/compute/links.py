@@ -54,14 +54,7 @@ def place_fields(name: str) -> dict[str, str]:
 def resolve(reference: str, *, project: str, collection: str, field: str) -> str:
     """The name that a reference in a request means.
 
-    Args:
-        reference: A full or partial link.
-        project: The project that a link without one means; it replaces a project's number too.
-        collection: What must be referred to ("networks").
-        field: The field of the request, for the message.
-
-    Raises:
-        GoogleError: 400, when it is no link to such a thing.
+    `project`: the project that a link without one means; it replaces a project's number too.
     """
     match = _NAME.fullmatch(_HOST.sub("", reference))
     if match is None:

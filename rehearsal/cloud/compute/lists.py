@@ -19,11 +19,7 @@ _PAGE = 500
 def listed(call: Call, kind: str, name: str, entries: Iterable[tuple[str, Resource]]) -> Resource:
     """One page of a list, filtered as the request asks.
 
-    Args:
-        call: `filter`, `maxResults` and `pageToken` are read from it.
-        kind: As in `kind`, without "List" ("network").
-        name: What is listed ("projects/p/global/networks").
-        entries: Names and resources as they are answered, in the names' order.
+    `entries`: names and resources as they are answered, in the names' order.
     """
     wanted = filters.parse(call.parameters.get("filter", ""))
     chosen = [(key, entry) for key, entry in entries if wanted(entry)]
@@ -42,11 +38,7 @@ def aggregated(
 ) -> Resource:
     """One page of a list over all places, grouped by place as `aggregatedList` answers it.
 
-    Args:
-        call: As for `listed`.
-        collection: What is listed ("instances").
-        kind: As in `kind`, without "AggregatedList".
-        entries: Keys and resources as they are answered, in the keys' order.
+    `entries`: keys and resources as they are answered, in the keys' order.
     """
     name = f"projects/{call.project}/aggregated/{collection}"
     page = listed(call, kind, name, entries)

@@ -17,11 +17,7 @@ _PAGE = 500
 
 
 def _named_members(call: Call) -> tuple[str, list[str]]:
-    """The group's name, and the names of the VMs that the body lists.
-
-    Raises:
-        GoogleError: 400, when one of them is not the group's.
-    """
+    """The group's name, and the names of the VMs that the body lists."""
     name = call.name(GROUP_MANAGER)
     own = {member for member, it in fleet.members(call, name) if "_gone" not in it}
     wanted = []
@@ -74,11 +70,7 @@ def _apply_updates(call: Call) -> Resource:
 
 
 def _stop_instances(call: Call) -> Resource:
-    """Stop VMs, which the group then neither starts nor makes again (compute v1, stopInstances).
-
-    Raises:
-        GoogleError: 400, when one of them does not run.
-    """
+    """Stop VMs, which the group then neither starts nor makes again (compute v1, stopInstances)."""
     name, wanted = _named_members(call)
     group = resources.require_ready(call, GROUP_MANAGER, name)
     fleet.stop(call, wanted)

@@ -241,11 +241,7 @@ def _add_peering(call: Call) -> Resource:
 
 
 def _check_mtu_change(call: Call, network: Resource) -> None:
-    """Refuse another MTU for a network in which VMs run: they would all have to be stopped.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse another MTU for a network in which VMs run: they would all have to be stopped."""
     mtu = call.body.get("mtu")
     if mtu in {None, network["mtu"]}:
         return

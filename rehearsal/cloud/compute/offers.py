@@ -98,18 +98,13 @@ def _disk_type(project: str, zone: str, name: str) -> Resource:
 
 @dataclass(frozen=True)
 class _Offer:
-    """One kind of thing that zones offer.
-
-    Attributes:
-        collection: As in the paths.
-        singular: As in `kind` and as the path's parameter.
-        names: The names that a zone has under scenarios.
-        document: The document of one of them: project, zone, name.
-    """
+    """One kind of thing that zones offer."""
 
     collection: str
-    singular: str
+    singular: str  # as in `kind` and as the path's parameter
+    # the names that a zone has under scenarios
     names: Callable[[str, frozenset[str]], Iterable[str]]
+    # the document of one of them: project, zone, name
     document: Callable[[str, str, str], Resource]
 
     def methods(self) -> Mapping[str, Callable[[Call], Resource]]:

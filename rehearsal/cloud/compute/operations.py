@@ -53,22 +53,13 @@ def duration(method: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What an operation does.
+    """What an operation does."""
 
-    Attributes:
-        method: The method that begins it ("networks.insert").
-        target: The name of what it works on ("projects/p/global/networks/n").
-        target_id: The numeric id of that.
-        end: When it is done (Unix epoch).
-        kind: Its type, where that is not the method's name.
-        user: Whose it is.
-    """
-
-    method: str
-    target: str
+    method: str  # the method that begins it ("networks.insert")
+    target: str  # the name of what it works on ("projects/p/global/networks/n")
     target_id: str
-    end: float
-    kind: str = ""
+    end: float  # when it is done (Unix epoch)
+    kind: str = ""  # its type, where that is not the method's name
     user: str = _USER
 
 
@@ -111,11 +102,7 @@ def end_at(store: Store, name: str, end: float) -> None:
 
 
 def get(request: Request, store: Store, name: str) -> dict[str, Any]:
-    """The operation of that name ("projects/p/global/operations/operation-1").
-
-    Raises:
-        GoogleError: 404.
-    """
+    """The operation of that name ("projects/p/global/operations/operation-1")."""
     body = store.get(COLLECTION, name)
     if body is None:
         raise GoogleError(404, f"The resource '{name}' was not found")

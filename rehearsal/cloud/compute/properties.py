@@ -31,11 +31,7 @@ def invalid(field: str, value: object, reason: str) -> GoogleError:
 
 
 def completed(call: Call, given: Resource) -> Resource:
-    """Check the properties and complete them as Google does.
-
-    Raises:
-        GoogleError: 400 or 404.
-    """
+    """Check the properties and complete them as Google does."""
     result = dict(given)
     result["scheduling"] = _scheduling(result)
     result["disks"] = _disks(call, result)
@@ -86,11 +82,7 @@ def _scheduling(properties: Resource) -> Resource:
 
 
 def _check_reserved(properties: Resource, scheduling: Resource) -> None:
-    """Refuse what does not go with a reservation that is named, or with being bound to one.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse what does not go with a reservation that is named, or with being bound to one."""
     given = properties.get("reservationAffinity") or {}
     affinity = given.get("consumeReservationType", "")
     model = scheduling["provisioningModel"]
@@ -128,11 +120,7 @@ _SHORTEST_RUN, _LONGEST_RUN = 600, 604_800
 
 
 def _check_flex_start(properties: Resource, scheduling: Resource) -> None:
-    """Refuse what does not go with flex start: rules M1, M2, M3 and M11 of its public description.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse what does not go with flex start: rules M1, M2, M3, M11 of its public description."""
     for field, value in _FLEX_START.items():
         if scheduling.get(field) != value:
             needed = f"Provisioning model FLEX_START requires {field} to be {value}."
@@ -265,11 +253,7 @@ def item(metadata: Resource, key: str) -> str | None:
 
 
 def check_metadata(items: list[Resource]) -> None:
-    """Refuse metadata that Google takes on no VM.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse metadata that Google takes on no VM."""
     keys = [item["key"] for item in items]
     for index, item in enumerate(items):
         field = f"metadata.items[{index}]"

@@ -58,15 +58,10 @@ _USUAL_GIB_OF_LOCAL_SSDS = 375
 
 @dataclass(frozen=True)
 class Quota:
-    """A quota that the GPUs of a VM count against.
+    """A quota that the GPUs of a VM count against."""
 
-    Attributes:
-        metric: Its name, such as "NVIDIA_A100_GPUS".
-        dimensions: What more tells it from others of that name.
-    """
-
-    metric: str
-    dimensions: Mapping[str, str]
+    metric: str  # its name, such as "NVIDIA_A100_GPUS"
+    dimensions: Mapping[str, str]  # what more tells it from others of that name
 
     def exceeded(self, limit: float) -> Resource:
         """The error of a VM that it keeps from being made."""
@@ -164,11 +159,7 @@ _NEVER_RESERVED = frozenset({"INSTANCES", "IN_USE_ADDRESSES", *quotas.OF_DISKS.v
 
 
 def check(call: Call, kind: Kind) -> None:
-    """Refuse one more resource of a kind than the project may have.
-
-    Raises:
-        GoogleError: 403.
-    """
+    """Refuse one more resource of a kind than the project may have."""
     if resources.find(call, kind, call.prefix(kind) + call.body.get("name", "")) is not None:
         return  # it would be none more: the refusal of a name that is taken comes first
     metric, everywhere = _METRICS[kind]

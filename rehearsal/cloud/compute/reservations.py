@@ -41,15 +41,10 @@ _SCHEDULING_TYPE = "GROUPED"
 
 @dataclass(frozen=True)
 class Block:
-    """A block of a dense reservation, or one of its sub-blocks.
+    """A block of a dense reservation, or one of its sub-blocks."""
 
-    Attributes:
-        name: Such as "r-block-0001" or "r-block-0001-subblock-0001".
-        count: The number of its VMs.
-    """
-
-    name: str
-    count: int
+    name: str  # such as "r-block-0001" or "r-block-0001-subblock-0001"
+    count: int  # the number of its VMs
 
 
 def find(call: Call, name: str) -> Resource | None:
@@ -219,11 +214,7 @@ def _reserved(call: Call, properties: Resource) -> Resource:
 
 
 def _check(call: Call, body: Resource, machine: str) -> None:
-    """Refuse what cannot be reserved.
-
-    Raises:
-        GoogleError: 400 or 404.
-    """
+    """Refuse what cannot be reserved."""
     known = machines.find(machine)
     if facts.never_reserved(machine) or (known is not None and known.is_shared):
         field = "specificReservation.instanceProperties.machineType"
@@ -265,11 +256,7 @@ def _view(call: Call, reservation: Resource) -> Resource:
 
 
 def require(call: Call) -> Resource:
-    """The reservation that the path names.
-
-    Raises:
-        GoogleError: 404.
-    """
+    """The reservation that the path names."""
     name = call.name(RESERVATION)
     found = find(call, name)
     if found is None:

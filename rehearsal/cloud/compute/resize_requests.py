@@ -50,11 +50,7 @@ def open_request(call: Call, group: str) -> str | None:
 
 
 def check_resizable(call: Call, group: str) -> None:
-    """Refuse another size of a group while one of its requests waits.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse another size of a group while one of its requests waits."""
     name = open_request(call, group)
     if name is not None:
         raise GoogleError(
@@ -102,11 +98,7 @@ def _seconds(request: Resource) -> int | None:
 
 
 def _check(call: Call, body: Resource, name: str, group: Resource) -> None:
-    """Refuse what no request may ask for, or may ask of this group.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse what no request may ask for, or may ask of this group."""
     count = body.get("resizeBy", 0)
     if not 1 <= count <= _LARGEST:
         raise links.invalid("resizeBy", count, f"Must be between 1 and {_LARGEST}.")

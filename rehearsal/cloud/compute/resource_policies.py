@@ -24,11 +24,7 @@ _PLACEMENTS = 1500
 
 
 def check_usable(call: Call, names: list[str], machine: str) -> None:
-    """Refuse policies that VMs of a machine type in the call's zone cannot have.
-
-    Raises:
-        GoogleError: 400 or 404.
-    """
+    """Refuse policies that VMs of a machine type in the call's zone cannot have."""
     region = places.region_of(call.parameters["zone"])
     for name in names:
         full = POLICY.prefix(call.project, region) + links.last(name)
@@ -42,11 +38,7 @@ def check_usable(call: Call, names: list[str], machine: str) -> None:
 
 
 def resolve_workload(call: Call, reference: str) -> str:
-    """The link of a group's workload policy.
-
-    Raises:
-        GoogleError: 400 or 404.
-    """
+    """The link of a group's workload policy."""
     field = "resourcePolicies.workloadPolicy"
     name = call.resolve(reference, POLICY, field)
     policy = resources.require_ready(call, POLICY, name)

@@ -27,19 +27,12 @@ Resource = dict[str, Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of resource.
+    """A kind of resource."""
 
-    Attributes:
-        collection: As in the paths ("instanceTemplates").
-        place: The path's parameter that places it: "region", "zone", or "" for a global one.
-        word: What messages call it ("instance_template").
-        singular: As in `kind` and as the path's parameter ("instanceTemplate").
-    """
-
-    collection: str
-    place: str
-    word: str
-    singular: str
+    collection: str  # as in the paths ("instanceTemplates")
+    place: str  # the path's parameter that places it: "region", "zone", or "" for a global one
+    word: str  # what messages call it ("instance_template")
+    singular: str  # as in `kind` and as the path's parameter ("instanceTemplate")
 
     @property
     def stored(self) -> str:
@@ -85,22 +78,13 @@ HTTP_HEALTH_CHECK = Kind("httpHealthChecks", "", "http_health_check", "httpHealt
 
 @dataclass(frozen=True, kw_only=True)
 class Call:
-    """One call of one method.
-
-    Attributes:
-        request: As it came.
-        store: The transaction that it is part of.
-        method: The method's id ("networks.insert").
-        project: The id of the project in whose name it is made.
-        parameters: Path and query.
-        body: The checked body.
-    """
+    """One call of one method."""
 
     request: Request
-    store: Store
-    method: str
-    project: str
-    parameters: Mapping[str, str]
+    store: Store  # the transaction that it is part of
+    method: str  # the method's id ("networks.insert")
+    project: str  # the id of the project in whose name it is made
+    parameters: Mapping[str, str]  # path and query
     body: Resource
 
     @property
@@ -149,11 +133,7 @@ def find(call: Call, kind: Kind, name: str) -> Resource | None:
 
 
 def require(call: Call, kind: Kind, name: str) -> Resource:
-    """The kept resource of that name.
-
-    Raises:
-        GoogleError: 404.
-    """
+    """The kept resource of that name."""
     found = find(call, kind, name)
     if found is None:
         raise not_found(name)
@@ -161,11 +141,7 @@ def require(call: Call, kind: Kind, name: str) -> Resource:
 
 
 def require_ready(call: Call, kind: Kind, name: str) -> Resource:
-    """The kept resource of that name, to refer to it or to change it.
-
-    Raises:
-        GoogleError: 404, or 400 while it is being made or deleted.
-    """
+    """The kept resource of that name, to refer to it or to change it."""
     found = require(call, kind, name)
     if found.get("_ready", 0) > call.now or "_gone" in found:
         raise GoogleError(400, f"The resource '{name}' is not ready", reason="resourceNotReady")
@@ -185,11 +161,7 @@ def keep(call: Call, kind: Kind, name: str, resource: Resource) -> None:
 
 
 def create(call: Call, kind: Kind, name: str, fields: Resource) -> Resource:
-    """Keep a new resource with what every resource has; nulls are left out.
-
-    Raises:
-        GoogleError: 409 for a name that is taken.
-    """
+    """Keep a new resource with what every resource has; nulls are left out."""
     if find(call, kind, name) is not None:
         raise GoogleError(409, f"The resource '{name}' already exists")
     number = str(links.FIRST_ID + call.store.count("compute/ids"))
@@ -215,11 +187,7 @@ def insert(call: Call, kind: Kind, fields: Resource) -> Resource:
 
 
 def remove(call: Call, kind: Kind, name: str, end: float | None = None) -> Resource:
-    """Delete a resource with an operation, at whose end it is gone; nobody may be using it.
-
-    Raises:
-        GoogleError: 404, or 400 when it is not ready.
-    """
+    """Delete a resource with an operation, at whose end it is gone; nobody may be using it."""
     resource = require_ready(call, kind, name)
     gone = call.end() if end is None else end
     keep(call, kind, name, {**resource, "_gone": gone})

@@ -18,18 +18,12 @@ END = "the end of runs"
 
 @dataclass(frozen=True)
 class Runs:
-    """VMs that begin to run together.
+    """VMs that begin to run together."""
 
-    Attributes:
-        group: The name of their group.
-        vms: Their names.
-        running: When they run (Unix epoch).
-        seconds: How long they may, in cloud time, in place of what their template says.
-    """
-
-    group: str
-    vms: Sequence[str]
-    running: float
+    group: str  # the name of their group
+    vms: Sequence[str]  # their names
+    running: float  # when they run (Unix epoch)
+    # how long they may, in cloud time, in place of what their template says
     seconds: int | None = None
 
 

@@ -55,11 +55,7 @@ def status(call: Call) -> str:
 
 
 def check_sight(call: Call) -> None:
-    """Refuse a caller who may not see what a host project has, or not change its firewall.
-
-    Raises:
-        GoogleError: 403.
-    """
+    """Refuse a caller who may not see what a host project has, or not change its firewall."""
     collection, _, verb = call.method.partition(".")
     may_not = {
         "network-unseen": call.method in _SEEN,
@@ -74,17 +70,7 @@ def check_sight(call: Call) -> None:
 
 
 def check_use(call: Call, name: str, field: str, given: Resource) -> None:
-    """Refuse an interface in a subnetwork of a project that does not share it, or not with us.
-
-    Args:
-        call: What makes the template or the machine.
-        name: The subnetwork.
-        field: The field of the request, for the message.
-        given: The interface.
-
-    Raises:
-        GoogleError: 400 or 403.
-    """
+    """Refuse an interface in a subnetwork of a project that does not share it, or not with us."""
     owner = name.split("/")[1]
     if owner == call.project:
         return
@@ -98,11 +84,7 @@ def check_use(call: Call, name: str, field: str, given: Resource) -> None:
 
 
 def check_agent(call: Call, template: Resource) -> None:
-    """Refuse a group in a subnetwork that Google's account of the project may not use.
-
-    Raises:
-        GoogleError: 403.
-    """
+    """Refuse a group in a subnetwork that Google's account of the project may not use."""
     agent = f"{projects.number(call.project)}@cloudservices.gserviceaccount.com"
     for interface in template["properties"]["networkInterfaces"]:
         name = links.name_of(interface.get("subnetwork", ""))
@@ -117,14 +99,6 @@ def check_gke(store: Store, project: str, subnetwork: str) -> None:
     """Refuse a cluster in a host project that does not share its subnetwork with GKE's account.
 
     The words are those that people have met (terraform-google-kubernetes-engine 302 and 616).
-
-    Args:
-        store: The cloud's memory.
-        project: The project of the cluster.
-        subnetwork: The subnetwork's name.
-
-    Raises:
-        GoogleError: 400 or 403.
     """
     owner = subnetwork.split("/")[1]
     if owner == project:

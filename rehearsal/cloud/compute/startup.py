@@ -52,13 +52,8 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
 ) -> Resource:
     """What a VM will tell of a boot, to be kept with it; {} for one that is not of the tool's.
 
-    Args:
-        call: Its pace is that of the start-up.
-        member: The VM's name.
-        group: Its group's.
-        template: What it is made from.
-        running: When it runs (Unix epoch).
-        before: What it has told of its last boot, with the number of that; None for a new VM.
+    `running`: when it runs (Unix epoch). `before`: what it has told of its last boot, with the
+    number of that; None for a new VM.
     """
     wanted = template["properties"]
     text = properties.item(wanted["metadata"], _CONFIG)
@@ -110,15 +105,7 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
 
 
 def again(call: Call, member: str, vm: Resource, template: Resource, running: float) -> Resource:
-    """What a VM will tell once it has booted again, and until then what it has told before.
-
-    Args:
-        call: Its pace is that of the start-up.
-        member: The VM's name.
-        vm: The VM.
-        template: What it is made from.
-        running: When it boots (Unix epoch).
-    """
+    """What a VM will tell once it has booted again, and until then what it has told before."""
     number = (vm.get("_startup") or {}).get("number", 0)
     before = {"number": number, "document": startup_told.document(vm, call.now)}
     return plan(call, member, vm["_group"], template, running, before)

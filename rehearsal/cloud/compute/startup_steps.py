@@ -24,19 +24,13 @@ DRIVER_SECONDS = 480.0
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the start-up.
+    """One step of the start-up."""
 
-    Attributes:
-        name: Such as "mounts".
-        seconds: How long it takes, in cloud time.
-        why_not: Why a VM of this configuration leaves it out; "" when it doesn't.
-        failure: Its last lines, should it fail; "" for one that never does.
-    """
-
-    name: str
-    seconds: float
+    name: str  # such as "mounts"
+    seconds: float  # how long it takes, in cloud time
+    # why a VM of this configuration leaves it out; "" when it doesn't
     why_not: Callable[[Resource], str]
-    failure: str = ""
+    failure: str = ""  # its last lines, should it fail; "" for one that never does
 
 
 def _unless(key: str, reason: str) -> Callable[[Resource], str]:

@@ -171,14 +171,7 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
 def _failures(
     told: Resource, step: startup_steps.Step, failed: float, now: float
 ) -> tuple[Resource, float]:
-    """What is told of a command that fails, and is begun again for ever.
-
-    Args:
-        told: What the VM tells.
-        step: Its last step.
-        failed: The moment of the first failure.
-        now: The moment that is looked at.
-    """
+    """What is told of a command that fails, and is begun again for ever."""
     number = 1
     while True:
         pause = min(_FIRST_PAUSE * 2 ** (number - 1), _LONGEST_PAUSE)

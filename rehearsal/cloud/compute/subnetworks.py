@@ -38,11 +38,7 @@ _RESERVED = tuple(
 
 
 def _range(value: str, field: str) -> ipaddress.IPv4Network:
-    """The range that a CIDR text stands for.
-
-    Raises:
-        GoogleError: 400, when no subnetwork can have it.
-    """
+    """The range that a CIDR text stands for."""
     try:
         found = ipaddress.IPv4Network(value)
     except ValueError as error:
@@ -106,11 +102,7 @@ def _insert(call: Call) -> Resource:
 
 
 def _check_region(call: Call, network: Resource) -> None:
-    """Refuse a subnetwork in another region than that of the zone of its network's profile.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse a subnetwork in another region than that of the zone of its network's profile."""
     profile = links.last(network.get("networkProfile", ""))
     region = call.parameters["region"]
     if profile and places.region_of(profile.removesuffix(machines.RDMA_PROFILE)) != region:

@@ -12,11 +12,7 @@ if TYPE_CHECKING:
 
 
 def name_of(call: Call, reference: str) -> str:
-    """The name of the template that a name or link ending with a name or a numeric id means.
-
-    Raises:
-        GoogleError: 404, when nothing has that id.
-    """
+    """The name of the template that a name or link ending with a name or a numeric id means."""
     last = links.last(reference)
     if not last.isdecimal():
         return reference
@@ -27,11 +23,7 @@ def name_of(call: Call, reference: str) -> str:
 
 
 def resolve(call: Call, reference: str, field: str) -> Resource:
-    """The template that a field of a body refers to.
-
-    Raises:
-        GoogleError: 400 or 404.
-    """
+    """The template that a field of a body refers to."""
     name = name_of(call, call.resolve(reference, TEMPLATE, field))
     return resources.require(call, TEMPLATE, name)
 

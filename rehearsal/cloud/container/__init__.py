@@ -58,10 +58,6 @@ routes = Routes(
 
 
 def service(request: Request, store: Store) -> Reply:
-    """Answer a request below /container/v1/.
-
-    Raises:
-        GoogleError: The API refuses.
-    """
+    """Answer a request below /container/v1/."""
     upgrades.catch_up(request, store)
     return routes(request, store)

@@ -25,11 +25,7 @@ _LONGEST = {"Pod": 24, "Services": 27}
 
 
 def attached(request: Request, store: Store, where: str, cluster: Record) -> Record:
-    """The cluster with its networks, ranges and endpoints.
-
-    Raises:
-        GoogleError: 400, when a network, subnetwork or range is not there.
-    """
+    """The cluster with its networks, ranges and endpoints."""
     region = cluster["location"]
     region = region if region in places.ZONES else places.region_of(region)
     network = _existing(request, store, "networks", cluster.get("network", ""), where, "global")
@@ -115,13 +111,7 @@ def _check_size(word: str, name: str, cidr: str) -> None:
 
 
 def refusal(request: Request, store: Store, cluster_name: str) -> Record | None:
-    """Why nodes get no addresses for their pods, as a `google.rpc.Status`; None if they do.
-
-    Args:
-        request: The request, for its moment.
-        store: The cloud's memory.
-        cluster_name: The cluster.
-    """
+    """Why nodes get no addresses for their pods, as a `google.rpc.Status`; None if they do."""
     cluster = records.require(request, store, CLUSTERS, cluster_name)
     pools = records.each(request, store, POOLS, f"{cluster_name}/nodePools/")
     taken = sum(
@@ -140,11 +130,7 @@ def refusal(request: Request, store: Store, cluster_name: str) -> Record | None:
 
 
 def prefix_of(most: int) -> int:
-    """The range of a node for so many pods at most: a /28 for 8, a /24 for 65 to 128.
-
-    Raises:
-        GoogleError: 400, it is no number that a node may have.
-    """
+    """The range of a node for so many pods at most: a /28 for 8, a /24 for 65 to 128."""
     if not _PODS_OF_NODE[0] <= most <= _PODS_OF_NODE[1]:
         raise GoogleError(400, f"Invalid max pods per node: {most}.", status=None)
     return next(prefix for prefix in range(28, 0, -1) if 2 ** (32 - prefix) >= 2 * most)

@@ -67,11 +67,7 @@ _PLACES_IN_POOL: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def update(request: Request, store: Store, project: str, location: str, cluster: str) -> Reply:
-    """Change one thing of a cluster, or of one of its pools.
-
-    Raises:
-        GoogleError: 404, or 400.
-    """
+    """Change one thing of a cluster, or of one of its pools."""
     name, record = _idle(request, store, project, location, cluster)
     asked = request.json().get("update") or {}
     if not asked:

@@ -29,11 +29,7 @@ _NAME: Final = re.compile(r"[a-z](?:[-a-z0-9]{0,38}[a-z0-9])?")
 
 
 def create(request: Request, store: Store, project: str, location: str) -> Reply:
-    """Make a cluster with its first pools.
-
-    Raises:
-        GoogleError: 400, 403 or 409.
-    """
+    """Make a cluster with its first pools."""
     body = dict(request.json().get("cluster") or {})
     where = records.place(store, project, location)
     if not _NAME.fullmatch(str(body.get("name", ""))):
@@ -136,11 +132,7 @@ def every(request: Request, store: Store, project: str, location: str) -> Reply:
 
 
 def delete(request: Request, store: Store, project: str, location: str, cluster: str) -> Reply:
-    """Delete a cluster with all its nodes.
-
-    Raises:
-        GoogleError: 404, or 400 when an operation on it or on a pool of it is under way.
-    """
+    """Delete a cluster with all its nodes."""
     name = f"{records.place(store, project, location)}/clusters/{cluster}"
     record = records.require_idle(request, store, CLUSTERS, name)
     pools = list(records.each(request, store, POOLS, f"{name}/nodePools/"))

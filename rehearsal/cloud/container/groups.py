@@ -32,25 +32,16 @@ _RESOURCE_EXHAUSTED: Final = 8
 
 @dataclass(frozen=True)
 class Made:
-    """What was made for a pool.
+    """What was made for a pool."""
 
-    Attributes:
-        urls: The groups' links.
-        templates: The templates' names.
-        error: What keeps nodes from coming, as a `google.rpc.Status`; None when nothing does.
-    """
-
-    urls: list[str]
+    urls: list[str]  # the groups' links
     templates: list[str]
+    # what keeps nodes from coming, as a `google.rpc.Status`; None when nothing does
     error: Record | None
 
 
 def make(request: Request, store: Store, cluster: Record, pool: Record) -> Made:
-    """Make the groups of a pool, of its initial size each.
-
-    Raises:
-        GoogleError: 400, when Compute Engine refuses what the pool is to be made of.
-    """
+    """Make the groups of a pool, of its initial size each."""
     project = "/".join(pool["selfLink"].partition("projects/")[2].split("/")[:1])
     template = _short(cluster["name"], pool, "")
     properties = _properties(store, f"projects/{project}", cluster, pool)
@@ -69,11 +60,7 @@ def make(request: Request, store: Store, cluster: Record, pool: Record) -> Made:
 
 
 def move(request: Request, store: Store, cluster: Record, pool: Record) -> Made:
-    """Bring a pool's groups to its zones: new ones are as large as those that were there.
-
-    Raises:
-        GoogleError: 400, when Compute Engine refuses it.
-    """
+    """Bring a pool's groups to its zones: new ones are as large as those that were there."""
     urls, template = pool["instanceGroupUrls"], pool["_templates"][0]
     properties = (store.get(_TEMPLATES, template) or {}).get("properties", {})
     count = max(size(store, url) for url in urls)
@@ -137,8 +124,7 @@ def size(store: Store, url: str) -> int:
 def resize(request: Request, store: Store, url: str, count: int) -> Record | None:
     """Give a group another size.
 
-    Returns:
-        What keeps the nodes from coming, as a `google.rpc.Status`; None when nothing does.
+    Returns what keeps the nodes from coming, as a `google.rpc.Status`; None when nothing does.
     """
     name = url.removeprefix(_COMPUTE)
     template = (store.get(_GROUPS, name) or {}).get("instanceTemplate", "").removeprefix(_COMPUTE)
@@ -169,11 +155,7 @@ def _short(cluster: str, pool: Record, zone: str) -> str:
 def _compute(
     request: Request, store: Store, method: str, path: str, body: Record | None, **query: str
 ) -> None:
-    """One request to Compute Engine.
-
-    Raises:
-        GoogleError: 400, in its words.
-    """
+    """One request to Compute Engine."""
     asked = replace(
         request,
         method=method,

@@ -40,11 +40,7 @@ _MARK: Final = "goog-gke-node-pool-provisioning-model"
 
 
 def create(request: Request, store: Store, project: str, location: str, cluster: str) -> Reply:
-    """Make a pool.
-
-    Raises:
-        GoogleError: 400, 404 or 409.
-    """
+    """Make a pool."""
     cluster_name = f"{records.place(store, project, location)}/clusters/{cluster}"
     pool = dict(request.json().get("nodePool") or {})
     records.require_idle(request, store, CLUSTERS, cluster_name)
@@ -68,11 +64,7 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
 ) -> Record | None:
     """Make a pool of a cluster, with its nodes.
 
-    Returns:
-        What goes wrong with its nodes, as a `google.rpc.Status`; None when nothing does.
-
-    Raises:
-        GoogleError: 400.
+    Returns what goes wrong with its nodes, as a `google.rpc.Status`; None when nothing does.
     """
     cluster = records.require(request, store, CLUSTERS, cluster_name)
     pool = _completed(cluster, given)
@@ -93,11 +85,7 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
 
 
 def _completed(cluster: Record, given: Record) -> Record:
-    """A pool as Google completes it.
-
-    Raises:
-        GoogleError: 400, its name is none.
-    """
+    """A pool as Google completes it."""
     if not _NAME.fullmatch(str(given.get("name", ""))):
         raise GoogleError(
             400, f'Invalid value for field "node_pool.name": "{given.get("name", "")}".'
@@ -127,11 +115,7 @@ def _completed(cluster: Record, given: Record) -> Record:
 
 
 def _check_account(request: Request, store: Store, email: str) -> None:
-    """GKE knows a new account late (sassoftware/viya4-iac-gcp#148 has the sentence).
-
-    Raises:
-        GoogleError: 400.
-    """
+    """GKE knows a new account late (sassoftware/viya4-iac-gcp#148 has the sentence)."""
     if policies.is_young(request, store, email):
         raise GoogleError(400, f'Service account "{email}" does not exist.')
 

@@ -60,13 +60,8 @@ def start(  # noqa: PLR0913 - an operation, and what it is about
 ) -> Reply:
     """Begin an operation, and answer it as the request that begins it is answered.
 
-    Args:
-        request: What begins it.
-        store: Where it is kept.
-        kind: A key of `SECONDS`.
-        target: The name of the cluster or pool.
-        named: The operation's name; "" for the next.
-        error: A `google.rpc.Status` with which it will end; None for success.
+    `named`: the operation's name; "" for the next. `error`: a `google.rpc.Status` with which it
+    will end; None for success.
     """
     _, project, _, location = target.split("/")[:4]
     at = f"projects/{projects.number(project)}/locations/{location}"

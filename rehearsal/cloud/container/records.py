@@ -30,11 +30,7 @@ ROOT = "https://container.googleapis.com/v1/"
 
 
 def place(store: Store, project: str, location: str) -> str:
-    """The name of a location ("projects/p/locations/l").
-
-    Raises:
-        GoogleError: 403 for a project that the caller may not use, 400 for no location.
-    """
+    """The name of a location ("projects/p/locations/l")."""
     owner = projects.permitted(project, store)
     if location not in places.ZONES and not places.is_zone(location):
         raise GoogleError(400, f'Location "{location}" does not exist.', status=None)
@@ -42,11 +38,7 @@ def place(store: Store, project: str, location: str) -> str:
 
 
 def within(store: Store, project: str, location: str) -> str:
-    """What the names of all things of a location begin with, of all locations for "-".
-
-    Raises:
-        GoogleError: 403 for a project that the caller may not use, 400 for no location.
-    """
+    """What the names of all things of a location begin with, of all locations for "-"."""
     if location == "-":
         return f"projects/{projects.permitted(project, store).id}/locations/"
     return f"{place(store, project, location)}/"
@@ -66,11 +58,7 @@ def find(request: Request, store: Store, collection: str, name: str) -> Record |
 
 
 def require(request: Request, store: Store, collection: str, name: str) -> Record:
-    """The record of that name.
-
-    Raises:
-        GoogleError: 404.
-    """
+    """The record of that name."""
     found = find(request, store, collection, name)
     if found is None:
         raise GoogleError(404, f"Not found: {name}.", status=None)
@@ -78,27 +66,14 @@ def require(request: Request, store: Store, collection: str, name: str) -> Recor
 
 
 def require_idle(request: Request, store: Store, collection: str, name: str) -> Record:
-    """The record of that name, on which nothing works.
-
-    Raises:
-        GoogleError: 404, or 400 when an operation is under way.
-    """
+    """The record of that name, on which nothing works."""
     found = require(request, store, collection, name)
     check_idle(request, collection, found)
     return found
 
 
 def check_idle(request: Request, collection: str, found: Record) -> None:
-    """Refuse a request while an operation on a record is under way.
-
-    Args:
-        request: The request.
-        collection: What the refusal speaks of: `CLUSTERS` or `POOLS`.
-        found: The record.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse a request while an operation on a record is under way."""
     if "_gone" in found or found["_ready"] > request.now:
         what = "Cluster" if collection == CLUSTERS else "Node pool"
         raise GoogleError(

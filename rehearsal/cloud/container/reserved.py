@@ -24,9 +24,6 @@ def of_pool(request: Request, store: Store, project: str, pool: Record) -> Resou
 
     That one which is too small is answered with 429 is known from a report (GoogleCloudPlatform/
     gsutil 1000). The conditions are those that Cluster Toolkit v1.95.0 checks beforehand.
-
-    Raises:
-        GoogleError: 400 or 429.
     """
     affinity = pool["config"].get("reservationAffinity") or {}
     if affinity.get("consumeReservationType") != _SPECIFIC:

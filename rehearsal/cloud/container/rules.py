@@ -37,11 +37,7 @@ Pool = dict[str, Any]
 
 
 def check_cluster(cluster: Mapping[str, Any]) -> None:
-    """Refuse what no cluster may be.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse what no cluster may be."""
     channel = (cluster.get("releaseChannel") or {}).get("channel", "UNSPECIFIED")
     addons = cluster.get("addonsConfig") or {}
     version = versions.resolve(cluster.get("initialClusterVersion", ""), channel)
@@ -55,11 +51,7 @@ def check_cluster(cluster: Mapping[str, Any]) -> None:
 
 
 def check_pool(cluster: Mapping[str, Any], pool: Pool, scenarios: frozenset[str]) -> None:
-    """Refuse a pool that the cluster can't have.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse a pool that the cluster can't have."""
     for problem in (*_problems(cluster, pool), *_not_given(pool, scenarios)):
         raise _refusal(problem)
     version = str(cluster["currentMasterVersion"])

@@ -76,12 +76,7 @@ def offered(channel: str) -> tuple[str, ...]:
 def resolve(asked: str, channel: str) -> str:
     """The full version that a request means.
 
-    Args:
-        asked: A full version, a beginning of one ("1.33"), "latest", "-", or "".
-        channel: The cluster's; "UNSPECIFIED" for none.
-
-    Raises:
-        GoogleError: 400, there is no such version.
+    `asked`: a full version, a beginning of one ("1.33"), "latest", "-", or "".
     """
     if asked in ("", "-"):
         return default(channel)

@@ -26,9 +26,8 @@ LATENCY: Final[float] = _BELIEVED["seconds_of_the_smallest_message"]
 def between(machine: str, *, on_gpu_network: bool) -> float:
     """The bus bandwidth between machines of a type, in GB/s.
 
-    Args:
-        machine: Such as "a3-megagpu-8g".
-        on_gpu_network: Whether NCCL uses the network of the GPUs, or plain sockets.
+    `machine`: such as "a3-megagpu-8g". `on_gpu_network`: whether NCCL uses the network of the GPUs,
+    or plain sockets.
     """
     if on_gpu_network:
         shared = _SHARED["gb_per_second_over_the_gpu_network"]

@@ -34,33 +34,20 @@ GPU_DEVICES: Final[tuple[str, ...]] = tuple(_FACTS["devices_of_gpus"])
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """The software of one kind of GPU network.
+    """The software of one kind of GPU network."""
 
-    Attributes:
-        network: What NCCL's log calls it.
-        plugin: The image of its installer, without registry and tag.
-        daemon: The image of the daemon beside jobs; "" for none.
-        pairs: Version of the plugin -> of the daemon, as far as they were released.
-        gone_with: Version of the plugin -> the first minor version of GKE that it does not work on.
-        interfaces: The interfaces of a pod that carry it.
-        arguments: What the daemon has to be told, with a space for "=".
-        capabilities: What the daemon may do unless it is privileged.
-        devices: What the daemon opens beside the GPUs.
-        with_mpi: The folder of NCCL's tests that are built with MPI, in the image of its test.
-        script: What sets NCCL's variables, below the folder of the installation; "" for nothing.
-    """
-
-    network: str
-    plugin: str
-    daemon: str
-    pairs: Mapping[str, str]
+    network: str  # what NCCL's log calls it
+    plugin: str  # the image of its installer, without registry and tag
+    daemon: str  # the image of the daemon beside jobs; "" for none
+    pairs: Mapping[str, str]  # version of the plugin -> of the daemon, as far as they were released
+    # version of the plugin -> the first minor version of GKE that it does not work on
     gone_with: Mapping[str, tuple[int, ...]]
-    interfaces: tuple[str, ...]
-    arguments: tuple[str, ...]
-    capabilities: frozenset[str]
-    devices: tuple[str, ...]
-    with_mpi: str
-    script: str
+    interfaces: tuple[str, ...]  # the interfaces of a pod that carry it
+    arguments: tuple[str, ...]  # what the daemon has to be told, with a space for "="
+    capabilities: frozenset[str]  # what the daemon may do unless it is privileged
+    devices: tuple[str, ...]  # what the daemon opens beside the GPUs
+    with_mpi: str  # the folder of NCCL's tests that are built with MPI, in the image of its test
+    script: str  # what sets NCCL's variables, below the folder of the installation; "" for nothing
 
 
 STACKS: Final[Mapping[GpuNetwork, Stack]] = {
@@ -85,9 +72,8 @@ STACKS: Final[Mapping[GpuNetwork, Stack]] = {
 def bandwidth(machine: str, *, on_fabric: bool) -> float:
     """The bus bandwidth between two machines, in GB/s; for machines without a figure, a belief.
 
-    Args:
-        machine: Such as "a3-megagpu-8g".
-        on_fabric: Whether NCCL uses the network of the GPUs, or plain sockets.
+    `machine`: such as "a3-megagpu-8g". `on_fabric`: whether NCCL uses the network of the GPUs, or
+    plain sockets.
     """
     if on_fabric:
         return float(_FACTS["gb_per_second"][machine.removesuffix("-nolssd")])

@@ -12,17 +12,11 @@ _FACTS: Final = facts.read("filestore_tiers")
 
 @dataclass(frozen=True, kw_only=True)
 class Tier:
-    """A service tier.
-
-    Attributes:
-        name: As the API has it.
-        is_regional: Whether its shares are made in a region; all others are made in a zone.
-        sizes: Ranges of sizes in GiB, each with its step.
-    """
+    """A service tier."""
 
     name: str
-    is_regional: bool
-    sizes: tuple[range, ...]
+    is_regional: bool  # whether its shares are made in a region; all others are made in a zone
+    sizes: tuple[range, ...]  # ranges of sizes in GiB, each with its step
 
     @property
     def is_basic(self) -> bool:

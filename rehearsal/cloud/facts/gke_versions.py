@@ -18,9 +18,7 @@ def numbers(version: str) -> tuple[int, ...]:
 def lacking(machine: str, version: str) -> str | None:
     """The version that a cluster lacks for nodes of a machine type; None if it lacks none.
 
-    Args:
-        machine: Such as "a4-highgpu-8g".
-        version: The cluster's, in full.
+    `machine`: such as "a4-highgpu-8g".
     """
     for name, oldest in _OLDEST.items():
         if machine.startswith(name):

@@ -24,47 +24,28 @@ _TAKES: Final = frozenset(_FACTS["takes_driver"])
 
 @dataclass(frozen=True, kw_only=True)
 class Driver:
-    """NVIDIA's driver, as an image has it.
+    """NVIDIA's driver, as an image has it."""
 
-    Attributes:
-        version: As nvidia-smi shows it.
-        open: Whether its kernel module is the open one.
-    """
-
-    version: str
-    open: bool
+    version: str  # as nvidia-smi shows it
+    open: bool  # whether its kernel module is the open one
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicImage:
-    """A public image.
-
-    Attributes:
-        project: The project that has it.
-        family: Its family.
-        name: Its own name, mostly with the date of its making.
-        created: That date, as "2026-09-09".
-        disk_gb: The smallest disk that can be made of it.
-        driver: The driver that it has, or installs at its first boot; None for none.
-        jupyter: Whether it has JupyterLab.
-        apt: Whether its packages come by apt-get.
-        rdma: Whether it has the driver of RDMA interfaces (mlx5, DOCA-OFED).
-        deprecated: Since when it is deprecated; None if it is not.
-        deleted: When it is to be deleted; None if Google has not said.
-        replacement: The name of the image that Google suggests instead; None for none.
-    """
+    """A public image."""
 
     project: str
     family: str
-    name: str
-    created: str
-    disk_gb: int
-    driver: Driver | None
-    jupyter: bool
-    apt: bool
-    rdma: bool
-    deprecated: str | None = None
-    deleted: str | None = None
+    name: str  # its own name, mostly with the date of its making
+    created: str  # that date, as "2026-09-09"
+    disk_gb: int  # the smallest disk that can be made of it
+    driver: Driver | None  # the driver that it has, or installs at its first boot; None for none
+    jupyter: bool  # whether it has JupyterLab
+    apt: bool  # whether its packages come by apt-get
+    rdma: bool  # whether it has the driver of RDMA interfaces (mlx5, DOCA-OFED)
+    deprecated: str | None = None  # since when it is deprecated; None if it is not
+    deleted: str | None = None  # when it is to be deleted; None if Google has not said
+    # the name of the image that Google suggests instead; None for none
     replacement: str | None = None
 
     @property

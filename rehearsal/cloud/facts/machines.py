@@ -34,33 +34,20 @@ class GpuNetwork(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A machine type.
+    """A machine type."""
 
-    Attributes:
-        name: Such as "a2-highgpu-8g".
-        vcpus: Virtual processors.
-        memory_mb: Memory in MiB.
-        is_shared: Whether the processors are shared with others.
-        gpu: The GPU that is part of it, by the API's name; "" for none.
-        gpus: How many.
-        attachable: Whether GPUs can be attached.
-        local_ssds: Local SSDs that are part of it.
-        gpu_network: How the GPUs are networked; None where the first interface carries all.
-        most_nics: The most network interfaces.
-        boot_disks: Disk types that it boots from; empty where that is not known.
-    """
-
-    name: str
-    vcpus: int
+    name: str  # such as "a2-highgpu-8g"
+    vcpus: int  # virtual processors
     memory_mb: int
-    is_shared: bool = False
-    gpu: str = ""
-    gpus: int = 0
-    attachable: bool = False
+    is_shared: bool = False  # whether the processors are shared with others
+    gpu: str = ""  # the GPU that is part of it, by the API's name; "" for none
+    gpus: int = 0  # how many
+    attachable: bool = False  # whether GPUs can be attached
     local_ssds: int = 0
+    # how the GPUs are networked; None where the first interface carries all
     gpu_network: GpuNetwork | None = None
-    most_nics: int = USUAL_NICS
-    boot_disks: tuple[str, ...] = ()
+    most_nics: int = USUAL_NICS  # the most network interfaces
+    boot_disks: tuple[str, ...] = ()  # disk types that it boots from; empty where that is not known
 
     @property
     def is_arm(self) -> bool:

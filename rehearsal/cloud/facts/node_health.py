@@ -18,15 +18,10 @@ FAILS_AFTER: Final[float] = _FACTS["believed"]["seconds_until_a_gpu_fails"]
 
 @dataclass(frozen=True)
 class Failure:
-    """How a GPU fails.
+    """How a GPU fails."""
 
-    Attributes:
-        xid: The XID that the driver tells.
-        takes_the_gpu_away: Whether the device plugin gives the GPU to no more pods.
-    """
-
-    xid: int
-    takes_the_gpu_away: bool
+    xid: int  # the XID that the driver tells
+    takes_the_gpu_away: bool  # whether the device plugin gives the GPU to no more pods
 
 
 FAILURES: Final[Mapping[str, Failure]] = {

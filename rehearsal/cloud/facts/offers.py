@@ -38,13 +38,7 @@ def has_gpu(zone: str, name: str, scenarios: frozenset[str]) -> bool:
 
 
 def is_given(machine: str, model: str, scenarios: frozenset[str]) -> bool:
-    """Whether machines of a type come with a provisioning model; those that are not known may.
-
-    Args:
-        machine: The machine type.
-        model: "STANDARD" (on demand), "SPOT" or "FLEX_START".
-        scenarios: Under `everywhere` all come in every way.
-    """
+    """Whether machines of a type come with a provisioning model; those that are not known may."""
     prefixes = tuple(_NOT_OFFERED.get(model, ()))
     is_known = machine in machines.MACHINES
     return EVERYWHERE in scenarios or not is_known or not machine.startswith(prefixes)

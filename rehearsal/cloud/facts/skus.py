@@ -31,9 +31,8 @@ _SERVICES: Final = {
 def of_service(service: str, effective: str) -> list[dict[str, Any]] | None:
     """The SKUs of a service as the API has them; None for a service that is not known.
 
-    Args:
-        service: Its ID, such as "6F81-5844-456A".
-        effective: Since when the prices hold, which is when the list was made last.
+    `service`: its ID, such as "6F81-5844-456A". `effective`: since when the prices hold, which is
+    when the list was made last.
     """
     rows = facts.read("skus")["skus"].get(service)
     return None if rows is None else [_document(service, row, effective) for row in rows]

@@ -27,11 +27,7 @@ def service(request: Request, store: Store) -> Reply:
 
 
 def _answer(request: Request, store: Store) -> Reply:
-    """The answer of the cluster that the path begins with.
-
-    Raises:
-        Refusal: In Kubernetes' form.
-    """
+    """The answer of the cluster that the path begins with."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token:
         raise Refusal(401, "Unauthorized")

@@ -76,13 +76,7 @@ algbw   busbw #wrong
 
 
 def log(world: World, pod: Object, script: str) -> str:
-    """What a pod of the test writes; the table is in that of the first one.
-
-    Args:
-        world: The cluster.
-        pod: The pod, which has started.
-        script: Its command.
-    """
+    """What a pod of the test writes; the table is in that of the first one."""
     lines = list(node_look.lines(world, pod, script))
     if pod["metadata"]["labels"].get(_INDEX, "0") != "0":
         return "".join(lines)
@@ -158,19 +152,13 @@ def _sizes(script: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """What the test writes of one measurement.
-
-    Attributes:
-        text: The table.
-        out_of_place: The highest bus bandwidth in it, in GB/s, with the results in another buffer.
-        in_place: The same with the results in the same buffer.
-        average: The average of all, in GB/s.
-    """
+    """What the test writes of one measurement."""
 
     text: str
+    # the highest bus bandwidth in it, in GB/s, with the results in another buffer
     out_of_place: float
-    in_place: float
-    average: float
+    in_place: float  # the same with the results in the same buffer
+    average: float  # the average of all, in GB/s
 
     @classmethod
     def of(cls, ranks: int, part: float, smallest: int, largest: int) -> Self:

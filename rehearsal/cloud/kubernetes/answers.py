@@ -23,13 +23,7 @@ _REASONS: Final[Mapping[int, str]] = {
 
 
 class Refusal(Exception):  # noqa: N818 - what an API says, not a fault
-    """A refusal in the form of Kubernetes.
-
-    Args:
-        code: The HTTP status.
-        message: Its words.
-        reason: The reason; that of the code by default.
-    """
+    """A refusal in the form of Kubernetes."""
 
     def __init__(self, code: int, message: str, reason: str = "") -> None:
         super().__init__(message)

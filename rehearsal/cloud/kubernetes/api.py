@@ -32,15 +32,7 @@ _DEFAULT_MANAGER: Final = "unknown"
 
 
 def answer(world: World, path: str) -> Reply:
-    """Answer a request.
-
-    Args:
-        world: The cluster at the moment of the request.
-        path: Without a slash at its beginning.
-
-    Raises:
-        Refusal: In Kubernetes' form.
-    """
+    """Answer a request."""
     parts = [unquote(part) for part in path.split("/") if part]
     match parts:
         case ["apis", visibility.GROUP, _, "namespaces", namespace, _, queue, "pendingworkloads"]:
@@ -215,11 +207,7 @@ def _kept(world: World, kind: Kind, thing: Object) -> Object:
 
 
 def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:
-    """Put an object into the namespace of the path.
-
-    Raises:
-        Refusal: 404 when there is no such namespace, 400 when the object names another one.
-    """
+    """Put an object into the namespace of the path."""
     if not kind.namespaced:
         return
     own = thing["metadata"].setdefault("namespace", namespace)
@@ -231,11 +219,7 @@ def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:
 
 
 def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
-    """Refuse what the kind's schema does not have.
-
-    Raises:
-        Refusal: As Kubernetes words it, which differs for an apply.
-    """
+    """Refuse what the kind's schema does not have."""
     if not kind.has_schema:
         return
     schema = kinds.schema(world.store, world.cluster, kind)
@@ -256,11 +240,7 @@ def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
 
 
 def _body(world: World) -> Any:
-    """The body, JSON or YAML.
-
-    Raises:
-        Refusal: 400.
-    """
+    """The body, JSON or YAML."""
     try:
         # Every JSON document is one of YAML; the other way is the slow one.
         text = world.request.body

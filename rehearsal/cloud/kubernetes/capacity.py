@@ -26,15 +26,10 @@ _OPEN: Final = frozenset({"CREATING", "ACCEPTED"})
 
 @dataclass(frozen=True)
 class Answer:
-    """What Compute Engine says of a request for nodes.
+    """What Compute Engine says of a request for nodes."""
 
-    Attributes:
-        state: CREATING, ACCEPTED, SUCCEEDED, FAILED, CANCELLED or `MISSING`.
-        errors: Of it, or of its last attempt.
-    """
-
-    state: str
-    errors: tuple[Error, ...] = ()
+    state: str  # CREATING, ACCEPTED, SUCCEEDED, FAILED, CANCELLED or `MISSING`
+    errors: tuple[Error, ...] = ()  # of it, or of its last attempt
 
     @property
     def is_open(self) -> bool:
@@ -45,15 +40,8 @@ class Answer:
 def ask(world: World, group: str, name: str, count: int, seconds: int | None) -> Answer:
     """Ask for so many nodes more in a group.
 
-    Args:
-        world: The cluster.
-        group: The path of a pool's group, as `Pool.groups` has it.
-        name: What the request is called.
-        count: How many.
-        seconds: How long they will run at most; None for what the pool says.
-
-    Returns:
-        What it is at first; FAILED when Compute Engine refuses to take it.
+    `seconds`: how long they will run at most; None for what the pool says. Returns what it is at
+    first; FAILED when Compute Engine refuses to take it.
     """
     body: Object = {"name": name, "resizeBy": count}
     if seconds is not None:
@@ -88,11 +76,7 @@ def _error(found: Object) -> Error:
 
 
 def delete(request: Request, store: Store, group: str, name: str) -> bool:
-    """Delete a request for nodes; one that waits is cancelled first, and deleted the next time.
-
-    Returns:
-        Whether it is gone.
-    """
+    """Delete a request for nodes; one that waits is cancelled first, and deleted the next time."""
     answer = find(request, store, group, name)
     if answer.state == MISSING:
         return True

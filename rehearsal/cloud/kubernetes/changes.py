@@ -24,18 +24,7 @@ _MERGES: Final = frozenset(
 def apply(
     before: Object | None, wanted: Object, *, manager: str, force: bool, stamp: str
 ) -> Object:
-    """An object after a server-side apply.
-
-    Args:
-        before: The object as it is; None for a new one.
-        wanted: What the manager wants of it.
-        manager: The field manager.
-        force: Whether to take fields from other managers.
-        stamp: The moment.
-
-    Raises:
-        Refusal: 409, somebody else owns a field that would change.
-    """
+    """An object after a server-side apply."""
     after = copy.deepcopy(before) if before is not None else {"metadata": {}}
     new = fields.leaves(wanted)
     owners = _owners(before)
@@ -117,11 +106,7 @@ def _same(before: Object | None, after: Object) -> bool:
 
 
 def patch(before: Object, content_type: str, body: Any) -> Object:
-    """An object after a patch.
-
-    Raises:
-        Refusal: 415 for a patch of a form that is not served.
-    """
+    """An object after a patch."""
     if content_type in _MERGES:
         merged = _merge(before, body)
         return dict(merged)

@@ -26,17 +26,11 @@ _RETRIES: Final = {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMax
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the checks of a workload come to.
+    """What the checks of a workload come to."""
 
-    Attributes:
-        state: Pending, Ready, Retry or Rejected: the first of the latter two wins.
-        check: The check that decides, as Kueue names it in messages.
-        pause: Seconds of cloud time before another try.
-    """
-
-    state: str
-    check: str = ""
-    pause: float = 0.0
+    state: str  # pending, Ready, Retry or Rejected: the first of the latter two wins
+    check: str = ""  # the check that decides, as Kueue names it in messages
+    pause: float = 0.0  # seconds of cloud time before another try
 
 
 def pending(world: World, workload: Object, names: list[str]) -> list[Object]:

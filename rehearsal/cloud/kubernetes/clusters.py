@@ -15,18 +15,13 @@ _CLUSTERS: Final = "container/clusters"
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster whose control plane answers.
+    """A cluster whose control plane answers."""
 
-    Attributes:
-        name: "projects/p/locations/l/clusters/c".
-        key: What the names of all that it keeps begin with; one of the same name that is made
-            later has another.
-        record: What Kubernetes Engine keeps of it.
-    """
-
-    name: str
+    name: str  # "projects/p/locations/l/clusters/c"
+    # what the names of all that it keeps begin with; one of the same name that is made later has
+    # another
     key: str
-    record: dict[str, Any]
+    record: dict[str, Any]  # what Kubernetes Engine keeps of it
 
     def collection(self, what: str) -> str:
         """The store's collection of something that this cluster alone has."""

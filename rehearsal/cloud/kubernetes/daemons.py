@@ -34,23 +34,14 @@ _LISTENS: Final = "Buffer manager initialization completed."
 
 @dataclass(frozen=True)
 class Daemon:
-    """The daemon of a pod.
-
-    Attributes:
-        container: Its container.
-        version: Its version.
-        problem: Why it ends at once, in its words; "" where it works.
-        sockets: The folder in which it listens; "" where it uses none.
-        is_sidecar: Whether it is begun before the job's containers, and ends after them.
-        is_awaited: Whether those begin when it listens.
-    """
+    """The daemon of a pod."""
 
     container: Mapping[str, Any]
     version: str
-    problem: str
-    sockets: str
-    is_sidecar: bool
-    is_awaited: bool
+    problem: str  # why it ends at once, in its words; "" where it works
+    sockets: str  # the folder in which it listens; "" where it uses none
+    is_sidecar: bool  # whether it is begun before the job's containers, and ends after them
+    is_awaited: bool  # whether those begin when it listens
 
     @property
     def log(self) -> str:
@@ -59,13 +50,7 @@ class Daemon:
 
 
 def of(pod: Object, stack: Stack, node: Installed) -> Daemon | None:
-    """The daemon of a pod; None if it has none.
-
-    Args:
-        pod: The pod.
-        stack: The software of its node's network.
-        node: What is on its node.
-    """
+    """The daemon of a pod; None if it has none."""
     for container, is_sidecar in _containers(pod):
         name, version = installed.image_of(container.get("image", ""))
         if stack.daemon and name == stack.daemon:

@@ -47,23 +47,14 @@ _TRIES: Final = "Failed to connect to buffer operation client: UNAVAILABLE: Conn
 
 @dataclass
 class Verdict:
-    """What becomes of NCCL in a pod.
+    """What becomes of NCCL in a pod."""
 
-    Attributes:
-        network: What it uses; "" where it ends.
-        on_fabric: Whether that is the network of the GPUs.
-        share: The part of it that it can use.
-        lines: What it has to log of its start.
-        level: How much of that it logs: NCCL_DEBUG.
-        problem: With what it ends, or the shell before it; "" where it goes on.
-    """
-
-    network: str = ""
-    on_fabric: bool = False
-    share: float = 1.0
-    lines: list[str] = field(default_factory=list)
-    level: str = ""
-    problem: str = ""
+    network: str = ""  # what it uses; "" where it ends
+    on_fabric: bool = False  # whether that is the network of the GPUs
+    share: float = 1.0  # the part of it that it can use
+    lines: list[str] = field(default_factory=list)  # what it has to log of its start
+    level: str = ""  # how much of that it logs: NCCL_DEBUG
+    problem: str = ""  # with what it ends, or the shell before it; "" where it goes on
 
 
 def stack_of(node: Object) -> Stack | None:
@@ -85,13 +76,7 @@ def uses_nccl(container: Mapping[str, Any]) -> bool:
 
 
 def judge(world: World, pod: Object, node: Object) -> Verdict:
-    """What becomes of NCCL in the container of a pod that has GPUs.
-
-    Args:
-        world: The cluster.
-        pod: The pod, which has started.
-        node: Its node.
-    """
+    """What becomes of NCCL in the container of a pod that has GPUs."""
     container = main_container(pod["spec"])
     on_node = installed.on(world, node)
     way = Shell(daemons.variables(container), _Sourced(pod, container, on_node))
@@ -113,9 +98,7 @@ def judge(world: World, pod: Object, node: Object) -> Verdict:
 def words(pod: Object, level: str = "") -> str:
     """What NCCL said in a pod that has started, or the shell before it.
 
-    Args:
-        pod: The pod.
-        level: What NCCL_DEBUG is there; "" for what the pod says.
+    `level`: what NCCL_DEBUG is there; "" for what the pod says.
     """
     said = pod["_nccl"]
     shown = level or said["level"]
@@ -170,21 +153,13 @@ def _profile(path: str, variables: Mapping[str, str]) -> dict[str, str] | str:
 
 @dataclass(frozen=True)
 class _Case:
-    """A pod's container at the start of NCCL.
-
-    Attributes:
-        world: The cluster.
-        pod: The pod.
-        container: Its container.
-        node: What is on its node.
-        variables: The container's variables.
-    """
+    """A pod's container at the start of NCCL."""
 
     world: World
     pod: Object
     container: Mapping[str, Any]
     node: Installed
-    variables: Mapping[str, str]
+    variables: Mapping[str, str]  # the container's variables
 
     @property
     def wanted(self) -> str:

@@ -32,15 +32,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Toll:
-    """What some failed pods mean for their Job.
+    """What some failed pods mean for their Job."""
 
-    Attributes:
-        counted: How many of them count.
-        failure: How the Job fails by a rule of its policy; None if none says so.
-    """
-
-    counted: int
-    failure: Failure | None
+    counted: int  # how many of them count
+    failure: Failure | None  # how the Job fails by a rule of its policy; None if none says so
 
 
 def toll(job: Object, failed: Iterable[Object]) -> Toll:

@@ -25,11 +25,7 @@ def call(
     body: Object | None = None,
     **query: str,
 ) -> dict[str, Any]:
-    """One request to Compute Engine, or to Filestore, whose things are in locations.
-
-    Raises:
-        GoogleError: It refuses.
-    """
+    """One request to Compute Engine, or to Filestore, whose things are in locations."""
     asked = replace(
         request,
         method=method,
@@ -60,10 +56,6 @@ def make(world: World, collection: str, body: Object) -> None:
 
 
 def remove(world: World, path: str) -> None:
-    """Delete a resource that may be gone already.
-
-    Raises:
-        GoogleError: It is used still, also by what is just being deleted.
-    """
+    """Delete a resource that may be gone already."""
     if has(world, path):
         call(world.request, world.store, "DELETE", path)

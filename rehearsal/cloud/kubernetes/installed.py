@@ -30,19 +30,13 @@ _IMAGE: Final = re.compile(
 
 @dataclass
 class Installed:
-    """What is on a node.
+    """What is on a node."""
 
-    Attributes:
-        files: The files that installers made for others to see.
-        plugins: Kind of GPU network -> the version of its plugin in the libraries' folder.
-        has_apertures: Whether the devices of TCPXO are there, and its kernel module.
-        has_injector: Whether annotations of pods give their containers devices.
-    """
-
-    files: set[str] = field(default_factory=set)
+    files: set[str] = field(default_factory=set)  # the files that installers made for others to see
+    # kind of GPU network -> the version of its plugin in the libraries' folder
     plugins: dict[GpuNetwork, str] = field(default_factory=dict)
-    has_apertures: bool = False
-    has_injector: bool = False
+    has_apertures: bool = False  # whether the devices of TCPXO are there, and its kernel module
+    has_injector: bool = False  # whether annotations of pods give their containers devices
 
 
 def on(world: World, node: Object) -> Installed:

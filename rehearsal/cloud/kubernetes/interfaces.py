@@ -29,13 +29,7 @@ def of(pod: Object) -> dict[str, str]:
 
 
 def problem(world: World, pod: Object, most: int) -> str:
-    """Why a pod gets no sandbox; "" where it does.
-
-    Args:
-        world: The cluster.
-        pod: The pod.
-        most: How many interfaces its node has.
-    """
+    """Why a pod gets no sandbox; "" where it does."""
     return next(_problems(world, pod, most), "")
 
 

@@ -26,17 +26,11 @@ _HEAD: Final = "head"
 
 @dataclass(frozen=True)
 class PodSet:
-    """Some equal pods of a job.
+    """Some equal pods of a job."""
 
-    Attributes:
-        name: What they are called.
-        count: How many.
-        template: Their template, with metadata and spec; it is the part of the job, no copy.
-    """
-
-    name: str
-    count: int
-    template: Object
+    name: str  # what they are called
+    count: int  # how many
+    template: Object  # their template, with metadata and spec; it is the part of the job, no copy
 
     @property
     def is_head(self) -> bool:

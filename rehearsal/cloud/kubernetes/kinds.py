@@ -18,21 +18,13 @@ _DEFINED: Final = "kinds"
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of object.
+    """A kind of object."""
 
-    Attributes:
-        version: Group and version ("batch/v1", "v1").
-        plural: As in paths.
-        name: As in `kind`.
-        namespaced: Whether its objects are in namespaces.
-        has_schema: Whether somebody says what fields its objects have.
-    """
-
-    version: str
+    version: str  # group and version ("batch/v1", "v1")
     plural: str
     name: str
-    namespaced: bool = True
-    has_schema: bool = False
+    namespaced: bool = True  # whether its objects are in namespaces
+    has_schema: bool = False  # whether somebody says what fields its objects have
 
     @property
     def group(self) -> str:

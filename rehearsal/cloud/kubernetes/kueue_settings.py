@@ -29,21 +29,13 @@ _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """The section `waitForPodsReady`; times in seconds of cloud time.
+    """The section `waitForPodsReady`; times in seconds of cloud time."""
 
-    Attributes:
-        start: From a job's admission until all its pods are ready.
-        recovery: From a lost pod until all are ready again; None for ever.
-        base: The pause before a job is queued again for the first time; it doubles.
-        most: The longest pause.
-        limit: How often a job is queued again; None for ever.
-    """
-
-    start: float
-    recovery: float | None
-    base: float
-    most: float
-    limit: int | None
+    start: float  # from a job's admission until all its pods are ready
+    recovery: float | None  # from a lost pod until all are ready again; None for ever
+    base: float  # the pause before a job is queued again for the first time; it doubles
+    most: float  # the longest pause
+    limit: int | None  # how often a job is queued again; None for ever
 
     def pause(self, count: int) -> float:
         """The pause before a job is queued again for the `count`th time."""

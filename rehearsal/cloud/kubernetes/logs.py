@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 def of(world: World, pod: Object, container: str) -> str:
     """The log of a pod's container so far.
 
-    Args:
-        world: The cluster.
-        pod: The pod.
-        container: The container's name; "" where there is but one.
-
-    Raises:
-        Refusal: 400, as long as the pod has not started, or when no container is meant.
+    `container`: the container's name; "" where there is but one.
     """
     name = pod["metadata"]["name"]
     known = pod["spec"].get("containers") or []

@@ -20,11 +20,6 @@ def strikes(world: World, scenario: str, pod: Object) -> bool:
     """Whether a scenario is about a pod's node: the first by name of its pool that has such pods.
 
     Once that node is gone, it is about another one of the pool.
-
-    Args:
-        world: The cluster.
-        scenario: One of this module.
-        pod: The pod, which has a node.
     """
     if scenario not in world.request.scenarios:
         return False

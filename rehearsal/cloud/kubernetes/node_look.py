@@ -27,13 +27,7 @@ _NOT_COUNTED: Final = frozenset({"nvidia-tesla-p4", "nvidia-tesla-p100"})
 
 
 def lines(world: World, pod: Object, script: str) -> Iterator[str]:
-    """What a pod writes of its node.
-
-    Args:
-        world: The cluster.
-        pod: The pod, which has started.
-        script: Its command.
-    """
+    """What a pod writes of its node."""
     counted = _COUNTING.search(script)
     if counted:
         annotations = pod["metadata"].get("annotations") or {}

@@ -31,15 +31,9 @@ _TERM: Final = re.compile(r"\s*(!?)([\w./-]+)\s*(?:(==|=|!=|\s+in\s*|\s+notin\s*
 
 @dataclass(frozen=True)
 class World:
-    """One cluster at the moment of a request.
+    """One cluster at the moment of a request."""
 
-    Attributes:
-        request: The request; its moment, pace and scenarios count.
-        store: The transaction.
-        cluster: The cluster.
-    """
-
-    request: Request
+    request: Request  # the request; its moment, pace and scenarios count
     store: Store
     cluster: Cluster
     _kinds: dict[tuple[str, str], Kind] = field(default_factory=dict)
@@ -275,15 +269,7 @@ def warn(world: World, thing: Object, reason: str, message: str) -> None:
 
 
 def note(world: World, thing: Object, kind_of_event: str, reason: str, message: str) -> None:
-    """Note an event of an object; the same again is not new.
-
-    Args:
-        world: The cluster.
-        thing: The object.
-        kind_of_event: "Normal" or "Warning".
-        reason: One word.
-        message: What happened.
-    """
+    """Note an event of an object; the same again is not new."""
     kind = world.kind("v1", "events")
     if kind is None:
         return

@@ -26,30 +26,19 @@ _QUEUED_TOLERATION: Final = {"key": pools.QUEUED, "operator": "Exists", "effect"
 
 @dataclass(frozen=True)
 class Place:
-    """Where the nodes are to come.
-
-    Attributes:
-        pool: The pool.
-        group: The path of its group in Compute Engine.
-        count: How many nodes.
-    """
+    """Where the nodes are to come."""
 
     pool: Pool
-    group: str
-    count: int
+    group: str  # the path of its group in Compute Engine
+    count: int  # how many nodes
 
 
 @dataclass(frozen=True)
 class PodSet:
-    """Some equal pods.
+    """Some equal pods."""
 
-    Attributes:
-        spec: What each is made of.
-        count: How many.
-    """
-
-    spec: Mapping[str, Any]
-    count: int
+    spec: Mapping[str, Any]  # what each is made of
+    count: int  # how many
 
 
 class Obstacle(enum.Enum):
@@ -64,11 +53,8 @@ class Obstacle(enum.Enum):
 def choose(world: World, sets: Sequence[PodSet], *, last: bool) -> Place | Said:
     """Find a group for all pods, or say why there is none.
 
-    Args:
-        world: The cluster.
-        sets: The pods.
-        last: Whether the request fails now. One that needs more than what is left of a pool is told
-            until then that there is no pool: the autoscaler passes over it in silence.
+    `last`: whether the request fails now. One that needs more than what is left of a pool is told
+    until then that there is no pool: the autoscaler passes over it in silence.
     """
     sets = [PodSet(_copy(it.spec), it.count) for it in sets]
     found: dict[Obstacle, list[str]] = {}

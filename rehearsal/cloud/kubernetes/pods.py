@@ -52,13 +52,7 @@ def make(  # noqa: PLR0913 - what a pod is made of
 ) -> None:
     """Make a pod, which waits for a node.
 
-    Args:
-        world: The cluster.
-        owner: What it belongs to.
-        prefix: What its name begins with.
-        template: Its metadata and spec.
-        labels: Labels beside those of the template.
-        seconds: How long it will run, in cloud time; `FOREVER`: as long as its owner is there.
+    `seconds`: how long it will run, in cloud time; `FOREVER`: as long as its owner is there.
     """
     kind = world.kind("v1", "pods")
     if kind is None:

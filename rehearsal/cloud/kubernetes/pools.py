@@ -37,13 +37,9 @@ _FOREIGN: Final = ("cloud.google.com/", "kubernetes.io/", "k8s.io/", "gke.io/")
 
 @dataclass(frozen=True)
 class Pool:
-    """A node pool.
+    """A node pool."""
 
-    Attributes:
-        record: What Kubernetes Engine keeps of it.
-    """
-
-    record: Mapping[str, Any]
+    record: Mapping[str, Any]  # what Kubernetes Engine keeps of it
 
     @property
     def name(self) -> str:
@@ -263,8 +259,7 @@ def size_of(world: World, group: str) -> int:
 def resize(world: World, pool: Pool, group: str, count: int) -> Object | None:
     """Give a pool another number of nodes, by one of its groups.
 
-    Returns:
-        What keeps them from coming, as a `google.rpc.Status`; None when nothing does.
+    Returns what keeps them from coming, as a `google.rpc.Status`; None when nothing does.
     """
     rest = size(world, pool) - size_of(world, group)
     return groups.resize(world.request, world.store, group, max(0, count - rest))

@@ -20,28 +20,16 @@ _RECLAIMED: Final = "InCohortReclamation"
 
 @dataclass(frozen=True)
 class NoPlace:
-    """There is no quota now.
+    """There is no quota now."""
 
-    Attributes:
-        why: What is missing, in Kueue's words.
-        victims: The workloads that are evicted for it, each with the reason; [] for none.
-        words: What the evicted are told.
-    """
-
-    why: str
+    why: str  # what is missing, in Kueue's words
+    # the workloads that are evicted for it, each with the reason; [] for none
     victims: Sequence[tuple[Entry, str]] = ()
-    words: str = ""
+    words: str = ""  # what the evicted are told
 
 
 def place(world: World, entries: Sequence[Entry], entry: Entry, queue: Object) -> Place | NoPlace:
-    """The quota that a workload gets, or whom it has to be taken from first.
-
-    Args:
-        world: The cluster.
-        entries: All jobs in queues.
-        entry: The job and its workload.
-        queue: Its ClusterQueue.
-    """
+    """The quota that a workload gets, or whom it has to be taken from first."""
     found = _assign(world, queue, entry, entries)
     if not isinstance(found, str):
         return found

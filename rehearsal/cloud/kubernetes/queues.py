@@ -24,15 +24,10 @@ Usage = dict[tuple[str, str], Decimal]
 
 @dataclass(frozen=True)
 class Place:
-    """What a queue gives to a job.
-
-    Attributes:
-        queue: The ClusterQueue.
-        assignments: As a Workload's `podSetAssignments`.
-    """
+    """What a queue gives to a job."""
 
     queue: str
-    assignments: list[Object]
+    assignments: list[Object]  # as a Workload's `podSetAssignments`
 
 
 def find(world: World, plural: str, name: str, namespace: str = "") -> Object | None:
@@ -79,9 +74,7 @@ def config_of(world: World, check: Object) -> Object | None:
 def checks_of(queue: Object, workload: Object | None = None) -> list[str]:
     """The names of the checks of a queue; of those for some flavors, what a workload has to pass.
 
-    Args:
-        queue: The ClusterQueue.
-        workload: One that has its quota; None for all checks.
+    `workload`: one that has its quota; None for all checks.
     """
     strategy = queue["spec"].get("admissionChecksStrategy") or {}
     rules = strategy.get("admissionChecks") or []
@@ -200,14 +193,7 @@ def _add(total: Usage, assignments: Iterable[Object]) -> None:
 
 
 def assign(world: World, queue: Object, sets: Sequence[PodSet], used: Usage) -> Place | str:
-    """Find a flavor for each set of pods; or why there is none.
-
-    Args:
-        world: The cluster.
-        queue: The ClusterQueue.
-        sets: What the job consists of.
-        used: What others have taken.
-    """
+    """Find a flavor for each set of pods; or why there is none."""
     taken = dict(used)
     assignments = []
     for pods in sets:

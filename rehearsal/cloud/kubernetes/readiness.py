@@ -25,17 +25,11 @@ _READY: Final = "All pods reached readiness and the workload is running"
 
 @dataclass(frozen=True)
 class Overdue:
-    """A job whose pods were not ready for too long.
+    """A job whose pods were not ready for too long."""
 
-    Attributes:
-        again: Whether it is queued again; else it has been too often.
-        count: How often it has been queued again then.
-        moment: When its turn comes again (Unix epoch).
-    """
-
-    again: bool
-    count: int
-    moment: float
+    again: bool  # whether it is queued again; else it has been too often
+    count: int  # how often it has been queued again then
+    moment: float  # when its turn comes again (Unix epoch)
 
 
 def look(world: World, workload: Object, job: Object) -> Overdue | None:

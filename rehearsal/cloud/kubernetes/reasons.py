@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Said:
-    """What a condition says.
-
-    Attributes:
-        reason: One word.
-        message: Sentences.
-    """
+    """What a condition says."""
 
     reason: str
     message: str
@@ -28,16 +23,11 @@ class Said:
 
 @dataclass(frozen=True)
 class Error:
-    """An error of Compute Engine.
+    """An error of Compute Engine."""
 
-    Attributes:
-        code: Such as "QUOTA_EXCEEDED"; "" for an answer that has none.
-        message: Its words.
-        details: What it says of machines that a zone has not: reason, vmType, attachment.
-    """
-
-    code: str
+    code: str  # such as "QUOTA_EXCEEDED"; "" for an answer that has none
     message: str
+    # what it says of machines that a zone has not: reason, vmType, attachment
     details: Mapping[str, str]
 
 
@@ -141,10 +131,7 @@ WITHOUT_BACKOFF: Final = frozenset({"INVALID_ARGUMENT", "UNSUPPORTED_OPERATION"}
 def refused(error: Error, group: str, zone: str) -> Said:
     """A resize request that Compute Engine does not take.
 
-    Args:
-        error: Of its insert.
-        group: The group's name, which the autoscaler calls a node pool here.
-        zone: The group's.
+    `group`: the group's name, which the autoscaler calls a node pool here.
     """
     if error.code in _REFUSED_PLAINLY:
         return Said(_REFUSED_PLAINLY[error.code], error.message)

@@ -126,11 +126,7 @@ def _make(world: World, service: Object) -> None:
 
 
 def _take(world: World, service: Object, *, is_last: bool) -> None:
-    """Delete what a Service has; what is used by something that is still going goes later.
-
-    Raises:
-        GoogleError: Not all can be deleted yet.
-    """
+    """Delete what a Service has; what is used by something that is still going goes later."""
     region, balancer, check = _region(world), _balancer(service), _node_check(world)
     everywhere = f"{_project(world)}/global"
     google.remove(world, f"{region}/forwardingRules/{balancer}")

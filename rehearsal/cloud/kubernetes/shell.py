@@ -26,16 +26,12 @@ _HEREDOC: Final = re.compile(r"<<-?\s*'?(\w+)'?")
 
 @dataclass
 class Shell:
-    """A shell on its way through a script.
+    """A shell on its way through a script."""
 
-    Attributes:
-        variables: What is set so far.
-        sourced: What a script that is sourced does: path -> variables, or the words of its end.
-        problem: What the shell said when it ended too early; "" as long as it goes on.
-    """
-
-    variables: dict[str, str]
+    variables: dict[str, str]  # what is set so far
+    # what a script that is sourced does: path -> variables, or the words of its end
     sourced: Callable[[str, Mapping[str, str]], dict[str, str] | str]
+    # what the shell said when it ended too early; "" as long as it goes on
     problem: str = field(default="")
 
     def read(self, script: str) -> None:

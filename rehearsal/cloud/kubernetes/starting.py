@@ -30,19 +30,12 @@ _MACHINE: Final = "node.kubernetes.io/instance-type"
 
 @dataclass(frozen=True)
 class Waiting:
-    """What a pod that is on a node waits for.
+    """What a pod that is on a node waits for."""
 
-    Attributes:
-        container: The init container that it waits for; "" for its sandbox.
-        reason: In one word.
-        message: In more.
-        has_failed: Whether it waits no more: the init container gave up.
-    """
-
-    container: str
+    container: str  # the init container that it waits for; "" for its sandbox
     reason: str
     message: str
-    has_failed: bool = False
+    has_failed: bool = False  # whether it waits no more: the init container gave up
 
 
 def look(world: World, pod: Object, node: Object) -> Waiting | None:

@@ -18,16 +18,7 @@ GROUP: Final = "visibility.kueue.x-k8s.io"
 
 
 def pending(world: World, namespace: str, queue: str) -> Object:
-    """What waits in a LocalQueue, with its place among all of its ClusterQueue.
-
-    Args:
-        world: The cluster.
-        namespace: The LocalQueue's.
-        queue: Its name.
-
-    Raises:
-        Refusal: 404, there is no Kueue in the cluster.
-    """
+    """What waits in a LocalQueue, with its place among all of its ClusterQueue."""
     kind = world.kind(queues.API, "workloads")
     if kind is None:
         raise no_such_path()

@@ -23,26 +23,15 @@ _HASH: Final = 5
 
 @dataclass(frozen=True)
 class Entry:
-    """A job in a queue.
+    """A job in a queue."""
 
-    Attributes:
-        kind: The job's.
-        job: The job.
-        workload: Its Workload.
-    """
-
-    kind: Kind
+    kind: Kind  # the job's
     job: Object
     workload: Object
 
 
 def every(world: World, kind: Kind) -> list[Entry]:
-    """The jobs in queues with their Workloads, which are made if missing; the most urgent first.
-
-    Args:
-        world: The cluster.
-        kind: That of Workloads.
-    """
+    """The jobs in queues with their Workloads, which are made if missing; the most urgent first."""
     entries = list(_entries(world, kind))
     entries.sort(key=lambda it: (-it.workload["spec"]["priority"], it.workload["_number"]))
     return entries

@@ -32,11 +32,7 @@ _PREFIX = re.compile(
 def may_write(store: Store, bucket: str, member: str, name: str) -> bool:
     """Whether a member may make, read, change and delete an object.
 
-    Args:
-        store: Where policies are kept.
-        bucket: The bucket's name.
-        member: Such as "serviceAccount:x@y".
-        name: The object's name.
+    `member`: such as "serviceAccount:x@y".
     """
     return _may(store, bucket, member, f"projects/_/buckets/{bucket}/objects/{name}", None)
 
@@ -75,10 +71,7 @@ def _may(  # noqa: PLR0913, PLR0917 - who, what, where
 def holds(expression: str, resource: str, prefix: str | None) -> bool:
     """Whether a condition holds.
 
-    Args:
-        expression: In the Common Expression Language.
-        resource: The full name of an object, or of the bucket for a list.
-        prefix: The list's prefix; None for what is no list.
+    `prefix`: the list's prefix; None for what is no list.
     """
     return any(_term(term.strip(), resource, prefix) for term in expression.split("||"))
 

@@ -45,12 +45,7 @@ _OUTPUT_ONLY = frozenset(
 
 
 def insert(request: Request, store: Store) -> Bucket:
-    """Make the bucket that the request describes.
-
-    Raises:
-        GoogleError: 400 for what breaks a rule, 409 when the name is taken: by anybody at all,
-            since names of buckets are global.
-    """
+    """Make the bucket that the request describes."""
     body = request.json()
     owner = _owner(request, store)
     name = body.get("name") or ""
@@ -84,11 +79,7 @@ def insert(request: Request, store: Store) -> Bucket:
 
 
 def find(store: Store, name: str, permission: str) -> Bucket:
-    """A bucket, for a caller who needs a permission on it.
-
-    Raises:
-        GoogleError: 404 when there is none, 403 when it is a stranger's.
-    """
+    """A bucket, for a caller who needs a permission on it."""
     bucket = store.get(COLLECTION, name)
     if bucket is None:
         raise GoogleError(404, NO_BUCKET)
@@ -122,11 +113,7 @@ def change(request: Request, store: Store, name: str, *, whole: bool) -> Bucket:
 
 
 def delete(request: Request, store: Store, name: str, *, empty: bool) -> None:
-    """Delete a bucket that holds nothing, not even a noncurrent version.
-
-    Raises:
-        GoogleError: 409 unless it is empty.
-    """
+    """Delete a bucket that holds nothing, not even a noncurrent version."""
     bucket = find(store, name, "storage.buckets.delete")
     preconditions.check(request.query, bucket)
     if not empty:
@@ -163,11 +150,7 @@ def generation(request: Request, store: Store) -> int:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that no bucket can have.
-
-    Raises:
-        GoogleError: 400.
-    """
+    """Refuse a name that no bucket can have."""
     limit = _LONGEST_DOTTED if "." in name else _LONGEST
     parts = name.split(".")
     well_formed = (

@@ -85,11 +85,7 @@ def _set_policy(request: Request, store: Store, bucket: str) -> Reply:
 
 
 def _check_conditions(bucket: buckets.Bucket, policy: policies.Policy) -> None:
-    """Refuse conditions in a policy of an older version, or beside access lists of objects.
-
-    Raises:
-        GoogleError: 400 or 412.
-    """
+    """Refuse conditions in a policy of an older version, or beside access lists of objects."""
     if not any("condition" in it for it in policy.get("bindings") or []):
         return
     if policy.get("version") != _CONDITIONAL:

@@ -31,9 +31,6 @@ def media(request: Request, store: Store) -> Reply:
     """Answer "b/{bucket}/o/{object}" of the JSON API and "{bucket}/{object}" of the XML API.
 
     The two can't be mixed up: no bucket has a name as short as "b".
-
-    Raises:
-        GoogleError: Of a request to the JSON API; the XML API's errors are XML.
     """
     download = _DOWNLOAD.fullmatch(request.path)
     if download:
@@ -61,11 +58,7 @@ def of_json_api(request: Request, store: Store, bucket: str, name: str) -> Reply
 
 
 def read(request: Request, store: Store, bucket: str, name: str) -> Reply:
-    """An object's content, or the range of it that is asked for.
-
-    Raises:
-        GoogleError: 404, 412, or 403 for a stranger's bucket.
-    """
+    """An object's content, or the range of it that is asked for."""
     buckets.find(store, bucket, "storage.objects.get")
     found = objects.require(store, bucket, name, request.query.get("generation"))
     try:

@@ -37,16 +37,7 @@ def create(
 ) -> Object:
     """Make a new live generation of an object.
 
-    Args:
-        request: For its preconditions on the present live generation, and its moment.
-        store: Where it is kept.
-        bucket: Its bucket's name.
-        metadata: Its name, and what the caller says of it. Checksums given must be right.
-        content: What it holds.
-
-    Raises:
-        GoogleError: 404 without the bucket, 412 if a precondition doesn't hold, 400 for a name
-            or a checksum that is wrong, 403 if the present one is kept.
+    `metadata`: its name, and what the caller says of it. Checksums given must be right.
     """
     owner = buckets.find(store, bucket, "storage.objects.create")
     name = metadata.get("name") or ""
@@ -91,11 +82,7 @@ def live(store: Store, bucket: str, name: str) -> Object | None:
 
 
 def require(store: Store, bucket: str, name: str, generation: str | None = None) -> Object:
-    """The object's live generation, or the one asked for.
-
-    Raises:
-        GoogleError: 404.
-    """
+    """The object's live generation, or the one asked for."""
     if generation is None:
         found = live(store, bucket, name)
     else:
@@ -137,11 +124,7 @@ def change(request: Request, store: Store, bucket: str, name: str, *, whole: boo
 
 
 def delete(request: Request, store: Store, bucket: str, name: str) -> None:
-    """Delete an object: its live generation, which versioning keeps, or one by number, for good.
-
-    Raises:
-        GoogleError: 404, 412; 403 if it is kept.
-    """
+    """Delete an object: its live generation, which versioning keeps, or one by number, for good."""
     owner = buckets.find(store, bucket, "storage.objects.delete")
     generation = request.query.get("generation")
     found = require(store, bucket, name, generation)
@@ -168,11 +151,7 @@ def _retire(request: Request, store: Store, bucket: buckets.Bucket, name: str) -
 
 
 def _check_kept(request: Request, bucket: buckets.Bucket, found: Object) -> None:
-    """Refuse to lose what a hold or the bucket's retention policy keeps.
-
-    Raises:
-        GoogleError: 403.
-    """
+    """Refuse to lose what a hold or the bucket's retention policy keeps."""
     what = f"Object '{found['bucket']}/{found['name']}' is"
     for field, hold in (("temporaryHold", "Temporary"), ("eventBasedHold", "Event-Based")):
         if found.get(field):

@@ -31,14 +31,10 @@ def check(
 ) -> None:
     """Compare the conditions of a change with what is there.
 
-    Args:
-        query: The request's parameters.
-        current: The bucket, or the live object; None when there is none (generation 0).
-        source: Whether to read the conditions on the source of a copy.
+    `current`: the bucket, or the live object; None when there is none (generation 0).
 
     Raises:
         ConditionNotMet: One doesn't hold.
-        GoogleError: 400, one is no number.
     """
     prefix = "ifSource" if source else "if"
     for parameter in _PARAMETERS:
@@ -55,7 +51,6 @@ def check_read(request: Request, current: Mapping[str, Any]) -> None:
     Raises:
         ConditionNotMet: It is not what was asked for.
         NotModified: It is what the caller said not to want again.
-        GoogleError: 400, a condition is no number.
     """
     for parameter in _PARAMETERS:
         unwanted = _number(request.query, f"if{parameter}NotMatch")

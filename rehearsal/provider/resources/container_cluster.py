@@ -61,11 +61,7 @@ _SWITCHES: Final = (
 
 
 def _at(where: Scope) -> str:
-    """The location ("projects/p/locations/l").
-
-    Raises:
-        ProviderError: Nobody says where.
-    """
+    """The location ("projects/p/locations/l")."""
     value = where.state.get("location")
     location = str(value) if is_known(value) and value else where.zone or where.region
     if not location:
@@ -115,7 +111,6 @@ class Cluster:
         next read waits for that first.
 
         Raises:
-            ProviderError: Google refused, there is one of this name, or it did not come to be.
             PartialError: An operation failed, and the cluster exists.
         """
         where = scope(api, plan)
@@ -145,11 +140,7 @@ class Cluster:
         return made
 
     def read(self, api: Api, state: State) -> State | None:
-        """The cluster, None if Google knows none.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The cluster, None if Google knows none."""
         where = scope(api, state)
         at = _at(where)
         path = f"{at}/clusters/{state['name']}"
@@ -181,11 +172,7 @@ class Cluster:
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """Send what changed, request by request.
-
-        Raises:
-            ProviderError: Google refused, or an operation failed.
-        """
+        """Send what changed, request by request."""
         at = _at(scope(api, plan, prior))
         path = f"{at}/clusters/{plan['name']}"
         limit = operations.timeout(plan, "update", _TYPE)
@@ -198,11 +185,7 @@ class Cluster:
         return present(self.read(api, plan))
 
     def delete(self, api: Api, state: State) -> None:
-        """Delete the cluster with its pools.
-
-        Raises:
-            ProviderError: It is protected, Google refused, or the operation failed.
-        """
+        """Delete the cluster with its pools."""
         if state.get("deletion_protection"):
             raise ProviderError(
                 "Cannot destroy cluster because deletion_protection is set to true. Set it to"
@@ -247,11 +230,7 @@ def _networks(where: Scope) -> tuple[str, str]:
 
 
 def _remove_default_pool(api: Api, at: str, path: str, limit: float) -> None:
-    """Delete the pool that a new cluster has.
-
-    Raises:
-        ProviderError: Google refused, or the operation failed.
-    """
+    """Delete the pool that a new cluster has."""
     try:
         answer = container_requests.send(api, "DELETE", f"{path}/nodePools/default-pool")
     except GoogleApiError as error:

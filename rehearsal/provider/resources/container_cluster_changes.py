@@ -22,21 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Change:
-    """An update of a cluster.
-
-    Attributes:
-        api: The provider.
-        shape: The conversions.
-        path: The cluster's path.
-        prior: Its attributes before.
-        plan: The same, as they are wanted.
-    """
+    """An update of a cluster."""
 
     api: Api
     shape: ClusterShape
-    path: str
-    prior: State
-    plan: State
+    path: str  # the cluster's path
+    prior: State  # its attributes before
+    plan: State  # the same, as they are wanted
 
     def of(self, attribute: str) -> bool:
         """Whether an attribute changes ("dns_config", "private_cluster_config.peering_name")."""
@@ -77,21 +69,13 @@ class When(enum.Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """An attribute with a request of its own.
+    """An attribute with a request of its own."""
 
-    Attributes:
-        attribute: The attribute, with dots into blocks.
-        field: The field of the update; "" for the attribute's name with "desired" before it.
-        wrap: The objects around the value, from the outside.
-        when: When it is sent.
-        without: What is sent for a block that is no more wanted.
-    """
-
-    attribute: str
-    field: str = ""
-    wrap: tuple[str, ...] = ()
+    attribute: str  # the attribute, with dots into blocks
+    field: str = ""  # the field of the update; "" for the attribute's name with "desired" before it
+    wrap: tuple[str, ...] = ()  # the objects around the value, from the outside
     when: When = When.CHANGED
-    without: Any = None
+    without: Any = None  # what is sent for a block that is no more wanted
 
     def __call__(self, change: Change) -> Iterator[Request]:
         """The request, if the attribute changes."""

@@ -156,11 +156,7 @@ _SWITCHES: Final = ("enabled", "disabled")
 
 
 class ClusterShape:
-    """The conversions of a cluster.
-
-    Args:
-        fields: Its fields, from the schema.
-    """
+    """The conversions of a cluster."""
 
     def __init__(self, fields: Mapping[str, Field]) -> None:
         addons = {
@@ -180,24 +176,12 @@ class ClusterShape:
         return _COMPLETED[name](wire) if name in _COMPLETED else wire
 
     def pool_updates(self, cluster: str, prior: Any, wanted: Any) -> Iterator[Request]:
-        """The requests that change the pools that are part of the cluster's configuration.
-
-        Args:
-            cluster: The cluster's path.
-            prior: The `node_pool` blocks before.
-            wanted: The same, as they are wanted.
-        """
+        """The requests that change the pools that are part of the cluster's configuration."""
         for before, after in zip(prior or [], wanted or [], strict=False):
             yield from container_pool_updates.requests(self._pools, cluster, before, after)
 
     def expand(self, plan: State, network: str, subnetwork: str) -> dict[str, Any]:
-        """The JSON object of a new cluster.
-
-        Args:
-            plan: The attributes.
-            network: The network's path.
-            subnetwork: The subnetwork's path; "" when none is configured.
-        """
+        """The JSON object of a new cluster."""
         body = self._shape.expand(plan)
         body.setdefault("networkPolicy", {})
         for name, wire in _COMPLETED_AT_FIRST.items():
@@ -227,13 +211,7 @@ class ClusterShape:
         return {"nodeConfig": config} | ({"initialNodeCount": count} if count else {})
 
     def flatten(self, cluster: Mapping[str, Any], before: State, sizes: Mapping[str, int]) -> State:
-        """The attributes of a cluster.
-
-        Args:
-            cluster: The answer.
-            before: The state, for what Google does not say.
-            sizes: How many nodes groups are to have, by their links.
-        """
+        """The attributes of a cluster."""
         network = cluster.get("networkConfig") or {}
         routed = not (cluster.get("ipAllocationPolicy") or {}).get("useIpAliases")
         authorization = cluster.get("binaryAuthorization") or {}

@@ -250,10 +250,6 @@ STEPS: Final[tuple[Callable[[Change], Iterator[Request]], ...]] = (
 
 
 def requests(change: Change) -> Iterator[Request]:
-    """The requests, made one by one: some say what the cluster is at their moment.
-
-    Raises:
-        ProviderError: The provider refuses the change.
-    """
+    """The requests, made one by one: some say what the cluster is at their moment."""
     for step in STEPS:
         yield from step(change)

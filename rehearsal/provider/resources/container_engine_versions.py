@@ -15,11 +15,7 @@ class Data:
     """The versions of GKE that a location offers."""
 
     def read(self, api: Api, config: State) -> State:
-        """All versions are asked for; those of the prefix are picked here (recorded traffic).
-
-        Raises:
-            ProviderError: Google refused, or nobody names a location.
-        """
+        """All versions are asked for; those of the prefix are picked here (recorded traffic)."""
         project = config.get("project") or api.project
         location = config.get("location") or api.zone or api.region
         if not location:

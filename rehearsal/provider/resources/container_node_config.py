@@ -55,11 +55,7 @@ _ADDED: Final = "goog-gke"
 
 
 class NodeConfig:
-    """The conversions of one `node_config` block.
-
-    Args:
-        fields: Its fields, from the schema of the type that has it.
-    """
+    """The conversions of one `node_config` block."""
 
     def __init__(self, fields: Mapping[str, Field]) -> None:
         self._shape = Shape(fields, RULES)

@@ -39,11 +39,7 @@ _IMPORT: Final = "projects/{project}/locations/{location}/clusters/{cluster}/nod
 
 
 def _place(api: Api, state: State) -> tuple[str, str]:
-    """The path of the pool's cluster, and the location: a cluster's id says all of it.
-
-    Raises:
-        ProviderError: Nobody says where.
-    """
+    """The path of the pool's cluster, and the location: a cluster's id says all of it."""
     cluster = str(state["cluster"])
     where = scope(api, state)
     project = links.part(cluster, "projects") or where.project
@@ -91,7 +87,6 @@ class NodePool:
         read waits for that first.
 
         Raises:
-            ProviderError: Google refused, the pool is there, or it did not come to be.
             PartialError: The pool came with an error.
         """
         cluster, at = _place(api, plan)
@@ -132,11 +127,7 @@ class NodePool:
             raise ProviderError(f"error creating NodePool: {error}") from error
 
     def read(self, api: Api, state: State) -> State | None:
-        """The pool, None if Google knows none.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The pool, None if Google knows none."""
         cluster, at = _place(api, state)
         path = f"{cluster}/nodePools/{state['name']}"
         lists = container_groups.of(api)
@@ -170,11 +161,7 @@ class NodePool:
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """Send what changed, request by request.
-
-        Raises:
-            ProviderError: Google refused, or an operation failed.
-        """
+        """Send what changed, request by request."""
         cluster, at = _place(api, plan)
         path = f"{cluster}/nodePools/{plan['name']}"
         limit = operations.timeout(plan, "update", _TYPE)
@@ -190,11 +177,7 @@ class NodePool:
         return present(self.read(api, plan))
 
     def delete(self, api: Api, state: State) -> None:
-        """Delete the pool with its nodes.
-
-        Raises:
-            ProviderError: Google refused, or the operation failed.
-        """
+        """Delete the pool with its nodes."""
         if not is_deletable(state, "ContainerNodePool"):
             return
         cluster, at = _place(api, state)

@@ -69,11 +69,7 @@ _RULES: Final[Mapping[str, Rule]] = {
 
 
 class PoolShape:
-    """The conversions of a pool.
-
-    Args:
-        fields: Its fields, from the schema of the type that has it.
-    """
+    """The conversions of a pool."""
 
     def __init__(self, fields: Mapping[str, Field]) -> None:
         self._fields = fields
@@ -127,13 +123,7 @@ class PoolShape:
         return self._shape.value(name, value)
 
     def flatten(self, pool: Mapping[str, Any], before: State, sizes: Sequence[int]) -> State:
-        """The attributes of a pool.
-
-        Args:
-            pool: The answer.
-            before: The state, for what Google does not say.
-            sizes: How many nodes its groups are to have.
-        """
+        """The attributes of a pool."""
         urls = pool.get("instanceGroupUrls") or []
         state = self._shape.flatten(pool)
         initial = pool.get("initialNodeCount", 0)

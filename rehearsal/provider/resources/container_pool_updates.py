@@ -32,19 +32,12 @@ _DISK: Final = (
 
 @dataclass(frozen=True)
 class _Single:
-    """An attribute of the nodes that one request changes alone.
+    """An attribute of the nodes that one request changes alone."""
 
-    Attributes:
-        name: The attribute's name.
-        means: The field that says once more which pool is meant.
-        inner: What the request wraps the value in, if anything.
-        empty: Whether an empty value is sent, too.
-    """
-
-    name: str
-    means: str = "nodePoolId"
-    inner: str = ""
-    empty: bool = True
+    name: str  # the attribute's name
+    means: str = "nodePoolId"  # the field that says once more which pool is meant
+    inner: str = ""  # what the request wraps the value in, if anything
+    empty: bool = True  # whether an empty value is sent, too
 
 
 _LOGGING: Final = "logging_variant"
@@ -83,14 +76,7 @@ _OWN: Final[Mapping[str, tuple[str, bool]]] = {
 
 
 def requests(shape: PoolShape, cluster: str, prior: State, plan: State) -> Iterator[Request]:
-    """The requests that change a pool.
-
-    Args:
-        shape: The conversions.
-        cluster: The cluster's path.
-        prior: The pool's attributes before.
-        plan: The same, as they are wanted.
-    """
+    """The requests that change a pool."""
     name = plan["name"]
     path = f"{cluster}/nodePools/{name}"
     if _changed("autoscaling", prior, plan):
@@ -113,15 +99,7 @@ def requests(shape: PoolShape, cluster: str, prior: State, plan: State) -> Itera
 def of_nodes(
     config: NodeConfig, cluster: str, name: str, prior: Any, wanted: Any
 ) -> Iterator[Request]:
-    """The requests that change what the nodes of a pool are made of.
-
-    Args:
-        config: The conversions.
-        cluster: The cluster's path.
-        name: The pool's name.
-        prior: The `node_config` before.
-        wanted: The same, as it is wanted.
-    """
+    """The requests that change what the nodes of a pool are made of."""
     before, after = block(prior), block(wanted)
     path = f"{cluster}/nodePools/{name}"
     if _changed(_LOGGING, before, after):

@@ -56,13 +56,7 @@ def send_until(  # noqa: PLR0913, PLR0917 - a request, and how long and why it i
 ) -> dict[str, Any]:
     """A request that begins an operation, sent again after some refusals.
 
-    Args:
-        api: The provider.
-        method: The HTTP method.
-        path: The object's.
-        body: As JSON; None for none.
-        limit: For how long, in seconds of cloud time.
-        again: Whether to send it again after this refusal.
+    `limit`: for how long, in seconds of cloud time.
 
     Raises:
         GoogleApiError: Google refused to the end, or for another reason.
@@ -88,16 +82,8 @@ def _waits(limit: float) -> Iterator[float]:
 def wait(api: Api, operation: dict[str, Any], location: str, activity: str, limit: float) -> None:
     """Wait for an operation.
 
-    Args:
-        api: The provider.
-        operation: What the request answered.
-        location: Where ("projects/p/locations/l").
-        activity: What is being done ("creating GKE cluster").
-        limit: Seconds of cloud time.
-
     Raises:
         OperationError: It ended with an error.
-        ProviderError: It did not end in time, or the wait was interrupted.
     """
 
     def look() -> dict[str, Any]:
@@ -117,12 +103,8 @@ def wait(api: Api, operation: dict[str, Any], location: str, activity: str, limi
 def await_rest(api: Api, path: str, limit: float) -> str:
     """Wait until nothing works on an object any more.
 
-    Returns:
-        The state in which it rests.
-
     Raises:
         GoogleApiError: Google refused, or there is no such object.
-        ProviderError: It did not rest in time, or the wait was interrupted.
     """
     state = ""
     for wait in _waits(limit):
@@ -137,17 +119,7 @@ def await_rest(api: Api, path: str, limit: float) -> str:
 
 
 def check_made(api: Api, path: str, what: str, limit: float) -> None:
-    """Wait until a new object rests, and refuse one that came with an error.
-
-    Args:
-        api: The provider.
-        path: The object's.
-        what: What it is, with its name ("Cluster c").
-        limit: Seconds of cloud time.
-
-    Raises:
-        ProviderError: It is in an error state.
-    """
+    """Wait until a new object rests, and refuse one that came with an error."""
     state = await_rest(api, path, limit)
     if not _RESTING[state]:
         raise ProviderError(f'{what} was created in the error state "{state}"')
@@ -158,7 +130,6 @@ def rests(api: Api, path: str, limit: float) -> bool:
 
     Raises:
         GoogleApiError: Google refused.
-        ProviderError: It did not rest in time, or the wait was interrupted.
     """
     try:
         await_rest(api, path, limit)

@@ -36,22 +36,15 @@ class Form(enum.Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """Where the API differs from the schema.
+    """Where the API differs from the schema."""
 
-    Attributes:
-        wire: The JSON name, with dots into objects ("variantConfig.variant"); "" for the
-            attribute's in camel case.
-        form: How the value looks.
-        force: Whether a zero is sent, once the block that has it is.
-        expand: Makes JSON of the value; gets what is not unknown.
-        flatten: Makes a value of the JSON, None for absent.
-    """
-
+    # the JSON name, with dots into objects ("variantConfig.variant"); "" for the attribute's in
+    # camel case
     wire: str = ""
-    form: Form = Form.PLAIN
-    force: bool = False
-    expand: Callable[[Any], Any] | None = None
-    flatten: Callable[[Any], Any] | None = None
+    form: Form = Form.PLAIN  # how the value looks
+    force: bool = False  # whether a zero is sent, once the block that has it is
+    expand: Callable[[Any], Any] | None = None  # makes JSON of the value; gets what is not unknown
+    flatten: Callable[[Any], Any] | None = None  # makes a value of the JSON, None for absent
 
 
 SKIP = Rule(form=Form.SKIP)
@@ -62,14 +55,10 @@ ONE = Rule(form=Form.ONE)
 
 @dataclass(frozen=True)
 class Shape:
-    """Some fields of a block, and the rules of those that differ.
+    """Some fields of a block, and the rules of those that differ."""
 
-    Attributes:
-        block: The fields by name, as in the schema.
-        rules: Rules by path below this block ("a.b").
-    """
-
-    block: Mapping[str, Field]
+    block: Mapping[str, Field]  # the fields by name, as in the schema
+    # rules by path below this block ("a.b")
     rules: Mapping[str, Rule] = field(default_factory=dict)
 
     def _rule(self, name: str) -> Rule:
@@ -85,12 +74,7 @@ class Shape:
         return Shape(self.block[name].block, inner)
 
     def expand(self, values: Mapping[str, Any], names: tuple[str, ...] = ()) -> dict[str, Any]:
-        """The JSON object of a block.
-
-        Args:
-            values: The attributes.
-            names: Which of them; all when empty.
-        """
+        """The JSON object of a block."""
         body: dict[str, Any] = {}
         for name in names or self.block:
             rule = self._rule(name)

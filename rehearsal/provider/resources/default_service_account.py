@@ -15,11 +15,7 @@ class Data:
     """The account that VMs have when nobody says otherwise."""
 
     def read(self, api: Api, config: State) -> State:
-        """Compute Engine names the account, IAM knows it.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Compute Engine names the account, IAM knows it."""
         project = config.get("project") or api.project
         try:
             email = api.plain("compute", "GET", f"projects/{project}")["defaultServiceAccount"]

@@ -74,48 +74,30 @@ _UNORDERED = frozenset({Kind.SET, Kind.BLOCK_SET, Kind.BLOCK})
 
 @dataclass(frozen=True)
 class Scope:
-    """Where an object is, for the conversion of its links.
+    """Where an object is, for the conversion of its links."""
 
-    Attributes:
-        api: The provider's settings.
-        state: All attributes of the object: the plan in a create or update, else the state.
-        project: The object's project.
-        region: Its region, "" for a global or zonal one whose region nobody named.
-        zone: Its zone, or "".
-        prior: The state before an update.
-    """
-
-    api: Api
-    state: State
-    project: str
-    region: str = ""
+    api: Api  # the provider's settings
+    state: State  # all attributes of the object: the plan in a create or update, else the state
+    project: str  # the object's project
+    region: str = ""  # its region, "" for a global or zonal one whose region nobody named
     zone: str = ""
-    prior: State | None = None
+    prior: State | None = None  # the state before an update
 
 
 @dataclass(frozen=True)
 class Field:
-    """One attribute or block, and what it is in JSON.
+    """One attribute or block, and what it is in JSON."""
 
-    Attributes:
-        name: The attribute's name.
-        wire: The JSON name; by default the attribute's in camel case.
-        kind: Its shape; None for what the schema says.
-        send: When it is sent.
-        fields: What a block holds, as far as the schema does not say it.
-        expand: Makes JSON of a value that is not unknown, in place of the kind's own rule.
-        flatten: Makes an attribute of the JSON value (None when absent), likewise.
-        order: What a block of a BLOCK_SET is hashed by.
-    """
-
-    name: str
-    wire: str = ""
-    kind: Kind | None = None
-    send: Send = Send.FILLED
-    fields: tuple[Field, ...] = ()
+    name: str  # the attribute's name
+    wire: str = ""  # the JSON name; by default the attribute's in camel case
+    kind: Kind | None = None  # its shape; None for what the schema says
+    send: Send = Send.FILLED  # when it is sent
+    fields: tuple[Field, ...] = ()  # what a block holds, as far as the schema does not say it
+    # makes JSON of a value that is not unknown, in place of the kind's own rule
     expand: Callable[[Any, Scope], Any] | None = None
+    # makes an attribute of the JSON value (None when absent), likewise
     flatten: Callable[[Any, Scope], Any] | None = None
-    order: Callable[[State], str] = str
+    order: Callable[[State], str] = str  # what a block of a BLOCK_SET is hashed by
 
     @property
     def key(self) -> str:
@@ -162,13 +144,7 @@ class Field:
                 return value
 
     def is_sent(self, value: Any, wire: Any, *, create: bool) -> bool:
-        """Whether a request has this field.
-
-        Args:
-            value: The attribute's value.
-            wire: Its JSON value.
-            create: Whether the request makes the object.
-        """
+        """Whether a request has this field."""
         match self.send:
             case Send.FILLED:
                 return not is_zero(wire)
@@ -182,10 +158,8 @@ class Field:
 class Table:
     """Some fields of a type or of a block in it, completed from the schema when first used.
 
-    Args:
-        of: The type, such as "google_compute_network", and a block in it, if any: "TYPE.disk".
-        given: Which fields, and where they differ from what the schema says.
-        source: Whether a resource type or a data source is meant.
+    `of`: the type, such as "google_compute_network", and a block in it, if any: "TYPE.disk".
+    `given`: which fields, and where they differ from what the schema says.
     """
 
     def __init__(self, of: str, *given: Field, source: schema.Kind = "resources") -> None:
@@ -252,14 +226,7 @@ def is_zero(value: Any) -> bool:
 def expand(
     fields: Iterable[Field], values: Mapping[str, Any], scope: Scope, *, create: bool = False
 ) -> dict[str, Any]:
-    """The JSON object of some attributes.
-
-    Args:
-        fields: What to send.
-        values: The attributes; what is missing is null.
-        scope: Where the object is.
-        create: Whether the request makes the object.
-    """
+    """The JSON object of some attributes."""
     body = {}
     for field in fields:
         value = values.get(field.name)

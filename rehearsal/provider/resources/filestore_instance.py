@@ -113,12 +113,7 @@ class FilestoreInstance:
         return labels.plan(api, prior, with_defaults(api, plan))
 
     def create(self, api: Api, plan: State) -> State:
-        """Make the instance.
-
-        Raises:
-            ProviderError: Google refused, the operation failed, or nobody waited for its end; the
-                instance is not kept in the state then, even if it exists.
-        """
+        """Make the instance."""
         where = scope(api, plan)
         plan = {**plan, "location": _location(where), "project": where.project}
         body = expand(_FIELDS, plan, where, create=True)
@@ -135,11 +130,7 @@ class FilestoreInstance:
         return present(self.read(api, plan))
 
     def read(self, api: Api, state: State) -> State | None:
-        """The instance, None if Google knows none.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The instance, None if Google knows none."""
         where = scope(api, state)
         path = _path(where)
         try:
@@ -165,11 +156,7 @@ class FilestoreInstance:
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """One PATCH with all that can change; the mask says what does.
-
-        Raises:
-            ProviderError: Google refused, or the operation failed.
-        """
+        """One PATCH with all that can change; the mask says what does."""
         where = scope(api, plan, prior)
         path = _path(where)
         changed = [it.key for it in _MUTABLE if plan.get(it.name) != prior.get(it.name)]
@@ -189,7 +176,6 @@ class FilestoreInstance:
         """Delete the instance and what is on it.
 
         Raises:
-            ProviderError: Google refused, or the deletion policy forbids it.
             OperationError: The operation failed.
         """
         if not is_deletable(state, "FilestoreInstance"):
@@ -211,11 +197,7 @@ class FilestoreInstance:
 
 
 def _location(where: Scope) -> str:
-    """Where the instance is: by its old attribute too, else in the provider's zone.
-
-    Raises:
-        ProviderError: Nobody says where.
-    """
+    """Where the instance is: by its old attribute too, else in the provider's zone."""
     for name in ("location", "zone"):
         value = where.state.get(name)
         if value and value is not UNKNOWN:

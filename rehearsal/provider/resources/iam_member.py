@@ -22,18 +22,12 @@ _CASED = ("principal:", "principalSet:", "principalHierarchy:")
 
 @dataclass(frozen=True, kw_only=True)
 class IamMember:
-    """The members of one kind of policy, which makes it a `provider.resource.Resource`.
+    """The members of one kind of policy, which makes it a `provider.resource.Resource`."""
 
-    Attributes:
-        parent: The attribute that names what has the policy.
-        of: What has the policy, by that attribute's value.
-        canonical: That value as the state has it.
-        same: Whether two such values mean the same.
-    """
-
-    parent: str
-    of: Callable[[str], Guarded]
-    canonical: Callable[[str], str] = str
+    parent: str  # the attribute that names what has the policy
+    of: Callable[[str], Guarded]  # what has the policy, by that attribute's value
+    canonical: Callable[[str], str] = str  # that value as the state has it
+    # whether two such values mean the same
     same: Callable[[Any, Any, State], bool] = links.same_text
     suppress: Mapping[str, Callable[[Any, Any, State], bool]] = field(init=False)
 
@@ -48,20 +42,12 @@ class IamMember:
         return plan
 
     def create(self, api: Api, plan: State) -> State:
-        """Add the member.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Add the member."""
         policies.change(api, self._guarded(plan), _change(plan))
         return present(self.read(api, plan))
 
     def read(self, api: Api, state: State) -> State | None:
-        """The member, None if the policy has it not, or nothing has that policy.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The member, None if the policy has it not, or nothing has that policy."""
         policy = self._policy(api, state)
         if policy is None:
             return None
@@ -92,11 +78,7 @@ class IamMember:
         return present(self.read(api, plan))
 
     def delete(self, api: Api, state: State) -> None:
-        """Take the member away, and look whether it is gone.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Take the member away, and look whether it is gone."""
         try:
             policies.change(api, self._guarded(state), _change(state, remove=True))
         except GoogleApiError as error:

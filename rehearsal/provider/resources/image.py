@@ -67,7 +67,6 @@ def resolve(api: Api, project: str, image: str) -> str:
     A link or a path is taken at its word; of a short name, guesses are tried with a GET each.
 
     Raises:
-        ProviderError: There is no such image or family.
         GoogleApiError: Google refused.
     """
     if _LINK.match(image) or _LOCAL.match(image):
@@ -142,11 +141,7 @@ class Data:
     """The data source google_compute_image."""
 
     def read(self, api: Api, config: State) -> State:
-        """The image by its name, its family (the newest of it) or a filter.
-
-        Raises:
-            ProviderError: Google refused, or a filter means none or several.
-        """
+        """The image by its name, its family (the newest of it) or a filter."""
         project = config.get("project") or api.project
         image = _find(api, project, config)
         return {

@@ -63,7 +63,6 @@ class InstanceGroupManager:
         read waits for that first.
 
         Raises:
-            ProviderError: Google refused.
             PartialError: The operation failed, or the VMs did not come.
         """
         where = scope(api, plan)
@@ -88,11 +87,7 @@ class InstanceGroupManager:
         return present(self.read(api, made))
 
     def read(self, api: Api, state: State) -> State | None:
-        """The group; one whose creation was interrupted only after that has ended.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The group; one whose creation was interrupted only after that has ended."""
         where = scope(api, state)
         if not is_zero(state.get("operation")) and not _resumed(where):
             return None
@@ -120,11 +115,7 @@ class InstanceGroupManager:
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """PATCH, then the named ports, then the size, each only if it changes.
-
-        Raises:
-            ProviderError: Google refused, or an operation failed.
-        """
+        """PATCH, then the named ports, then the size, each only if it changes."""
         where = scope(api, plan, prior)
         for request, problem in _changes(where):
             method, path, body, query = request
@@ -138,11 +129,7 @@ class InstanceGroupManager:
         return present(self.read(api, plan))
 
     def delete(self, api: Api, state: State) -> None:
-        """Delete the group, and all its VMs; any refusal is tried again for 40 s.
-
-        Raises:
-            ProviderError: Google refused to the end.
-        """
+        """Delete the group, and all its VMs; any refusal is tried again for 40 s."""
         if not is_deletable(state, "ComputeInstanceGroupManager"):
             return
         where = scope(api, state)
@@ -167,11 +154,7 @@ class InstanceGroupManager:
         return {**found, "id": path, "wait_for_instances_status": "STABLE"}
 
     def _wait_for_instances(self, where: Scope) -> None:
-        """Look until all VMs are there; no interrupt ends this (recorded traffic).
-
-        Raises:
-            ProviderError: They did not come in time.
-        """
+        """Look until all VMs are there; no interrupt ends this (recorded traffic)."""
         if where.state.get("wait_for_instances") is not True:
             return
         updated = where.state.get("wait_for_instances_status") == "UPDATED"

@@ -57,9 +57,6 @@ class InstanceTemplate:
         """Labels, short scopes, and images that mean what is there already.
 
         A source image that differs in its words is looked up, as provider 7.45.0 does in a plan.
-
-        Raises:
-            ProviderError: There is no such image.
         """
         plan = labels.plan(api, prior, with_defaults(api, plan))
         for account in _blocks(plan, "service_account"):
@@ -78,7 +75,6 @@ class InstanceTemplate:
         """Insert the template.
 
         Raises:
-            ProviderError: Google refused.
             PartialError: The operation failed, or nobody waited for its end.
         """
         where = scope(api, plan)
@@ -103,11 +99,7 @@ class InstanceTemplate:
         return present(self.read(api, made))
 
     def read(self, api: Api, state: State) -> State | None:
-        """The template by its number, else by its name.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The template by its number, else by its name."""
         where = scope(api, state)
         name = links.name(unique_link(state.get("self_link_unique") or state["id"]))
         try:
@@ -140,11 +132,7 @@ class InstanceTemplate:
         return present(self.read(api, plan))
 
     def delete(self, api: Api, state: State) -> None:
-        """Delete the template, by its name.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Delete the template, by its name."""
         where = scope(api, state)
         path = f"{place(_COLLECTION, where)}/{links.name(state['id'])}"
         try:

@@ -35,12 +35,7 @@ def relative(link: str) -> str:
 def at(kind: str, link: str, *, project: str, region: str = "", zone: str = "") -> str:
     """The relative link of an object that is named in any way.
 
-    Args:
-        kind: Its collection ("networks").
-        link: How it is named; "" stays "".
-        project: The project of a name that says none.
-        region: The region of such a name; "" with no zone for global objects.
-        zone: The zone of such a name.
+    `region`: the region of such a name; "" with no zone for global objects.
     """
     if not link:
         return ""

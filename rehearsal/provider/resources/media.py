@@ -58,13 +58,6 @@ def kind(content: bytes) -> str:
 def upload(api: Api, bucket: str, name: str, about: dict[str, Any], content: bytes) -> None:
     """Insert an object: small ones with their description in one request, others chunk by chunk.
 
-    Args:
-        api: The provider.
-        bucket: The bucket's name.
-        name: The object's name.
-        about: The object's own fields.
-        content: The bytes.
-
     Raises:
         GoogleApiError: Google refused.
     """

@@ -61,11 +61,7 @@ class MonitoringDashboard:
         return plan if text is UNKNOWN else {**plan, "dashboard_json": _normal(text)}
 
     def create(self, api: Api, plan: State) -> State:
-        """Make the dashboard; Google gives it its name.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Make the dashboard; Google gives it its name."""
         path = f"v1/{_COLLECTION.format(project=plan['project'])}"
         try:
             answer = api.plain("monitoring", "POST", path, json.loads(plan["dashboard_json"]))
@@ -74,11 +70,7 @@ class MonitoringDashboard:
         return present(self.read(api, {**plan, "id": answer["name"]}))
 
     def read(self, api: Api, state: State) -> State | None:
-        """The dashboard, None if Google knows none.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The dashboard, None if Google knows none."""
         try:
             answer = api.plain("monitoring", "GET", f"v1/{state['id']}")
         except GoogleApiError as error:
@@ -96,11 +88,7 @@ class MonitoringDashboard:
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """Replace the document, if nobody else has done so since it was read.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Replace the document, if nobody else has done so since it was read."""
         if plan["dashboard_json"] != prior["dashboard_json"]:
             etag = json.loads(prior["dashboard_json"]).get("etag")
             body = {**json.loads(plan["dashboard_json"]), "etag": etag}
@@ -111,11 +99,7 @@ class MonitoringDashboard:
         return present(self.read(api, {**plan, "id": prior["id"]}))
 
     def delete(self, api: Api, state: State) -> None:
-        """Delete the dashboard.
-
-        Raises:
-            ProviderError: Google refused, or the deletion policy forbids it.
-        """
+        """Delete the dashboard."""
         if not is_deletable(state, "MonitoringDashboard"):
             return
         try:

@@ -123,11 +123,7 @@ class Data:
     """The data source google_compute_network."""
 
     def read(self, api: Api, config: State) -> State:
-        """The network by its name or self link.
-
-        Raises:
-            ProviderError: Google refused, or there is none.
-        """
+        """The network by its name or self link."""
         link = config.get("self_link") or config.get("name") or ""
         project = config.get("project") or links.part(link, "projects") or api.project
         path = f"projects/{project}/global/networks/{links.name(link)}"

@@ -22,13 +22,7 @@ _NOT_FOUND = 404
 
 
 def timeout(state: State, action: str, of: str) -> float:
-    """Seconds of cloud time that the `timeouts` block, or else the resource type, gives an action.
-
-    Args:
-        state: Where the block is.
-        action: "create", "update" or "delete".
-        of: The resource type.
-    """
+    """Seconds of cloud time that the `timeouts` block, or else the type, gives an action."""
     given = (state.get("timeouts") or {}).get(action)
     return durations.seconds(given or schema.load("resources", of).timeouts[action])
 
@@ -38,16 +32,8 @@ def compute(
 ) -> dict[str, Any]:
     """Wait for an operation of Compute Engine.
 
-    Args:
-        api: The provider.
-        operation: What the request answered.
-        project: Whose operation it is.
-        activity: What is being done ("Creating Network").
-        limit: Seconds of cloud time.
-
     Raises:
         OperationError: It ended with errors.
-        ProviderError: It did not end in time, or the wait was interrupted.
     """
 
     def look() -> dict[str, Any]:
@@ -68,16 +54,8 @@ def named(
 
     An interrupt does not end the wait: the provider asks on until the operation has ended.
 
-    Args:
-        api: The provider.
-        service: The API.
-        operation: What the request answered.
-        activity: What is being done.
-        limit: Seconds of cloud time.
-
     Raises:
         OperationError: It ended with an error.
-        ProviderError: It did not end in time.
     """
 
     def look() -> dict[str, Any]:
@@ -101,11 +79,7 @@ def poll(  # noqa: PLR0913 - the parts of a wait, by name
     is_done: Callable[[dict[str, Any]], bool],
     deaf: bool = False,
 ) -> dict[str, Any]:
-    """Look until something is done; one that cannot be found yet is looked for again.
-
-    Raises:
-        ProviderError: It did not end in time, or the wait was interrupted and is not deaf.
-    """
+    """Look until something is done; one that cannot be found yet is looked for again."""
     if is_done(first):
         return first
     waited = 0.0

@@ -23,21 +23,13 @@ _LONGEST_PAUSE = 30.0
 
 @dataclass(frozen=True)
 class Guarded:
-    """Something with a policy.
+    """Something with a policy."""
 
-    Attributes:
-        name: What it is called in ids and errors ("project X").
-        lock: The mutex of its policy.
-        fetch: Reads the policy.
-        store: Writes it.
-        batched: Whether changes are gathered.
-    """
-
-    name: str
-    lock: str
+    name: str  # what it is called in ids and errors ("project X")
+    lock: str  # the mutex of its policy
     fetch: Callable[[Api], Policy]
     store: Callable[[Api, Policy], Any]
-    batched: bool = False
+    batched: bool = False  # whether changes are gathered
 
 
 @dataclass(frozen=True)
@@ -54,7 +46,6 @@ def change(api: Api, guarded: Guarded, wanted: Change) -> None:
     """Bring a change into a policy.
 
     Raises:
-        ProviderError: Google refused, or others changed the policy again and again.
         Cancelled: Terraform was interrupted.
     """
 
@@ -69,11 +60,7 @@ def change(api: Api, guarded: Guarded, wanted: Change) -> None:
 
 
 def find(policy: Policy, role: str, condition: Condition) -> list[tuple[str, Condition]]:
-    """Who has a role under a condition; of an imported member only the condition's title is known.
-
-    Returns:
-        Each member with the whole condition.
-    """
+    """Who has a role under a condition; of an imported member only its title is known."""
     return [
         (member, when)
         for binding in policy.get("bindings") or []

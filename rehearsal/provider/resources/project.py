@@ -19,11 +19,7 @@ class Data:
     """A project, with its number and its billing account."""
 
     def read(self, api: Api, config: State) -> State:
-        """The project of that id, else the provider's.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The project of that id, else the provider's."""
         project = config.get("project_id") or api.project
         try:
             answer = api.client("cloudresourcemanager", "GET", f"projects/{project}")

@@ -43,11 +43,7 @@ class ProjectService:
         return with_defaults(api, plan)
 
     def create(self, api: Api, plan: State) -> State:
-        """Switch the service on unless it is on.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Switch the service on unless it is on."""
         where = scope(api, plan)
         project, service = where.project, plan["service"]
         limit = operations.timeout(plan, "create", _TYPE)
@@ -66,11 +62,7 @@ class ProjectService:
         return present(self.read(api, {**plan, "id": f"{project}/{service}"}))
 
     def read(self, api: Api, state: State) -> State | None:
-        """The service, None if it is off, or its project gone.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The service, None if it is off, or its project gone."""
         project, service = scope(api, state).project, state["service"]
         try:
             answer = api.client("cloudresourcemanager", "GET", f"projects/{project}")
@@ -98,11 +90,7 @@ class ProjectService:
         return plan
 
     def delete(self, api: Api, state: State) -> None:
-        """Switch the service off if so configured.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Switch the service off if so configured."""
         if not is_deletable(state, "ProjectService"):
             return
         if state.get("disable_on_destroy") is not True:
@@ -133,11 +121,7 @@ class ProjectService:
 
 
 def _enabled(api: Api, project: str) -> frozenset[str]:
-    """The services that are on, asked for together with others who want to know.
-
-    Raises:
-        ProviderError: Google refused.
-    """
+    """The services that are on, asked for together with others who want to know."""
     try:
         found: frozenset[str] = api.batches.run(
             f"project/{project}/services", None, lambda _: _list(api, project)

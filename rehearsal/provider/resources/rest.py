@@ -23,48 +23,32 @@ NOT_FOUND = 404
 
 @dataclass(frozen=True)
 class Patch:
-    """One request of an update, sent when one of its attributes changes.
+    """One request of an update, sent when one of its attributes changes."""
 
-    Attributes:
-        attributes: The attributes that it carries, by name.
-        method: POST or PATCH.
-        action: What follows the object's path, with a slash at its beginning.
-        fingerprint: Whether the object is read first, and its fingerprint sent along.
-    """
-
-    attributes: tuple[str, ...]
+    attributes: tuple[str, ...]  # the attributes that it carries, by name
     method: str = "PATCH"
-    action: str = ""
-    fingerprint: bool = False
+    action: str = ""  # what follows the object's path, with a slash at its beginning
+    fingerprint: bool = False  # whether the object is read first, and its fingerprint sent along
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rest:
-    """The description of a type, which makes it a `provider.resource.Resource`.
+    """The description of a type, which makes it a `provider.resource.Resource`."""
 
-    Attributes:
-        label: What the provider's errors call it ("Network").
-        collection: The path of its collection, with {project}, {region} and {zone}.
-        fields: Its attributes and blocks, of the resource type that it is.
-        patches: What updates it, in the order of the requests.
-        virtual: Attributes that Google doesn't know, and what they are by default.
-        suppress: As `provider.resource.Resource.suppress`.
-        encode: Last word on a request's body; gets the body, the scope, and whether it creates.
-        decode: First word on an answer.
-        created: What else to do after the object came to be.
-        lock: The mutex that is held while the object changes.
-    """
-
-    label: str
-    collection: str
-    fields: Table
-    patches: tuple[Patch, ...] = ()
+    label: str  # what the provider's errors call it ("Network")
+    collection: str  # the path of its collection, with {project}, {region} and {zone}
+    fields: Table  # its attributes and blocks, of the resource type that it is
+    patches: tuple[Patch, ...] = ()  # what updates it, in the order of the requests
+    # attributes that Google doesn't know, and what they are by default
     virtual: Mapping[str, Any] = field(default_factory=dict)
+    # as `provider.resource.Resource.suppress`
     suppress: Mapping[str, Callable[[Any, Any, State], bool]] = field(default_factory=dict)
+    # last word on a request's body; gets the body, the scope, and whether it creates
     encode: Callable[[dict[str, Any], Scope, bool], dict[str, Any]] = lambda body, _, __: body
+    # first word on an answer
     decode: Callable[[dict[str, Any], Scope], dict[str, Any]] = lambda answer, _: answer
-    created: Callable[[Scope], None] = lambda _: None
-    lock: Callable[[Scope], str] | None = None
+    created: Callable[[Scope], None] = lambda _: None  # what else to do after the object came to be
+    lock: Callable[[Scope], str] | None = None  # the mutex that is held while the object changes
 
     def scope(self, api: Api, state: State, prior: State | None = None) -> Scope:
         """Where the object is: what it says itself, else what the provider block says."""
@@ -76,12 +60,7 @@ class Rest:
         return with_defaults(api, plan)
 
     def create(self, api: Api, plan: State) -> State:
-        """Insert the object.
-
-        Raises:
-            ProviderError: Google refused, the operation failed, or nobody waited for its end; the
-                object is not kept in the state then, even if it exists.
-        """
+        """Insert the object."""
         where = self.scope(api, plan)
         with self._held(where):
             self._insert(where)
@@ -105,11 +84,7 @@ class Rest:
         return where.api.locked(self.lock(where)) if self.lock else contextlib.nullcontext()
 
     def read(self, api: Api, state: State) -> State | None:
-        """The object, None if Google knows none.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The object, None if Google knows none."""
         where = self.scope(api, state)
         try:
             answer = api.plain("compute", "GET", self.path(where))
@@ -131,11 +106,7 @@ class Rest:
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """Send what changed, request by request.
-
-        Raises:
-            ProviderError: Google refused, or an operation failed.
-        """
+        """Send what changed, request by request."""
         where = self.scope(api, plan, prior)
         with self._held(where):
             for patch in self.patches:
@@ -162,7 +133,6 @@ class Rest:
         """Delete the object.
 
         Raises:
-            ProviderError: Google refused, or the deletion policy forbids it.
             OperationError: The operation failed.
         """
         if not is_deletable(state, f"Compute{self.label}"):
@@ -211,11 +181,7 @@ def scope(api: Api, state: State, prior: State | None = None) -> Scope:
 
 
 def place(template: str, where: Scope) -> str:
-    """A path with the object's place filled in, and with attributes of its own ("{router}").
-
-    Raises:
-        ProviderError: Neither the object nor the provider block names the place.
-    """
+    """A path with the object's place filled in, and with attributes of its own ("{router}")."""
     known = {"project": where.project, "region": where.region, "zone": where.zone}
     for name in re.findall(r"\{(project|region|zone)\}", template):
         if not known[name]:
@@ -243,11 +209,7 @@ def kept(state: State, name: str, default: Any) -> Any:
 
 
 def present(state: State | None) -> State:
-    """An object that was just made or changed, and so must be there.
-
-    Raises:
-        ProviderError: It is not, in Terraform's own words for that.
-    """
+    """An object that was just made or changed, and so must be there."""
     if state is None:
         raise ProviderError(
             "Provider produced inconsistent result after apply: Root object was present, but now"
@@ -257,11 +219,7 @@ def present(state: State | None) -> State:
 
 
 def is_deletable(state: State, label: str) -> bool:
-    """Whether to delete the object; an abandoned one only leaves the state.
-
-    Raises:
-        ProviderError: The deletion policy forbids it.
-    """
+    """Whether to delete the object; an abandoned one only leaves the state."""
     if state.get("deletion_policy") == "PREVENT":
         raise ProviderError(
             f'cannot destroy {label} without setting deletion_policy="DELETE" and running'
@@ -274,13 +232,8 @@ def parse_import(api: Api, template: str, import_id: str, *, least: int = 1) -> 
     """The attributes that an import id names.
 
     It may be the whole path, or the values of its placeholders with slashes between them, of which
-    the first may be left out.
-
-    Args:
-        api: The provider, for what is left out.
-        template: The object's path ("projects/{project}/global/networks/{name}").
-        import_id: What the user gave.
-        least: How many values at least.
+    the first may be left out. `template`: the object's path
+    ("projects/{project}/global/networks/{name}").
 
     Raises:
         ValueError: It is none of those.

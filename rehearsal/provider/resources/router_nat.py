@@ -125,11 +125,7 @@ class RouterNat:
         return with_defaults(api, plan)
 
     def create(self, api: Api, plan: State) -> State:
-        """Append to the router's list.
-
-        Raises:
-            ProviderError: Google refused, or the router has one of this name already.
-        """
+        """Append to the router's list."""
         where = scope(api, plan)
         item = expand(_FIELDS, plan, where, create=True)
 
@@ -149,11 +145,7 @@ class RouterNat:
         return present(self.read(api, plan))
 
     def read(self, api: Api, state: State) -> State | None:
-        """The NAT as the router's list has it; None without it or its router.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The NAT as the router's list has it; None without it or its router."""
         where = scope(api, state)
         name = _id(where)
         try:
@@ -178,11 +170,7 @@ class RouterNat:
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """Lay the attributes over the NAT as it is.
-
-        Raises:
-            ProviderError: Google refused, or the NAT is gone.
-        """
+        """Lay the attributes over the NAT as it is."""
         where = scope(api, plan, prior)
         item = expand(_MUTABLE, plan, where)
         if plan.get(_TIER.name) != prior.get(_TIER.name):
@@ -201,11 +189,7 @@ class RouterNat:
         return present(self.read(api, plan))
 
     def delete(self, api: Api, state: State) -> None:
-        """Take the NAT out of the router's list.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Take the NAT out of the router's list."""
         if not is_deletable(state, "ComputeRouterNat"):
             return
         where = scope(api, state)
@@ -253,8 +237,7 @@ def _change(
 ) -> dict[str, Any] | None:
     """Read the router's list, and send it back changed.
 
-    Returns:
-        The operation; None when there is nothing to change, or no router.
+    Returns the operation; None when there is nothing to change, or no router.
     """
     try:
         router = where.api.plain("compute", "GET", _path(where))

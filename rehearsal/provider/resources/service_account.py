@@ -55,11 +55,7 @@ class ServiceAccount:
         }
 
     def create(self, api: Api, plan: State) -> State:
-        """Make the account, see it three times, and give IAM ten seconds.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Make the account, see it three times, and give IAM ten seconds."""
         where = scope(api, plan)
         path = f"projects/{where.project}/serviceAccounts"
         texts = expand(_TEXTS, plan, where)
@@ -85,11 +81,7 @@ class ServiceAccount:
         return found
 
     def read(self, api: Api, state: State) -> State | None:
-        """The account as IAM knows it.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The account as IAM knows it."""
         try:
             answer = api.client("iam", "GET", state["id"])
         except GoogleApiError as error:
@@ -117,11 +109,7 @@ class ServiceAccount:
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """Switch the account on or off, and send the changed texts under the account's etag.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Switch the account on or off, and send the changed texts under the account's etag."""
         name = plan["id"]
         try:
             if plan.get("disabled") != prior.get("disabled"):
@@ -141,11 +129,7 @@ class ServiceAccount:
         return self._settled(api, plan, _AFTER_UPDATE)
 
     def delete(self, api: Api, state: State) -> None:
-        """Delete the account.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Delete the account."""
         if not is_deletable(state, "ServiceAccount"):
             return
         try:

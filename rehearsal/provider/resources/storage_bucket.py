@@ -74,11 +74,7 @@ class StorageBucket:
         return present(self.read(api, plan))
 
     def read(self, api: Api, state: State) -> State | None:
-        """The bucket as Google has it.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The bucket as Google has it."""
         name = state["name"]
         try:
             answer = api.client("storage", "GET", f"b/{name}")
@@ -121,7 +117,6 @@ class StorageBucket:
         """Delete the bucket, with what is in it only if so configured.
 
         Raises:
-            ProviderError: Something is in it.
             GoogleApiError: Google refused.
         """
         if not is_deletable(state, "StorageBucket"):
@@ -182,11 +177,7 @@ def _is_unfiltered(prior: Any) -> bool:
 
 
 def _empty(api: Api, path: str, state: State) -> None:
-    """Delete all that is in a bucket, old versions too, if that is allowed.
-
-    Raises:
-        ProviderError: Something is in it, and it is not allowed.
-    """
+    """Delete all that is in a bucket, old versions too, if that is allowed."""
     api.plain("storage", "GET", f"{path}/anywhereCaches/")
     while True:
         answer = api.client("storage", "GET", f"{path}/o", query={"versions": "true"})

@@ -135,11 +135,7 @@ class StorageBucketObject:
         return plan
 
     def create(self, api: Api, plan: State) -> State:
-        """Upload the content.
-
-        Raises:
-            ProviderError: Google refused, or the file cannot be read.
-        """
+        """Upload the content."""
         bucket, name = links.name(plan["bucket"]), plan["name"]
         about = expand(_FIELDS, {**plan, "bucket": bucket}, scope(api, plan))
         try:
@@ -149,11 +145,7 @@ class StorageBucketObject:
         return present(self.read(api, plan))
 
     def read(self, api: Api, state: State) -> State | None:
-        """The object's description; its content is not read.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """The object's description; its content is not read."""
         bucket, name = links.name(state["bucket"]), state["name"]
         try:
             answer = api.client("storage", "GET", object_path(f"b/{bucket}", name))
@@ -172,11 +164,7 @@ class StorageBucketObject:
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
-        """Upload new content, or change the holds of the object as it is.
-
-        Raises:
-            ProviderError: Google refused, or the file cannot be read.
-        """
+        """Upload new content, or change the holds of the object as it is."""
         if any(plan.get(name) != prior.get(name) for name in _CONTENT):
             return self.create(api, plan)
         where = scope(api, plan, prior)
@@ -193,11 +181,7 @@ class StorageBucketObject:
         return present(self.read(api, plan))
 
     def delete(self, api: Api, state: State) -> None:
-        """Delete the object.
-
-        Raises:
-            ProviderError: Google refused.
-        """
+        """Delete the object."""
         if not is_deletable(state, "StorageBucketObject"):
             return
         name = state["name"]
@@ -215,11 +199,7 @@ class StorageBucketObject:
 
 
 def _content(plan: State) -> bytes:
-    """The bytes to upload.
-
-    Raises:
-        ProviderError: There is no such file.
-    """
+    """The bytes to upload."""
     if is_zero(plan.get("source")):
         content = plan.get("content")
         if content is None or content is UNKNOWN:

@@ -147,11 +147,7 @@ class Data:
     """The data source google_compute_subnetwork."""
 
     def read(self, api: Api, config: State) -> State:
-        """The subnetwork by its name or self link.
-
-        Raises:
-            ProviderError: Google refused, or there is none.
-        """
+        """The subnetwork by its name or self link."""
         link = config.get("self_link") or config.get("name") or ""
         project = config.get("project") or links.part(link, "projects") or api.project
         place = config.get("region") or links.part(link, "regions") or api.region

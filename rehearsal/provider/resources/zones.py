@@ -16,11 +16,7 @@ class Data:
     """The names of a region's zones."""
 
     def read(self, api: Api, config: State) -> State:
-        """All zones are asked for; the region's are picked here (recorded traffic).
-
-        Raises:
-            ProviderError: Google refused, or nobody names a region.
-        """
+        """All zones are asked for; the region's are picked here (recorded traffic)."""
         project = config.get("project") or api.project
         region = links.name(config.get("region") or api.region)
         if not region:

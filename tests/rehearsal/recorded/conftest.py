@@ -84,11 +84,7 @@ class Player:
             yield self
 
     def play(self, story: Row) -> dict[str, list[Row]]:
-        """All phases of a story; a plan after each change is empty.
-
-        Returns:
-            What was sent, by phase.
-        """
+        """All phases of a story; a plan after each change is empty."""
         for name, text in story.get("files", {}).items():
             (self._work / name).write_text(text)
         for name, size in story.get("zeros", {}).items():
@@ -112,8 +108,7 @@ class Player:
     def endure(self, failure: Row) -> list[Row]:
         """All steps of a recorded failure, disturbed as they were when they were recorded.
 
-        Returns:
-            Of each step: its exit code, what was sent, and the error that Terraform told.
+        Returns of each step: its exit code, what was sent, and the error that Terraform told.
         """
         self._write(failure["hcl"])
         self._terraform("init", "-input=false")

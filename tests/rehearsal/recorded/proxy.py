@@ -34,21 +34,15 @@ Row = dict[str, Any]
 
 
 class _Server(ThreadingHTTPServer):
-    """Knows what the handlers share.
-
-    Attributes:
-        faults: What to answer instead of the cloud, or how long to keep an answer back.
-        polls: How often an operation is said to be running still.
-        held: The operations that are, and how often more.
-    """
+    """Knows what the handlers share."""
 
     daemon_threads = True
     upstream: str
     base_url: str
     rows: list[Row]
-    faults: list[Row]
-    polls: int
-    held: dict[str, int]
+    faults: list[Row]  # what to answer instead of the cloud, or how long to keep an answer back
+    polls: int  # how often an operation is said to be running still
+    held: dict[str, int]  # the operations that are, and how often more
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -152,10 +146,9 @@ class Proxy:
     def disturb(self, faults: list[Row] | None, polls: int | None) -> None:
         """Let things go wrong from here on; None leaves what was said before.
 
-        Args:
-            faults: `times` requests of a `method` to a path `matching` a pattern are answered with
-                `status` and `body`, or `delay` seconds later.
-            polls: How often an operation that begins from here on is said to be running still.
+        `faults`: `times` requests of a `method` to a path `matching` a pattern are answered with
+        `status` and `body`, or `delay` seconds later. `polls`: how often an operation that begins
+        from here on is said to be running still.
         """
         if faults is not None:
             self._server.faults = copy.deepcopy(faults)

@@ -42,10 +42,7 @@ class Target:
 class Hunt:
     """A search, and the zones that have nothing.
 
-    Args:
-        lacking: Zone -> why its machines do not come, one try after the other; then they do.
-        refused: Zones that the online checks refuse.
-        settings: More settings.
+    `lacking`: zone -> why its machines do not come, one try after the other; then they do.
     """
 
     def __init__(

@@ -89,15 +89,10 @@ WORLD: Mapping[str, dict[str, Any]] = {
 class Google(GoogleApi):
     """Answers from a table, and counts what it is asked.
 
-    Attributes:
-        documents: Path -> what is there.
-        refusals: Beginning of a path, whose end is "$" -> the code that is answered.
-        apis: That are enabled.
-        withheld: Permissions that the caller has not.
-        elsewhere: The zones that offer any machine and GPU.
-        instances: The VMs with the deployment's label.
-        shares: The project's Filestore instances.
-        asked: How often each path was asked for.
+    `documents`: Path -> what is there. `refusals`: Beginning of a path, whose end is "$" -> the
+    code that is answered. `withheld`: Permissions that the caller has not. `elsewhere`: The zones
+    that offer any machine and GPU. `instances`: The VMs with the deployment's label. `shares`: The
+    project's Filestore instances. `asked`: How often each path was asked for.
     """
 
     def __init__(self) -> None:

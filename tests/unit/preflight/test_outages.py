@@ -54,9 +54,7 @@ OUTAGES: Final[dict[str, requests.Response | Exception]] = {
 class Interrupted(Google):
     """Google, but what is below a path is out of order.
 
-    Attributes:
-        below: The beginning of the path; "" for none.
-        api: What an outage makes of each request.
+    `below`: The beginning of the path; "" for none. `api`: What an outage makes of each request.
     """
 
     below = ""

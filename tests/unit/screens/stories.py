@@ -102,13 +102,7 @@ def first(example: str) -> tuple[Plan, Cost]:
 
 
 def change(example: str, running: int, **settings: str) -> tuple[Plan, Cost]:
-    """A Create of an example with other settings than its last one had.
-
-    Args:
-        example: The example.
-        running: How many VMs run.
-        **settings: The settings that are new.
-    """
+    """A Create of an example with other settings than its last one had."""
     before, now = _loaded(example), _loaded(example, settings)
     assert now.settings is not None
     plan, cost = of(now)

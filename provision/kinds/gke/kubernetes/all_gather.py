@@ -34,16 +34,12 @@ _SMALLEST_GPU_SIZE: Final = "1G"
 
 @dataclass(frozen=True, kw_only=True)
 class Fabric:
-    """How to run the test on one kind of GPU network.
+    """How to run the test on one kind of GPU network."""
 
-    Attributes:
-        program: The path of the test's program in the image, built with MPI: without it each
-            process would measure its own GPU.
-        largest: The largest message size.
-    """
-
+    # the path of the test's program in the image, built with MPI: without it each process would
+    # measure its own GPU
     program: str = "/third_party/nccl-tests-mpi/build/all_gather_perf"
-    largest: str = "8G"
+    largest: str = "8G"  # the largest message size
 
 
 # The only build in this image, with MPI.

@@ -26,14 +26,9 @@ _NOT_FOUND: Final = 404
 
 @dataclass(frozen=True)
 class Stage:
-    """Objects that are applied in order, and then waited for.
+    """Objects that are applied in order, and then waited for."""
 
-    Attributes:
-        name: What the stage installs, for progress messages.
-        objects: The objects, in order.
-    """
-
-    name: str
+    name: str  # what the stage installs, for progress messages
     objects: list[Object] = field(default_factory=list)
 
 
@@ -46,19 +41,11 @@ def apply(
 ) -> int:
     """Apply all stages in order; objects that are up to date do not change.
 
-    Args:
-        cluster: The cluster's API.
-        stages: The stages to apply.
-        progress: The run's clock and progress output.
-        timeout: The timeout of each stage, in seconds of cloud time.
-
-    Returns:
-        The number of objects that were created or changed.
+    `timeout`: the timeout of each stage, in seconds of cloud time.
 
     Raises:
         KubernetesError: Kubernetes refused an object, and a retry would not help.
         ClusterError: A stage was not ready in time.
-        CredentialsError: The cluster does not accept the token.
     """
     total = done = 0
     wanted = [stage for stage in stages if stage.objects]

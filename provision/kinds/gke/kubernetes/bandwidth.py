@@ -16,38 +16,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """The result for one size of message.
+    """The result for one size of message."""
 
-    Attributes:
-        size: The message size in bytes.
-        out_of_place: Bus bandwidth in GB/s with the results in another buffer.
-        in_place: Bus bandwidth in GB/s with the results in the same buffer.
-        wrong: The number of wrong values.
-    """
-
-    size: int
-    out_of_place: float
-    in_place: float
-    wrong: int
+    size: int  # the message size in bytes
+    out_of_place: float  # bus bandwidth in GB/s with the results in another buffer
+    in_place: float  # bus bandwidth in GB/s with the results in the same buffer
+    wrong: int  # the number of wrong values
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """The results in a log.
+    """The results in a log."""
 
-    Attributes:
-        rows: The rows of the table, by message size.
-        average: The average bus bandwidth over all sizes, in GB/s; None if the test did not end.
-        out_of_bounds: The total of wrong values; None if the test did not end.
-        used: Host -> the networks that NCCL used there, such as "gIB" or "Socket".
-        table: The lines of the table as NCCL printed them.
-    """
-
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...]  # the rows of the table, by message size
+    # the average bus bandwidth over all sizes, in GB/s; None if the test did not end
     average: float | None
-    out_of_bounds: int | None
+    out_of_bounds: int | None  # the total of wrong values; None if the test did not end
+    # host -> the networks that NCCL used there, such as "gIB" or "Socket"
     used: Mapping[str, tuple[str, ...]]
-    table: str
+    table: str  # the lines of the table as NCCL printed them
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -106,17 +93,12 @@ def parse(log: str) -> Measurement:
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What the first pod of a test has told.
+    """What the first pod of a test has told."""
 
-    Attributes:
-        whole: What was measured between all nodes.
-        pairs: Two nodes, by the numbers of their pods -> what was measured between them.
-        silent: The numbers of the pods that have not answered the first one.
-    """
-
-    whole: Measurement
+    whole: Measurement  # what was measured between all nodes
+    # two nodes, by the numbers of their pods -> what was measured between them
     pairs: Mapping[tuple[int, int], Measurement]
-    silent: tuple[int, ...]
+    silent: tuple[int, ...]  # the numbers of the pods that have not answered the first one
 
 
 def read(log: str) -> Told:
@@ -132,17 +114,11 @@ def read(log: str) -> Told:
 
 @dataclass(frozen=True, kw_only=True)
 class Bars:
-    """What is enough, in GB/s of bus bandwidth; 0 for what is not judged.
+    """What is enough, in GB/s of bus bandwidth; 0 for what is not judged."""
 
-    Attributes:
-        out_of_place: The peak with the results in another buffer.
-        in_place: The peak with the results in the same buffer.
-        average: The average over all sizes.
-    """
-
-    out_of_place: float = 0.0
-    in_place: float = 0.0
-    average: float = 0.0
+    out_of_place: float = 0.0  # the peak with the results in another buffer
+    in_place: float = 0.0  # the peak with the results in the same buffer
+    average: float = 0.0  # the average over all sizes
 
 
 def bars(pool: GpuPool, nodes: int) -> Bars:
@@ -150,10 +126,6 @@ def bars(pool: GpuPool, nodes: int) -> Bars:
 
     All figures are of two machines. Between more, small messages take longer and weigh in the
     average, so the peak alone is judged there; within one there is no network to judge.
-
-    Args:
-        pool: The pool.
-        nodes: Between how many of its nodes.
     """
     figures = pool.bandwidth
     if figures is None or nodes < bandwidths.MACHINES:
@@ -167,13 +139,7 @@ def bars(pool: GpuPool, nodes: int) -> Bars:
 
 
 def why_bad(measured: Measurement, pool: GpuPool, nodes: int) -> str:
-    """Why a measurement is not as it should be; "" if it is.
-
-    Args:
-        measured: What was measured.
-        pool: The pool.
-        nodes: Between how many of its nodes.
-    """
+    """Why a measurement is not as it should be; "" if it is."""
     if not measured.rows or measured.average is None:
         return "the measurement did not end, or failed"
     if wrong := max(measured.out_of_bounds or 0, sum(row.wrong for row in measured.rows)):
@@ -184,12 +150,7 @@ def why_bad(measured: Measurement, pool: GpuPool, nodes: int) -> str:
 
 
 def on_sockets(measured: Measurement, pool: GpuPool) -> frozenset[str]:
-    """The hosts on which NCCL used plain sockets, though the GPUs have a network of their own.
-
-    Args:
-        measured: What was measured.
-        pool: The pool.
-    """
+    """The hosts on which NCCL used plain sockets, though the GPUs have a network of their own."""
     # Arm machines get no plugin.
     if pool.gpu_network is None or pool.is_arm:
         return frozenset()

@@ -30,17 +30,11 @@ _FIRST: Final = f"{_SELECTOR},{_INDEX}=0"
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """A test that has run, by the numbers of its pods.
+    """A test that has run, by the numbers of its pods."""
 
-    Attributes:
-        nodes: The node of each pod.
-        logs: What each pod has written; "" for one that has not started.
-        waited: Seconds of cloud time until there were nodes.
-    """
-
-    nodes: tuple[str, ...]
-    logs: tuple[str, ...]
-    waited: float
+    nodes: tuple[str, ...]  # the node of each pod
+    logs: tuple[str, ...]  # what each pod has written; "" for one that has not started
+    waited: float  # seconds of cloud time until there were nodes
 
 
 def run(  # noqa: PLR0913 - what a test is about
@@ -54,13 +48,7 @@ def run(  # noqa: PLR0913 - what a test is about
 ) -> Ran:
     """Run the test on nodes of a pool; its objects are always deleted at the end.
 
-    Args:
-        cluster: The cluster's API.
-        facts: The facts of the cluster.
-        pool: The pool.
-        nodes: On how many of its nodes.
-        timeout: The longest wait for nodes, in seconds of cloud time.
-        progress: The run's clock and progress output.
+    `timeout`: the longest wait for nodes, in seconds of cloud time.
 
     Raises:
         StillWaiting: No nodes came in time.

@@ -18,10 +18,8 @@ def open_requests(cluster: Cluster, facts: ClusterFacts) -> int:
     """Cancel the open ProvisioningRequests by deleting them (rule Q14).
 
     The queue is stopped first, because it would create each request again. If there is another
-    Create, that starts the queue again.
-
-    Returns:
-        The number of requests; if there are none, nothing in the cluster is changed.
+    Create, that starts the queue again. Returns the number of requests; if there are none, nothing
+    in the cluster is changed.
 
     Raises:
         KubernetesError: These credentials may not do that.

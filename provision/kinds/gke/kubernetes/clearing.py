@@ -73,10 +73,6 @@ def storage(cluster: Cluster, project: str) -> dict[str, str]:
     """The disks and Filestore instances of the cluster's volumes: path -> reclaim policy.
 
     What somebody has brought along is kept by Kubernetes, whatever its volume's policy is.
-
-    Args:
-        cluster: The cluster.
-        project: Its project.
     """
     return {
         path: _policy(it) if _is_made(it) else _RETAIN

@@ -47,13 +47,7 @@ _VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
 
 
 class KubernetesError(ClusterError):
-    """The Kubernetes API refused a request, and a retry would not help.
-
-    Args:
-        code: The HTTP status.
-        message: The API's message.
-        doing: What the request was for.
-    """
+    """The Kubernetes API refused a request, and a retry would not help."""
 
     def __init__(self, code: int, message: str, doing: str) -> None:
         denied = code == http.HTTPStatus.FORBIDDEN
@@ -70,12 +64,7 @@ class KubernetesError(ClusterError):
 
 
 def endpoint(dns_endpoint: str, environ: Mapping[str, str]) -> str:
-    """The URL of a cluster's API.
-
-    Args:
-        dns_endpoint: The DNS name of its control plane.
-        environ: May set another endpoint.
-    """
+    """The URL of a cluster's API."""
     return environ.get(endpoints.KUBERNETES, "https://{endpoint}").replace(
         "{endpoint}", dns_endpoint
     )
@@ -83,28 +72,19 @@ def endpoint(dns_endpoint: str, environ: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Body:
-    """What is sent with a request.
+    """What is sent with a request."""
 
-    Attributes:
-        content: Sent as JSON.
-        kind: How the API is to take it, as a media type.
-    """
-
-    content: Object
-    kind: str = "application/json"
+    content: Object  # sent as JSON
+    kind: str = "application/json"  # how the API is to take it, as a media type
 
 
 class Cluster:
     """A cluster's API, without retries: each call is one request, or two for a new kind.
 
     All methods raise TransientError for a transient error, KubernetesError for any other, and
-    CredentialsError if the cluster does not accept the token.
-
-    Args:
-        url: The URL of the API, without a trailing slash.
-        token: Returns a valid bearer token for a URL, or refuses that.
-        ca_file: Certificates to trust instead of the system's; None for the system's: the DNS
-            endpoint of a control plane has a public certificate.
+    CredentialsError if the cluster does not accept the token. `ca_file`: certificates to trust
+    instead of the system's; None for the system's: the DNS endpoint of a control plane has a public
+    certificate.
     """
 
     def __init__(
@@ -165,12 +145,8 @@ class Cluster:
     ) -> list[Object]:
         """The objects of a kind; [] if the cluster does not have the kind.
 
-        Args:
-            api_version: Such as "batch/v1".
-            kind: Such as "Job".
-            namespace: The namespace; "" for all namespaces.
-            selector: A label selector; "" for all objects.
-            fields: A field selector, such as "status.phase!=Succeeded"; "" for all objects.
+        `api_version`: such as "batch/v1". `kind`: such as "Job". `fields`: a field selector, such
+        as "status.phase!=Succeeded"; "" for all objects.
         """
         try:
             path = self._path(api_version, kind, namespace)

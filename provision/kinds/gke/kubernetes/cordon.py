@@ -12,16 +12,7 @@ WHY: Final = "aiinfra-cluster/cordoned"
 
 
 def add(cluster: Cluster, node: str, why: str) -> bool:
-    """Cordon a node, as `kubectl cordon` does, and write on it why.
-
-    Args:
-        cluster: The cluster's API.
-        node: The node's name.
-        why: What is wrong with it.
-
-    Returns:
-        Whether the node is there.
-    """
+    """Cordon a node, as `kubectl cordon` does, and write on it why."""
     text = f"Test found: {why}; undo with: kubectl uncordon {node}"
     change = {"metadata": {"annotations": {WHY: text}}, "spec": {"unschedulable": True}}
     return cluster.merge("v1", "Node", node, change)

@@ -66,11 +66,10 @@ _LOAD: Final = "python3 -c 'import ctypes, sys; [ctypes.CDLL(it) for it in sys.a
 class Kind(enum.Enum):
     """What a pod is to its node.
 
-    Attributes:
-        PART: It has some of the node's GPUs, for which its container asks, and no GPU network.
-        WHOLE: It has all GPUs and their network. Its container must have a command.
-        RAY: As WHOLE, for a worker of Ray: KubeRay starts Ray and brings the shared memory.
-        HEAD: The head of Ray, on a node without GPUs: KubeRay starts Ray.
+    `PART`: It has some of the node's GPUs, for which its container asks, and no GPU network.
+    `WHOLE`: It has all GPUs and their network. Its container must have a command. `RAY`: As WHOLE,
+    for a worker of Ray: KubeRay starts Ray and brings the shared memory. `HEAD`: The head of Ray,
+    on a node without GPUs: KubeRay starts Ray.
     """
 
     PART = enum.auto()
@@ -81,12 +80,6 @@ class Kind(enum.Enum):
 
 def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) -> Object:
     """A pod template for a pool, with all that its container needs.
-
-    Args:
-        facts: The facts of the cluster.
-        pool: Where the pod runs.
-        container: Name, image and command; what else it has is kept.
-        kind: What the pod is to its node.
 
     Raises:
         ValueError: The container has no command, before which the environment could be set.

@@ -36,29 +36,21 @@ _Mode = Annotated[str, AfterValidator(Mode)]
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPool:
-    """One GPU node pool.
+    """One GPU node pool."""
 
-    Attributes:
-        name: Its name, and the value of the nodes' label `cloud.google.com/gke-nodepool`.
-        machine_type: The machine type of the nodes.
-        accelerator: The GPU type, and the value of the label `cloud.google.com/gke-accelerator`.
-        gpus: The number of GPUs of each node.
-        max_nodes: The largest number of nodes.
-        mode: The capacity mode: standard, spot, reservation, flex_start, queued or
-            flex_start_queued.
-        max_run_seconds: The longest run time of a node, in seconds; None for no limit. In a queued
-            pool it is what a job's request asks for.
-        networks: The networks of each node's interfaces after the first, in their order, by their
-            names in Kubernetes; None in facts that an older version wrote.
-    """
-
-    name: PoolName
+    name: PoolName  # its name, and the value of the nodes' label `cloud.google.com/gke-nodepool`
     machine_type: MachineTypeName
+    # the GPU type, and the value of the label `cloud.google.com/gke-accelerator`
     accelerator: AcceleratorName | Literal[""]
-    gpus: _Number
+    gpus: _Number  # the number of GPUs of each node
     max_nodes: _Number
+    # the capacity mode: standard, spot, reservation, flex_start, queued or flex_start_queued
     mode: _Mode
+    # The longest run time of a node, in seconds; None for no limit. In a queued pool it is what a
+    # job's request asks for.
     max_run_seconds: _Number | None = None
+    # the networks of each node's interfaces after the first, in their order, by their names in
+    # Kubernetes; None in facts that an older version wrote
     networks: tuple[_Name, ...] | None = None
 
     @property
@@ -102,88 +94,58 @@ class GpuPool:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraNetwork:
-    """The network of one additional interface of the pods.
+    """The network of one additional interface of the pods."""
 
-    Attributes:
-        kubernetes_name: The name of its objects, such as "gvnic-1", "rdma-0" or "vpc1".
-        network: The VPC network.
-        subnetwork: Its subnetwork.
-        device_mode: "NetDevice" or "RDMA".
-    """
-
-    kubernetes_name: _Name
+    kubernetes_name: _Name  # the name of its objects, such as "gvnic-1", "rdma-0" or "vpc1"
     network: _Name
     subnetwork: _Name
-    device_mode: Literal["NetDevice", "RDMA"]
+    device_mode: Literal["NetDevice", "RDMA"]  # "NetDevice" or "RDMA"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NfsShare:
-    """A Filestore share that pods can mount.
-
-    Attributes:
-        path: The mount path.
-        server: The IP address of the Filestore instance.
-        remote_path: The path of the share on it, with a leading slash.
-        size_gb: The size in GiB.
-    """
+    """A Filestore share that pods can mount."""
 
     path: AbsolutePath
+    # the IP address of the Filestore instance
     server: Annotated[str, Field(pattern=r"^[0-9.]{7,15}$")]
-    remote_path: AbsolutePath
-    size_gb: _Number
+    remote_path: AbsolutePath  # the path of the share on it, with a leading slash
+    size_gb: _Number  # the size in GiB
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterFacts:
-    """The facts of one cluster.
-
-    Attributes:
-        project: The project's ID.
-        name: The cluster's name.
-        location: Its region or zone.
-        version: The version of GKE; "" where an older version of this program wrote the facts.
-        pools: Its GPU pools, in the order of the settings.
-        networks: The networks of the additional interfaces of all pools.
-        workload_account: The email address of the service account that the pods use.
-        buckets: The buckets to mount.
-        bucket_options: The user's options for mounting them, such as "uid=1000".
-        bucket_cache_gib: The size of the file cache of each of them; None for no cache.
-        shares: The Filestore shares to mount.
-        secrets: The secrets that jobs find in their environment.
-        gpu_quota: The number of GPUs that jobs in the queue can use at the same time.
-        max_wait: How many seconds an example job waits in Google's queue; None for no end, as in
-            facts that an older version wrote.
-        kueue: Whether Kueue has a queue for all GPU pools; None where an older version wrote the
-            facts, which had one for pools with queued provisioning alone.
-        queues: The queues beside the one of all, in the order of the settings.
-        ray_operator: Whether the Ray operator is enabled.
-        ray_version: The Ray version of the example jobs.
-        ray_tokens: Whether the operator can have Ray ask for a token, as Create has seen.
-        test_nodes: The number of nodes of the bandwidth test.
-        image_mirrors: Where container images are instead, as `spec.outbound.Outbound` has them.
-    """
+    """The facts of one cluster."""
 
     project: ProjectId
-    name: str
-    location: str
+    name: str  # the cluster's name
+    location: str  # its region or zone
+    # the version of GKE; "" where an older version of this program wrote the facts
     version: GkeVersion | Literal[""] = ""
-    pools: tuple[GpuPool, ...]
+    pools: tuple[GpuPool, ...]  # its GPU pools, in the order of the settings
+    # the networks of the additional interfaces of all pools
     networks: tuple[ExtraNetwork, ...] = ()
-    workload_account: str
+    workload_account: str  # the email address of the service account that the pods use
     buckets: tuple[Mount, ...] = ()
-    bucket_options: tuple[str, ...] = ()
+    bucket_options: tuple[str, ...] = ()  # the user's options for mounting them, such as "uid=1000"
+    # the size of the file cache of each of them; None for no cache
     bucket_cache_gib: _Number | None = None
-    shares: tuple[NfsShare, ...] = ()
-    secrets: tuple[Secret, ...] = ()
-    gpu_quota: _Number = 0
+    shares: tuple[NfsShare, ...] = ()  # the Filestore shares to mount
+    secrets: tuple[Secret, ...] = ()  # the secrets that jobs find in their environment
+    gpu_quota: _Number = 0  # the number of GPUs that jobs in the queue can use at the same time
+    # how many seconds an example job waits in Google's queue; None for no end, as in facts that an
+    # older version wrote
     max_wait: _Number | None = None
+    # whether Kueue has a queue for all GPU pools; None where an older version wrote the facts,
+    # which had one for pools with queued provisioning alone
     kueue: bool | None = None
-    queues: tuple[Queue, ...] = ()
-    ray_operator: bool = False
-    ray_version: RayVersion | Literal[""] = ""
+    queues: tuple[Queue, ...] = ()  # the queues beside the one of all, in the order of the settings
+    ray_operator: bool = False  # whether the Ray operator is enabled
+    ray_version: RayVersion | Literal[""] = ""  # the Ray version of the example jobs
+    # whether the operator can have Ray ask for a token, as Create has seen
     ray_tokens: bool = False
     test_nodes: _Number = 2
+    # where container images are instead, as `spec.outbound.Outbound` has them
     image_mirrors: tuple[str, ...] = ()
 
     def document(self) -> str:
@@ -213,12 +175,7 @@ class ClusterFacts:
         return TypeAdapter(cls).validate_python({**json_object.read(text), **recorded})
 
     def mirrored(self, thing: T, but: str | None = None) -> T:
-        """Objects as this cluster gets them: with their images from where it can fetch them.
-
-        Args:
-            thing: An object, or several.
-            but: The image that the user named, as it is to be fetched.
-        """
+        """Objects as this cluster gets them: with their images from where it can fetch them."""
         return outbound.images(thing, self.image_mirrors, but=but)
 
     def networks_of(self, pool: GpuPool) -> tuple[str, ...]:
@@ -250,9 +207,7 @@ class ClusterFacts:
 def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
     """Combine the specification with what Terraform created.
 
-    Args:
-        spec: What the settings ask for.
-        outputs: The outputs of the root `terraform/gke`: name -> value.
+    `outputs`: the outputs of the root `terraform/gke`: name -> value.
     """
     cluster = outputs["cluster"]
     asked = {pool.name: pool for pool in spec.gpu_pools}

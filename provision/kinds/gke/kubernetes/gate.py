@@ -24,14 +24,10 @@ SECONDS: Final = 900
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """What keeps a pod from starting before its node is ready for NCCL.
+    """What keeps a pod from starting before its node is ready for NCCL."""
 
-    Attributes:
-        container: An init container. It has to be the first one: the devices of a daemon must exist
-            when the daemon's container is made.
-        volume: Its volume.
-    """
-
+    # An init container. It has to be the first one: the devices of a daemon must exist when the
+    # daemon's container is made.
     container: Object
     volume: Object
 

@@ -125,12 +125,7 @@ def fetch(bucket: Bucket, name: str) -> None:
 
 
 class Keeper:
-    """Keeps what the program of the pod says, and how it ended.
-
-    Args:
-        bucket: Where.
-        prefix: What the names of the job's objects begin with.
-    """
+    """Keeps what the program of the pod says, and how it ended."""
 
     def __init__(self, bucket: Bucket, prefix: str) -> None:
         self._bucket, self._prefix = bucket, prefix

@@ -27,12 +27,7 @@ _OTHERS: Final = 'resource.labels.pod_name:"{name}-"'
 def command(project: str, cluster: str, location: str, kind: str, name: str) -> str:
     """The command that prints all that the pods of a job have written, the oldest first.
 
-    Args:
-        project: The project's ID.
-        cluster: The cluster's name.
-        location: Its region or zone.
-        kind: The job's kind, such as "JobSet".
-        name: Its name.
+    `kind`: the job's kind, such as "JobSet".
     """
     terms = [
         'resource.type="k8s_container"',

@@ -72,60 +72,37 @@ exit "${{code}}"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A job, with all that was decided about it.
-
-    Attributes:
-        name: Its name.
-        spec: The job as it was asked for.
-        pool: Where it runs.
-        nodes: How many.
-        bucket: The bucket of the state.
-        folder: The object with its folder, by its name in the bucket; "" for none.
-        told: What the names of the objects that its pods write begin with.
-    """
+    """A job, with all that was decided about it."""
 
     name: str
     spec: JobSpec
-    pool: GpuPool
-    nodes: int
+    pool: GpuPool  # where it runs
+    nodes: int  # how many
     bucket: str
-    folder: str
-    told: str
+    folder: str  # the object with its folder, by its name in the bucket; "" for none
+    told: str  # what the names of the objects that its pods write begin with
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class End:
-    """How a job has ended.
+    """How a job has ended."""
 
-    Attributes:
-        succeeded: Whether well.
-        why: What its object says of that; "" for nothing.
-        ended: When, in RFC 3339 format; None if that is not known.
-    """
-
-    succeeded: bool
-    why: str
-    ended: str | None
+    succeeded: bool  # whether well
+    why: str  # what its object says of that; "" for nothing
+    ended: str | None  # when, in RFC 3339 format; None if that is not known
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shape:
-    """What the object of a job looks like.
-
-    Attributes:
-        api: Its version.
-        kind: Its kind.
-        build: Makes it.
-        end: How it has ended; None as long as it has not.
-        restarts: How often it was begun again; None where the object does not say.
-        selector: What its pods are found by; of one attempt alone if that is given, and they tell.
-    """
+    """What the object of a job looks like."""
 
     api: str
     kind: str
     build: Callable[[ClusterFacts, Wanted], Object]
-    end: Callable[[Object], End | None]
+    end: Callable[[Object], End | None]  # how it has ended; None as long as it has not
+    # how often it was begun again; None where the object does not say
     restarts: Callable[[Object], int | None]
+    # what its pods are found by; of one attempt alone if that is given, and they tell
     selector: Callable[[str, int | None], str]
 
 
@@ -244,11 +221,7 @@ def attend(
 ) -> None:
     """Add what fetches the folder, and what keeps the log until the program has ended.
 
-    Args:
-        facts: The facts of the cluster.
-        pod: The specification of the pod.
-        wanted: The job.
-        place: The variables by which a pod knows its rank and attempt; None to keep no log.
+    `place`: the variables by which a pod knows its rank and attempt; None to keep no log.
     """
     program = Path(job_attendant.__file__).read_text(encoding="utf-8")
     common: Object = {

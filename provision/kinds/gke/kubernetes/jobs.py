@@ -124,12 +124,9 @@ def ray_job(
 ) -> Object:
     """A job with its own Ray cluster, which is deleted after it.
 
-    Args:
-        facts: The facts of the cluster.
-        pool: The pool of its workers.
-        nodes: How many workers it has, each with all GPUs of a node; None for those of the example.
-        entrypoint: The line of shell that Ray runs on the head; it uses each GPU once if not told.
-        image: The image of all its pods; None for Ray's own.
+    `nodes`: how many workers it has, each with all GPUs of a node; None for those of the example.
+    `entrypoint`: the line of shell that Ray runs on the head; it uses each GPU once if not told.
+    `image`: the image of all its pods; None for Ray's own.
     """
     cluster = _ray_spec(facts, pool, nodes or min(_RAY_NODES, pool.max_nodes), image)
     spec = {

@@ -103,11 +103,7 @@ def priority_classes() -> list[Object]:
 def job_metadata(facts: ClusterFacts, pool: GpuPool, prefix: str, seconds: int) -> Object:
     """The metadata of a job on a pool: in the queue where there is one, for so many seconds.
 
-    Args:
-        facts: The facts of the cluster.
-        pool: Where it runs.
-        prefix: What its name begins with.
-        seconds: How long it runs at most; nodes of a queued pool are asked for as long.
+    `seconds`: how long it runs at most; nodes of a queued pool are asked for as long.
     """
     metadata: Object = {"generateName": prefix, "namespace": NAMESPACE}
     if facts.has_queue:

@@ -48,10 +48,9 @@ _CPU_PER_NODE: Final = 0.004
 def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
     """The objects of Kueue's manifest, with this tool's settings and a manager of the right size.
 
-    Args:
-        manifest: The objects; those of other kinds and names are left as they are.
-        nodes: The largest number of nodes that the cluster can have. xpk gives the manager 32 MiB
-            and 0.004 processors for each, and 4 GiB and 2 at least (its source, 2026-06-25).
+    `manifest`: the objects; those of other kinds and names are left as they are. `nodes`: the
+    largest number of nodes that the cluster can have. xpk gives the manager 32 MiB and 0.004
+    processors for each, and 4 GiB and 2 at least (its source, 2026-06-25).
     """
     things = [copy.deepcopy(thing) for thing in manifest]
     settings = next((thing for thing in things if _is(thing, "ConfigMap", CONFIG_MAP)), None)

@@ -31,13 +31,7 @@ _FIRST: Final = ("Namespace", "CustomResourceDefinition")
 
 @dataclass(frozen=True, kw_only=True)
 class AddOn:
-    """A program that is installed with one manifest.
-
-    Attributes:
-        name: Its name.
-        version: Its version.
-        sha256: The SHA-256 of the manifest.
-    """
+    """A program that is installed with one manifest."""
 
     name: str
     version: str
@@ -51,16 +45,11 @@ class AddOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """The objects of an add-on.
+    """The objects of an add-on."""
 
-    Attributes:
-        definitions: Namespaces and custom resource definitions, which must exist first.
-        rest: All other objects.
-        note: A note for the user if the manifest is one of their own; None for the pinned one.
-    """
-
-    definitions: list[Object]
-    rest: list[Object]
+    definitions: list[Object]  # namespaces and custom resource definitions, which must exist first
+    rest: list[Object]  # all other objects
+    # a note for the user if the manifest is one of their own; None for the pinned one
     note: Problem | None = None
 
 

@@ -74,40 +74,25 @@ done
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """What the node needs before the plugin is installed.
-
-    Attributes:
-        name: The name of the container.
-        script: A shell script, run as root.
-        on_the_node: Whether it runs in the node's namespaces instead of the container's.
-    """
+    """What the node needs before the plugin is installed."""
 
     name: str
-    script: str
-    on_the_node: bool = False
+    script: str  # a shell script, run as root
+    on_the_node: bool = False  # whether it runs in the node's namespaces instead of the container's
 
 
 @dataclass(frozen=True, kw_only=True)
 class Installer:
-    """One installer; its image is that of the plugin.
-
-    Attributes:
-        name: The name of the DaemonSet.
-        command: What unpacks the plugin in the container.
-        host_paths: Volume -> folder of the node.
-        mounts: Volume -> mount path in the container.
-        copies: Source -> destination, both in the container, copied once the plugin is unpacked.
-        preparation: What runs before the installation; None for nothing.
-        injects: Whether pods need the device injector on the node: they have a daemon.
-    """
+    """One installer; its image is that of the plugin."""
 
     name: str
-    command: str
-    host_paths: Mapping[str, str]
-    mounts: Mapping[str, str]
+    command: str  # what unpacks the plugin in the container
+    host_paths: Mapping[str, str]  # volume -> folder of the node
+    mounts: Mapping[str, str]  # volume -> mount path in the container
+    # source -> destination, both in the container, copied once the plugin is unpacked
     copies: Mapping[str, str]
-    preparation: Preparation | None = None
-    injects: bool = False
+    preparation: Preparation | None = None  # what runs before the installation; None for nothing
+    injects: bool = False  # whether pods need the device injector on the node: they have a daemon
 
 
 _UNPACK: Final = "/scripts/container_entry.sh install"

@@ -20,12 +20,7 @@ _GPU: Final = re.compile(r"^aiinfra-gpu (.*?)\s*$", re.MULTILINE)
 
 
 def of_log(log: str, pool: GpuPool) -> NodeCheck:
-    """What a pod of the test found on its node, judged by what the pool's machines have.
-
-    Args:
-        log: The pod's log.
-        pool: The pool.
-    """
+    """What a pod of the test found on its node, judged by what the pool's machines have."""
     lines = [line.split(", ") for line in _GPU.findall(log)]
     gpus = [
         {"name": cells[0], "driver": cells[1], "ecc_volatile": _count(cells[2])}
@@ -60,10 +55,6 @@ def of_node(node: Node, pool: GpuPool) -> tuple[str, ...]:
     """What Kubernetes says is wrong with a node's GPUs; a test can't run on such a node.
 
     A node that is not ready, or has not told of its GPUs yet, is none: it may be starting.
-
-    Args:
-        node: The node.
-        pool: Its pool.
     """
     found = []
     if node.xids:

@@ -45,12 +45,8 @@ _WITH_NODES: Final = frozenset({JobState.STARTING, JobState.RUNNING, JobState.EN
 def read(thing: Object, job: JobState | None = None, clock: Clock = _CLOCK) -> NodeRequest:
     """Read the state of a ProvisioningRequest (rules Q12 to Q14, and the autoscaler's source).
 
-    Args:
-        thing: The request.
-        job: The state of its job; None if no job of the queue made it. The booking of the nodes
-            expires 10 minutes after they came, whether or not a job runs on them: alone it says
-            nothing.
-        clock: The clock of Google Cloud.
+    `job`: the state of its job; None if no job of the queue made it. The booking of the nodes
+    expires 10 minutes after they came, whether or not a job runs on them: alone it says nothing.
     """
     state, kind = _state(thing, job)
     condition = conditions(thing).get(kind, {})

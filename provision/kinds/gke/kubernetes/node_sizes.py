@@ -21,14 +21,9 @@ _MOST_SHARED_GIB: Final = 250
 
 @dataclass(frozen=True, kw_only=True)
 class Room:
-    """What one pod can ask for that has a node for itself.
+    """What one pod can ask for that has a node for itself."""
 
-    Attributes:
-        milli_cpus: Thousandths of a vCPU.
-        mib: Memory, in MiB.
-    """
-
-    milli_cpus: int
+    milli_cpus: int  # thousandths of a vCPU
     mib: int
 
     @property

@@ -50,19 +50,13 @@ _OF_PROGRAMS: Final = frozenset({"13", "31", "43", "45"})
 
 @dataclass(frozen=True, kw_only=True)
 class Maintenance:
-    """The maintenance of a node's host, during which the node is down.
+    """The maintenance of a node's host, during which the node is down."""
 
-    Attributes:
-        begins: When it begins, in RFC 3339 format; "" if that is not told.
-        reasons: Google's words for why, such as "FAILURE_GPU_XID"; () if it does not say.
-        is_ongoing: Whether it has begun.
-        can_begin_now: Whether one may have it begin earlier.
-    """
-
-    begins: str = ""
+    begins: str = ""  # when it begins, in RFC 3339 format; "" if that is not told
+    # Google's words for why, such as "FAILURE_GPU_XID"; () if it does not say
     reasons: tuple[str, ...] = ()
-    is_ongoing: bool = False
-    can_begin_now: bool = False
+    is_ongoing: bool = False  # whether it has begun
+    can_begin_now: bool = False  # whether one may have it begin earlier
 
     @property
     def is_repair(self) -> bool:
@@ -72,49 +66,31 @@ class Maintenance:
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """One node.
-
-    Attributes:
-        name: Its name.
-        zone: Its zone.
-        created: When it was created, in RFC 3339 format; "" if not known.
-        ends: When Google deletes it at the end of its run, likewise; "" for never, or not known.
-        unready: Kubernetes' reason and message where it is not ready; "" for a ready node.
-        cordoned: Whether somebody has taken it out of use.
-        gpus: How many GPUs Kubernetes counts; 0 before the driver is installed.
-        usable: How many of them pods may have.
-        xids: The XIDs for which the device plugin calls a GPU broken, as the node's condition has
-            them.
-        recent: Other XIDs of its GPUs in the last hour, but for those that programs cause.
-        maintenance: The next or present maintenance of its host; None for none.
-        reported: What somebody has reported to Google as its fault, and how far that is; "" for
-            nothing.
-        is_leaving: Whether it is about to be stopped.
-    """
+    """One node."""
 
     name: str
     zone: str = ""
-    created: str = ""
+    created: str = ""  # when it was created, in RFC 3339 format; "" if not known
+    # when Google deletes it at the end of its run, likewise; "" for never, or not known
     ends: str = ""
-    unready: str = ""
-    cordoned: bool = False
-    gpus: int = 0
-    usable: int = 0
+    unready: str = ""  # Kubernetes' reason and message where it is not ready; "" for a ready node
+    cordoned: bool = False  # whether somebody has taken it out of use
+    gpus: int = 0  # how many GPUs Kubernetes counts; 0 before the driver is installed
+    usable: int = 0  # how many of them pods may have
+    # the XIDs for which the device plugin calls a GPU broken, as the node's condition has them
     xids: tuple[str, ...] = ()
+    # other XIDs of its GPUs in the last hour, but for those that programs cause
     recent: tuple[str, ...] = ()
+    # the next or present maintenance of its host; None for none
     maintenance: Maintenance | None = None
+    # what somebody has reported to Google as its fault, and how far that is; "" for nothing
     reported: str = ""
-    is_leaving: bool = False
+    is_leaving: bool = False  # whether it is about to be stopped
 
 
 @dataclass(frozen=True, kw_only=True)
 class Nodes:
-    """The existing nodes of one pool.
-
-    Attributes:
-        pool: The name of the pool.
-        each: The nodes.
-    """
+    """The existing nodes of one pool."""
 
     pool: str
     each: tuple[Node, ...]
@@ -151,10 +127,7 @@ def read(
 ) -> tuple[Nodes, ...]:
     """The nodes of each pool.
 
-    Args:
-        things: The nodes as the API returns them, all with the label of their pool.
-        events: The events of the last hour.
-        clock: The clock of Google Cloud.
+    `things`: the nodes as the API returns them, all with the label of their pool.
     """
     seen = _seen(events)
     pools: dict[str, list[Node]] = {}

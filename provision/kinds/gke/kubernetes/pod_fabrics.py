@@ -52,48 +52,32 @@ _BINDINGS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Daemon:
-    """The receive-datapath manager of TCPX and TCPXO, which runs beside each job.
-
-    Attributes:
-        name: The name of its container.
-        command: What it runs; the signal to end reaches it, as it undoes what it has tuned.
-        capabilities: What it may do, instead of being privileged.
-        devices: What it opens beside the GPUs; GKE's device injector gives them to it.
-        is_ready: A command that succeeds when it listens.
-    """
+    """The receive-datapath manager of TCPX and TCPXO, which runs beside each job."""
 
     name: str
+    # what it runs; the signal to end reaches it, as it undoes what it has tuned
     command: tuple[str, ...]
-    capabilities: tuple[str, ...]
+    capabilities: tuple[str, ...]  # what it may do, instead of being privileged
+    # what it opens beside the GPUs; GKE's device injector gives them to it
     devices: tuple[str, ...] = ()
-    is_ready: tuple[str, ...]
+    is_ready: tuple[str, ...]  # a command that succeeds when it listens
 
 
 @dataclass(frozen=True, kw_only=True)
 class PodFabric:
-    """What a pod needs for one kind of GPU network.
+    """What a pod needs for one kind of GPU network."""
 
-    Attributes:
-        variables: Variables of the job's container.
-        script: What it sources before its command, which sets the other variables; "" for nothing.
-        mounts: Folder of the node -> where the job's container sees it.
-        capabilities: What the job's container may do beside the usual.
-        socket: A folder that daemon and job share; "" for none.
-        daemon: What runs beside the job; None for nothing.
-        libraries: Shared libraries that the plugin needs and Ray's images lack.
-        of_family: Family of machines -> its own variables.
-        old_nccl: Whether its NCCL is too old for a PyTorch of 2.7 or newer that loads it
-            (pytorch#144794).
-    """
-
-    variables: Mapping[str, str]
+    variables: Mapping[str, str]  # variables of the job's container
+    # what it sources before its command, which sets the other variables; "" for nothing
     script: str = ""
-    mounts: Mapping[str, str]
-    capabilities: tuple[str, ...] = ()
-    socket: str = ""
-    daemon: Daemon | None = None
-    libraries: tuple[str, ...] = ()
+    mounts: Mapping[str, str]  # folder of the node -> where the job's container sees it
+    capabilities: tuple[str, ...] = ()  # what the job's container may do beside the usual
+    socket: str = ""  # a folder that daemon and job share; "" for none
+    daemon: Daemon | None = None  # what runs beside the job; None for nothing
+    libraries: tuple[str, ...] = ()  # shared libraries that the plugin needs and Ray's images lack
+    # family of machines -> its own variables
     of_family: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # whether its NCCL is too old for a PyTorch of 2.7 or newer that loads it (pytorch#144794)
     old_nccl: bool = False
 
 
@@ -198,10 +182,6 @@ def libraries(fabric: PodFabric, stack: Stack) -> Object | None:
 
     The node has that image for the installer, so nothing is fetched. What the image lacks is said
     in the log, and by the worker, which may have its own.
-
-    Args:
-        fabric: The row of the network.
-        stack: The software on the node.
     """
     if not fabric.libraries:
         return None
@@ -225,13 +205,7 @@ done
 
 
 def daemon(fabric: PodFabric, stack: Stack, mounts: list[Object]) -> Object | None:
-    """The daemon as a sidecar that runs until the job ends; None for no daemon.
-
-    Args:
-        fabric: The row of the network.
-        stack: The software on the node, of which it is a part.
-        mounts: What its container mounts.
-    """
+    """The daemon as a sidecar that runs until the job ends; None for no daemon."""
     wanted = fabric.daemon
     if wanted is None or stack.daemon is None:
         return None

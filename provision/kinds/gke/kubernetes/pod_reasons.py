@@ -117,11 +117,7 @@ _ADVICE: Final = (
 
 
 def said(events: Iterable[Object]) -> dict[str, list[str]]:
-    """The UID of a pod -> what the last event of each telling reason says of it.
-
-    Args:
-        events: The events of the last hour.
-    """
+    """The UID of a pod -> what the last event of each telling reason says of it."""
     last: dict[tuple[str, str], tuple[str, str]] = {}
     for event in events:
         reason = str(event.get("reason"))
@@ -154,12 +150,7 @@ def moment(event: Object) -> str:
 
 
 def of(pod: Object, events: Sequence[str]) -> Iterator[str]:
-    """What keeps a pod from running.
-
-    Args:
-        pod: A pod that has no node, or is not ready.
-        events: What `said` has of it.
-    """
+    """What keeps a pod from running."""
     if not (pod.get("spec") or {}).get("nodeName"):
         message = conditions(pod).get("PodScheduled", {}).get("message")
         # That no node of now takes it says nothing where its own are still to come.
@@ -199,9 +190,8 @@ def ended(pod: Object) -> Iterator[str]:
 def advice(why: Iterable[str]) -> list[str]:
     """What to do about what keeps pods; [] for nothing but to wait.
 
-    Args:
-        why: All that is said of them. What Google refuses goes before what the scheduler says of
-            the nodes that are there.
+    `why`: all that is said of them. What Google refuses goes before what the scheduler says of the
+    nodes that are there.
     """
     told = list(why)
     refused = dict.fromkeys(filter(None, (reasons.advice("", one) for one in told)))

@@ -47,20 +47,14 @@ _ENDED: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
 
 @dataclass(frozen=True, kw_only=True)
 class Pods:
-    """The pods of one job, without those that have succeeded.
+    """The pods of one job, without those that have succeeded."""
 
-    Attributes:
-        counts: How many there are in each state.
-        why: What keeps those that wait or start, the most frequent first.
-        pools: The pools on whose nodes they are.
-        ends: When the first of their nodes ends, in RFC 3339 format; "" for never, or not known.
-        attempts: How often the job's own failures, and what else, have begun it again.
-    """
-
-    counts: PodCounts
-    why: tuple[str, ...] = ()
-    pools: tuple[str, ...] = ()
+    counts: PodCounts  # how many there are in each state
+    why: tuple[str, ...] = ()  # what keeps those that wait or start, the most frequent first
+    pools: tuple[str, ...] = ()  # the pools on whose nodes they are
+    # when the first of their nodes ends, in RFC 3339 format; "" for never, or not known
     ends: str = ""
+    # how often the job's own failures, and what else, have begun it again
     attempts: tuple[int, int] = (0, 0)
 
     @property
@@ -78,15 +72,10 @@ NOTHING: Final = Pods(counts=PodCounts())
 
 @dataclass(frozen=True, kw_only=True)
 class Jobs:
-    """The jobs of a cluster, in a queue or not.
+    """The jobs of a cluster, in a queue or not."""
 
-    Attributes:
-        of_queue: UID of what has a Workload -> its pods.
-        outside: The jobs without one that have not ended.
-    """
-
-    of_queue: Mapping[str, Pods]
-    outside: tuple[Workload, ...]
+    of_queue: Mapping[str, Pods]  # UID of what has a Workload -> its pods
+    outside: tuple[Workload, ...]  # the jobs without one that have not ended
 
 
 def read(
@@ -96,12 +85,6 @@ def read(
     events: Iterable[Object],
 ) -> Jobs:
     """The jobs of a cluster by their pods.
-
-    Args:
-        cluster: The cluster.
-        works: Kueue's Workloads.
-        nodes: The nodes.
-        events: The events of the last hour.
 
     Raises:
         KubernetesError: These credentials may not read it.

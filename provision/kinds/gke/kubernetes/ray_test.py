@@ -84,13 +84,7 @@ sys.exit(0 if total == WANTED and not faults else 1)
 
 
 def job(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
-    """The RayJob of the test.
-
-    Args:
-        facts: The facts of the cluster.
-        pool: The pool of its workers.
-        nodes: How many workers it has, each with all GPUs of a node.
-    """
+    """The RayJob of the test."""
     bare = dataclasses.replace(facts, buckets=(), shares=())  # nothing to wait for or to break
     made = jobs.ray_job(bare, pool, nodes, _PROGRAM.replace("@gpus@", str(nodes * pool.gpus)))
     made["metadata"] = {**made["metadata"], "name": NAME}
@@ -113,16 +107,8 @@ def run(  # noqa: PLR0913 - what a test is about
 ) -> tuple[RayCheck, float]:
     """Run the test; the RayJob, its cluster and its pods are always deleted at the end.
 
-    Args:
-        cluster: The cluster's API.
-        facts: The facts of the cluster.
-        pool: The pool.
-        nodes: On how many of its nodes.
-        timeout: The longest wait for nodes, in seconds of cloud time.
-        progress: The run's clock and progress output.
-
-    Returns:
-        What became of it, and the seconds of cloud time until it had its nodes.
+    `timeout`: the longest wait for nodes, in seconds of cloud time. Returns what became of it, and
+    the seconds of cloud time until it had its nodes.
 
     Raises:
         StillWaiting: No nodes came in time.
@@ -148,13 +134,7 @@ def run(  # noqa: PLR0913 - what a test is about
 
 
 def judge(status: Mapping[str, Any], log: str, wanted: int) -> RayCheck:
-    """What became of a RayJob.
-
-    Args:
-        status: Its status.
-        log: What it has written.
-        wanted: The number of GPUs that it was to use.
-    """
+    """What became of a RayJob."""
     found = _FOUND.search(log)
     told: dict[str, Any] = json.loads(found.group(1)) if found else {}
     gpus: dict[str, int] = told.get("gpus", {})

@@ -40,12 +40,9 @@ _OWN: Final = "a pool of the reservation"
 class Reason(enum.Enum):
     """A reason of the autoscaler.
 
-    Attributes:
-        word: Its word in the API.
-        lacks: What a request with it waits for, or got no nodes for lack of, such as "room in the
-            pool"; "" where the autoscaler itself does not know.
-        advice: What a person can do.
-        begins: How its message begins, or may begin; "" where that is not known.
+    `lacks`: What a request with it waits for, or got no nodes for lack of, such as "room in the
+    pool"; "" where the autoscaler itself does not know. `advice`: What a person can do. `begins`:
+    How its message begins, or may begin; "" where that is not known.
     """
 
     def __init__(
@@ -303,8 +300,7 @@ _PASSED_ON: Final = re.compile(
 def passed_on(words: str) -> str:
     """The autoscaler's message about a request that failed, in what Kueue says; "" for none.
 
-    Args:
-        words: The message of a workload's condition, or of an event about its admission check.
+    `words`: the message of a workload's condition, or of an event about its admission check.
     """
     found = _PASSED_ON.search(words)
     return (found["evicted"] or found["checked"] or "") if found else ""
@@ -318,9 +314,7 @@ def named(message: str) -> Reason | None:
 def known(word: str, message: str) -> Reason | None:
     """The reason of a condition; None for one that is not known, which is told as it is.
 
-    Args:
-        word: The autoscaler's reason; "" if only the message is known.
-        message: The autoscaler's message.
+    `word`: the autoscaler's reason; "" if only the message is known.
     """
     return _BY_WORD.get(word) if word else named(message)
 
@@ -328,9 +322,8 @@ def known(word: str, message: str) -> Reason | None:
 def lacks(word: str, message: str) -> str:
     """What a request with a reason waits for, or lacked, such as "quota"; "" if not known.
 
-    Args:
-        word: The autoscaler's reason; "" if only the message is known.
-        message: The autoscaler's message, which may name a cause that the reason does not.
+    `word`: the autoscaler's reason; "" if only the message is known. `message`: the autoscaler's
+    message, which may name a cause that the reason does not.
     """
     reason = known(word, message)
     match _refusal(word, reason, message):
@@ -355,10 +348,7 @@ def is_for_ever(message: str) -> bool:
 def advice(word: str, message: str, *, waiting: bool = False) -> str:
     """What to do about a reason; "" if it is not known.
 
-    Args:
-        word: The autoscaler's reason; "" if only the message is known.
-        message: The autoscaler's message.
-        waiting: Whether the request stays in Google's queue all the same.
+    `word`: the autoscaler's reason; "" if only the message is known.
     """
     reason = known(word, message)
     match _refusal(word, reason, message):

@@ -43,18 +43,12 @@ _WRONG: Final = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Unfinished:
-    """A DaemonSet that is not ready on all of its nodes.
-
-    Attributes:
-        name: Its name.
-        ready: The number of nodes on which it is ready.
-        nodes: The number of its nodes; None as long as Kubernetes has not looked at it.
-        wrong: What goes wrong in its pods, in words; empty where they are only slow.
-    """
+    """A DaemonSet that is not ready on all of its nodes."""
 
     name: str
-    ready: int
-    nodes: int | None
+    ready: int  # the number of nodes on which it is ready
+    nodes: int | None  # the number of its nodes; None as long as Kubernetes has not looked at it
+    # what goes wrong in its pods, in words; empty where they are only slow
     wrong: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -69,14 +63,8 @@ def wait(
 ) -> list[Problem]:
     """Wait until NCCL's software is on all GPU nodes that there are.
 
-    Args:
-        cluster: The cluster's API.
-        facts: The facts of the cluster.
-        progress: The run's clock and progress output.
-        timeout: The longest wait, in seconds of cloud time.
-
-    Returns:
-        Notes on what is still being installed then, and on pools that get nothing.
+    `timeout`: the longest wait, in seconds of cloud time. Returns notes on what is still being
+    installed then, and on pools that get nothing.
 
     Raises:
         ClusterError: Something can't be installed.

@@ -45,15 +45,10 @@ _PART: Final = 4
 
 @dataclass(frozen=True, kw_only=True)
 class OrderedEnd:
-    """The end of a job before that of its nodes, in seconds.
+    """The end of a job before that of its nodes, in seconds."""
 
-    Attributes:
-        most: From the start of its nodes until it is told to stop.
-        grace: From its SIGTERM until its pods are killed.
-    """
-
-    most: int
-    grace: int
+    most: int  # from the start of its nodes until it is told to stop
+    grace: int  # from its SIGTERM until its pods are killed
 
 
 def ordered(run_seconds: int) -> OrderedEnd:

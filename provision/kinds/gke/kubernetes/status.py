@@ -26,19 +26,12 @@ _CLOCK: Final = Clock()
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """The nodes, jobs and ProvisioningRequests of a cluster.
+    """The nodes, jobs and ProvisioningRequests of a cluster."""
 
-    Attributes:
-        nodes: The nodes of each pool.
-        workloads: The jobs in the queue.
-        requests: The ProvisioningRequests.
-        outside: The jobs that no queue knows and that have not ended.
-    """
-
-    nodes: tuple[Nodes, ...]
-    workloads: tuple[Workload, ...]
+    nodes: tuple[Nodes, ...]  # the nodes of each pool
+    workloads: tuple[Workload, ...]  # the jobs in the queue
     requests: tuple[NodeRequest, ...]
-    outside: tuple[Workload, ...] = ()
+    outside: tuple[Workload, ...] = ()  # the jobs that no queue knows and that have not ended
 
 
 def is_out_of_stock(thing: NodeRequest | Workload) -> bool:
@@ -54,10 +47,6 @@ def is_out_of_stock(thing: NodeRequest | Workload) -> bool:
 
 def read(cluster: Cluster, clock: Clock = _CLOCK) -> Status:
     """Read the status of a cluster; kinds that it does not have count as empty.
-
-    Args:
-        cluster: The cluster.
-        clock: The clock of Google Cloud.
 
     Raises:
         KubernetesError: These credentials may not read it.

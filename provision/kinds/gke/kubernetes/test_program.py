@@ -128,12 +128,9 @@ fi
 def text(pool: GpuPool, nodes: int, *, job: str, program: str, largest: str) -> str:
     """The program, for bash.
 
-    Args:
-        pool: The pool.
-        nodes: On how many of its nodes it runs.
-        job: The name of the replicated job, which is part of the pods' names.
-        program: The path of NCCL's all-gather test in the image, built with MPI.
-        largest: The largest message where no published figure says another, such as "8G".
+    `job`: the name of the replicated job, which is part of the pods' names. `program`: the path of
+    NCCL's all-gather test in the image, built with MPI. `largest`: the largest message where no
+    published figure says another, such as "8G".
     """
     bars = bandwidth.bars(pool, nodes)
     sizes = _sizes(pool)

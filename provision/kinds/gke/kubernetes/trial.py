@@ -38,21 +38,14 @@ _CLEANING_POLL: Final = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One job of Test's.
+    """One job of Test's."""
 
-    Attributes:
-        cluster: The cluster's API.
-        wanted: The job, with the name that every such job has: there is one at a time.
-        words: What it is called, such as "the bandwidth test".
-        pods: Its pods, and all else that has to be gone before the next one begins.
-        has_started: Whether its pods have nodes, and run.
-    """
-
-    cluster: Cluster
-    wanted: Object
-    words: str
+    cluster: Cluster  # the cluster's API
+    wanted: Object  # the job, with the name that every such job has: there is one at a time
+    words: str  # what it is called, such as "the bandwidth test"
+    # its pods, and all else that has to be gone before the next one begins
     pods: Callable[[], list[Object]]
-    has_started: Callable[[], bool]
+    has_started: Callable[[], bool]  # whether its pods have nodes, and run
 
     @property
     def _name(self) -> str:
@@ -64,11 +57,7 @@ class Trial:
 
     @contextlib.contextmanager
     def there(self, progress: Progress) -> Iterator[None]:
-        """Have the job in the cluster for as long as a block lasts.
-
-        Args:
-            progress: The run's clock and progress output.
-        """
+        """Have the job in the cluster for as long as a block lasts."""
         self._clean(progress)
         try:
             deadline = progress.deadline(_CLEANING, _CLEANING_POLL)
@@ -80,11 +69,6 @@ class Trial:
     def await_nodes(self, asked: str, timeout: float, progress: Progress) -> float:
         """Wait until the job runs; returns the seconds of cloud time that it took.
 
-        Args:
-            asked: Its nodes, in words.
-            timeout: The longest wait, in seconds of cloud time.
-            progress: The run's clock and progress output.
-
         Raises:
             StillWaiting: No nodes came in time.
             CapacityError: The requests for nodes failed, one after the other.
@@ -95,12 +79,7 @@ class Trial:
         return waited
 
     def await_end(self, has_ended: Callable[[], bool], deadline: Deadline) -> bool:
-        """Wait for the end of the job; whether it came in time.
-
-        Args:
-            has_ended: Whether it has ended, well or not.
-            deadline: Until when.
-        """
+        """Wait for the end of the job; whether it came in time."""
         while not deadline.retry(has_ended, f"look at {self.words}"):
             if deadline.is_over:
                 return False

@@ -55,11 +55,8 @@ def read(
 ) -> Workload:
     """Read the state of a Workload of Kueue.
 
-    Args:
-        thing: The workload.
-        own: Its job's pods; None if they are not known.
-        said_before: What the autoscaler said of its earlier requests, oldest first.
-        clock: The clock of Google Cloud.
+    `own`: its job's pods; None if they are not known. `said_before`: what the autoscaler said of
+    its earlier requests, oldest first.
     """
     current = state(thing, own)
     own = own or pods.NOTHING
@@ -92,10 +89,8 @@ def read(
 def state(work: Object, own: Pods | None = None) -> JobState:
     """How a job of the queue stands.
 
-    Args:
-        work: Its Workload.
-        own: Its pods, which say whether it runs where Kueue does not wait for them; None if they
-            are not known.
+    `own`: its pods, which say whether it runs where Kueue does not wait for them; None if they are
+    not known.
     """
     if holds(work, "Finished"):
         return JobState.FINISHED
@@ -165,9 +160,6 @@ def said_before(events: Iterable[Object]) -> dict[str, list[str]]:
     """The UID of a workload -> what the autoscaler said of its earlier requests, oldest first.
 
     Kueue deletes a request that failed before it makes the next one.
-
-    Args:
-        events: The events of the last hour.
     """
     found = [
         (

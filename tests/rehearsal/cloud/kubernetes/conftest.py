@@ -40,21 +40,13 @@ ACCOUNT = "w@my-project.iam.gserviceaccount.com"
 
 @dataclass
 class Gke:
-    """A cluster in the simulated cloud.
+    """A cluster in the simulated cloud."""
 
-    Attributes:
-        url: Where the cloud is.
-        facts: Of the cluster.
-        endpoint: The DNS name of its control plane.
-        environ: In which the program finds it.
-        api: The client of the program.
-    """
-
-    url: str
+    url: str  # where the cloud is
     facts: ClusterFacts
-    endpoint: str
-    environ: dict[str, str]
-    api: Cluster
+    endpoint: str  # the DNS name of its control plane
+    environ: dict[str, str]  # in which the program finds it
+    api: Cluster  # the client of the program
 
     @property
     def progress(self) -> Progress:

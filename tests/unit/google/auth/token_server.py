@@ -21,19 +21,13 @@ ACCOUNT = "/computeMetadata/v1/instance/service-accounts/default/"
 
 @dataclass
 class Google:
-    """What is answered.
+    """What is answered."""
 
-    Attributes:
-        host: Name and port.
-        answers: Status and body by path; unknown paths are 404.
-        asked: The paths, in order.
-        flavor: What it calls itself.
-    """
-
-    host: str = ""
+    host: str = ""  # name and port
+    # status and body by path; unknown paths are 404
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-    flavor: str = "Google"
+    asked: list[str] = field(default_factory=list)  # the paths, in order
+    flavor: str = "Google"  # what it calls itself
 
     @property
     def token_uri(self) -> str:

@@ -35,13 +35,7 @@ def _log(pool: GpuPool, errors: int = 0) -> str:
 
 
 class World:
-    """A cluster with its context; pools answer as they are told to.
-
-    Args:
-        monkeypatch: Puts it in the place of what talks to Google.
-        facts: The facts of the cluster.
-        cordon: TEST_CORDON.
-    """
+    """A cluster with its context; pools answer as they are told to."""
 
     def __init__(
         self,

@@ -108,8 +108,7 @@ class World(Google):
 class Asked:
     """The online checks of some settings.
 
-    Attributes:
-        world: The Google that they ask.
+    `world`: The Google that they ask.
     """
 
     def __init__(self, world: World) -> None:

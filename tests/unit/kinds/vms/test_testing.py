@@ -30,9 +30,7 @@ GOOD, HALF = 188.0, 94.0
 class Folder:
     """A state folder that VMs answer in as soon as a task is there.
 
-    Attributes:
-        asked: The tasks that were written.
-        files: What is there.
+    `asked`: The tasks that were written.
     """
 
     def __init__(self, answer: Callable[[dict[str, Any], str], dict[str, Any] | None]) -> None:

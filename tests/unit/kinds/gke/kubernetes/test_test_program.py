@@ -43,13 +43,7 @@ if grep -q -- "-w-0-$slow\\." "$2"; then cat "$STUBS/slow"; else cat "$STUBS/goo
 
 
 class Node:
-    """A machine that runs the program of the first pod.
-
-    Args:
-        folder: For its stand-ins.
-        pool: The pool.
-        nodes: The number of nodes.
-    """
+    """A machine that runs the program of the first pod."""
 
     def __init__(self, folder: Path, pool: GpuPool, nodes: int) -> None:
         self._folder = folder

@@ -138,11 +138,8 @@ def test_a_job_stops_when_its_node_is_so_old_and_begins_nothing_on_an_older_one(
 def _run(tmp_path: Path, program: str, *, told: bool, age: int | None = None) -> int:
     """Run the container's script with a torchrun of our own; its exit code.
 
-    Args:
-        tmp_path: In the place of /tmp.
-        program: What torchrun does.
-        told: Whether the pod is told to stop once it has begun, or waits.
-        age: The uptime of its node, which has 2700 seconds; None for one without an end.
+    `told`: whether the pod is told to stop once it has begun, or waits. `age`: the uptime of its
+    node, which has 2700 seconds; None for one without an end.
     """
     stop, seen = tmp_path / "stop", tmp_path / "stop.begun"
     sleep = f'[ "$1" != infinity ] || {{ touch {tmp_path}/waits; exec /bin/sleep 30; }}'
