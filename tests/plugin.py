@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _LEFT_OUT: Final = "left_out_by_layer"
 """How a worker tells what it left out, which is what every other leaves out too."""
+_MANY: Final = 9
+"""Slow rows of one whole run that CI has all of; of more it has one in `_ONE_IN`."""
+_ONE_IN: Final = 3
 _ABOUT: Final = pytest.StashKey[str]()
 
 
@@ -125,6 +128,23 @@ def leave_rows_out(items: Iterable[pytest.Item]) -> None:
                 row.add_marker(pytest.mark.slow.with_args(sibling=name))
 
 
+def leave_cells_out(items: Iterable[pytest.Item]) -> None:
+    """Leave two of three slow rows of a test with many to `make test-every`.
+
+    Where somebody has chosen the rows that CI has, that stays.
+    """
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        layer = _layer(item)
+        if layer is not None and layer.one_row and _sibling(item):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for rows in tests.values():
+        if len(rows) > _MANY and not any(row.get_closest_marker("every") for row in rows):
+            for number, row in enumerate(rows):
+                if number % _ONE_IN:
+                    row.add_marker(pytest.mark.every)
+
+
 class _Selection:
     """Leaves out what is not in the part of the tests that is asked for."""
 
@@ -135,6 +155,7 @@ class _Selection:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         leave_rows_out(items)
+        leave_cells_out(items)
         whole = not any("::" in argument for argument in self._config.args)
         if whole and (wrong := unsound([(it.nodeid, _sibling(it)) for it in items])):
             raise pytest.UsageError("\n".join(wrong))

@@ -76,8 +76,8 @@ class Item:
     def add_marker(self, mark: pytest.MarkDecorator) -> None:
         self.marks.append(mark.mark)
 
-    def get_closest_marker(self, _: str) -> pytest.Mark | None:
-        return next(iter(self.marks), None)
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next((it for it in self.marks if it.name == name), None)
 
 
 def test_of_rows_of_whole_runs_the_first_is_quick_unless_somebody_has_chosen() -> None:
@@ -94,6 +94,22 @@ def test_of_rows_of_whole_runs_the_first_is_quick_unless_somebody_has_chosen() -
     slow = [item.nodeid for item in (*rows, *chosen, *units) if item.marks]
     assert slow == ["tests/runs/a.py::b[2]", "tests/runs/a.py::b[3]", "tests/runs/a.py::c[1]"]
     assert rows[1].marks[0].kwargs == {"sibling": "tests/runs/a.py::b"}
+
+
+def test_of_many_slow_rows_ci_has_one_in_three_unless_somebody_has_chosen() -> None:
+    slow = pytest.mark.slow.with_args(sibling="x").mark
+    many = [Item(f"tests/runs/a.py::b[{row}]", [slow]) for row in range(10)]
+    few = [Item(f"tests/runs/a.py::c[{row}]", [slow]) for row in range(9)]
+    chosen = [Item(f"tests/runs/a.py::d[{row}]", [slow]) for row in range(10)]
+    chosen[7].add_marker(pytest.mark.every)
+
+    plugin.leave_cells_out(cast("Any", [*many, *few, *chosen]))
+
+    left_out = [it.nodeid for it in (*many, *few, *chosen) if it.get_closest_marker("every")]
+    assert left_out == [
+        *(f"tests/runs/a.py::b[{it}]" for it in (1, 2, 4, 5, 7, 8)),
+        chosen[7].nodeid,
+    ]
 
 
 def test_a_slow_test_without_a_sibling_is_refused() -> None:
