@@ -1,9 +1,10 @@
-"""The protocol of what runs jobs on a cluster."""
+"""What runs jobs on a cluster is asked for these."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,18 +23,23 @@ class Needs:
     more: Decimal
 
 
-class Jobs(Protocol):
+class Jobs(ABC):
     """The jobs of one cluster; a kind makes it."""
 
     def needs(self, spec: JobSpec) -> Needs | None:
         """What a job takes; None where no machine ever comes for one."""
+        del spec
+        return None
 
+    @abstractmethod
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Ask for a job, and send its folder unless it is there; returns its name."""
 
+    @abstractmethod
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last."""
 
+    @abstractmethod
     def unfinished(self) -> Sequence[str]:
         """The names of the jobs that run or wait for their turn, in their order.
 
@@ -41,11 +47,14 @@ class Jobs(Protocol):
         end.
         """
 
+    @abstractmethod
     def find(self, name: str) -> Job | None:
         """How far a job is; None if there is none of this name."""
 
+    @abstractmethod
     def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
         """What rank 0 has said in an attempt: where in the log a piece begins, and the piece."""
 
+    @abstractmethod
     def cancel(self, job: Job) -> None:
         """Ask for the end of a job; nothing if it is over."""

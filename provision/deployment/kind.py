@@ -1,13 +1,15 @@
-"""The protocol that every kind of cluster implements.
+"""What every kind of cluster is asked; the rest of the program never asks which kind it has.
 
-The rest of the program works through it and never asks which kind of cluster it has.
+A kind says where it differs from the others: what has a default here is what most of them do.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import importlib
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic
 
-from provision.deployment.deployment import Deployment, RunInputs, SpecT
+from provision.deployment.deployment import NOTHING_HELD, Deployment, Left, RunInputs, SpecT
 from provision.google.owner import Owner
 from provision.settings import masking
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Held, Left, OutOfDate
+    from provision.deployment.deployment import Applied, Held, OutOfDate
     from provision.deployment.images import Images
     from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
@@ -29,37 +31,62 @@ if TYPE_CHECKING:
     from provision.terraform.plan import Creation
 
 
-class Kind(Protocol[SpecT]):
+class Later:
+    """A method that is a function of a module which is loaded when it is first asked for.
+
+    An action loads only what it needs: half of a start goes into imports.
+    """
+
+    def __init__(self, module: str, function: str) -> None:
+        self.module, self.function = module, function
+
+    def __get__(self, kind: object, _: object = None) -> Any:
+        return self if kind is None else self.find()
+
+    def find(self) -> Any:
+        """The function."""
+        return getattr(importlib.import_module(self.module), self.function)
+
+
+class Kind(ABC, Generic[SpecT]):
     """A kind of cluster; `kinds.registry` maps each ORCHESTRATOR_TYPE to one."""
 
     name: str  # its name in the record and in Status
     called: str
     member: str  # what people call one of its machines
     root: str  # the name of its Terraform root, a folder of `terraform/`
-    takes_files: bool  # whether it has VMs that a folder can be copied to
+    takes_files = False  # whether it has VMs that a folder can be copied to
     # the images of one's own that its machines can boot; None where they boot Google's
-    images: Images | None
+    images: Images | None = None
 
+    @abstractmethod
     def spec(self, settings: Settings) -> SpecT:
         """Make the specification: what the settings ask for, with every default resolved."""
 
+    @abstractmethod
     def variables(
         self, spec: SpecT, owner: Owner, location: StateLocation, inputs: RunInputs
     ) -> dict[str, Any]:
         """Make the variables for the Terraform root."""
 
+    @abstractmethod
     def masked(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with secrets masked, safe to print."""
 
+    @abstractmethod
     def preflight(self, spec: SpecT) -> OfKind:
         """What the online checks need to know about this kind of cluster, and its own checks."""
 
     def missing(self, spec: SpecT, environ: Mapping[str, str]) -> Sequence[Problem]:
         """What a Create needs of this machine, beside Terraform, and does not find."""
+        del spec, environ
+        return ()
 
+    @abstractmethod
     def resolve(self, spec: SpecT, record: Record | None) -> SpecT:
         """Resolve what the online checks left open, from the choices of an earlier run."""
 
+    @abstractmethod
     def contents(self, spec: SpecT) -> Contents:
         """What the cluster has beside its machines and networks, for people."""
 
@@ -70,10 +97,14 @@ class Kind(Protocol[SpecT]):
 
         `staying`: how many machines stay of those that were asked for, one at least.
         """
+        del cloud, spec, staying, changed
+        return None
 
+    @abstractmethod
     def instances(self, cloud: Cloud, spec: SpecT) -> Sequence[Mapping[str, Any]]:
         """What Google says of each machine that it has to provide now, whether it has or not."""
 
+    @abstractmethod
     def recorded(self, target: Deployment[SpecT], outputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The fields of the record that are specific to this kind of cluster."""
 
@@ -85,6 +116,8 @@ class Kind(Protocol[SpecT]):
         Returns the deployment, including what was found out, and the number of machines to request
         later.
         """
+        del cloud, workspace
+        return target, 0
 
     def beside_terraform(
         self, context: Context, target: Deployment[SpecT], workspace: Workspace
@@ -98,22 +131,32 @@ class Kind(Protocol[SpecT]):
         Raises:
             TerraformError: The plan failed.
         """
+        del context, target, workspace
+        return {}
 
     def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
         """The addresses of tainted resources to keep, because Google is still creating them."""
+        del cloud, replaced
+        return ()
 
     def require_replaceable(self, spec: SpecT) -> None:
         """See that running machines can be replaced (`--replace-vms`)."""
+        del spec
 
     def out_of_date(self, cloud: Cloud, place: Place) -> Sequence[OutOfDate]:
         """The machines that exist and are older than their template."""
+        del cloud, place
+        return ()
 
     def held(self, cloud: Cloud, place: Place, *, older: bool = False) -> Held:
         """What the machines hold that exist, and may not be taken from them.
 
         `older`: whether only those count that are older than their template.
         """
+        del cloud, place, older
+        return NOTHING_HELD
 
+    @abstractmethod
     def capacity(self, context: Context, cloud: Cloud, made: Applied[SpecT]) -> None:
         """Wait for the machines.
 
@@ -123,6 +166,7 @@ class Kind(Protocol[SpecT]):
             ClusterError: Google does not report the state of the machines.
         """
 
+    @abstractmethod
     def finish(self, context: Context, cloud: Cloud, made: Applied[SpecT]) -> None:
         """Wait for what runs on the machines, and say how to connect even if some of it failed.
 
@@ -136,7 +180,9 @@ class Kind(Protocol[SpecT]):
         Raises:
             CapacityError: Google refused machines.
         """
+        del cloud, target
 
+    @abstractmethod
     def status(
         self, context: Context, cloud: Cloud, record: Record, before: Status | None
     ) -> Status:
@@ -145,9 +191,11 @@ class Kind(Protocol[SpecT]):
         `before`: what an earlier look of this run returned; None for the first one.
         """
 
+    @abstractmethod
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the Google Cloud console: its title, and its path below the console's URL."""
 
+    @abstractmethod
     def test(self, context: Context, cloud: Cloud, record: Record) -> str:
         """Check that the cluster is complete and as fast as it should be.
 
@@ -157,12 +205,16 @@ class Kind(Protocol[SpecT]):
             ClusterError: The test failed.
         """
 
+    @abstractmethod
     def jobs(self, context: Context, cloud: Cloud, record: Record) -> Jobs:
         """The jobs of the cluster."""
 
     def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
         """What holds data, is in no state, and goes with the cluster: a few words each."""
+        del context, cloud, record
+        return ()
 
+    @abstractmethod
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         """Cancel what would block the removal of the cluster, such as open resize requests."""
 
@@ -174,9 +226,13 @@ class Kind(Protocol[SpecT]):
         Raises:
             ClusterError: Something can't be removed; only if this is the last time.
         """
+        del context, cloud, record, last
+        return 0
 
     def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
         """What a cluster that is gone made itself and has left, where no state tells of it."""
+        del cloud, place, networks
+        return Left()
 
     def sweep_left(
         self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
@@ -186,6 +242,8 @@ class Kind(Protocol[SpecT]):
         Raises:
             ClusterError: Something can't be removed.
         """
+        del context, cloud, place, networks
+        return 0
 
 
 def deploy(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import names
-from provision.deployment.deployment import NOTHING_HELD, Left
+from provision.deployment.kind import Kind
 from provision.documents.connection import VmsConnection
 from provision.documents.plan import Contents
 from provision.documents.status import Status
@@ -19,21 +19,18 @@ from provision.preflight.check import OfKind
 from provision.spec import cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, Held, OutOfDate, RunInputs
+    from provision.deployment.deployment import Applied, Deployment, RunInputs
     from provision.deployment.images import Images
     from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
-    from provision.documents.plan import Kept
-    from provision.errors import Problem
     from provision.google.owner import Owner
     from provision.settings.model import Settings
     from provision.spec.cluster import VmSpec
-    from provision.state.location import Place, StateLocation
+    from provision.state.location import StateLocation
     from provision.state.record import Record
-    from provision.terraform.plan import Creation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +41,7 @@ class ToyStatus(Status):
 
 
 @dataclass
-class Toy:
+class Toy(Kind["VmSpec"]):
     """It keeps a diary of what it was asked."""
 
     name: str = "toy"
@@ -76,22 +73,12 @@ class Toy:
             checks=(), apis=(), made=(resources.GROUP,), main=(resources.GROUP, names.GROUP)
         )
 
-    def missing(self, spec: VmSpec, environ: Mapping[str, str]) -> tuple[Problem, ...]:
-        del spec, environ
-        return ()
-
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         self.diary.append("resolve again" if record else "resolve")
         return spec
 
     def contents(self, spec: VmSpec) -> Contents:
         return Contents(words="toy", place=spec.zone, image=None, software=(), identities=())
-
-    def kept(
-        self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]
-    ) -> Kept | None:
-        del cloud, spec, staying, changed
-        return None
 
     def instances(self, cloud: Cloud, spec: VmSpec) -> Sequence[Mapping[str, Any]]:
         del cloud, spec
@@ -113,21 +100,6 @@ class Toy:
     ) -> dict[str, str]:
         del context, target, workspace
         return {"toys/list.txt": "one toy\n"}
-
-    def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
-        del cloud, replaced
-        return ()
-
-    def require_replaceable(self, spec: VmSpec) -> None:
-        del spec
-
-    def out_of_date(self, cloud: Cloud, place: Place) -> tuple[OutOfDate, ...]:
-        del cloud, place
-        return ()
-
-    def held(self, cloud: Cloud, place: Place, *, older: bool = False) -> Held:
-        del cloud, place, older
-        return NOTHING_HELD
 
     def capacity(self, context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         del context, cloud, made
@@ -154,10 +126,6 @@ class Toy:
         del context, cloud, record
         return "They play"
 
-    def data(self, context: Context, cloud: Cloud, record: Record) -> Sequence[str]:
-        del context, cloud, record
-        return ()
-
     def release(self, context: Context, cloud: Cloud, record: Record) -> None:
         del context, cloud
         self.diary.append(f"release {record.kind}")
@@ -165,14 +133,4 @@ class Toy:
     def sweep(self, context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         del context, cloud, record
         self.diary.append(f"sweep, last: {last}")
-        return 0
-
-    def left(self, cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
-        del cloud, place, networks
-        return Left()
-
-    def sweep_left(
-        self, context: Context, cloud: Cloud, place: Place, networks: Collection[str]
-    ) -> int:
-        del context, cloud, place, networks
         return 0

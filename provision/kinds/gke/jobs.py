@@ -19,6 +19,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from provision.deployment.jobs import Jobs, Needs
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.jobs import Needs
     from provision.documents.gke_status import Workload
     from provision.files.archive import Archive
     from provision.kinds.gke.kubernetes.client import Cluster
@@ -85,8 +85,8 @@ _STATES: Final[Mapping[Queued, JobState]] = {
 }
 
 
-class GkeJobs:
-    """The jobs of a cluster; see `deployment.jobs.Jobs` for what each method does."""
+class GkeJobs(Jobs):
+    """The jobs of a cluster."""
 
     def __init__(self, context: Context, cloud: Cloud, record: Record) -> None:
         self._context, self._cloud, self._record = context, cloud, record

@@ -14,6 +14,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.deployment.jobs import Jobs
 from provision.documents import json_object
 from provision.documents.job import Job, JobState
 from provision.errors import SettingsError
@@ -45,8 +46,8 @@ _UNHEARD: Final = (
 )
 
 
-class VmJobs:
-    """The jobs of a group of VMs; see `deployment.jobs.Jobs` for what each method does.
+class VmJobs(Jobs):
+    """The jobs of a group of VMs.
 
     `lost`: says why VMs can hear of no job at all; "" for no such reason.
     """
@@ -55,9 +56,6 @@ class VmJobs:
         self._folder = folder
         self._lost = lost
         self._jobs = JobFolder(folder, _TOLD, clock)
-
-    def needs(self, spec: JobSpec) -> None:
-        """Nothing that is not there."""
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""
