@@ -11,6 +11,7 @@ import functools
 import itertools
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
@@ -237,7 +238,10 @@ def run(name: str, workers: int, more: Iterable[str], provider: str = "") -> int
                 counts |= {layer: Count(**count) for layer, count in document.items()}
     if len(starts) > 1:
         sys.stdout.write("\n".join(["", *table(counts, not_run)]) + "\n")
-    sys.stdout.write(f"make's {name}: {time.monotonic() - began:.0f} s, exit code {code}\n")
+    seconds, used = time.monotonic() - began, os.times()
+    busy = 100 * (used.children_user + used.children_system) / seconds / (os.cpu_count() or 1)
+    told = f"{seconds:.0f} s, processors {busy:.0f} % busy with it, exit code {code}"
+    sys.stdout.write(f"make's {name}: {told}\n")
     return code
 
 

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """Where Terraform keeps its state.
+    """Where Terraform keeps its state."""
 
-    Attributes:
-        bucket: The bucket.
-        prefix: The prefix of the state's name in it.
-    """
-
-    bucket: str
-    prefix: str
+    bucket: str  # the bucket
+    prefix: str  # the prefix of the state's name in it

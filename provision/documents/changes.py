@@ -7,17 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """The number of resources that all plans of a run would create, change and delete.
+    """The number of resources that all plans of a run would create, change and delete."""
 
-    Attributes:
-        add: How many are created, those replaced included.
-        change: How many are changed in place.
-        destroy: How many are deleted, those replaced included; for a Destroy also what it finds
-            outside of the state.
-    """
-
-    add: int = 0
-    change: int = 0
+    add: int = 0  # how many are created, those replaced included
+    change: int = 0  # how many are changed in place
+    # how many are deleted, those replaced included; for a Destroy also what it finds outside of the
+    # state
     destroy: int = 0
 
     def __add__(self, other: Changes) -> Changes:

@@ -8,114 +8,68 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """What every kind of cluster has.
+    """What every kind of cluster has."""
 
-    Attributes:
-        state: The folder of the deployment, "gs://...".
-        terraform_state: The folder of Terraform's state, likewise.
-        billing_label: The label by which the bill tells what belongs to it.
-        dashboard: The URL of its dashboard; None if it has none.
-    """
-
-    state: str
-    terraform_state: str
-    billing_label: str
-    dashboard: str | None
+    state: str  # the folder of the deployment, "gs://..."
+    terraform_state: str  # the folder of Terraform's state, likewise
+    billing_label: str  # the label by which the bill tells what belongs to it
+    dashboard: str | None  # the URL of its dashboard; None if it has none
 
 
 @dataclass(frozen=True, kw_only=True)
 class VmConnection:
-    """One VM.
+    """One VM."""
 
-    Attributes:
-        name: Its name.
-        rank: Its rank in the group, NODE_RANK of its programs; None as long as it has none.
-        status: Its status in the API, such as "RUNNING".
-        internal_ip: Its address in the VPC network.
-        external_ip: Its public address; None if it has none.
-        ssh: The command that opens a shell on it.
-        notebook: The URL of its notebook; None if there is none, or not yet.
-        notebook_tunnel: The command that opens a tunnel to its notebook; None if there is none.
-    """
-
-    name: str
+    name: str  # its name
+    # its rank in the group, NODE_RANK of its programs; None as long as it has none
     rank: int | None
-    status: str
-    internal_ip: str | None
-    external_ip: str | None
-    ssh: str
-    notebook: str | None
+    status: str  # its status in the API, such as "RUNNING"
+    internal_ip: str | None  # its address in the VPC network
+    external_ip: str | None  # its public address; None if it has none
+    ssh: str  # the command that opens a shell on it
+    notebook: str | None  # the URL of its notebook; None if there is none, or not yet
+    # the command that opens a tunnel to its notebook; None if there is none
     notebook_tunnel: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RayConnection:
-    """The dashboard of a Ray cluster on VMs.
+    """The dashboard of a Ray cluster on VMs."""
 
-    Attributes:
-        tunnel: The command that opens a tunnel to it, through one of the VMs.
-        dashboard: Its URL while the tunnel is open.
-        token: The command that prints the token which it asks for.
-    """
-
-    tunnel: str
-    dashboard: str
-    token: str
+    tunnel: str  # the command that opens a tunnel to it, through one of the VMs
+    dashboard: str  # its URL while the tunnel is open
+    token: str  # the command that prints the token which it asks for
 
 
 @dataclass(frozen=True, kw_only=True)
 class VmsConnection(Connection):
-    """A group of VMs.
+    """A group of VMs."""
 
-    Attributes:
-        vms: The VMs.
-        ray: The dashboard of its Ray cluster; None if it has none.
-        local_ssd_path: Where each mounts its local SSDs; None if it has none.
-        local_ssd_gb: The local SSDs of each together, in GB; 0 for none.
-    """
-
-    vms: tuple[VmConnection, ...]
-    ray: RayConnection | None
-    local_ssd_path: str | None = None
-    local_ssd_gb: int = 0
+    vms: tuple[VmConnection, ...]  # the VMs
+    ray: RayConnection | None  # the dashboard of its Ray cluster; None if it has none
+    local_ssd_path: str | None = None  # where each mounts its local SSDs; None if it has none
+    local_ssd_gb: int = 0  # the local SSDs of each together, in GB; 0 for none
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodePoolMade:
-    """A GPU node pool.
+    """A GPU node pool."""
 
-    Attributes:
-        name: Its name.
-        zone: Its zone.
-        machine_type: The machine type of its nodes.
-        mode: How they are got, such as "flex_start".
-        max: The most nodes that it can have.
-    """
-
-    name: str
-    zone: str
-    machine_type: str
-    mode: str
-    max: int
+    name: str  # its name
+    zone: str  # its zone
+    machine_type: str  # the machine type of its nodes
+    mode: str  # how they are got, such as "flex_start"
+    max: int  # the most nodes that it can have
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterConnection(Connection):
-    """A GKE cluster.
+    """A GKE cluster."""
 
-    Attributes:
-        cluster: Its name.
-        endpoint: The URL of its API.
-        get_credentials: The command that configures kubectl for it.
-        node_pools: Its GPU node pools.
-        jobs: File name of an example job -> its URL, "gs://...".
-        job_log: The command that prints what the pods of a JobSet NAME have written, also when
-            they are gone.
-    """
-
-    cluster: str
-    endpoint: str
-    get_credentials: str
-    node_pools: tuple[NodePoolMade, ...]
-    jobs: Mapping[str, str]
+    cluster: str  # its name
+    endpoint: str  # the URL of its API
+    get_credentials: str  # the command that configures kubectl for it
+    node_pools: tuple[NodePoolMade, ...]  # its GPU node pools
+    jobs: Mapping[str, str]  # file name of an example job -> its URL, "gs://..."
+    # the command that prints what the pods of a JobSet NAME have written, also when they are gone
     job_log: str = ""

@@ -37,87 +37,54 @@ class EventKind(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class StageEvent:
-    """A stage has begun or ended.
+    """A stage has begun or ended."""
 
-    Attributes:
-        event: Its kind.
-        time: When, as ISO 8601 in UTC.
-        stage: The stage.
-    """
-
-    event: Literal[EventKind.STAGE] = EventKind.STAGE
-    time: str
-    stage: Stage
+    event: Literal[EventKind.STAGE] = EventKind.STAGE  # its kind
+    time: str  # when, as ISO 8601 in UTC
+    stage: Stage  # the stage
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingEvent:
-    """A stage that goes on: news, or a sign of life after a minute without any.
+    """A stage that goes on: news, or a sign of life after a minute without any."""
 
-    Attributes:
-        event: Its kind.
-        time: When, as ISO 8601 in UTC.
-        stage: The stage; None between stages.
-        words: How far it is, such as "0 of 2 VMs run; us-central1-b has none"; None if unknown.
-        passed: For how long it has gone on, in seconds of Google's clock.
-        most: After how many of these seconds it is given up; None where Google or Terraform decide.
-        on_interrupt: What an interrupt would leave.
-        is_news: Whether the words are new.
-    """
-
-    event: Literal[EventKind.WAITING] = EventKind.WAITING
-    time: str
-    stage: StageName | None
+    event: Literal[EventKind.WAITING] = EventKind.WAITING  # its kind
+    time: str  # when, as ISO 8601 in UTC
+    stage: StageName | None  # the stage; None between stages
+    # how far it is, such as "0 of 2 VMs run; us-central1-b has none"; None if unknown
     words: str | None = None
-    passed: float
+    passed: float  # for how long it has gone on, in seconds of Google's clock
+    # after how many of these seconds it is given up; None where Google or Terraform decide
     most: float | None = None
-    on_interrupt: OnInterrupt
-    is_news: bool
+    on_interrupt: OnInterrupt  # what an interrupt would leave
+    is_news: bool  # whether the words are new
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageEvent:
-    """One sentence of what the run does.
+    """One sentence of what the run does."""
 
-    Attributes:
-        event: Its kind.
-        time: When, as ISO 8601 in UTC.
-        words: The sentence.
-    """
-
-    event: Literal[EventKind.MESSAGE] = EventKind.MESSAGE
-    time: str
-    words: str
+    event: Literal[EventKind.MESSAGE] = EventKind.MESSAGE  # its kind
+    time: str  # when, as ISO 8601 in UTC
+    words: str  # the sentence
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoteEvent:
-    """Something worth knowing, which the document at the end has among its `notes`.
+    """Something worth knowing, which the document at the end has among its `notes`."""
 
-    Attributes:
-        event: Its kind.
-        time: When, as ISO 8601 in UTC.
-        note: The note.
-    """
-
-    event: Literal[EventKind.NOTE] = EventKind.NOTE
-    time: str
-    note: Problem
+    event: Literal[EventKind.NOTE] = EventKind.NOTE  # its kind
+    time: str  # when, as ISO 8601 in UTC
+    note: Problem  # the note
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemEvent:
-    """A problem that makes the run fail, which the document at the end has too.
+    """A problem that makes the run fail, which the document at the end has too."""
 
-    Attributes:
-        event: Its kind.
-        time: When, as ISO 8601 in UTC.
-        problem: The problem.
-    """
-
-    event: Literal[EventKind.PROBLEM] = EventKind.PROBLEM
-    time: str
-    problem: Problem
+    event: Literal[EventKind.PROBLEM] = EventKind.PROBLEM  # its kind
+    time: str  # when, as ISO 8601 in UTC
+    problem: Problem  # the problem
 
 
 Event: TypeAlias = StageEvent | WaitingEvent | MessageEvent | NoteEvent | ProblemEvent

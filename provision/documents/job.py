@@ -26,21 +26,14 @@ class JobState(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class JobFailure:
-    """What made the last attempt at a job fail.
+    """What made the last attempt at a job fail."""
 
-    Attributes:
-        machine: The machine that failed first; "" where Google refuses them all, for ever.
-        rank: Its rank in the job.
-        exit_code: That of the program there, as a shell has it; None if it was ended from outside.
-        cause: What is known of the reason; "" for nothing.
-        tail: The last lines that it said; without a machine, what fixes that.
-    """
-
-    machine: str
-    rank: int
+    machine: str  # the machine that failed first; "" where Google refuses them all, for ever
+    rank: int  # its rank in the job
+    # that of the program there, as a shell has it; None if it was ended from outside
     exit_code: int | None = None
-    cause: str
-    tail: str
+    cause: str  # what is known of the reason; "" for nothing
+    tail: str  # the last lines that it said; without a machine, what fixes that
 
     @property
     def words(self) -> str:
@@ -52,36 +45,19 @@ class JobFailure:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job.
+    """A job."""
 
-    Attributes:
-        name: Its name, which no other job of the cluster has.
-        state: How far it is.
-        why: What it waits for, or why it ended; "" for nothing.
-        place: How many jobs are before it; 0 for none.
-        nodes: How many machines it wants; None for all.
-        machines: Those of the last attempt, by rank.
-        attempt: The number of the last attempt; 0 before the first.
-        restarts: How often it may be begun again.
-        submitted: When, as ISO 8601 in UTC.
-        began: When its program first began, likewise; None if it has not.
-        ended: When it was over, likewise; None if it is not.
-        ends: When its time is over, likewise; None for never.
-        failure: What made the last attempt fail; None for nothing.
-        events: What has happened to it, a line each.
-    """
-
-    name: str
-    state: JobState
-    why: str = ""
-    place: int = 0
-    nodes: int | None = None
-    machines: tuple[str, ...] = ()
-    attempt: int = 0
-    restarts: int = 0
-    submitted: str
-    began: str | None = None
-    ended: str | None = None
-    ends: str | None = None
-    failure: JobFailure | None = None
-    events: tuple[str, ...] = ()
+    name: str  # its name, which no other job of the cluster has
+    state: JobState  # how far it is
+    why: str = ""  # what it waits for, or why it ended; "" for nothing
+    place: int = 0  # how many jobs are before it; 0 for none
+    nodes: int | None = None  # how many machines it wants; None for all
+    machines: tuple[str, ...] = ()  # those of the last attempt, by rank
+    attempt: int = 0  # the number of the last attempt; 0 before the first
+    restarts: int = 0  # how often it may be begun again
+    submitted: str  # when, as ISO 8601 in UTC
+    began: str | None = None  # when its program first began, likewise; None if it has not
+    ended: str | None = None  # when it was over, likewise; None if it is not
+    ends: str | None = None  # when its time is over, likewise; None for never
+    failure: JobFailure | None = None  # what made the last attempt fail; None for nothing
+    events: tuple[str, ...] = ()  # what has happened to it, a line each

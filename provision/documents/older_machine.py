@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class OlderMachine:
-    """A machine that was made before the settings changed.
+    """A machine that was made before the settings changed."""
 
-    Attributes:
-        name: Its name.
-        differences: What differs, in words.
-    """
-
-    name: str
-    differences: tuple[str, ...]
+    name: str  # its name
+    differences: tuple[str, ...]  # what differs, in words

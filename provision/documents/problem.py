@@ -14,42 +14,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternatives:
-    """What else would do.
+    """What else would do."""
 
-    Attributes:
-        zones: Zones that may do instead, the best first.
-        settings: Setting -> the value that fixes it; all of them together.
-    """
-
-    zones: tuple[str, ...] = ()
-    settings: Mapping[str, str]
+    zones: tuple[str, ...] = ()  # zones that may do instead, the best first
+    settings: Mapping[str, str]  # setting -> the value that fixes it; all of them together
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One problem, which made the run fail, or one note, which did not.
+    """One problem, which made the run fail, or one note, which did not."""
 
-    Attributes:
-        code: What it is about; docs/reference/problems.md has all codes. Codes stay as they are,
-            while words may be improved.
-        retryable: Whether the same action with the same settings can succeed later, although
-            nobody changes anything.
-        setting: The variable as the user wrote it; "" if it is about none.
-        what: What is wrong, for people.
-        why: The rule or the cause, for people.
-        fix: A valid value, or the command that fixes it, for people.
-        alternatives: What else would do.
-        lock_id: The ID of the lock that is in the way, for --break-lock.
-    """
-
+    # What it is about; docs/reference/problems.md has all codes. Codes stay as they are, while
+    # words may be improved.
     code: Code
+    # whether the same action with the same settings can succeed later, although nobody changes
+    # anything
     retryable: bool
-    setting: str
-    what: str
-    why: str
-    fix: str
-    alternatives: Alternatives
-    lock_id: str | None = None
+    setting: str  # the variable as the user wrote it; "" if it is about none
+    what: str  # what is wrong, for people
+    why: str  # the rule or the cause, for people
+    fix: str  # a valid value, or the command that fixes it, for people
+    alternatives: Alternatives  # what else would do
+    lock_id: str | None = None  # the ID of the lock that is in the way, for --break-lock
 
 
 def of(problem: errors.Problem) -> Problem:

@@ -11,12 +11,7 @@ from provision.documents.run import Run
 
 @dataclass(frozen=True, kw_only=True)
 class ResultEvent(Run):
-    """The last line of a run: its whole document.
+    """The last line of a run: its whole document."""
 
-    Attributes:
-        event: Its kind.
-        time: When, as ISO 8601 in UTC.
-    """
-
-    event: Literal[EventKind.RESULT] = EventKind.RESULT
-    time: str
+    event: Literal[EventKind.RESULT] = EventKind.RESULT  # its kind
+    time: str  # when, as ISO 8601 in UTC

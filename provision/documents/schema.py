@@ -2,7 +2,8 @@
 
     python -m provision.documents.schema docs/reference/output.schema.json
 
-It says of each type what `plain` makes of it, and what its docstring says of each field.
+It says of each type what `plain` makes of it, and of each field what the comment beside or above it
+says.
 """
 
 from __future__ import annotations
@@ -39,9 +40,8 @@ _SIMPLE: Final[dict[Any, str]] = {
     str: "string",
     type(None): "null",
 }
+_FIELD: Final = re.compile(r" {4}(?P<name>\w+): ")
 _NONE: Final = re.compile(r"\bNone\b")
-_SECTION: Final = re.compile(r"\n\nAttributes:\n(?P<rows>(?: {4}.*\n?|\n)+)")
-_ROW: Final = re.compile(r"^ {4}(?P<name>\w+): (?P<text>.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 def schema() -> dict[str, Any]:
@@ -135,13 +135,24 @@ def _summary(kind: type) -> str:
 
 
 def _told_of_fields(kind: type) -> dict[str, str]:
-    """What docstrings say of a type's fields, those that it has from others too."""
+    """What comments say of a type's fields, those that it has from others too."""
     told: dict[str, str] = {}
-    for one in reversed(kind.__mro__):
-        section = _SECTION.search(inspect.cleandoc(one.__doc__ or "") + "\n")
-        for row in _ROW.finditer(section["rows"] if section else ""):
-            told[row["name"]] = " ".join(row["text"].split())
+    for one in filter(dataclasses.is_dataclass, reversed(kind.__mro__)):
+        above: list[str] = []
+        for line in inspect.getsource(one).splitlines():
+            code, mark, comment = line.partition("# ")
+            field = _FIELD.match(code)
+            if mark and not code.strip():
+                above.append(comment)
+            elif field and (comment or above):
+                told[field["name"]] = _sentence(comment or " ".join(above))
+            if code.strip():
+                above = []
     return told
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:] + ("" if words.endswith(".") else ".")
 
 
 if __name__ == "__main__":

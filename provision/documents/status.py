@@ -46,93 +46,56 @@ class About(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """Something that is broken: one cause, and all that have it.
+    """Something that is broken: one cause, and all that have it."""
 
-    Attributes:
-        about: What it is about.
-        what: What is wrong, such as "2 VMs failed in the step command".
-        count: How many have it.
-        names: Their names; without --full the first ones.
-        why: What Google, Kubernetes or a VM says of it, a line each.
-        fix: What fixes it; "" if nothing but waiting does.
-        by_itself: Whether it may go away, since Google goes on trying.
-    """
-
-    about: About
-    what: str
-    count: int = 1
-    names: tuple[str, ...] = ()
-    why: tuple[str, ...] = ()
-    fix: str = ""
-    by_itself: bool = False
+    about: About  # what it is about
+    what: str  # what is wrong, such as "2 VMs failed in the step command"
+    count: int = 1  # how many have it
+    names: tuple[str, ...] = ()  # their names; without --full the first ones
+    why: tuple[str, ...] = ()  # what Google, Kubernetes or a VM says of it, a line each
+    fix: str = ""  # what fixes it; "" if nothing but waiting does
+    by_itself: bool = False  # whether it may go away, since Google goes on trying
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """Something that is under way or waits, and is no failure.
+    """Something that is under way or waits, and is no failure."""
 
-    Attributes:
-        about: What it is about.
-        what: What waits and for what, such as "1 VM is at the step ray".
-        count: How many wait so.
-        names: Their names; without --full the first ones.
-        seconds: For how long; None if not known.
-        why: What Google, Kubernetes or a VM says of it, a line each.
-        advice: What can be done about it; "" if there is nothing to do but wait.
-        until: When that ends automatically, in RFC 3339 format; None for never, or if not known.
-        until_seconds: The seconds until then.
-        then: What happens then; "" for nothing.
-    """
-
-    about: About
-    what: str
-    count: int = 1
-    names: tuple[str, ...] = ()
-    seconds: int | None = None
-    why: tuple[str, ...] = ()
-    advice: str = ""
+    about: About  # what it is about
+    what: str  # what waits and for what, such as "1 VM is at the step ray"
+    count: int = 1  # how many wait so
+    names: tuple[str, ...] = ()  # their names; without --full the first ones
+    seconds: int | None = None  # for how long; None if not known
+    why: tuple[str, ...] = ()  # what Google, Kubernetes or a VM says of it, a line each
+    advice: str = ""  # what can be done about it; "" if there is nothing to do but wait
+    # when that ends automatically, in RFC 3339 format; None for never, or if not known
     until: str | None = None
-    until_seconds: int | None = None
-    then: str = ""
+    until_seconds: int | None = None  # the seconds until then
+    then: str = ""  # what happens then; "" for nothing
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolNow:
-    """A group of VMs or a node pool: what was asked for, and what is.
+    """A group of VMs or a node pool: what was asked for, and what is."""
 
-    Attributes:
-        name: The name of the managed instance group or of the node pool.
-        machine_type: The machine type that new ones get; "" if not known.
-        zone: The zone; "" for several.
-        mode: How they are got; None if not known.
-        gpus: What GPUs each has, such as "2 x A100 40 GB"; "" for none, or if not known.
-        asked: The number asked for; None where it scales automatically, or is not known.
-        least: The least number of a pool that scales; None for others.
-        most: The greatest number of a pool that scales; None for others.
-        there: How many exist; None if not known.
-        ready: How many of them run and are ready for work; None if not known.
-    """
-
-    name: str
-    machine_type: str
-    zone: str
-    mode: PoolMode | None
-    gpus: str = ""
+    name: str  # the name of the managed instance group or of the node pool
+    machine_type: str  # the machine type that new ones get; "" if not known
+    zone: str  # the zone; "" for several
+    mode: PoolMode | None  # how they are got; None if not known
+    gpus: str = ""  # what GPUs each has, such as "2 x A100 40 GB"; "" for none, or if not known
+    # the number asked for; None where it scales automatically, or is not known
     asked: int | None = None
-    least: int | None = None
-    most: int | None = None
-    there: int | None
-    ready: int | None
+    least: int | None = None  # the least number of a pool that scales; None for others
+    most: int | None = None  # the greatest number of a pool that scales; None for others
+    there: int | None  # how many exist; None if not known
+    ready: int | None  # how many of them run and are ready for work; None if not known
 
 
 class EndedBy(enum.StrEnum):
     """What ends something.
 
-    Attributes:
-        RUN: The end of its run.
-        RESERVATION: The end of its reservation.
-        MAINTENANCE: The maintenance of its host, after which it comes back.
-        NEVER: Nothing.
+    `RUN`: The end of its run. `RESERVATION`: The end of its reservation. `MAINTENANCE`: The
+    maintenance of its host, after which it comes back. `NEVER`: Nothing.
     """
 
     RUN = "run_duration"
@@ -143,41 +106,26 @@ class EndedBy(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """When something ends automatically.
+    """When something ends automatically."""
 
-    Attributes:
-        what: What ends, such as "4 VMs" or "the reservation r".
-        how: What ends it.
-        first: When the first of them ends, in RFC 3339 format; None if that is not yet known.
-        last: When the last of them ends.
-        first_seconds: The seconds until then.
-        last_seconds: The seconds until the last.
-        words: What else is to be said of it; "" for nothing.
-    """
-
-    what: str
-    how: EndedBy
+    what: str  # what ends, such as "4 VMs" or "the reservation r"
+    how: EndedBy  # what ends it
+    # when the first of them ends, in RFC 3339 format; None if that is not yet known
     first: str | None = None
-    last: str | None = None
-    first_seconds: int | None = None
-    last_seconds: int | None = None
-    words: str = ""
+    last: str | None = None  # when the last of them ends
+    first_seconds: int | None = None  # the seconds until then
+    last_seconds: int | None = None  # the seconds until the last
+    words: str = ""  # what else is to be said of it; "" for nothing
 
 
 @dataclass(frozen=True, kw_only=True)
 class Older:
-    """Machines that are older than the settings, all with the same differences.
+    """Machines that are older than the settings, all with the same differences."""
 
-    Attributes:
-        differences: What differs, in words.
-        count: How many.
-        names: Their names; without --full the first ones.
-        fix: What replaces them: "Create --replace-vms", or "Destroy, then Create".
-    """
-
-    differences: tuple[str, ...]
-    count: int
-    names: tuple[str, ...]
+    differences: tuple[str, ...]  # what differs, in words
+    count: int  # how many
+    names: tuple[str, ...]  # their names; without --full the first ones
+    # what replaces them: "Create --replace-vms", or "Destroy, then Create"
     fix: str = "Create --replace-vms"
 
 
@@ -187,104 +135,63 @@ _Named = TypeVar("_Named", Trouble, Waiting, Older)
 
 @dataclass(frozen=True, kw_only=True)
 class SoFar:
-    """What has been billed of what exists now; what has ended before is not in it.
+    """What has been billed of what exists now; what has ended before is not in it."""
 
-    Attributes:
-        usd: USD since each part came, by list prices, of the parts whose price and age are known.
-        hours: The age of the oldest of them, in hours.
-        unknown: The names of the others; with any, `usd` is a minimum.
-        is_estimate: Whether one of the prices is an estimate.
-    """
-
+    # USD since each part came, by list prices, of the parts whose price and age are known
     usd: Decimal
-    hours: Decimal
-    unknown: tuple[str, ...] = ()
-    is_estimate: bool = False
+    hours: Decimal  # the age of the oldest of them, in hours
+    unknown: tuple[str, ...] = ()  # the names of the others; with any, `usd` is a minimum
+    is_estimate: bool = False  # whether one of the prices is an estimate
 
 
 @dataclass(frozen=True, kw_only=True)
 class LockHolder:
-    """Who is changing the deployment.
+    """Who is changing the deployment."""
 
-    Attributes:
-        who: The holder, "user@host".
-        operation: What it does, in Terraform's words.
-        since: When it took the lock, as Terraform writes it.
-        id: The lock's ID.
-    """
-
-    who: str
-    operation: str
-    since: str
-    id: str
+    who: str  # the holder, "user@host"
+    operation: str  # what it does, in Terraform's words
+    since: str  # when it took the lock, as Terraform writes it
+    id: str  # the lock's ID
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filestore:
-    """A Filestore share of the cluster.
+    """A Filestore share of the cluster."""
 
-    Attributes:
-        name: The instance's name.
-        path: Where it is mounted.
-        ip: Its IP address.
-        share: The path of the share on it.
-    """
-
-    name: str
-    path: str
-    ip: str
-    share: str = ""
+    name: str  # the instance's name
+    path: str  # where it is mounted
+    ip: str  # its IP address
+    share: str = ""  # the path of the share on it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """What each kind of cluster has; fields without a value are left out of the JSON.
+    """What each kind of cluster has; fields without a value are left out of the JSON."""
 
-    Attributes:
-        kind: The kind, such as "mig" or "gke"; None if nothing is deployed.
-        words: What it is in a few words, such as "VM group"; "" if nothing is deployed.
-        name: NAME_PREFIX.
-        project: The project.
-        cluster_id: The value of the label `aiinfra-cluster` on everything that can carry one.
-        zone: The zone of the machines.
-        trouble: What is broken, the worst first.
-        waiting: What is under way or waits; empty if nothing is pending.
-        machines: What was asked for, and what is, by group or node pool.
-        ends: When what ends automatically does so.
-        out_of_date: The machines that are older than the settings.
-        cost: What it costs now and at most, by list prices; None if that is not known.
-        so_far: What has been billed of what exists now; None in the same case.
-        locked_by: Who is changing it, "user@host"; None for nobody.
-        lock: The lock of that run.
-        resources: The addresses in Terraform's state.
-        filestores: The Filestore shares.
-        links: Pages of the Google Cloud console: title -> URL.
-        last_log: The URL of the newest log.
-        state: The folder with the state, "gs://...".
-        shortened: Whether lists were cut short; --full has all of them.
-    """
-
-    kind: str | None = None
-    words: str = ""
-    name: str = ""
-    project: str = ""
+    kind: str | None = None  # the kind, such as "mig" or "gke"; None if nothing is deployed
+    words: str = ""  # what it is in a few words, such as "VM group"; "" if nothing is deployed
+    name: str = ""  # NAME_PREFIX
+    project: str = ""  # the project
+    # the value of the label `aiinfra-cluster` on everything that can carry one
     cluster_id: str | None = None
-    zone: str | None = None
-    trouble: tuple[Trouble, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
-    machines: tuple[PoolNow, ...] = ()
-    ends: tuple[End, ...] = ()
-    out_of_date: tuple[Older, ...] = ()
+    zone: str | None = None  # the zone of the machines
+    trouble: tuple[Trouble, ...] = ()  # what is broken, the worst first
+    waiting: tuple[Waiting, ...] = ()  # what is under way or waits; empty if nothing is pending
+    machines: tuple[PoolNow, ...] = ()  # what was asked for, and what is, by group or node pool
+    ends: tuple[End, ...] = ()  # when what ends automatically does so
+    out_of_date: tuple[Older, ...] = ()  # the machines that are older than the settings
+    # what it costs now and at most, by list prices; None if that is not known
     cost: Cost | None = None
-    so_far: SoFar | None = None
-    locked_by: str | None = None
-    lock: LockHolder | None = None
-    resources: tuple[str, ...] = ()
-    filestores: tuple[Filestore, ...] = ()
+    so_far: SoFar | None = None  # what has been billed of what exists now; None in the same case
+    locked_by: str | None = None  # who is changing it, "user@host"; None for nobody
+    lock: LockHolder | None = None  # the lock of that run
+    resources: tuple[str, ...] = ()  # the addresses in Terraform's state
+    filestores: tuple[Filestore, ...] = ()  # the Filestore shares
+    # pages of the Google Cloud console: title -> URL
     links: dict[str, str] = dataclasses.field(default_factory=dict)
-    last_log: str | None = None
-    state: str = ""
-    shortened: bool = False
+    last_log: str | None = None  # the URL of the newest log
+    state: str = ""  # the folder with the state, "gs://..."
+    shortened: bool = False  # whether lists were cut short; --full has all of them
 
     @property
     def is_pending(self) -> bool:

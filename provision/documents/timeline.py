@@ -68,21 +68,12 @@ class OnInterrupt(enum.StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One stage of a run; stages can run side by side.
+    """One stage of a run; stages can run side by side."""
 
-    Attributes:
-        name: Which one it is; one name can come several times.
-        state: How far it is.
-        began: When, as ISO 8601 in UTC.
-        ended: When, likewise; None as long as it runs.
-        seconds: How long it has taken, in seconds of Google's clock, which is faster than ours in
-            a rehearsal.
-        words: What it has come to, such as "6 of 6"; None for nothing.
-    """
-
-    name: StageName
-    state: StageState
-    began: str
-    ended: str | None = None
+    name: StageName  # which one it is; one name can come several times
+    state: StageState  # how far it is
+    began: str  # when, as ISO 8601 in UTC
+    ended: str | None = None  # when, likewise; None as long as it runs
+    # how long it has taken, in seconds of Google's clock, which is faster than ours in a rehearsal
     seconds: float = 0.0
-    words: str | None = None
+    words: str | None = None  # what it has come to, such as "6 of 6"; None for nothing

@@ -67,15 +67,27 @@ def test_a_keyword_that_nobody_checks_fails() -> None:
         list(output_schema.faults(1, {"minimum": 2}, {}))
 
 
-def test_a_field_without_a_docstring_is_no_part_of_a_contract() -> None:
-    @dataclass(frozen=True)
-    class Silent:
-        """It says nothing of its field."""
+@dataclass(frozen=True)
+class Half:
+    """It says something of one field."""
 
-        field: str
+    told: str  # what it says; None for nothing
+    # a comment of one line, and
+    # of another
+    above: str | None
+    silent: str
 
-    with pytest.raises(KeyError, match="field"):
-        schema._object(Silent, {})
+
+def test_what_a_comment_says_of_a_field_is_its_description_as_a_sentence() -> None:
+    assert schema._told_of_fields(Half) == {
+        "told": "What it says; None for nothing.",
+        "above": "A comment of one line, and of another.",
+    }
+
+
+def test_a_field_that_nothing_is_said_of_is_no_part_of_a_contract() -> None:
+    with pytest.raises(KeyError, match="silent"):
+        schema._object(Half, {})
 
 
 def test_a_problem_says_to_programs_what_else_would_do() -> None:
