@@ -226,23 +226,38 @@ def run(name: str, workers: int, more: Iterable[str], provider: str = "") -> int
     if not starts:
         sys.stderr.write(_ASKING)
         return 2
+    times = []
     with tempfile.TemporaryDirectory() as folder:
         for number, start in enumerate(starts):
             report = Path(folder, f"{number}.json")
             argv = [sys.executable, "-m", "pytest", f"--counts={report}", *start, *more]
             # One that fails keeps no other from being run: a red run shows all that is wrong.
+            before, since = time.monotonic(), _used()
             ended = subprocess.run(argv, cwd=TREE, check=False).returncode
             code = code or ended
+            folders = ", ".join(it for it in start if it.startswith("tests/"))
+            times.append(f"{folders}: {_times(time.monotonic() - before, _used() - since)}")
             if report.exists():
                 document = json.loads(report.read_text(encoding="utf-8"))
                 counts |= {layer: Count(**count) for layer, count in document.items()}
     if len(starts) > 1:
-        sys.stdout.write("\n".join(["", *table(counts, not_run)]) + "\n")
-    seconds, used = time.monotonic() - began, os.times()
-    busy = 100 * (used.children_user + used.children_system) / seconds / (os.cpu_count() or 1)
-    told = f"{seconds:.0f} s, processors {busy:.0f} % busy with it, exit code {code}"
-    sys.stdout.write(f"make's {name}: {told}\n")
+        sys.stdout.write("\n".join(["", *table(counts, not_run), *times]) + "\n")
+    told = _times(time.monotonic() - began, _used())
+    sys.stdout.write(f"make's {name}: {told}, exit code {code}\n")
     return code
+
+
+def _used() -> float:
+    """The processor seconds of all that was started, and has ended."""
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+def _times(seconds: float, used: float) -> str:
+    """How long something took; what leaves processors idle could have run beside something else."""
+    return (
+        f"{seconds:.0f} s, {100 * used / seconds / (os.cpu_count() or 1):.0f} % of the processors"
+    )
 
 
 def write(path: Path, counts: Mapping[str, Count]) -> None:
