@@ -103,7 +103,7 @@ def _recorded(one: Existing) -> Iterator[str]:
 
 
 def called(found: Sequence[Existing]) -> tuple[str, ...]:
-    """What people call what stays, without what is of no use to know."""
+    """The names that people know of what stays."""
     nouns = {row.type: row.noun for row in resources.ALL}
     return tuple(sorted(it.called for it in found if nouns.get(it.type) not in _UNSAID))
 

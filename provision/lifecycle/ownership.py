@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def ours(context: Context, place: Place, location: StateLocation) -> list[Owner]:
-    """Whose marker makes something this deployment's that the state does not know.
+    """The owners whose marker says that a resource, unknown to the state, is this deployment's.
 
     The marker of the first version does not say of which state it is, so that two deployments may
     share it: it takes somebody's word (--yes).

@@ -740,8 +740,8 @@ class Settings(BaseSettings):
         only_with=_GKE,
     )
     kueue_max_wait: Seconds = _setting(
-        "How long a job that Create writes waits in Google's queue for its nodes; then it gives its"
-        " place and its GPUs of the quota up, and asks again after the others.",
+        "How long a job that Create writes waits in Google's queue for its nodes; then it gives up"
+        " its place and its GPUs of the quota, and asks again after the others.",
         "2h",
         43_200,
         only_with=_GKE,

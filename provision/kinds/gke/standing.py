@@ -90,7 +90,7 @@ def first_kind(
 def _like(
     made: Mapping[int, tuple[object, bool]], kinds: Mapping[str, Sequence[Network]]
 ) -> str | None:
-    """The kind whose networks are like those that are made; of a part of them, the first such."""
+    """The kind whose networks equal those that are made; else the first that has them all."""
     for kind, networks in kinds.items():
         whole = {n: (it.mtu, it.profile is not None) for n, it in enumerate(networks, start=1)}
         if made == whole:

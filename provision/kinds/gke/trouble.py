@@ -228,7 +228,7 @@ def _where(state: JobState, *, is_queued: bool) -> str:
 
 def _place(jobs: Sequence[Workload]) -> str:
     """The place of a job that waits alone; "" for several, or if it is not known."""
-    return f", {jobs[0].place:,}. in its queue" if len(jobs) == 1 and jobs[0].place else ""
+    return f", number {jobs[0].place:,} in its queue" if len(jobs) == 1 and jobs[0].place else ""
 
 
 def _alike(

@@ -19,7 +19,7 @@ _RESET: Final = "reset"
 
 
 def moment(text: str | None) -> float | None:
-    """An RFC 3339 moment as Unix epoch; None for none, and for one that is no moment."""
+    """An RFC 3339 moment as Unix epoch; None where there is none, or it can't be read."""
     try:
         return dt.datetime.fromisoformat(text).timestamp() if text else None
     except (ValueError, OverflowError):

@@ -76,7 +76,7 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
 
 
 def _jupyter(image: Image) -> str:
-    """Jupyter, as far as the image has it; of one that somebody made nobody knows."""
+    """Jupyter, where the image is known to have it."""
     family = image.family or images.family_of(image.name or "")
     has = images.has("jupyter", family)
     return "Jupyter" if has else "Jupyter, if the image has it" if has is None else ""

@@ -73,7 +73,7 @@ def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[
 
 
 def _older(seen: Seen) -> dict[str, str]:
-    """VM -> the template that it is of, of those that are of another one than their group's."""
+    """VM -> its template, for each VM whose template is not its group's."""
     newest = template_of(seen.group or {})
     if not newest:
         return {}

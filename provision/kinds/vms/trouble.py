@@ -111,7 +111,7 @@ def _silent(case: Case) -> Iterator[Trouble]:
 
 
 def _unhealthy(case: Case) -> Iterator[Trouble]:
-    """VMs whose GPUs complain while they run; nobody but a person gives them another host."""
+    """VMs that run with faulty GPUs: Google moves them to another host only when a person asks."""
     where = f"{case.group.name} --zone {case.group.zone} --project {case.group.project}"
     for vm in case.vms:
         if vm.status == "RUNNING" and vm.faults:

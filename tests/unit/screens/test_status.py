@@ -331,7 +331,7 @@ def _gke() -> GkeCluster:
         advice=ADVICE,
         until="2026-11-22T16:00:00Z",
         until_seconds=3210,
-        then="it gives its place in Google's queue up",
+        then="it gives up its place in Google's queue",
     )
     gone = Trouble(
         about=About.POOL,

@@ -174,9 +174,9 @@ def _until(thing: Object, state: RequestState, clock: Clock) -> tuple[str | None
             patience = _seconds(parameters.get("ValidUntilSeconds"))
             if not patience:
                 return None, ""
-            return _after(created, clock.wall(patience)), "it gives its place in Google's queue up"
+            return _after(created, clock.wall(patience)), "it gives up its place in Google's queue"
         case RequestState.PROVISIONED:
-            return _after(came, clock.wall(_BOOKED_SECONDS)), "nodes without pods go again"
+            return _after(came, clock.wall(_BOOKED_SECONDS)), "nodes without pods are removed"
         case RequestState.RUNNING | RequestState.EXPIRED:
             run = _seconds(parameters.get("maxRunDurationSeconds")) or _LONGEST_RUN_SECONDS
             return _after(came, clock.wall(run)), "Google deletes its nodes"

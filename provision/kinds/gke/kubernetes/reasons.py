@@ -32,7 +32,7 @@ _MACHINES: Final = "machines in the zone"
 _QUOTA: Final = "quota"
 _ROOM: Final = "room in the pool"
 _PERMISSION: Final = "a permission of GKE's service agent"
-_POLICY: Final = "leave of the organization's policy"
+_POLICY: Final = "an exception from the organization's policy"
 _FITTING: Final = "a machine type that the zone has"
 _OWN: Final = "a pool of the reservation"
 

@@ -133,7 +133,7 @@ BEGAN = "2026-11-22T08:00:00Z"
         ("Accepted", "False", {}, "2026-11-22T07:02:00Z", "it fails"),
         ("Accepted", "True", {"ValidUntilSeconds": "7200"}, "2026-11-22T09:00:00Z", "place"),
         ("Accepted", "True", {"ValidUntilSeconds": "-"}, None, ""),
-        ("Provisioned", "True", {}, "2026-11-22T08:10:00Z", "nodes without pods go"),
+        ("Provisioned", "True", {}, "2026-11-22T08:10:00Z", "nodes without pods are removed"),
         ("Failed", "True", {}, None, ""),
     ],
 )
