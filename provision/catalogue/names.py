@@ -30,9 +30,8 @@ class DerivedName:
     kind: str  # what has this name, for messages
     suffix: str  # what follows the prefix
     limit: int  # Google's maximum length of such a name, in characters
-    # Whether a hash of the place that it is bound to ends the name: its zone, region or network, or
-    # an IP range. What exists keeps its name until it moves, so that the names of the first
-    # version, without a hash, stay in use.
+    # whether a hash of the place that it is bound to ends the name: its zone, region or network, or
+    # an IP range
     bound: bool = False
 
     def of(self, prefix: str) -> str:

@@ -43,8 +43,6 @@ class RunInputs:
     pool_versions: Mapping[str, str] = field(default_factory=dict)
     # those that VMs trust beside the public ones, as PEM; None for none
     certificates: str | None = None
-    # whether pods of the name that clusters had in common have its rights too
-    shared_account: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,12 +33,8 @@ class Owner:
         The state belongs to it, as two states with one prefix would each take what the other has
         made for their own.
         """
-        return cls(_digest(f"{project_id}/{name_prefix} {state}"), state)
-
-    @classmethod
-    def before_states(cls, project_id: str, name_prefix: str) -> Self:
-        """The owner as the first version wrote it: whatever state it was, so any of them."""
-        return cls(_digest(f"{project_id}/{name_prefix}"))
+        told = f"{project_id}/{name_prefix} {state}"
+        return cls(hashlib.sha256(told.encode()).hexdigest()[:12], state)
 
     @property
     def text(self) -> str:
@@ -69,7 +65,3 @@ def read(document: Mapping[str, Any]) -> Owner | None:
         if value:
             return Owner(str(value))
     return None
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

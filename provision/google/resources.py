@@ -451,7 +451,6 @@ def way_to(other: Owner) -> str:
     if not other.state:
         return (
             "find the env.list that made it: its state is where its TERRAFORM_GCS_PATH says, or in"
-            " the default bucket; if it is this deployment's, left behind by the first version of"
-            " this tool, run it again with --yes"
+            " the default bucket"
         )
     return f"to work on that deployment, set TERRAFORM_GCS_PATH={other.state.rpartition('/')[0]}"

@@ -37,11 +37,10 @@ class Orphan:
 
 
 def find(
-    creations: Sequence[Creation], ours: Sequence[Owner], addresses: Collection[str], api: GoogleApi
+    creations: Sequence[Creation], ours: Owner, addresses: Collection[str], api: GoogleApi
 ) -> list[Orphan]:
     """Find the resources that a plan would create although they exist.
 
-    `ours`: the deployment; with the marker of the first version too, where somebody agreed.
     `addresses`: the addresses in the state, even if the object is gone from the cloud.
     """
     known = [
@@ -59,7 +58,7 @@ def find(
     foreign = [
         resources.foreign(look.import_id.format_map(creation.values), owners.read(document))
         for creation, look, document in there
-        if not any(look.is_of(document, one) for one in ours)
+        if not look.is_of(document, ours)
     ]
     if foreign:
         raise StateError.of(foreign)
@@ -94,19 +93,21 @@ def _look(creation: Creation) -> Look | None:
     return row.lookup if row else None
 
 
-def _find(
-    creation: Creation, look: Look, ours: Sequence[Owner], api: GoogleApi
-) -> Mapping[str, Any] | None:
+def _find(creation: Creation, look: Look, ours: Owner, api: GoogleApi) -> Mapping[str, Any] | None:
     """The existing object, or its parent for a part of a resource; None if it does not exist."""
-    marked = (api.marked(look, creation.values["project"], one) for one in ours)
-    everywhere = (found for all_of_one in marked for found in all_of_one)
     if look.by_list:
-        return next(everywhere, None)
+        return _marked(creation, look, ours, api)
     document = api.find(look.service, look.at(creation.values))
     if document is None and creation.type == resources.GROUP.type:
         # A run that was killed in a move leaves the group in another zone, where its VMs bill on.
-        return next(everywhere, None)
+        return _marked(creation, look, ours, api)
     if document is None or not look.part:
         return document
     parts = [part["name"] for part in document.get(look.part, [])]
     return document if creation.values["name"] in parts else None
+
+
+def _marked(
+    creation: Creation, look: Look, ours: Owner, api: GoogleApi
+) -> Mapping[str, Any] | None:
+    return next(iter(api.marked(look, creation.values["project"], ours)), None)

@@ -83,7 +83,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     of_kind = kind.preflight(asked)
     context.report.topology = topology.of(asked)
     record = ownership.check(context, cloud, kind.name) if bucket else None
-    answers, owners = Answers(cloud.api), ownership.ours(context, asked, cloud.folder.location)
+    answers, owner = Answers(cloud.api), ownership.ours(asked, cloud.folder.location)
 
     def at(site: Site) -> SpecT:
         return kind.spec(context.settings.by(site.way)).in_zone(site.zone)
@@ -92,7 +92,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
         _look,
         kind,
         answers=answers,
-        owners=owners,
+        owner=owner,
         in_state=cloud.folder.known() if record else (),
         record=record,
         makes_bucket=not bucket,
@@ -362,7 +362,7 @@ def _adopted(
     found: Plan,
 ) -> Plan:
     """The plan, made again if it would create what an earlier run has made already."""
-    ours = ownership.ours(context, target.spec, cloud.folder.location)
+    ours = ownership.ours(target.spec, cloud.folder.location)
     orphans = adopt.find(found.creations, ours, cloud.folder.addresses(), cloud.api)
     if not desk.live:
         # An address that is in the state has to be removed from it before an import.

@@ -50,9 +50,9 @@ def of(
 
     A default that follows another setting, such as the number of GPUs that of the machine type, is
     not named beside it. `before`: the effective settings of the last Create, as its record has
-    them; those of earlier versions have commands and metadata in clear. `given`: the settings that
-    the user has set now, by their names in an env.list.
+    them. `given`: the settings that the user has set now, by their names in an env.list.
     """
+    # Whoever may write to the bucket may have written it in clear.
     before = masking.seal_settings(before)
     # A record has been JSON, so lists and tuples are alike there.
     plain: dict[str, Any] = json.loads(json.dumps(dict(now), default=str))

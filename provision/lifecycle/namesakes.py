@@ -16,7 +16,7 @@ from provision.google import owner, resources
 from provision.google.owner import Owner
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from provision.deployment.deployment import Left
     from provision.google.api import GoogleApi
@@ -47,10 +47,9 @@ def find(api: GoogleApi, place: Place, location: StateLocation) -> list[Namesake
         return [one for of_type in found for one in of_type]
 
 
-def networks(found: Sequence[Namesake], owners: Collection[Owner]) -> list[str]:
-    """The paths of those of them that are networks of these owners."""
-    ids = {one.id for one in owners}
-    return [one.path for one in found if "/networks/" in one.path and one.owner.id in ids]
+def networks(found: Sequence[Namesake], owner: Owner) -> list[str]:
+    """The paths of those of them that are networks of this owner."""
+    return [one.path for one in found if "/networks/" in one.path and one.owner.id == owner.id]
 
 
 def error(

@@ -25,31 +25,15 @@ if TYPE_CHECKING:
     from provision.terraform.plan import Existing, Plan
 
 
-def ours(context: Context, place: Place, location: StateLocation) -> list[Owner]:
-    """The owners whose marker says that a resource, unknown to the state, is this deployment's.
-
-    The marker of the first version does not say of which state it is, so that two deployments may
-    share it: it takes somebody's word (--yes).
-    """
-    own, before_states = owners(place, location)
-    return [own, before_states] if context.agreed else [own]
-
-
-def owners(place: Place, location: StateLocation) -> tuple[Owner, Owner]:
-    """Whose marker what the state has may carry: this deployment's, and the first version's."""
-    return (
-        Owner.of(place.project_id, place.name_prefix, location.url),
-        Owner.before_states(place.project_id, place.name_prefix),
-    )
+def ours(place: Place, location: StateLocation) -> Owner:
+    """The deployment, as its marker names it."""
+    return Owner.of(place.project_id, place.name_prefix, location.url)
 
 
 def is_ours(document: Mapping[str, Any], place: Place, location: StateLocation) -> bool:
-    """Whether what the state has, as Google has it, carries this deployment's marker."""
-    return (found := owner.read(document)) is not None and found.id in _ids(place, location)
-
-
-def _ids(place: Place, location: StateLocation) -> set[str]:
-    return {one.id for one in owners(place, location)}
+    """Whether something, as Google has it, carries this deployment's marker."""
+    found = owner.read(document)
+    return found is not None and found.id == ours(place, location).id
 
 
 def strangers(found: Plan, place: Place, location: StateLocation) -> dict[str, str]:
@@ -58,17 +42,17 @@ def strangers(found: Plan, place: Place, location: StateLocation) -> dict[str, s
     Whoever may write to the bucket may have named it in the state. What Google says of it counts,
     which the plan has asked. Returns address -> what it is, and whose.
     """
-    ids = _ids(place, location)
+    own = ours(place, location)
     return {
         one.address: _words(one, other)
         for one in found.touched
-        if (other.id not in ids if (other := _marker(one)) else not _is_named(one, place, location))
+        if (other.id != own.id if (other := _marker(one)) else not _is_named(one, place, location))
     }
 
 
 def require_ours(found: Plan, place: Place, location: StateLocation) -> None:
     """Make sure that a plan changes and deletes only what is this deployment's."""
-    url, own = f"{location.url}/{STATE}", owners(place, location)[0]
+    url, own = f"{location.url}/{STATE}", ours(place, location)
     if others := strangers(found, place, location):
         raise StateError(
             "The state names what is not this deployment's, so it is neither changed nor deleted",
@@ -186,7 +170,7 @@ def require_nothing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) 
     """Make sure that nothing lives in the cloud under the names of a deployment without a state."""
     location, place = cloud.folder.location, context.settings
     found = namesakes.find(cloud.api, place, location)
-    networks = namesakes.networks(found, ours(context, place, location))
+    networks = namesakes.networks(found, ours(place, location))
     left = [kind.left(cloud, place, networks) for kind in kinds]
     if found or any(one.paths for one in left):
         raise namesakes.error(found, place, location, left)

@@ -6,14 +6,12 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from provision.codes import Code
 from provision.deployment.deployment import NOTHING_HELD
 from provision.documents.changes import Changes
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import StateError, TerraformError
+from provision.errors import TerraformError
 from provision.files import private
 from provision.google import resources
-from provision.google.owner import Owner
 from provision.lifecycle import exclusive, held, namesakes, ownership, phases, sweep
 from provision.lifecycle.phases import Phase
 from provision.state import liveness
@@ -82,7 +80,6 @@ def remove(
     context.report.changes = found.counts + Changes(destroy=removed)
     removed += kind.sweep(context, cloud, record, last=True)
     context.report.changes = found.counts + Changes(destroy=removed)
-    _require_no_older(context, cloud, record)
     return list(left.values())
 
 
@@ -127,15 +124,14 @@ def _look(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> _Found:
     """Look for what has this deployment's names or marker."""
     location, place = cloud.folder.location, context.settings
     found = namesakes.find(cloud.api, place, location)
-    owners = ownership.ours(context, place, location)
-    networks = namesakes.networks(found, owners)
+    owner = ownership.ours(place, location)
+    networks = namesakes.networks(found, owner)
     with phases.during(Phase.REMOVING, cloud, "What a cluster has left could not be looked for"):
         left = [kind.left(cloud, place, networks) for kind in kinds]
     has_left = any(one.paths for one in left)
     if (found or has_left) and not context.agreed:
         raise namesakes.error(found, place, location, left)
-    own = {one.id for one in owners}
-    others = [one for one in found if one.owner.id not in own]
+    others = [one for one in found if one.owner.id != owner.id]
     return _Found(len(others) < len(found) or has_left, others, networks, left)
 
 
@@ -185,37 +181,16 @@ def _sweep_all(  # noqa: PLR0913 - one of them is a choice between two ways
     holding: Held = NOTHING_HELD,
 ) -> int:
     with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
-        return sum(
-            sweep.sweep(
-                place.project_id,
-                owner,
-                cloud.folder.known(),
-                cloud.api,
-                context.console.progress,
-                last=last,
-                buckets=buckets,
-                hosts=place.hosts,
-                held=holding,
-            )
-            for owner in ownership.ours(context, place, cloud.folder.location)
-        )
-
-
-def _require_no_older(context: Context, cloud: Cloud, record: Record) -> None:
-    """See that nothing is left with the marker of the first version."""
-    older = Owner.before_states(record.project_id, record.name_prefix)
-    if older in ownership.ours(context, record, cloud.folder.location):
-        return
-    what = "What the first version may have left behind could not be looked for"
-    with phases.during(Phase.REMOVING, cloud, what):
-        found = sweep.left(record.project_id, older, cloud.folder.known(), cloud.api)
-    if found:
-        raise StateError(
-            f"{len(found)} resources live on that the first version of this tool made",
-            code=Code.STATE_FOREIGN,
-            why="their marker does not say of which state they are, so they may belong to another"
-            " deployment with this NAME_PREFIX:\n" + "\n".join(found),
-            fix="if they are this deployment's, run Destroy with --yes to delete them",
+        return sweep.sweep(
+            place.project_id,
+            ownership.ours(place, cloud.folder.location),
+            cloud.folder.known(),
+            cloud.api,
+            context.console.progress,
+            last=last,
+            buckets=buckets,
+            hosts=place.hosts,
+            held=holding,
         )
 
 

@@ -71,12 +71,6 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     return count
 
 
-def left(project: str, owner: Owner, known: Collection[str], api: GoogleApi) -> list[str]:
-    """The paths of what carries a marker and is in no state; nothing is removed."""
-    found = (path for path, _ in _marked(project, owner, api, resources.SWEPT))
-    return [path for path in found if not _is_known(path, known)]
-
-
 def _is_known(path: str, known: Collection[str]) -> bool:
     """Whether the state has a path.
 

@@ -31,7 +31,7 @@ class CheckContext(Generic[SpecT_co]):
     spec: SpecT_co  # what the settings ask for
     of_kind: OfKind  # what the kind of cluster adds
     answers: Answers  # Google's answers
-    owners: Collection[Owner]  # whose marker makes a resource this deployment's
+    owner: Owner  # whose marker makes a resource this deployment's
     in_state: Collection[str]  # paths of what the state has: it is ours, whatever marker it carries
     record: Record | None  # what is deployed already; None if nothing is
     makes_bucket: bool  # whether the bucket for the state has yet to be created
@@ -43,7 +43,7 @@ class CheckContext(Generic[SpecT_co]):
 
     def is_ours(self, look: Look, path: str, found: Mapping[str, Any]) -> bool:
         """Whether something that exists is this deployment's."""
-        return path in self.in_state or any(look.is_of(found, one) for one in self.owners)
+        return path in self.in_state or look.is_of(found, self.owner)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,6 @@ class Wanted:
 
     row: Resource
     name: str  # the name that a new one gets
-    plain: str  # the name without a place, which one of the first version of this tool has
 
     @property
     def metric(self) -> Metric:
@@ -61,22 +60,14 @@ def wanted(ctx: CheckContext[ClusterSpec]) -> Iterator[Wanted]:
     for rule in ctx.of_kind.rules:
         yield _bound(resources.FIREWALL, rule, spec.name_prefix, network)
     for name in ctx.of_kind.policies:
-        yield Wanted(row=resources.RESOURCE_POLICY, name=name, plain=name)
+        yield Wanted(row=resources.RESOURCE_POLICY, name=name)
 
 
 def is_there(ctx: CheckContext[ClusterSpec], one: Wanted) -> bool:
     """Whether this deployment has it already, so that no other would be made."""
-    region = ctx.spec.region
-    path = one.row.path(project=ctx.project, region=region, name=one.name)
+    path = one.row.path(project=ctx.project, region=ctx.spec.region, name=one.name)
     found = ctx.answers.find(one.row.look.service, path)
-    if found is not None:
-        return ctx.is_ours(one.row.look, path, found)
-    stays = ctx.record is not None and (ctx.record.region, ctx.record.zone) == (
-        region,
-        ctx.spec.zone,
-    )
-    plain = one.row.path(project=ctx.project, region=region, name=one.plain)
-    return stays and plain in ctx.in_state
+    return found is not None and ctx.is_ours(one.row.look, path, found)
 
 
 def _first_network(spec: ClusterSpec) -> Iterator[Wanted]:
@@ -124,7 +115,7 @@ def _of_one_kind(spec: ClusterSpec, its: Iterable[Network], kind: str) -> Iterat
 
 
 def _bound(row: Resource, name: DerivedName, prefix: str, *place: str) -> Wanted:
-    return Wanted(row=row, name=name.at(prefix, *place), plain=name.of(prefix))
+    return Wanted(row=row, name=name.at(prefix, *place))
 
 
 def _numbered(

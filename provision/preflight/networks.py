@@ -49,13 +49,7 @@ def ranges(ctx: CheckContext[ClusterSpec]) -> list[ipaddress.IPv4Network]:
 
 
 def _overlaps(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    prefix = ctx.spec.name_prefix
-    # The first version's name has no place in it, and a cluster keeps its network's name.
-    for made in (names.NETWORK.at(prefix, ctx.spec.region), names.NETWORK.of(prefix)):
-        yield from _overlaps_in(ctx, made)
-
-
-def _overlaps_in(ctx: CheckContext[ClusterSpec], made: str) -> Iterator[Finding]:
+    made = names.NETWORK.at(ctx.spec.name_prefix, ctx.spec.region)
     made_at = NETWORK.path(project=ctx.project, name=made)
     found = ctx.answers.find(Service.COMPUTE, made_at)
     if found is None or not ctx.is_ours(NETWORK.look, made_at, found):

@@ -138,9 +138,8 @@ def mask_setting(field: str, text: str) -> str:
 def seal(value: Any) -> Any:
     """What stands for a private value: a mask, and what tells it from another value.
 
-    The fingerprint is that of the masked text, so that of earlier versions, whose records have
-    that, is the same; and what looks like a credential is in no fingerprint. It is short, so that
-    many a guess fits it. What is sealed stays as it is, and so does nothing.
+    The fingerprint is that of the masked text: what looks like a credential is in no fingerprint.
+    It is short, so that many a guess fits it. What is sealed stays as it is, and so does nothing.
     """
     match value:
         case str() if value and not _SEALED.fullmatch(value):

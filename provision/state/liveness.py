@@ -61,9 +61,7 @@ class Note:
     # A note may be anybody's, and the file is opened.
     # the file that is locked while the run is alive
     alive: Annotated[str, Field(pattern=rf"^/[^\x00]*/{private.ALIVE}$")]
-    # the ID of the lock that the run takes; "" in notes of older versions, whose locks were
-    # Terraform's own
-    lock_id: str = ""
+    lock_id: str  # the ID of the lock that the run takes
 
     def document(self) -> str:
         """The note as JSON."""

@@ -9,22 +9,21 @@ locals {
 module "gke_cluster" {
   source = "../modules/gke-cluster"
 
-  cluster                   = var.cluster
-  cluster_id                = var.cluster_id
-  hold_node_upgrades        = local._hold_node_upgrades
-  labels                    = var.labels
-  multi_networking          = length(var.gpu_networks) + length(var.more_gpu_networks) + length(var.existing.interfaces) > 0
-  marker                    = var.marker
-  name_prefix               = var.name_prefix
-  network                   = module.network.network
-  node_account_email        = module.service_account.email
-  pods_range                = var.range_names.pods
-  project_id                = var.project_id
-  services_range            = var.range_names.services
-  shared_kubernetes_account = var.shared_kubernetes_account
-  subnetwork                = module.network.subnetwork
-  system_pool               = var.system_pool
-  workload_account_email    = module.workload_account.email
+  cluster                = var.cluster
+  cluster_id             = var.cluster_id
+  hold_node_upgrades     = local._hold_node_upgrades
+  labels                 = var.labels
+  multi_networking       = length(var.gpu_networks) + length(var.more_gpu_networks) + length(var.existing.interfaces) > 0
+  marker                 = var.marker
+  name_prefix            = var.name_prefix
+  network                = module.network.network
+  node_account_email     = module.service_account.email
+  pods_range             = var.range_names.pods
+  project_id             = var.project_id
+  services_range         = var.range_names.services
+  subnetwork             = module.network.subnetwork
+  system_pool            = var.system_pool
+  workload_account_email = module.workload_account.email
 }
 
 module "gke_nodepool" {

@@ -233,13 +233,6 @@ variable "service_account" {
   }
 }
 
-variable "shared_kubernetes_account" {
-  description = "Whether pods of the Kubernetes account workload-identity-k8s-sa, which clusters of the first versions have in common, act as the workload account too."
-  type        = bool
-  nullable    = false
-  default     = false
-}
-
 variable "state_folder" {
   description = "Bucket and folder of the deployment, without slashes at its ends: pods are kept away from it, also where its bucket is mounted. The bucket has uniform bucket-level access."
   type        = object({ bucket = string, folder = string })

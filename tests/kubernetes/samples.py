@@ -140,11 +140,17 @@ def facts(
     shares: tuple[NfsShare, ...] = (),
     queues: tuple[Queue, ...] = (),
 ) -> ClusterFacts:
-    """A cluster with some pools."""
+    """A cluster with some pools, in the first of the networks unless they have their own."""
+    made = [network.kubernetes_name for network in networks]
+    pools = tuple(
+        pool_like(pool, networks=pool.networks or tuple(made[: pool.interfaces - 1]))
+        for pool in pools
+    )
     return ClusterFacts(
         project="my-project",
         name="demo-gke",
         location="us-central1",
+        version="1.35.7-gke.1222000",
         pools=pools,
         networks=networks,
         workload_account="demo-workload@my-project.iam.gserviceaccount.com",
@@ -219,11 +225,15 @@ def of_spec(spec: GkeSpec) -> ClusterFacts:
         }
         for pool in spec.gpu_pools
     }
-    names = {"name": f"{spec.name_prefix}-gke", "location": spec.region, "dns_endpoint": "e.goog"}
     return read(
         spec,
         {
-            "cluster": names,
+            "cluster": {
+                "name": f"{spec.name_prefix}-gke",
+                "location": spec.region,
+                "dns_endpoint": "e.goog",
+                "version": "1.35.7-gke.1222000",
+            },
             "node_pools": pools,
             "networks": list(_networks(spec)),
             "service_accounts": {

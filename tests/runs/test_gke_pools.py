@@ -50,7 +50,7 @@ def test_another_kind_of_gpu_network_leaves_those_that_stand_as_they_are(
     others = {f"tcpx-vpc{number}" for number in range(1, 5)}
     assert made == vpcs | others | {"gvnic-1"} | {f"rdma-{number}" for number in range(8)}
     facts = cluster_side.facts(rehearsal, created.document["connection"])
-    names = {pool.name: len(facts.networks_of(pool)) for pool in facts.pools}
+    names = {pool.name: len(pool.networks) for pool in facts.pools}
     assert names == {"np-high": 4, "np-ultra": 9, "np-mega": 8}
 
     again = rehearsal.run("Plan", **wanted)

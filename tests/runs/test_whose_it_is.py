@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.google.owner import Owner
 from tests.image import terminal
 from tests.runs import state_file
 from tests.runs.conftest import PROGRAM
@@ -157,40 +155,6 @@ def test_row_4_a_field_of_a_later_version_is_kept(standing: Callable[..., Rehear
     assert created.code == 0, created.said
     with state_file.blob(rehearsal, RECORD) as kept:
         assert json.loads(kept.download_as_bytes())["protect"] is True
-
-
-@ROW_4
-def test_the_first_versions_marker_in_the_state_is_replaced_and_nothing_else_is(
-    standing: Callable[..., Rehearsal],
-) -> None:
-    rehearsal = standing()
-    old = _as_the_first_version_left_it(rehearsal)
-
-    created = rehearsal.run("Create", "--yes")
-
-    assert created.code == 0, created.said
-    with state_file.blob(rehearsal, RECORD) as kept:
-        assert json.loads(kept.download_as_bytes())["cluster_id"] != old
-    deleted = [one["path"] for one in rehearsal.writes() if one["method"] == "DELETE"]
-    made = [path for path in deleted if "/compute/" in path]
-    assert [path for path in made if "/instanceTemplates/" not in path] == []
-
-
-def _as_the_first_version_left_it(rehearsal: Rehearsal) -> str:
-    """Give a deployment the marker of the first version, in state, record and cloud."""
-    old = Owner.before_states("my-project", "np")
-    new = Owner.of("my-project", "np", "gs://aiinfra-terraform-my-project/np-deployment")
-
-    def relabel(text: str) -> str:
-        older = text.replace(new.text, old.text).replace(new.id, old.id)
-        # The template's name is a digest of what is in it, the marker too.
-        return re.sub(r"\bnp-[0-9a-f]{8}\b", "np-01dd1935", older)
-
-    for name in (RECORD, state_file.STATE):
-        with state_file.blob(rehearsal, name) as kept:
-            kept.upload_from_string(relabel(kept.download_as_bytes().decode()))
-    rehearsal.rewrite(relabel)
-    return old.id
 
 
 def _damaged(state: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
 
     None where the control plane is silent: a volume whose policy nobody can ask for is kept.
     """
-    document = _own(context, cloud, record)
+    document = _own(cloud, record)
     if document is None:
         return []
     try:
@@ -58,7 +58,7 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
     looked for when the cluster is gone.
     """
     with phases.during(Phase.REMOVING, cloud, "Could not look for the cluster"):
-        document = _own(context, cloud, record)
+        document = _own(cloud, record)
     earlier = leftovers.kept(cloud.folder, record)
     # Whoever may write to the bucket may have changed the state, too.
     of_state = (str(it.get("id", "")) for it in cloud.folder.of_type(NETWORK.type).values())
@@ -75,7 +75,7 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
     _clear(context, cloud, cluster, known)
 
 
-def _own(context: Context, cloud: Cloud, record: Record) -> dict[str, Any] | None:
+def _own(cloud: Cloud, record: Record) -> dict[str, Any] | None:
     """The deployment's cluster as Google has it; None if there is none.
 
     One without our marker is another's, whatever the state says: its Services and claims are not
@@ -84,10 +84,8 @@ def _own(context: Context, cloud: Cloud, record: Record) -> dict[str, Any] | Non
     found = control_plane.find(cloud.api, record)
     if found is not None and ownership.is_ours(found, record, cloud.folder.location):
         return found
-    for owner in ownership.ours(context, record, cloud.folder.location):
-        for marked in cloud.api.marked(CLUSTER.look, record.project_id, owner):
-            return marked
-    return None
+    owner = ownership.ours(record, cloud.folder.location)
+    return next(iter(cloud.api.marked(CLUSTER.look, record.project_id, owner)), None)
 
 
 def _cancel(context: Context, cloud: Cloud, cluster: Cluster, record: Record) -> None:

@@ -1,10 +1,9 @@
-"""What a plan keeps of a cluster that stands: names of networks, runs of queued pools, an account.
+"""What a plan keeps of a cluster that stands: names of networks, and runs of queued pools.
 
 Terraform replaces a node pool for another run of its nodes, and all that is in a network for
-another place of it in the configuration; and jobs that name the pods' account of the first versions
-would lose their rights. The settings say none of it, so it is looked up. So are pools without nodes
-that have stayed behind their control plane: nothing of theirs is lost by an upgrade, and GKE makes
-none, as upgrades of nodes are held.
+another place of it in the configuration. The settings say none of it, so it is looked up. So are
+pools without nodes that have stayed behind their control plane: nothing of theirs is lost by an
+upgrade, and GKE makes none, as upgrades of nodes are held.
 """
 
 from __future__ import annotations
@@ -15,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import gke_versions
 from provision.google.api import GoogleApiError, Service
-from provision.google.resources import ACCOUNT_ROLE, NETWORK
+from provision.google.resources import NETWORK
 from provision.kinds.gke import control_plane, variables
-from provision.kinds.gke.kubernetes import identity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from provision.deployment.workspace import Workspace
     from provision.spec.cluster import GkeSpec
 
-_KEPT: Final = ("node_pools", "gpu_networks", "more_gpu_networks", "shared_kubernetes_account")
+_KEPT: Final = ("node_pools", "gpu_networks", "more_gpu_networks")
 _FIRST: Final = re.compile(r'module\.gpu_networks\.[\w.]+\["(\d+)"\]')
 _MORE: Final = re.compile(r'module\.more_gpu_networks\["(\w+)"\]\..+')
 
@@ -38,13 +36,10 @@ def keep(cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace) -> Dep
     first = first_kind(target.spec.network_kinds, cloud.folder.of_type(NETWORK.type))
     cluster = _cluster(cloud, target.spec)
     runs, late = _runs(cluster), behind(cloud, target.spec, cluster)
-    shared = has_shared(cloud.folder.of_type(ACCOUNT_ROLE.type))
-    if first is None and not runs and not late and not shared:
+    if first is None and not runs and not late:
         return target
     spec = dataclasses.replace(target.spec, first_networks=first)
-    inputs = dataclasses.replace(
-        target.inputs, node_runs=runs, pool_versions=late, shared_account=shared
-    )
+    inputs = dataclasses.replace(target.inputs, node_runs=runs, pool_versions=late)
     made = variables.variables(spec, target.owner, target.location, inputs)
     kept = dataclasses.replace(
         target,
@@ -55,14 +50,6 @@ def keep(cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace) -> Dep
     )
     workspace.tell(kept)
     return kept
-
-
-def has_shared(roles: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether the pods' account of the first versions has rights.
-
-    `roles`: the roles on accounts in the state: address -> attributes.
-    """
-    return any(identity.SHARED in str(one.get("member")) for one in roles.values())
 
 
 def first_kind(
@@ -141,8 +128,7 @@ def _is_empty(cloud: Cloud, pool: Mapping[str, Any]) -> bool:
 def _runs(cluster: Mapping[str, Any]) -> dict[str, int]:
     """How long nodes of queued pools run, in seconds, where Google says so of the pool.
 
-    No new pool says it: each request does. Pools that an earlier version made do, and Google may
-    answer its own limit for others.
+    No pool is made so, as each request says it; Google may answer its own limit.
     """
     return {
         pool["name"]: int(run.removesuffix("s"))

@@ -69,7 +69,6 @@ def variables(
             "pods": (existing and existing.pods) or "pods",
             "services": (existing and existing.services) or "services",
         },
-        "shared_kubernetes_account": inputs.shared_account,
         "gpu_networks": _networks(spec.gpu_networks if spec.makes_network else ()),
         "more_gpu_networks": {
             kind: _networks(networks)

@@ -41,8 +41,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _SENT: Final = "others run it, by Ray's own means; `ray job logs` on a VM has what it says"
 _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
-    " are started by Create; those that an earlier version made know of no jobs: Create"
-    " --replace-vms"
+    " are started by Create"
 )
 
 

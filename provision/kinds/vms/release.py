@@ -42,11 +42,8 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
 
 def _groups(cloud: Cloud, record: Record) -> set[str]:
     """The paths of the deployment's groups, those that a killed run has left, too."""
-    own, earlier = (
-        set(map(resources.path_in_document, cloud.api.marked(_LOOK, record.project_id, owner)))
-        for owner in ownership.owners(record, cloud.folder.location)
-    )
-    return own | earlier & cloud.folder.known()
+    owner = ownership.ours(record, cloud.folder.location)
+    return set(map(resources.path_in_document, cloud.api.marked(_LOOK, record.project_id, owner)))
 
 
 def _cancel(api: GoogleApi, group: str, name: str) -> None:

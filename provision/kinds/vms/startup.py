@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 NAMESPACE: Final = "aiinfra"
 _KEY: Final = "startup"
-_STEP: Final = "step-"
-_GPU_CHECK: Final = "gpu-check"
-"""Keys of their own for each step and for the GPUs, as VMs wrote them that were made before."""
 _NO_MOMENT: Final = 86400.0
 """Before the second day of 1970 nothing was told: the VM did not know the time."""
 COMMAND: Final = "command"
@@ -82,14 +79,7 @@ class Startup:
     def of(cls, attributes: Mapping[str, str]) -> Self:
         """Make it from a VM's guest attributes; what can't be parsed counts as not reported."""
         whole = _read(attributes.get(_KEY))
-        steps = whole.get("steps")
-        if not isinstance(steps, dict):
-            whole["gpu_check"] = _read(attributes.get(_GPU_CHECK))
-            steps = {
-                key.removeprefix(_STEP): _read(value)
-                for key, value in attributes.items()
-                if key.startswith(_STEP)
-            }
+        steps = json_object.inner(whole.get("steps"))
         gpu_check = json_object.inner(whole.get("gpu_check"))
         if gpu_check and isinstance(whole.get("fabric"), dict):
             gpu_check = {**gpu_check, "fabric": whole["fabric"]}

@@ -101,13 +101,6 @@ variable "services_range" {
   nullable    = false
 }
 
-variable "shared_kubernetes_account" {
-  description = "Whether pods of the Kubernetes account default/workload-identity-k8s-sa act as the workload account too, as in clusters of the first versions. Pods of that name in another cluster of the project do as well."
-  type        = bool
-  nullable    = false
-  default     = false
-}
-
 variable "subnetwork" {
   description = "The subnetwork of the nodes' first interface, as projects/P/regions/R/subnetworks/S."
   type        = string

@@ -13,14 +13,3 @@ resource "google_service_account_iam_member" "pods" {
   # The identity pool of a project comes with its first cluster.
   depends_on = [google_container_cluster.gke]
 }
-
-# The name that all clusters had once, for the jobs of a cluster that was made then.
-resource "google_service_account_iam_member" "workload" {
-  count = var.shared_kubernetes_account ? 1 : 0
-
-  service_account_id = "projects/${var.project_id}/serviceAccounts/${var.workload_account_email}"
-  role               = "roles/iam.workloadIdentityUser"
-  member             = "serviceAccount:${local._workload_pool}[default/workload-identity-k8s-sa]"
-
-  depends_on = [google_container_cluster.gke]
-}

@@ -163,7 +163,14 @@ def test_its_nodes_get_the_installer_of_its_network() -> None:
         max_nodes=2,
         mode="spot",
     )
-    facts = ClusterFacts(project="p", name="c", location="r", pools=(pool,), workload_account="a")
+    facts = ClusterFacts(
+        project="p",
+        name="c",
+        location="r",
+        version="1.35.7-gke.1222000",
+        pools=(pool,),
+        workload_account="a",
+    )
 
     made = nccl.objects(facts)
 

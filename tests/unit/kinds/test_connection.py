@@ -38,7 +38,7 @@ def test_a_refusal_after_the_apply_is_no_failed_check_and_says_what_stands() -> 
 
 LOCATION = StateLocation("state", "np-deployment", is_default=False)
 RECORD = cast("Any", SimpleNamespace(project_id="p", name_prefix="np"))
-OWNERS = ownership.owners(RECORD, LOCATION)
+OWNER = ownership.ours(RECORD, LOCATION)
 
 
 class Requests:
@@ -48,7 +48,7 @@ class Requests:
         self.states = states
         self.error = error
         self.cancelled: list[str] = []
-        self.marks: tuple[Owner, ...] = OWNERS[:1]
+        self.is_ours = True
 
     def resize_requests(self, group: str) -> list[dict[str, Any]]:
         assert group == GROUP
@@ -64,7 +64,7 @@ class Requests:
             raise self.error
 
     def marked(self, _look: object, _project: str, owner: Owner) -> list[dict[str, str]]:
-        return [{"selfLink": f"https://x/v1/{GROUP}"}] if owner in self.marks else []
+        return [{"selfLink": f"https://x/v1/{GROUP}"}] if owner == OWNER and self.is_ours else []
 
 
 def _cancel(api: Requests) -> None:
@@ -82,14 +82,11 @@ def test_m8_open_requests_are_cancelled_and_no_others() -> None:
     assert api.cancelled == ["np-2", "np-4"]
 
 
-@pytest.mark.parametrize(("marks", "cancelled"), [(OWNERS[1:], ["np-1"]), ((), [])])
-def test_requests_of_a_group_that_the_state_names_are_cancelled_if_it_carries_our_marker(
-    marks: tuple[Owner, ...], cancelled: list[str]
-) -> None:
+def test_requests_of_a_group_that_the_state_names_but_another_owns_are_left() -> None:
     api = Requests("ACCEPTED")
-    api.marks = marks
+    api.is_ours = False
     _cancel(api)
-    assert api.cancelled == cancelled
+    assert api.cancelled == []
 
 
 @pytest.mark.parametrize(("code", "words"), [(400, FINAL), (404, "not found")])

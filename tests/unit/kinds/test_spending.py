@@ -101,6 +101,7 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
         project="p",
         name="np-gke",
         location="us-central1",
+        version="1.35.7-gke.1222000",
         pools=(gpus,),
         workload_account="a",
     )

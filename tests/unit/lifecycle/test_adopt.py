@@ -68,7 +68,7 @@ class Api:
 
 def _find(api: Api, kind: str, **values: Any) -> list[adopt.Orphan]:
     creation = Creation(address=f"{kind}.it", type=kind, values={**PLACE, **values})
-    return adopt.find([creation], [Owner(ID)], set(), cast("GoogleApi", api))
+    return adopt.find([creation], Owner(ID), set(), cast("GoogleApi", api))
 
 
 @pytest.mark.parametrize(

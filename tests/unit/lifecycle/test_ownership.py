@@ -18,7 +18,6 @@ from provision.terraform.plan import Existing, Plan
 PLACE = cast("Any", SimpleNamespace(project_id="my-project", name_prefix="np"))
 LOCATION = StateLocation("states", "team/np-deployment", is_default=False)
 OURS = Owner.of("my-project", "np", LOCATION.url)
-OLD = Owner.before_states("my-project", "np")
 OTHER = Owner.of("my-project", "np", "gs://elsewhere/np-deployment")
 NODES = "serviceAccount:np-nodes@my-project.iam.gserviceaccount.com"
 SOMEBODY = "user:ann@example.com"
@@ -61,7 +60,7 @@ def _of_bucket(name: str, bucket: str = "states") -> dict[str, Any]:
     [
         (
             resources.FIREWALL,
-            [_described(OURS), _described(OLD)],
+            [_described(OURS)],
             [_described(OTHER), {"name": "x", "description": "ssh"}, {"name": "x"}],
         ),
         (resources.SERVICE_ACCOUNT, [_described(OURS)], [{"description": None}]),

@@ -65,7 +65,7 @@ def check(google: Google) -> Preflight:
             spec,
             Answers(google),
             of_kind=kind.preflight(spec),
-            owners=[Owner(ID)],
+            owner=Owner(ID),
             record=record,
             makes_bucket=makes_bucket,
             in_state=in_state,

@@ -9,6 +9,7 @@ from google.oauth2.credentials import Credentials
 
 from provision.errors import Problem
 from provision.google.api import GoogleApi
+from provision.google.owner import Owner
 from provision.kinds import registry
 from provision.preflight import zones
 from provision.preflight.answers import Answers
@@ -46,7 +47,7 @@ def check(tmp_path: Path) -> Check:
                 spec=spec,
                 of_kind=kind.preflight(spec),
                 answers=Answers(api),
-                owners=(),
+                owner=Owner(""),
                 in_state=(),
                 record=None,
                 makes_bucket=False,

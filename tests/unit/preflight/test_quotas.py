@@ -316,14 +316,6 @@ def test_a_network_that_stays_is_not_counted_twice_and_one_that_moves_is(
     assert "a move makes the new ones before the old ones go" in problem.fix
 
 
-def test_a_network_of_the_first_version_keeps_its_name(check: Preflight, google: Google) -> None:
-    old = f"{PROJECT}/global/networks/{names.NETWORK.of('np')}"
-    google.limit_everywhere("NETWORKS", 2, usage=2)
-    settings = {"network_config": "new_network"}
-    found = check(settings, record=RECORD, in_state={old})
-    assert found.problems == []
-
-
 def test_local_ssds_that_a_machine_brings_count_against_a_quota_of_their_own(
     check: Preflight, mega: Google
 ) -> None:

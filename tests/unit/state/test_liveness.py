@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import subprocess
 import sys
@@ -123,14 +122,6 @@ def test_a_lock_that_the_dead_run_did_not_take_is_left_alone(
     """Such as the one of a Terraform that somebody runs by hand on this machine."""
     _left_behind(folder, tmp_path)
     assert not _is_stale(folder, _lock(own_id))
-
-
-def test_a_note_of_an_older_version_names_no_lock(folder: Folder, tmp_path: Path) -> None:
-    _left_behind(folder, tmp_path)
-    note = json.loads(folder.files["runs/dead.json"])
-    del note["lock_id"]
-    folder.files["runs/dead.json"] = json.dumps(note)
-    assert not _is_stale(folder, _lock())
 
 
 def test_a_lock_without_any_note_of_a_run_is_left_alone(folder: Folder) -> None:

@@ -98,7 +98,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
         before, beside, lines = [], [], []
         stack, gated = nccl.software(facts, pool), gate.of(facts, pool)
         if kind is not Kind.HEAD:
-            annotations |= networks.pod_annotations(facts, pool)
+            annotations |= networks.pod_annotations(pool)
             wanted["resources"] = _resources(pool)
             lines.append(_NCCL if stack else _DRIVER)
         if pool.gpu_network and stack and gated and kind is not Kind.HEAD:

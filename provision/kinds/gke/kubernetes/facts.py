@@ -50,8 +50,8 @@ class GpuPool:
     # job's request asks for.
     max_run_seconds: _Number | None = None
     # the networks of each node's interfaces after the first, in their order, by their names in
-    # Kubernetes; None in facts that an older version wrote
-    networks: tuple[_Name, ...] | None = None
+    # Kubernetes
+    networks: tuple[_Name, ...] = ()
 
     @property
     def queued(self) -> bool:
@@ -120,8 +120,7 @@ class ClusterFacts:
     project: ProjectId
     name: str  # the cluster's name
     location: str  # its region or zone
-    # the version of GKE; "" where an older version of this program wrote the facts
-    version: GkeVersion | Literal[""] = ""
+    version: GkeVersion
     pools: tuple[GpuPool, ...]  # its GPU pools, in the order of the settings
     # the networks of the additional interfaces of all pools
     networks: tuple[ExtraNetwork, ...] = ()
@@ -133,12 +132,9 @@ class ClusterFacts:
     shares: tuple[NfsShare, ...] = ()  # the Filestore shares to mount
     secrets: tuple[Secret, ...] = ()  # the secrets that jobs find in their environment
     gpu_quota: _Number = 0  # the number of GPUs that jobs in the queue can use at the same time
-    # how many seconds an example job waits in Google's queue; None for no end, as in facts that an
-    # older version wrote
+    # how many seconds an example job waits in Google's queue; None for no end
     max_wait: _Number | None = None
-    # whether Kueue has a queue for all GPU pools; None where an older version wrote the facts,
-    # which had one for pools with queued provisioning alone
-    kueue: bool | None = None
+    kueue: bool = False  # whether Kueue has a queue for all GPU pools
     queues: tuple[Queue, ...] = ()  # the queues beside the one of all, in the order of the settings
     ray_operator: bool = False  # whether the Ray operator is enabled
     ray_version: RayVersion | Literal[""] = ""  # the Ray version of the example jobs
@@ -178,16 +174,6 @@ class ClusterFacts:
         """Objects as this cluster gets them: with their images from where it can fetch them."""
         return outbound.images(thing, self.image_mirrors, but=but)
 
-    def networks_of(self, pool: GpuPool) -> tuple[str, ...]:
-        """The networks of a pool's interfaces after the first, by their names in Kubernetes.
-
-        An older version wrote facts of one kind of network, for all pools that had more than one
-        interface.
-        """
-        if pool.networks is not None:
-            return pool.networks
-        return tuple(one.kubernetes_name for one in self.networks[: pool.interfaces - 1])
-
     @property
     def queued_pools(self) -> tuple[GpuPool, ...]:
         """The pools with queued provisioning."""
@@ -196,7 +182,7 @@ class ClusterFacts:
     @property
     def has_queue(self) -> bool:
         """Whether jobs wait in Kueue's queue."""
-        return bool(self.queued_pools) if self.kueue is None else self.kueue and bool(self.pools)
+        return self.kueue and bool(self.pools)
 
     @property
     def most_nodes(self) -> int:
@@ -221,7 +207,7 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         project=spec.project_id,
         name=cluster["name"],
         location=cluster["location"],
-        version=cluster.get("version") or "",
+        version=cluster["version"],
         pools=made_pools,
         networks=tuple(_network(made) for made in outputs["networks"]),
         workload_account=outputs["service_accounts"]["workload"],

@@ -9,8 +9,6 @@ from provision.kinds.gke.kubernetes.objects import Object, build
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
 
-SHARED: Final = "workload-identity-k8s-sa"
-"""The name of the account in clusters of the first versions, whatever cluster it was."""
 NAMESPACE: Final = "default"
 
 

@@ -20,9 +20,9 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [thing for network in facts.networks for thing in _pair(network)]
 
 
-def pod_annotations(facts: ClusterFacts, pool: GpuPool) -> dict[str, str]:
+def pod_annotations(pool: GpuPool) -> dict[str, str]:
     """The annotations that give a pod all interfaces of its node; {} if there is only one."""
-    networks = facts.networks_of(pool)
+    networks = pool.networks
     if not networks:
         return {}
     names = ["default", *networks]

@@ -247,23 +247,6 @@ run "pods_act_as_the_workload_account" {
   }
 }
 
-run "a_cluster_that_was_made_with_the_shared_name_keeps_it_beside_its_own" {
-  command = plan
-
-  variables {
-    shared_kubernetes_account = true
-  }
-
-  assert {
-    condition     = google_service_account_iam_member.workload[0].member == "serviceAccount:my-project.svc.id.goog[default/workload-identity-k8s-sa]"
-    error_message = "The member is ${google_service_account_iam_member.workload[0].member}."
-  }
-  assert {
-    condition     = google_service_account_iam_member.pods.member == "serviceAccount:my-project.svc.id.goog[default/train-workload]"
-    error_message = "The member is ${google_service_account_iam_member.pods.member}."
-  }
-}
-
 run "what_was_made_is_told" {
   assert {
     condition = output.control_plane == {

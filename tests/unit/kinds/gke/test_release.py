@@ -67,9 +67,8 @@ def test_a_cluster_that_the_state_names_is_touched_only_in_the_records_place() -
     victim = {"project": "my-project", "location": "us-east4", "name": "victim"}
     location = SimpleNamespace(url="gs://b/np-deployment")
     folder = SimpleNamespace(of_type=lambda _: {"a": victim}, location=location)
-    context = SimpleNamespace(agreed=False)
     cloud = SimpleNamespace(api=api, folder=folder)
-    assert release._own(cast("Context", context), cast("Cloud", cloud), WHOLE) is None
+    assert release._own(cast("Cloud", cloud), WHOLE) is None
     assert asked == ["projects/my-project/locations/us-central1/clusters/np-gke"]
 
 
@@ -96,9 +95,9 @@ def test_their_annotations_tell_what_belongs_to_them() -> None:
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_a_cluster_with_our_name_is_touched_if_it_carries_our_marker(*, is_ours: bool) -> None:
     place = StateLocation("state", "np-deployment", is_default=False)
-    owner = ownership.owners(WHOLE, place)[0] if is_ours else Owner("other")
+    owner = ownership.ours(WHOLE, place) if is_ours else Owner("other")
     document = {"name": "np-gke", "resourceLabels": {"aiinfra-cluster": owner.id}}
     api = SimpleNamespace(find=lambda *_: document, marked=lambda *_: [])
     cloud = SimpleNamespace(api=api, folder=SimpleNamespace(location=place))
-    found = release._own(cast("Any", SimpleNamespace(agreed=False)), cast("Any", cloud), WHOLE)
+    found = release._own(cast("Any", cloud), WHOLE)
     assert found == (document if is_ours else None)

@@ -72,13 +72,6 @@ def test_machines_of_one_kind_of_network_have_the_same_networks() -> None:
     assert len(found) == len({kind for kind, _ in found})
 
 
-def test_a_cluster_that_was_made_with_the_shared_account_keeps_it() -> None:
-    member = "serviceAccount:p.svc.id.goog[default/{}]".format
-    assert standing.has_shared({"a": {"member": member("workload-identity-k8s-sa")}})
-    assert not standing.has_shared({"a": {"member": member("np-workload")}})
-    assert not standing.has_shared({})
-
-
 OLD, MASTER, NEWER = "1.34.9-gke.1655001", "1.35.7-gke.1222000", "1.36.4-gke.1082000"
 GROUPS = "projects/p/zones/z/instanceGroupManagers/"
 SCALES, FIXED = Size(min=0, max=4), Size(count=2)

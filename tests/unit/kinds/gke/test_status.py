@@ -49,6 +49,7 @@ def _told(request: NodeRequest, api: Api, zones: dict[str, str], *pools: GpuPool
         project="p",
         name="np-gke",
         location="us-central1",
+        version="1.35.7-gke.1222000",
         pools=pools,
         workload_account="a",
     )
@@ -129,7 +130,12 @@ def _silent(monkeypatch: pytest.MonkeyPatch, groups: dict[str, list[str]]) -> Gk
         return [{"instanceStatus": state} for state in groups[group]]
 
     facts = ClusterFacts(
-        project="p", name="np-gke", location="us-central1", pools=(A100,), workload_account="a"
+        project="p",
+        name="np-gke",
+        location="us-central1",
+        version="1.35.7-gke.1222000",
+        pools=(A100,),
+        workload_account="a",
     )
     scaling = {"enabled": True, "totalMinNodeCount": 0, "totalMaxNodeCount": 4}
     pools = [

@@ -123,7 +123,7 @@ class Asked:
             spec,
             Answers(self.world),
             of_kind=kind.preflight(spec),
-            owners=[Owner(ID)],
+            owner=Owner(ID),
             record=None if record is None else Record(**RECORD, image=record),
         )
 

@@ -26,8 +26,13 @@ ZONE = "projects/p/zones/us-central1-a"
 NEW, OLD = ("projects/p/global/instanceTemplates/" + name for name in ("new", "old"))
 WELL = {"startup": json.dumps({"state": "done", "steps": {"agent": {"state": "done"}}})}
 FAILED = {
-    "startup": json.dumps({"state": "failed", "step": "command"}),
-    "step-command": json.dumps({"state": "failed", "detail": "no module\nexit code 1"}),
+    "startup": json.dumps(
+        {
+            "state": "failed",
+            "step": "command",
+            "steps": {"command": {"state": "failed", "detail": "no module\nexit code 1"}},
+        }
+    )
 }
 
 

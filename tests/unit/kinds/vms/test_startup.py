@@ -26,10 +26,8 @@ AT_ONCE = Clock(0)
 
 
 def _told(state: str, step: str | None = None, detail: str = "", **more: Any) -> dict[str, str]:
-    told = {"startup": json.dumps({"state": state, "step": step})}
-    if step:
-        told[f"step-{step}"] = json.dumps({"state": state, "detail": detail})
-    return told | {key.replace("_", "-"): json.dumps(value) for key, value in more.items()}
+    steps = {step: {"state": state, "detail": detail}} if step else {}
+    return {"startup": json.dumps({"state": state, "step": step, "steps": steps, **more})}
 
 
 DONE = _told("done")
@@ -100,9 +98,9 @@ def _at(minute: int, state: str, number: int = 1) -> dict[str, str]:
 
 
 def test_one_document_has_all_steps_and_the_gpus() -> None:
-    it = Startup.of(_at(10, "failed", 3) | {"step-ray": json.dumps({"state": "done"})})
+    it = Startup.of(_at(10, "failed", 3))
     assert (it.state, it.step, it.detail, it.boot) == ("failed", "gpu", "boot 3", 3)
-    assert set(it.steps) == {"gpu"}, "a step of an earlier boot, under its own key"
+    assert set(it.steps) == {"gpu"}
     assert it.gpu_check == {"gpus": 8}
 
 
@@ -227,7 +225,7 @@ def test_a_command_that_fails_is_one() -> None:
 
 def _failing(times: int) -> dict[str, str]:
     step = {"state": "failing", "detail": "no module\nexit code 1", "failures": times}
-    return _told("running", "command") | {"step-command": json.dumps(step | {"attempt": 7})}
+    return _told("running", "command", steps={"command": step | {"attempt": 7}})
 
 
 @pytest.mark.usefixtures("impatient")
@@ -258,8 +256,8 @@ def test_a_command_that_got_over_its_failures_is_none() -> None:
 
 
 def test_a_step_that_may_fail_is_worth_a_note() -> None:
-    agent = {"step-ops-agent": json.dumps({"state": "failed", "detail": "apt\nE: no route"})}
-    found, _ = _wait(FakeApi(a=[DONE | agent]))
+    agent = {"state": "failed", "detail": "apt\nE: no route"}
+    found, _ = _wait(FakeApi(a=[_told("done", steps={"ops-agent": agent})]))
     (note,) = startup.notes(found)
     assert "the step ops-agent failed on a" in note.what
     assert note.why.endswith("E: no route")
@@ -267,14 +265,14 @@ def test_a_step_that_may_fail_is_worth_a_note() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null"])
 def test_what_can_not_be_read_counts_as_not_told(text: str) -> None:
-    assert Startup.of({"startup": text, "step-gpu": text, "gpu-check": text}).state == ""
+    assert Startup.of({"startup": text}).state == ""
 
 
 @pytest.mark.parametrize(
     ("state", "expected"), [("done", True), ("skipped", False), ("failed", False)]
 )
 def test_a_notebook_is_expected_only_where_there_is_one(*, state: str, expected: bool) -> None:
-    told = Startup.of({"step-notebook": json.dumps({"state": state})})
+    told = Startup.of(_told("done", steps={"notebook": {"state": state}}))
     assert told.has_notebook is expected
 
 

@@ -445,7 +445,7 @@ def test_what_a_user_sets_himself_is_kept() -> None:
 def test_arm_machines_get_interfaces_and_no_plugin() -> None:
     pool = samples.pool_like(samples.A4, machine_type="a4x-highgpu-4g", gpus=4)
     facts = samples.facts(pool, networks=samples.RDMA)
-    pod = fabric_pods.template(facts, pool, dict(OWN), Kind.WHOLE)
+    pod = fabric_pods.template(facts, facts.pools[0], dict(OWN), Kind.WHOLE)
     assert "networking.gke.io/interfaces" in pod["metadata"]["annotations"]
     assert "initContainers" not in pod["spec"]
 

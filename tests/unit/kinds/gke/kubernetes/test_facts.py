@@ -23,7 +23,12 @@ TEXTS = {
     "nfs_fileshare_list": "/mnt/nfs:ZONAL:1024",
 }
 OUTPUTS: dict[str, Any] = {
-    "cluster": {"name": "demo-gke", "location": "us-central1", "dns_endpoint": "gke-1.goog"},
+    "cluster": {
+        "name": "demo-gke",
+        "location": "us-central1",
+        "dns_endpoint": "gke-1.goog",
+        "version": "1.35.7-gke.1222000",
+    },
     "node_pools": {
         "demo-nodepool-1": {
             "name": "demo-nodepool-1",

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 
 import pytest
@@ -10,11 +9,9 @@ from hypothesis import strategies as st
 
 from provision.catalogue import gcsfuse
 from provision.kinds.gke.kubernetes import kueue, networks, objects, storage
-from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.objects import name_of
 from provision.settings.queues import Queue
 from tests.kubernetes import samples
-from tests.unit.state.test_record import WHOLE
 
 
 @given(st.text(max_size=100))
@@ -81,13 +78,6 @@ def test_a_cluster_that_wants_no_queue_has_none() -> None:
     assert kueue.objects(dataclasses.replace(samples.facts(samples.MEGA), kueue=False)) == []
 
 
-def test_facts_of_an_older_version_have_a_queue_where_that_version_had_one() -> None:
-    for cluster, had in ((samples.TWO_QUEUED, True), (samples.facts(samples.MEGA), False)):
-        document = json.loads(cluster.document())
-        del document["kueue"], document["queues"]
-        assert ClusterFacts.parse(json.dumps(document), WHOLE).has_queue is had
-
-
 def test_pools_that_are_not_queued_have_a_queue_without_a_check() -> None:
     things = kueue.objects(samples.facts(samples.MEGA))
     kinds = [thing["kind"] for thing in things]
@@ -122,8 +112,9 @@ def test_teams_share_the_gpus_and_the_rest_is_for_all() -> None:
 
 def test_only_machines_with_a_gpu_network_get_its_interfaces() -> None:
     both = samples.facts(samples.ULTRA, samples.T4, networks=samples.RDMA)
-    assert networks.pod_annotations(both, samples.T4) == {}
-    interfaces = networks.pod_annotations(both, samples.ULTRA)["networking.gke.io/interfaces"]
+    ultra, t4 = both.pools
+    assert networks.pod_annotations(t4) == {}
+    interfaces = networks.pod_annotations(ultra)["networking.gke.io/interfaces"]
     assert interfaces.count("interfaceName") == 10
     assert '"eth9", "network": "rdma-7"' in interfaces
 

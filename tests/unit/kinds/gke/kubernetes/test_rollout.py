@@ -25,6 +25,7 @@ FACTS = ClusterFacts(
     project="p",
     name="demo",
     location="r",
+    version="1.35.7-gke.1222000",
     pools=(
         GpuPool(
             name="ultra",
