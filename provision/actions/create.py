@@ -9,7 +9,7 @@ from provision.actions import copied_folder, report_page, secrets_access
 from provision.context import connect
 from provision.errors import CapacityError, TerraformError
 from provision.kinds import registry
-from provision.lifecycle import apply, held, key_access, phases
+from provision.lifecycle import apply, held, phases
 from provision.lifecycle.phases import Phase
 from provision.lifecycle.search import Search
 
@@ -48,7 +48,6 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
             kind.require_replaceable(target.spec)
         agreed = apply.agree(context, cloud, kind, target)
         spec, folder = target.spec, cloud.folder
-        key_access.grant(context, cloud, spec, makes_bucket=not exists)
         if not exists and folder.require_bucket(cloud.project_number, spec.region, spec.kms_key):
             context.console.progress(
                 f"Created the bucket gs://{folder.location.bucket} for the state"

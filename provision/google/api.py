@@ -327,28 +327,6 @@ class GoogleApi(Rest):
 
         _against_conflicts(once)
 
-    def grant_on_key(self, key: str, role: str, members: Collection[str]) -> bool:
-        """Give a role on a key of Cloud KMS; whether anybody did not have it.
-
-        Raises:
-            GoogleApiError: These credentials may not do that, or the policy kept changing.
-        """
-        lacking: set[str] = set()
-
-        def once() -> None:
-            policy = self.call("GET", Service.KMS, f"{key}:getIamPolicy", {})
-            bindings = json_object.objects(policy.get("bindings"))
-            plain = [it for it in bindings if it.get("role") == role and "condition" not in it]
-            held = {member for it in plain for member in json_object.texts(it.get("members"))}
-            lacking.update(set(members) - held)
-            if lacking - held:
-                given = {"role": role, "members": sorted(lacking - held)}
-                body = {"policy": {**policy, "bindings": [*bindings, given]}}
-                self.call("POST", Service.KMS, f"{key}:setIamPolicy", {}, body)
-
-        _against_conflicts(once)
-        return bool(lacking)
-
     def revoke_in_bucket(
         self, bucket: str, is_revoked: Callable[[Mapping[str, Any], str], bool]
     ) -> None:

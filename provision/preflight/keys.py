@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 _SETTING: Final = "KMS_KEY"
-ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-_USING: Final = frozenset({ROLE, "roles/cloudkms.cryptoOperator"})
+_ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+_USING: Final = frozenset({_ROLE, "roles/cloudkms.cryptoOperator"})
 
 
 def _key(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
@@ -95,13 +95,9 @@ def _grants(ctx: CheckContext[ClusterSpec], path: str) -> Iterator[Finding]:
     if not lacking:
         return
     users = "; ".join(f"{agent} encrypts {what}" for agent, what in lacking.items())
-    if ctx.spec.grants_kms:
-        what = f"Create lets Google's service agents use {path.rpartition('/')[2]}"
-        yield CheckNote(Problem(code=Code.NOTE, setting="GRANT_KMS", what=what, why=users))
-        return
     commands = [
         f"gcloud kms keys add-iam-policy-binding {path} --member serviceAccount:{agent}"
-        f" --role {ROLE}"
+        f" --role {_ROLE}"
         for agent in lacking
     ]
     granting = "\n".join([f"ask whoever keeps the keys of {project} to run:", *commands])
@@ -113,24 +109,20 @@ def _grants(ctx: CheckContext[ClusterSpec], path: str) -> Iterator[Finding]:
         setting=_SETTING,
         what=f"Google's service agents may not use {path.rpartition('/')[2]}",
         why=users,
-        fix=f"GRANT_KMS=yes, if you may grant it, or {granting}\nSKIP_CHECKS={OnlineCheck.KMS_KEY}"
+        fix=f"{granting}\nSKIP_CHECKS={OnlineCheck.KMS_KEY}"
         " if a folder or the organization grants it",
     )
 
 
 def _agents_of(ctx: CheckContext[ClusterSpec]) -> dict[str, str]:
-    number = ctx.answers.project_number(ctx.project)
-    return agents(ctx.spec, number, makes_bucket=ctx.makes_bucket)
-
-
-def agents(spec: ClusterSpec, number: str, *, makes_bucket: bool) -> dict[str, str]:
     """Google's service agents that use the key -> for what."""
+    number = ctx.answers.project_number(ctx.project)
     found = {"compute-system": "boot disks"}
-    if spec.has_control_plane:
+    if ctx.spec.has_control_plane:
         found["container-engine-robot"] = "Kubernetes' secrets"
-    if spec.shares:
+    if ctx.spec.shares:
         found["cloud-filer"] = "Filestore shares"
-    if makes_bucket:
+    if ctx.makes_bucket:
         found["gs-project-accounts"] = "the state"
     return {
         f"service-{number}@{agent}.iam.gserviceaccount.com": what for agent, what in found.items()

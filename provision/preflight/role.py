@@ -73,8 +73,6 @@ def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
     asked = {name for check in (*CHECKS, *of_kind.checks) for name in _asked(check.calls)}
     if spec.service_account == "default":
         asked.add("iam.serviceAccounts.actAs")  # on the account alone would do
-    if spec.grants_kms:
-        asked.add("cloudkms.cryptoKeys.setIamPolicy")
     made = permissions.changing(spec, of_kind, makes_bucket=True)
     return sorted({*made, *permissions.listed(collections), *asked})
 

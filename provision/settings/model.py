@@ -483,12 +483,6 @@ class Settings(BaseSettings):
         " if that is made; Google's service agents need a role on it; if unset, Google's own keys.",
         "projects/my-keys/locations/us-central1/keyRings/ml/cryptoKeys/gpu",
     )
-    grant_kms: Switch = _setting(
-        "Give Google's service agents that role on `KMS_KEY` before anything is made, and leave it"
-        " there; who runs Create needs the right to.",
-        "yes",
-        False,
-    )
 
     # --- The way out
     https_proxy: ProxyUrl | None = _setting(

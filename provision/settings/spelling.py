@@ -56,7 +56,22 @@ _WITHOUT_SUCCESSOR: Final[Mapping[str, str]] = {
     "CLEANUP_ON_EXIT": "run Destroy instead: a cluster outlives the container",
     "KUBERNETES_SETUP_CONFIG": "remove it: what GKE needs is set up automatically",
 }
-_OF_THE_PURCHASE: Final = frozenset({"CALENDAR_DURATION", "CALENDAR_START"})
+_PURCHASE: Final = (
+    "this program buys nothing that can't be given back; a person does, with gcloud",
+    (
+        "RESERVATION_NAME=my-reservation, for what is bought (with this setting, it was called"
+        " NAME_PREFIX-calendar); where nothing is, Plan then shows the command for it"
+    ),
+)
+_DROPPED: Final[Mapping[str, tuple[str, str]]] = {
+    "CALENDAR_DURATION": _PURCHASE,
+    "CALENDAR_START": _PURCHASE,
+    "GRANT_KMS": (
+        "this program changes nobody's rights on a key that it has not made",
+        "remove it: where a role is missing, Validate has the commands for whoever keeps the key",
+    ),
+}
+"""What was a setting of this program -> why it is none now, and what to write."""
 _SLURM: Final = "remove it: Slurm is not supported"
 
 # Variables of other programs whose names look like settings: CI systems, OpenStack, images of
@@ -110,14 +125,14 @@ def misnomer(name: str, text: str) -> Problem | None:
             why="it is a setting of this tool's predecessor",
             fix=f"use {_RETIRED[name]}",
         )
-    if name in _OF_THE_PURCHASE:
+    if name in _DROPPED:
+        why, fix = _DROPPED[name]
         return Problem(
             code=Code.RETIRED_SETTING,
             setting=name,
             what="is no longer supported: it would be ignored",
-            why="this program buys nothing that can't be given back; a person does, with gcloud",
-            fix="RESERVATION_NAME=my-reservation, for what is bought (with this setting, it was"
-            " called NAME_PREFIX-calendar); where nothing is, Plan then shows the command for it",
+            why=why,
+            fix=fix,
         )
     gone = _WITHOUT_SUCCESSOR.get(name)
     if name.startswith("SLURM_") and not name.startswith(_SLURM_RUNTIME):

@@ -83,7 +83,6 @@ class ClusterSpec(abc.ABC):
     ranges: Ranges = field(default_factory=Ranges)  # the IP ranges of networks that are made for it
     # the path of the key of Cloud KMS for its disks, shares and secrets; None for Google's own keys
     kms_key: str | None = None
-    grants_kms: bool = False
     # the network that its machines join and that was there before; None if one is made for it, or
     # for the project's default network
     existing: ExistingNetwork | None = None
@@ -439,7 +438,6 @@ def _common(settings: Settings) -> dict[str, Any]:
         "secrets": settings.secrets or (),
         "ranges": Ranges.of(settings),
         "kms_key": settings.kms_key,
-        "grants_kms": settings.grant_kms,
         "existing": ExistingNetwork.of(settings),
         "makes_firewall": settings.make_firewall,
         "hosts": settings.hosts,

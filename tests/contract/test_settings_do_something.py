@@ -59,7 +59,6 @@ OTHERS: Final = {
     "gpu_count": ("4", {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4"}),
     "secure_boot": ("yes", {"IMAGE_PROJECT": "my-images", "IMAGE_NAME": "signed"}),
     "enable_kueue": ("no", {}),
-    "grant_kms": ("yes", {"KMS_KEY": "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k"}),
     "make_firewall": ("yes", _EXISTING),
     "gke_min_node_count": ("1", {"GKE_MAX_NODE_COUNT": "4"}),
     "gke_node_pool_count": ("2", {}),

@@ -191,7 +191,6 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "NETWORK_RANGE": Row({"NETWORK_RANGE": "10.64.0.0/22"}, REFUSED, {"multi-nic": ENDS}),
     # A share of a basic tier takes none, as other rows have one.
     "KMS_KEY": Row({"KMS_KEY": _KEY}, NEW, {"vms": REFUSED}, alone=True),
-    "GRANT_KMS": Row({"GRANT_KMS": "yes"}, REFUSED),
     "MAKE_FIREWALL": Row({"MAKE_FIREWALL": "yes"}, REFUSED),
     "GPU_SUBNETWORKS": Row(
         {**_THERE, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED, {"multi-nic": ENDS}
@@ -264,7 +263,6 @@ _OF_NODES: Final[Mapping[str, Row]] = {
     "NETWORK_RANGE-larger": Row({"NETWORK_RANGE": "10.0.0.0/15"}, BESIDE),
     "KMS_KEY": Row({"KMS_KEY": _KEY}, ENDS),
     "GPU_SUBNETWORKS": Row({**_THERE, **_RANGES, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED),
-    "GRANT_KMS": Row({"GRANT_KMS": "yes"}, REFUSED),
     "MAKE_FIREWALL": Row({"MAKE_FIREWALL": "yes"}, REFUSED),
     "GKE_PODS_RANGE": Row({"GKE_PODS_RANGE": "10.64.0.0/16"}, ENDS),
     "GKE_SERVICES_RANGE": Row({"GKE_SERVICES_RANGE": "10.64.0.0/20"}, ENDS),

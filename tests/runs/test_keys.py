@@ -98,24 +98,6 @@ def test_a_key_that_google_may_not_use_is_said_before_anything_is_made(keyed: Re
     assert keyed.resources() == before
 
 
-@pytest.mark.slow(sibling="tests/runs/test_keys.py::test_all_that_keeps_data_has_the_key")
-def test_who_asks_for_it_has_the_agents_role_given_and_others_keep_theirs(keyed: Rehearsal) -> None:
-    theirs = {"role": "roles/cloudkms.viewer", "members": ["user:somebody@example.com"]}
-    keyed.google("POST", f"cloudkms/v1/{KEY}:setIamPolicy", {"policy": {"bindings": [theirs]}})
-    planned = keyed.run("Plan", GRANT_KMS="yes")
-    assert planned.code == 0, planned.said
-    assert "Create lets Google's service agents use gpu" in planned.said
-    made = keyed.run("Create", GRANT_KMS="yes")
-    assert made.code == 0, made.said
-    again = keyed.run("Create", GRANT_KMS="yes")
-    assert "may use gpu from now on" not in again.said
-    assert keyed.run("Destroy", GRANT_KMS="yes").code == 0
-    policy = keyed.google("GET", f"cloudkms/v1/{KEY}:getIamPolicy")
-    agents = [it["members"] for it in policy["bindings"] if it["role"].endswith("Decrypter")]
-    assert theirs in policy["bindings"]
-    assert [len(members) for members in agents] == [3]
-
-
 def test_what_google_says_of_a_key_at_last_is_told(keyed: Rehearsal) -> None:
     made = keyed.run("Create", NFS_FILESHARE_LIST="")
     assert made.code == 0, made.said

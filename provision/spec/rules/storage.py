@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import filestores, gcsfuse, machines, names, zones
-from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.spec.rules.findings import Case, Finding, Rule
 
@@ -178,14 +177,6 @@ def _state_on_a_mount(case: Case) -> Iterator[Finding]:
 
 def _key(case: Case) -> Iterator[Finding]:
     settings = case.settings
-    if settings.grant_kms and settings.kms_key is None:
-        yield Finding(
-            code=Code.WITHOUT_EFFECT,
-            field="grant_kms",
-            what="is set without KMS_KEY",
-            why="there is no key that anybody could use",
-            fix="KMS_KEY=<the path of a key>, or remove GRANT_KMS",
-        )
     if settings.kms_key is None:
         return
     shares = settings.nfs_fileshare_list or ()

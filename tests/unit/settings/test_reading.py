@@ -288,6 +288,7 @@ def test_a_variable_of_another_program_is_no_typo(given: Given, name: str) -> No
         ("KUBERNETES_SETUP_CONFIG", "remove it"),
         ("SLURM_NODE_COUNT_STATIC", "remove it"),
         ("CALENDAR_DURATION", "RESERVATION_NAME"),
+        ("GRANT_KMS", "Validate has the commands"),
         ("CALENDAR_START", "RESERVATION_NAME"),
     ],
 )

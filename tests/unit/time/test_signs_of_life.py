@@ -32,7 +32,7 @@ from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.traces import Traces
 from provision.kinds.vms import after_apply, bake, out_of_date, roster, startup, tasks, waiting
-from provision.lifecycle import key_access, search, settle
+from provision.lifecycle import search, settle
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
@@ -334,7 +334,6 @@ MODULES = {
     "kinds/vms/startup.py",
     "kinds/vms/tasks.py",
     "kinds/vms/waiting.py",
-    "lifecycle/key_access.py",
     "lifecycle/search.py",
     "lifecycle/settle.py",
     "google/api.py",
@@ -498,20 +497,6 @@ def test_the_pause_after_all_zones_is_named_too(monkeypatch: pytest.MonkeyPatch)
     found._begin_again()
     assert {event.words for event in run.waiting} == {"machines in one of the zones"}
     assert len(run.waiting) == LONG // stages_module.SILENCE
-
-
-def test_a_new_role_on_a_key_is_waited_for_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run(monkeypatch)
-    console = SimpleNamespace(progress=lambda _: None)
-    context = cast("Any", SimpleNamespace(progress=run.progress, console=console))
-    api = SimpleNamespace(grant_on_key=lambda *_: True)
-    cloud = cast("Any", SimpleNamespace(api=api, project_number="1"))
-    spec = SimpleNamespace(
-        grants_kms=True, kms_key="projects/p/k", has_control_plane=False, shares=()
-    )
-    monkeypatch.setattr(key_access, "_SPREADS", LONG)
-    key_access.grant(context, cloud, cast("Any", spec), makes_bucket=False)
-    assert {event.words for event in run.waiting} == {"the role on the key to count"}
 
 
 def test_a_sign_of_life_of_a_silent_vm_is_waited_for_with_words(
