@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LEFT_OUT: Final = "left_out_by_layer"
 """How a worker tells what it left out, which is what every other leaves out too."""
 _MANY: Final = 9
-"""Slow rows of one whole run that CI has all of; of more it has one in `_ONE_IN`."""
+"""Slow rows of one test that CI has all of; of more it has one in `_ONE_IN`."""
 _ONE_IN: Final = 3
 _ABOUT: Final = pytest.StashKey[str]()
 
@@ -136,7 +136,7 @@ def leave_cells_out(items: Iterable[pytest.Item]) -> None:
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         layer = _layer(item)
-        if layer is not None and layer.one_row and _sibling(item):
+        if layer is not None and layer.quick and _sibling(item):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for rows in tests.values():
         if len(rows) > _MANY and not any(row.get_closest_marker("every") for row in rows):

@@ -161,7 +161,7 @@ def _reserved(name: str, *rooms: int, **more: Any) -> Cell:
 
 
 CELLS = [
-    *_product(WAYS, _of_way, 4),
+    *_product(WAYS, _of_way, 8),
     Cell(
         "a-part-of-the-machines-is-not-enough",
         ({"zones": A, "machines": 2},),
@@ -410,7 +410,7 @@ def _of_gke(way: str, settings: Mapping[str, str]) -> Iterator[Cell]:
 
 
 OF_GKE = [
-    *_product(GKE_WAYS, _of_gke, 3),
+    *_product(GKE_WAYS, _of_gke, 6),
     # Its networks are of one zone: they move with it.
     Cell("stockout-first-rdma", (_none(W),), ((W, X),), settings=A4),
     Cell(
