@@ -51,12 +51,12 @@ def _buy(rehearsal: Rehearsal) -> None:
 
 
 def _begin(rehearsal: Rehearsal) -> None:
-    """Let the time of what is bought begin."""
+    """Let what is bought be approved, and its time begin."""
     database, kind = Database(rehearsal.folder / session.DATABASE), "compute/futureReservations"
     with contextlib.closing(database), database.transaction() as store:
         for name, found in list(store.list(kind)):
             window = {**found["timeWindow"], "startTime": "2026-01-01T00:00:00Z"}
-            store.put(kind, name, {**found, "timeWindow": window})
+            store.put(kind, name, {**found, "_asked": 0.0, "timeWindow": window})
 
 
 def test_a_plan_says_when_where_and_for_how_much_and_the_command_that_buys(

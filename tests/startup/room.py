@@ -154,7 +154,7 @@ class Machine:
             )
         self._plug_in(self._inside())
 
-    def run(self, command: str, *, user: str = "ana", seconds: float = 90) -> str:
+    def run(self, command: str, *, user: str = "ana", seconds: float = 240) -> str:
         """Run a command in the shell that a user gets by ssh; what it printed.
 
         Raises:
@@ -165,7 +165,7 @@ class Machine:
             raise RuntimeError(f"{command}: {done.stdout[-2000:]}{done.stderr[-3000:]}")
         return done.stdout
 
-    def fails(self, command: str, *, user: str, seconds: float = 90) -> str:
+    def fails(self, command: str, *, user: str, seconds: float = 240) -> str:
         """Run a command that is to fail; what it said.
 
         Raises:

@@ -25,12 +25,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     folder: Path = tmp_path_factory.mktemp("room")
     environment = environments.ray_and_torch()
     arguments = (str(folder), str(environment.python), json.dumps(environment.variables))
-    events = room.enter("tests.startup.ray_scenario", *arguments, seconds=900)
+    events = room.enter("tests.startup.ray_scenario", *arguments, seconds=1200)
     return {event["event"]: event for event in events}
 
 
 # The first of them makes the environment, which takes minutes where none is kept.
-pytestmark = [pytest.mark.timeout(1500), pytest.mark.xdist_group("ray")]
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.xdist_group("ray")]
 
 
 def test_three_vms_join_and_run_tasks_as_a_user_without_rights(
@@ -177,7 +177,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     folder: Path = tmp_path_factory.mktemp("jobs")
     environment = environments.ray_and_torch()
     arguments = (str(folder), str(environment.python), json.dumps(environment.variables))
-    events = room.enter("tests.startup.ray_job_scenario", *arguments, seconds=900)
+    events = room.enter("tests.startup.ray_job_scenario", *arguments, seconds=1200)
     return {event["event"]: event for event in events}
 
 
