@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _LEFT_OUT: Final = "left_out_by_layer"
 """How a worker tells what it left out, which is what every other leaves out too."""
-_MANY: Final = 9
+_FEW: Final = 3
 """Slow rows of one test that CI has all of; of more it has one in `_ONE_IN`."""
-_ONE_IN: Final = 3
+_ONE_IN: Final = 4
 _ABOUT: Final = pytest.StashKey[str]()
 
 
@@ -129,7 +129,7 @@ def leave_rows_out(items: Iterable[pytest.Item]) -> None:
 
 
 def leave_cells_out(items: Iterable[pytest.Item]) -> None:
-    """Leave two of three slow rows of a test with many to `make test-every`.
+    """Leave three of four slow rows of a test with many to `make test-every`.
 
     Where somebody has chosen the rows that CI has, that stays.
     """
@@ -139,7 +139,7 @@ def leave_cells_out(items: Iterable[pytest.Item]) -> None:
         if layer is not None and layer.quick and _sibling(item):
             tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for rows in tests.values():
-        if len(rows) > _MANY and not any(row.get_closest_marker("every") for row in rows):
+        if len(rows) > _FEW and not any(row.get_closest_marker("every") for row in rows):
             for number, row in enumerate(rows):
                 if number % _ONE_IN:
                     row.add_marker(pytest.mark.every)

@@ -137,11 +137,11 @@ def test_a_layer_that_ran_nothing_is_a_failure_that_says_so() -> None:
     [
         (("--rest", "tests/runs/test_any_zone.py"), False),
         (("--rest", "--every", "tests/runs/test_any_zone.py"), True),
-        ((f"{SAMPLED}[quota-met-all-flex]",), True),
+        ((f"{SAMPLED}[quota-met-all-multi]",), True),
     ],
 )
 def test_a_cell_beyond_the_sample_is_for_who_asks(arguments: tuple[str, ...], *, has: bool) -> None:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *arguments]
     done = subprocess.run(command, cwd=layers.TREE, capture_output=True, text=True, check=False)
-    assert ("[quota-met-all-flex]" in done.stdout) is has
-    assert "[quota-met-all-on-demand]" in done.stdout or "::" in arguments[0]
+    assert ("[quota-met-all-multi]" in done.stdout) is has
+    assert "[quota-met-all-flex]" in done.stdout or "::" in arguments[0]

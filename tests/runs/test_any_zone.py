@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
 from dataclasses import dataclass, field
@@ -64,29 +63,6 @@ class Cell:
     # where the machines are in the end; "" for where the last move goes, or the first zone
     ends: str = ""
     rooms: tuple[tuple[str, int], ...] = ()  # zone -> how many machines the reservation has there
-    is_sampled: bool = True  # whether CI has it; the whole product is for `make test-every`
-
-    @property
-    def marks(self) -> list[pytest.MarkDecorator]:
-        """Those of its test, unless it is a quick one."""
-        return [SLOW] if self.is_sampled else [SLOW, pytest.mark.every]
-
-
-def _product(
-    ways: Mapping[str, Mapping[str, str]],
-    of: Callable[[str, Mapping[str, str]], Iterator[Cell]],
-    share: int,
-) -> Iterator[Cell]:
-    """Each refusal in each way.
-
-    CI has all refusals of the first way, one in so many of each other, others for each, and the
-    moves as far as the last zone, which have all moves before them.
-    """
-    for number, way in enumerate(ways.items()):
-        for at, cell in enumerate(of(*way)):
-            goes_far = cell.name.startswith("stockout-all-but-")
-            is_sampled = number == 0 or at % share == number % share or goes_far
-            yield dataclasses.replace(cell, is_sampled=is_sampled)
 
 
 def _none(zones: str, **more: object) -> dict[str, object]:
@@ -161,7 +137,7 @@ def _reserved(name: str, *rooms: int, **more: Any) -> Cell:
 
 
 CELLS = [
-    *_product(WAYS, _of_way, 8),
+    *(cell for way in WAYS.items() for cell in _of_way(*way)),
     Cell(
         "a-part-of-the-machines-is-not-enough",
         ({"zones": A, "machines": 2},),
@@ -192,7 +168,7 @@ QUICK = {"stockout-first-on-demand", "quota-seen-all-on-demand"}
 
 @pytest.mark.parametrize(
     "cell",
-    [pytest.param(it, id=it.name, marks=[] if it.name in QUICK else it.marks) for it in CELLS],
+    [pytest.param(it, id=it.name, marks=[] if it.name in QUICK else [SLOW]) for it in CELLS],
 )
 def test_a_cluster_goes_from_zone_to_zone_until_one_has_it(
     rehearse: Callable[..., Rehearsal], cell: Cell
@@ -410,7 +386,7 @@ def _of_gke(way: str, settings: Mapping[str, str]) -> Iterator[Cell]:
 
 
 OF_GKE = [
-    *_product(GKE_WAYS, _of_gke, 6),
+    *(cell for way in GKE_WAYS.items() for cell in _of_gke(*way)),
     # Its networks are of one zone: they move with it.
     Cell("stockout-first-rdma", (_none(W),), ((W, X),), settings=A4),
     Cell(
@@ -431,7 +407,7 @@ def _pool_zone(rehearsal: Rehearsal) -> str:
 
 @pytest.mark.parametrize(
     "cell",
-    [pytest.param(it, id=it.name, marks=it.marks) for it in OF_GKE],
+    [pytest.param(it, id=it.name, marks=[SLOW]) for it in OF_GKE],
 )
 def test_the_pools_of_a_gke_cluster_go_from_zone_to_zone_and_the_cluster_stays(
     rehearse: Callable[..., Rehearsal], cell: Cell
