@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
-import shutil
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -233,41 +231,3 @@ def test_google_would_refuse_what_the_tool_would_plan_without_the_second_look() 
     group = change(resources.GROUP, "update", {"name": "np-mig", "zone": "z"})
     twice = change(resources.SUBNETWORK, "create delete", subnetwork)
     assert [line[:3] for line in _refused([network, twice, group])] == ["409", "400", "400"]
-
-
-FIRST_VERSION = re.compile(
-    r"-\$\{(local\._(in_\w+|bound\[each\.key\])|substr\(sha256\([^\n]*\), 0, 8\))\}\"$",
-    re.MULTILINE,
-)
-
-
-def _as_the_first_version_named_it(desk: Desk) -> None:
-    for module in ("network", "gpu-networks"):
-        for file in (desk.folder / "modules" / module).glob("*.tf"):
-            file.write_text(FIRST_VERSION.sub('"', file.read_text(encoding="utf-8")))
-    shares = desk.folder / "modules" / "filestore" / "filestore.tf"
-    shares.write_text(shares.read_text(encoding="utf-8").replace(", var.network]", "]"))
-
-
-@SLOW
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.timeout(400)
-def test_what_the_first_version_made_keeps_its_names_until_it_moves(
-    stand: Callable[[Deployment[Any]], Desk], kind: str
-) -> None:
-    settings = {**HOME, **KINDS[kind], "VM_TYPE": "a3-ultragpu-8g"}
-    home = _target(settings)
-    desk = stand(home)
-    _as_the_first_version_named_it(desk)
-    desk.make(home)
-    state = (desk.root / "terraform.tfstate").read_text(encoding="utf-8")
-    assert {'"name": "np-net"', '"name": "np-gpu-subnet-9"'} <= set(
-        re.findall(r'"name": "[^"]+"', state)
-    )
-    shutil.copytree(SOURCES / "modules", desk.folder / "modules", dirs_exist_ok=True)
-
-    found, _ = desk.plan(home)
-    assert found.is_empty
-    for move in _moves(kind, "a3-ultragpu-8g"):
-        _, changes = desk.plan(_target({**settings, **move}))
-        assert list(_refused(changes)) == [], move

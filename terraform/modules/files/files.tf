@@ -35,10 +35,4 @@ resource "google_storage_bucket_iam_member" "access" {
       each.value.listed ? ["api.getAttribute(\"storage.googleapis.com/objectListPrefix\", \"\").startsWith(\"${local._folders[each.key]}\")"] : [],
     ))
   }
-
-  lifecycle {
-    # Written once: a deployment of the first version, whose marker is older, keeps it
-    # here, as another text would take the role away for a while.
-    ignore_changes = [condition[0].description]
-  }
 }

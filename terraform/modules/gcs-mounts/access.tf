@@ -41,8 +41,5 @@ resource "google_storage_bucket_iam_member" "mounts" {
   lifecycle {
     # VMs that run keep their access while it becomes another binding.
     create_before_destroy = true
-    # Written once: a deployment of the first version, whose marker is older, keeps it
-    # here, as another text would take the role away for a while.
-    ignore_changes = [condition[0].description]
   }
 }
