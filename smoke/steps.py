@@ -195,8 +195,7 @@ def _gke(place: Place) -> list[Step]:
         "gpu_count=1,max=1",
         "DISK_SIZE_GB": str(DISK_GIB),
         "DISK_TYPE": "pd-balanced",
-        "SYSTEM_NODE_POOL_MAX": "1",
-        "SYSTEM_NODE_POOL_DISK_SIZE_GB": str(DISK_GIB),
+        "SYSTEM_NODE_POOL": f"max=1,disk_size_gb={DISK_GIB}",
     }
     idle = {Part.CLUSTER: 1, Part.SYSTEM_NODE: 1}
     busy = {**idle, Part.GPU_VM: 1}

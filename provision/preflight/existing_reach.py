@@ -73,7 +73,7 @@ def ranges(case: Case, existing: ExistingNetwork, found: Mapping[str, Any]) -> I
             setting="GKE_PODS_RANGE",
             what=f"the range {existing.pods} has room for {room} nodes, {nodes} may be wanted",
             why=f"of {offered[existing.pods]}, each node takes {each} addresses for pods",
-            fix=f"fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX), fewer pods on each"
+            fix=f"fewer nodes (GKE_MAX_NODE_COUNT, max of SYSTEM_NODE_POOL), fewer pods on each"
             f" (GKE_MAX_PODS_PER_NODE), or ask an administrator"
             f" of {case.it.project} for a larger range",
         )

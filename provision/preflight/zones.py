@@ -166,8 +166,7 @@ def _zones_with(
 
 
 def _move(place: Pool, zone: str) -> str:
-    in_pool = place.zone_setting == "GKE_NODE_POOLS"
-    return f"zone={zone} for that pool" if in_pool else f"{place.zone_setting}={zone}"
+    return f"ZONE={zone}" if place.zone_setting == "ZONE" else f"zone={zone} for that pool"
 
 
 def _where(near: Sequence[str], region: str) -> str:

@@ -150,7 +150,6 @@ MAX_NODES: Final = Derived(
     ("instance_count", *_SCALING),
     lambda instances, *scaling: instances if _scales(*scaling) else None,
 )
-SYSTEM_ZONE: Final = Derived("`ZONE`", ("zone",), lambda zone: zone)
 GPU_QUOTA: Final = Derived(
     "all GPUs of all pools at their largest size",
     (

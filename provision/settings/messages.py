@@ -76,6 +76,8 @@ def _place(details: ErrorDetails) -> str:
     name, *rest = details["loc"]
     if not rest:
         return ""
+    if isinstance(rest[0], str):  # a map, not a list
+        return f"has {rest[0]}={shorten(masking.mask(str(details['input'])))}, which "
     number = int(rest[0]) + 1
     kind = _NESTED.get(str(name), "item")
     if details["type"] == "missing":

@@ -34,7 +34,7 @@ from provision.settings.labels import Environment, Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.maintenance import Maintenance
 from provision.settings.networks import owners
-from provision.settings.pools import NodePools
+from provision.settings.pools import NodePools, SystemPool, TheSystemPool
 from provision.settings.queues import QueueName, Queues
 from provision.settings.secrets import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
@@ -90,7 +90,6 @@ from provision.settings.values import (
     Subnetworks,
     Switch,
     Ways,
-    Zone,
     Zones,
 )
 
@@ -675,32 +674,14 @@ class Settings(BaseSettings):
         "name=a100,vm_type=a2-highgpu-1g,max=4;name=l4,vm_type=g2-standard-24,count=2",
         only_with=_GKE,
     )
-    system_node_pool_vm_type: MachineTypeName = _setting(
-        "The machine type of the node pool for system pods.",
-        "e2-standard-4",
-        "e2-standard-4",
+    system_node_pool: TheSystemPool = _setting(
+        "The node pool for system pods, as `vm_type=...,min=...,max=...,disk_size_gb=...,spot=...,"
+        "zone=...`: from min to max nodes, in a zone of the same region, that of `ZONE` if none is"
+        " named; with spot=yes cheaper ones, which Google may take back.",
+        "vm_type=e2-standard-8,max=5",
+        SystemPool(),
         only_with=_GKE,
-    )
-    system_node_pool_min: Count = _setting(
-        "The minimum number of nodes of the system pool.", "1", 1, only_with=_GKE
-    )
-    system_node_pool_max: Count = _setting(
-        "The maximum number of nodes of the system pool.", "3", 3, only_with=_GKE
-    )
-    system_node_pool_disk_size_gb: DiskSize = _setting(
-        "The boot disk size of system nodes in GiB.", "100", 100, only_with=_GKE
-    )
-    system_node_pool_spot: Switch = _setting(
-        "Use Spot VMs for system nodes: cheaper, but Google may preempt them.",
-        "no",
-        False,
-        only_with=_GKE,
-    )
-    system_node_pool_zone: Zone = _setting(
-        "The zone of the system pool, in the same region.",
-        "us-central1-a",
-        derived.SYSTEM_ZONE,
-        only_with=_GKE,
+        default_words="`vm_type=e2-standard-4,min=1,max=3,disk_size_gb=100,spot=no`",
     )
     authorized_cidr: Networks | None = _setting(
         "CIDR blocks that may access the cluster's IP endpoint; if unset, the cluster is only"

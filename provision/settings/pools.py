@@ -1,4 +1,4 @@
-"""GPU node pools that differ from each other, in one cluster."""
+"""The node pools of one cluster: GPU pools that differ from each other, and that of system pods."""
 
 # No deferred annotations: pydantic reads them as it makes the class.
 
@@ -64,3 +64,26 @@ def _parse(text: str) -> list[dict[str, str]]:
 
 
 NodePools = Annotated[tuple[NodePool, ...], BeforeValidator(_parse)]
+
+
+class SystemPool(BaseModel):
+    """The node pool for system pods."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    vm_type: MachineTypeName = "e2-standard-4"
+    min: Count = 1
+    max: Count = 3
+    disk_size_gb: DiskSize = 100
+    spot: Switch = False
+    zone: Zone | None = None  # None: ZONE
+
+
+def _parse_one(text: str) -> dict[str, str]:
+    first, *more = parsing.pools(text, SystemPool.model_fields, _OTHER_NAMES)
+    if more:
+        raise parsing.InvalidValueError("has several pools", "a cluster has one for system pods")
+    return first
+
+
+TheSystemPool = Annotated[SystemPool, BeforeValidator(_parse_one)]

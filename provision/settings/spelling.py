@@ -11,6 +11,7 @@ from provision.codes import Code
 from provision.errors import Alternatives, Problem
 from provision.settings.masking import PRIVATE, mask
 from provision.settings.model import Settings
+from provision.settings.pools import SystemPool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +65,13 @@ _PURCHASE: Final = (
     ),
 )
 _DROPPED: Final[Mapping[str, tuple[str, str]]] = {
+    **{
+        f"SYSTEM_NODE_POOL_{key.upper()}": (
+            "the node pool for system pods is one setting",
+            f"SYSTEM_NODE_POOL={key}=<the same>, with its other keys behind commas",
+        )
+        for key in SystemPool.model_fields
+    },
     "CALENDAR_DURATION": _PURCHASE,
     "CALENDAR_START": _PURCHASE,
     "GRANT_KMS": (

@@ -175,15 +175,16 @@ def of(settings: Settings) -> tuple[Pool, ...]:
 
 def system(settings: Settings) -> Pool:
     """The node pool of a GKE cluster for system pods."""
+    asked = settings.system_node_pool
     return Pool(
         name=names.SYSTEM_POOL.of(settings.name_prefix),
-        setting="SYSTEM_NODE_POOL_VM_TYPE",
-        zone_setting="SYSTEM_NODE_POOL_ZONE",
-        machine_type=settings.system_node_pool_vm_type,
-        zone=settings.system_node_pool_zone,
-        mode=Mode.SPOT if settings.system_node_pool_spot else Mode.STANDARD,
-        size=Size(min=settings.system_node_pool_min, max=settings.system_node_pool_max),
-        disk_size_gb=settings.system_node_pool_disk_size_gb,
+        setting="SYSTEM_NODE_POOL",
+        zone_setting="SYSTEM_NODE_POOL",
+        machine_type=asked.vm_type,
+        zone=asked.zone or settings.zone,
+        mode=Mode.SPOT if asked.spot else Mode.STANDARD,
+        size=Size(min=asked.min, max=asked.max),
+        disk_size_gb=asked.disk_size_gb,
         disk_type=_SYSTEM_DISK,
     )
 

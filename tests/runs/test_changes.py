@@ -282,12 +282,7 @@ _OF_NODES: Final[Mapping[str, Row]] = {
     "GKE_NODE_POOLS": Row(
         {"VM_TYPE": "", "GKE_NODE_POOLS": "name=a100,vm_type=a2-highgpu-1g,count=1"}, ENDS
     ),
-    "SYSTEM_NODE_POOL_VM_TYPE": Row({"SYSTEM_NODE_POOL_VM_TYPE": "e2-standard-8"}, ENDS),
-    "SYSTEM_NODE_POOL_MIN": Row({"SYSTEM_NODE_POOL_MIN": "2"}, BESIDE),
-    "SYSTEM_NODE_POOL_MAX": Row({"SYSTEM_NODE_POOL_MAX": "4"}, BESIDE),
-    "SYSTEM_NODE_POOL_DISK_SIZE_GB": Row({"SYSTEM_NODE_POOL_DISK_SIZE_GB": "200"}, ENDS),
-    "SYSTEM_NODE_POOL_SPOT": Row({"SYSTEM_NODE_POOL_SPOT": "yes"}, ENDS),
-    "SYSTEM_NODE_POOL_ZONE": Row({"SYSTEM_NODE_POOL_ZONE": "us-central1-b"}, ENDS),
+    "SYSTEM_NODE_POOL": Row({"SYSTEM_NODE_POOL": "vm_type=e2-standard-8"}, ENDS),
     "AUTHORIZED_CIDR": Row({"AUTHORIZED_CIDR": "203.0.113.0/24"}, BESIDE),
     "GPU_DRIVER_VERSION": Row({"GPU_DRIVER_VERSION": "LATEST"}, ENDS),
     "ENABLE_KUEUE": Row({"ENABLE_KUEUE": "no"}, NOTHING),

@@ -116,9 +116,7 @@ TOOLKIT: Final = Seed(
         "gke_max_node_count": "1000",
         "kueue_gpu_quota": "512",
         "authorized_cidr": "203.0.113.0/24",
-        "system_node_pool_vm_type": "e2-standard-16",
-        "system_node_pool_min": "2",
-        "system_node_pool_max": "10",
+        "system_node_pool": "vm_type=e2-standard-16,min=2,max=10",
         "gke_version": "1.32.",
     },
     fields=(
@@ -199,9 +197,7 @@ NEARMAP: Final = Seed(
         "gke_version": "1.33.1-gke.1107000",
         "gpu_driver_version": "LATEST",
         "enable_ray_operator": "yes",
-        "system_node_pool_vm_type": "e2-standard-8",
-        "system_node_pool_min": "2",
-        "system_node_pool_max": "2",
+        "system_node_pool": "vm_type=e2-standard-8,min=2,max=2",
     },
     fields=(
         *_ultra(4, "LATEST"),
@@ -275,10 +271,7 @@ ZENCORE: Final = Seed(
         "disk_size_gb": "20",
         "gke_node_pools": "name=t4,vm_type=n1-standard-2,accelerator_type=nvidia-tesla-t4,"
         "gpu_count=1,zone=us-central1-c,max=1;name=a100,vm_type=a2-highgpu-1g,max=1",
-        "system_node_pool_vm_type": "e2-small",
-        "system_node_pool_zone": "us-central1-f",
-        "system_node_pool_disk_size_gb": "20",
-        "system_node_pool_spot": "yes",
+        "system_node_pool": "vm_type=e2-small,zone=us-central1-f,disk_size_gb=20,spot=yes",
     },
     fields=(
         Field("region", CLUSTER, "location", "us-central1"),

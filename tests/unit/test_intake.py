@@ -73,7 +73,6 @@ def test_settings_do_not_change(given: Given) -> None:
         ({"ENABLE_FLEX_START": "1"}, "GKE_MAX_NODE_COUNT", None),
         ({}, "TEST_NODES", 1),
         ({"INSTANCE_COUNT": "8"}, "TEST_NODES", 2),
-        (GKE, "SYSTEM_NODE_POOL_ZONE", "us-central1-a"),
         ({}, "KUEUE_GPU_QUOTA", None),
         (GKE, "KUEUE_GPU_QUOTA", 2),
         (

@@ -59,25 +59,25 @@ def _fixed_size(case: Case) -> Iterator[Finding]:
 
 
 def _system_pool(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if settings.system_node_pool_min > settings.system_node_pool_max:
+    pool = case.settings.system_node_pool
+    if pool.min > pool.max:
         yield Finding(
             code=Code.INVALID_VALUE,
-            field="system_node_pool_min",
-            what=f"is more than SYSTEM_NODE_POOL_MAX, {settings.system_node_pool_max}",
+            field="system_node_pool",
+            what=f"has a min that is more than its max, {pool.max}",
             why="the minimum can't be larger than the maximum",
-            fix=f"SYSTEM_NODE_POOL_MIN={settings.system_node_pool_max}",
+            fix=f"SYSTEM_NODE_POOL=min={pool.max}",
         )
 
 
 def _system_zone(case: Case) -> Iterator[Finding]:
-    region = zones.region_of(case.settings.zone)
-    if zones.region_of(case.settings.system_node_pool_zone) != region:
+    region, zone = zones.region_of(case.settings.zone), case.settings.system_node_pool.zone
+    if zone is not None and zones.region_of(zone) != region:
         yield Finding(
-            field="system_node_pool_zone",
-            what=f"is not in {region}",
+            field="system_node_pool",
+            what=f"has a zone that is not in {region}",
             why="all pools of a cluster are in its region",
-            fix=f"SYSTEM_NODE_POOL_ZONE={case.settings.zone}",
+            fix=f"SYSTEM_NODE_POOL=zone={case.settings.zone}",
         )
 
 
@@ -175,8 +175,8 @@ def _of_a_cluster(touches: tuple[str, ...], check: Callable[[Case], Iterator[Fin
 RULES: Final = (
     _of_a_cluster(("gke_min_node_count", "gke_max_node_count"), _limits),
     _of_a_cluster(("instance_count", "gke_min_node_count", "gke_max_node_count"), _fixed_size),
-    _of_a_cluster(("system_node_pool_min", "system_node_pool_max"), _system_pool),
-    _of_a_cluster(("system_node_pool_zone", "zone"), _system_zone),
+    _of_a_cluster(("system_node_pool",), _system_pool),
+    _of_a_cluster(("system_node_pool", "zone"), _system_zone),
     _of_a_cluster(("gke_node_pools",), _replaced),
     _of_a_cluster(("gke_node_pools", "zone"), _pools),
     *pool_rules.RULES,

@@ -88,7 +88,7 @@ def _room(case: Case) -> Iterator[Finding]:
         return
     if case.asked("gke_pods_range") or case.asked("gke_max_pods_per_node"):
         return  # `networks` counts what fits there, or the online check in a range that exists
-    nodes = settings.system_node_pool_max + sum(pool.size.most for pool in pools.of(settings))
+    nodes = settings.system_node_pool.max + sum(pool.size.most for pool in pools.of(settings))
     if nodes > limits.MOST_CLUSTER_NODES:
         several = settings.gke_node_pools is not None
         yield Finding(
@@ -109,16 +109,17 @@ def _system_nodes(case: Case) -> Iterator[Finding]:
     wanted = [*gke_nodes.OF_GKE, gke_nodes.JOBSET]
     wanted += [gke_nodes.KUEUE] if settings.enable_kueue else []
     wanted += [gke_nodes.RAY_HEAD] if settings.enable_ray_operator else []
-    machine, most = settings.system_node_pool_vm_type, settings.system_node_pool_max
+    pool = settings.system_node_pool
+    machine, most = pool.vm_type, pool.max
     missing = gke_nodes.left_out(machine, most, wanted)
     if missing:
         yield Finding(
             code=Code.NOTE,
-            field="system_node_pool_vm_type",
+            field="system_node_pool",
             what="may be too small for the system's pods",
-            why=f"beside what GKE runs on each node, SYSTEM_NODE_POOL_MAX={most} of {machine} have"
+            why=f"beside what GKE runs on each node, max={most} of {machine} have"
             f" no place for {words.listed({it.name for it in missing})}",
-            fix="SYSTEM_NODE_POOL_VM_TYPE=e2-standard-4",
+            fix="SYSTEM_NODE_POOL=vm_type=e2-standard-4",
             note=True,
         )
 
@@ -239,12 +240,9 @@ RULES: Final = (
     Rule(MAKES_POOLS, _fixed_by_name),
     Rule(MAKES_POOLS, _networks),
     Rule(MAKES_POOLS, _names),
-    Rule((*MAKES_POOLS, "system_node_pool_max"), _room),
+    Rule((*MAKES_POOLS, "system_node_pool"), _room),
     Rule(
-        (
-            *("orchestrator_type", "enable_kueue", "enable_ray_operator"),
-            *("system_node_pool_vm_type", "system_node_pool_max"),
-        ),
+        ("orchestrator_type", "enable_kueue", "enable_ray_operator", "system_node_pool"),
         _system_nodes,
     ),
     Rule((*MAKES_POOLS, "enable_kueue", "kueue_queues", "kueue_gpu_quota"), _queue),

@@ -26,7 +26,7 @@ _GPUS: Final = ("network_config", "gpu_subnetworks")
 _OWN: Final = ("network_range", *_RANGES, "gke_max_pods_per_node")
 _COUNTED: Final = (
     *("vm_type", "instance_count", "gke_node_pools", "gke_node_pool_count"),
-    *("gke_min_node_count", "gke_max_node_count", "system_node_pool_max"),
+    *("gke_min_node_count", "gke_max_node_count", "system_node_pool"),
 )
 _TAKES: Final = {
     "VMs": "each VM takes an address, and Google keeps 4",
@@ -241,7 +241,7 @@ def _too_small(case: Case, part: ranges.Part, machines: int) -> Finding:
     is_gke = part.use != "VMs"
     fewer = f"INSTANCE_COUNT={part.fits}" if part.fits else ""
     if is_gke:
-        fewer = "fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX)"
+        fewer = "fewer nodes (GKE_MAX_NODE_COUNT, max of SYSTEM_NODE_POOL)"
     if part.use == "pods" and (most := ranges.pods_that_fit(part.given, machines)):
         fewer += f", or GKE_MAX_PODS_PER_NODE={most}"
     cut = (

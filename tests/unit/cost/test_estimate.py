@@ -168,7 +168,7 @@ def test_now_is_never_more_than_most_and_sums_are_those_of_the_parts(
         vm_type="a2-highgpu-1g",
         gke_min_node_count="0" if queued else str(first),
         gke_max_node_count=str(max(1, first + more)),
-        system_node_pool_max=str(system),
+        system_node_pool=f"max={system}",
         **({"enable_queued_provisioning": "yes"} if queued else {}),
     )
     pool = asked.pools[0].name

@@ -85,9 +85,7 @@ def test_pools_of_t4_and_a100_queue_in_zones_of_their_own_beside_a_spot_system_p
         disk_size_gb="20",
         gke_node_pools="name=t4,vm_type=n1-standard-2,accelerator_type=nvidia-tesla-t4,"
         "gpu_count=1,zone=us-central1-c,max=1;name=a100,vm_type=a2-highgpu-1g,max=1",
-        system_node_pool_spot="yes",
-        system_node_pool_zone="us-central1-f",
-        system_node_pool_vm_type="e2-small",
+        system_node_pool="spot=yes,zone=us-central1-f,vm_type=e2-small",
     )
 
     assert {name: (it["zone"], it["gpu"]) for name, it in made["node_pools"].items()} == {

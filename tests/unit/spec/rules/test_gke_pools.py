@@ -268,7 +268,7 @@ def test_q4_compact_placement_with_queueing_is_refused(given: Given) -> None:
 
 def test_f11_a_pool_that_is_neither_flex_nor_queued_is_always_there(given: Given) -> None:
     assert _variables(**ULTRA, **FLEX, **QUEUED)["system_pool"]["min"] == 1
-    assert "SYSTEM_NODE_POOL_MIN" in given(**ULTRA, **FLEX, SYSTEM_NODE_POOL_MIN="0").refused
+    assert "SYSTEM_NODE_POOL" in given(**ULTRA, **FLEX, SYSTEM_NODE_POOL="min=0").refused
 
 
 @pytest.mark.parametrize("channel", ["REGULAR", "UNSPECIFIED"])
@@ -399,9 +399,9 @@ def test_a_pool_to_test_is_one_of_the_clusters_by_its_full_name_or_its_own(given
 @pytest.mark.parametrize(
     ("asked", "lacking"),
     [
-        pytest.param({"SYSTEM_NODE_POOL_VM_TYPE": "e2-small"}, "kube-dns", id="too-small"),
+        pytest.param({"SYSTEM_NODE_POOL": "vm_type=e2-small"}, "kube-dns", id="too-small"),
         pytest.param(
-            {"SYSTEM_NODE_POOL_VM_TYPE": "e2-medium", "ENABLE_RAY_OPERATOR": "yes"},
+            {"SYSTEM_NODE_POOL": "vm_type=e2-medium", "ENABLE_RAY_OPERATOR": "yes"},
             "the head of a Ray cluster",
             id="too-small-for-ray",
         ),
@@ -413,7 +413,7 @@ def test_a_system_pool_without_room_for_its_pods_is_told(
     given: Given, asked: dict[str, str], lacking: str
 ) -> None:
     loaded = given(**GKE, **asked).loaded
-    told = [it for it in loaded.notes if it.setting == "SYSTEM_NODE_POOL_VM_TYPE"]
+    told = [it for it in loaded.notes if it.setting == "SYSTEM_NODE_POOL"]
     assert [lacking in str(it.why) for it in told] == ([True] if lacking else [])
 
 
@@ -427,7 +427,7 @@ def test_no_example_asks_for_what_a_page_of_googles_forbids_or_has_no_room_for(
             if line and not line.startswith("#")
         )
         loaded = given(**text).loaded
-        assert not [it for it in loaded.notes if it.setting == "SYSTEM_NODE_POOL_VM_TYPE"], path
+        assert not [it for it in loaded.notes if it.setting == "SYSTEM_NODE_POOL"], path
         # "No workload policy on the MIG": AI Hypercomputer, "Create a MIG" for A4 and A3 Ultra.
         forbidden = {"ENABLE_FLEX_START", "ENABLE_COMPACT_PLACEMENT"}
         assert not forbidden <= text.keys(), path

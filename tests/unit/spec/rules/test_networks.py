@@ -237,7 +237,7 @@ def test_zones_of_one_region_are_enough_for_a_cluster(environ: dict[str, str]) -
             {**GKE, "GKE_PODS_RANGE": "10.64.8.0/22"},
             "GKE_PODS_RANGE",
             "'10.64.8.0/22' has room for 3, and not for 4 nodes",
-            "a /21 or larger, or fewer nodes (GKE_MAX_NODE_COUNT, SYSTEM_NODE_POOL_MAX), or GKE_",
+            "a /21 or larger, or fewer nodes (GKE_MAX_NODE_COUNT, max of SYSTEM_NODE_POOL), or",
         ),
         (
             {**GKE, "NETWORK_RANGE": "10.16.0.0/24"},
