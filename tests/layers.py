@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TREE: Final = Path(__file__).parents[1]
 _SLOWEST: Final = 50
-"""How many tests `make test` lists, the slowest first."""
+"""How many tests are listed, the slowest first."""
 
 
 class Spread(enum.Enum):
@@ -181,7 +181,7 @@ def commands(
     """
     selecting = {
         Part.QUICK: ["--quick", f"--durations={_SLOWEST}"],
-        Part.REST: ["--rest"],
+        Part.REST: ["--rest", f"--durations={_SLOWEST}"],
         Part.ALL: [],
     }[part]
     found = []
