@@ -8,7 +8,7 @@ output "cluster" {
     version       = google_container_cluster.gke.master_version
     workload_pool = local._workload_pool
   }
-  depends_on = [google_container_node_pool.system, google_service_account_iam_member.workload]
+  depends_on = [google_container_node_pool.system, google_service_account_iam_member.pods]
 }
 
 # GPU pools need no more than the control plane: they grow beside the system's pool.
