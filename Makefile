@@ -89,7 +89,7 @@ test-runs: ## whole actions against the simulated cloud
 test-chaos: ## blows at fixed moments
 test-startup: ## the real start-up script in namespaces and on real Debians, Ray and torchrun on three VMs (Linux, root)
 test-browser: ## the report's page in a real browser
-test-kubernetes: ## a real Kubernetes and Kueue; needs Go, and 11 minutes to build them once
+test-kubernetes: ## a real Kubernetes and Kueue; needs Go, and 8 minutes to build them once
 test-image: ## the Dockerfile, built and run; root on Debian, or an engine that is there
 test-provider: ## whole runs with HashiCorp's own google provider, PROVIDER=FILE
 

@@ -99,7 +99,7 @@ LAYERS: Final = (
     Layer(
         "kubernetes",
         "a real Kubernetes and Kueue",
-        needs="Go, and 11 minutes to build them once",
+        needs="Go, and 8 minutes to build them once",
         spread=Spread.NONE,
     ),
     Layer(

@@ -55,7 +55,7 @@ def test_the_image_makes_the_manifests_that_the_program_pins() -> None:
 
 
 def test_the_kueue_of_the_tests_is_an_earlier_patch_of_the_products_at_most() -> None:
-    module = (programs.MODULES / "kueue" / "go.mod").read_text()
+    module = (programs.MODULES / "programs" / "go.mod").read_text()
     (built,) = re.findall(r"sigs\.k8s\.io/kueue v([\d.]+)", module)
     assert built == programs.KUEUE.version
     *minor, patch = map(int, manifests.KUEUE.version.split("."))

@@ -70,7 +70,7 @@ def manifest(go: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Kueue's manifest, made of its sources as its release is."""
     folder = tmp_path_factory.mktemp("manifests")
     kustomize = programs.build(go)["kustomize"]
-    source = programs.source(go, "kueue", "sigs.k8s.io/kueue") / "config" / "default"
+    source = programs.source(go, "programs", "sigs.k8s.io/kueue") / "config" / "default"
     # Kustomize takes no absolute paths.
     relative = "/".join([".."] * (len(folder.resolve().parts) - 1)) + str(source)
     overlay = _KUEUE_OVERLAY | {"resources": [relative]}
@@ -114,7 +114,7 @@ def _definitions(go: str) -> list[Object]:
 
 def _jobset_webhooks(go: str, port: int, authority: str) -> list[Object]:
     """The webhooks for sets; those for pods are for placements that nothing here asks for."""
-    source = programs.source(go, "jobset", "sigs.k8s.io/jobset") / "config/components/webhook"
+    source = programs.source(go, "programs", "sigs.k8s.io/jobset") / "config/components/webhook"
     found = from_yaml((source / "manifests.yaml").read_text())
     for thing in found:
         thing["metadata"]["name"] = f"jobset-{thing['metadata']['name']}"

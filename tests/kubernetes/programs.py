@@ -25,7 +25,7 @@ KUEUE = AddOn(
 )
 """The Kueue that is built here, an earlier patch of the product's (ADR 69)."""
 
-_KUBERNETES = "v1.34.2"
+_KUBERNETES = "v1.36.1"
 # Without it the API server calls itself v0.0.0, and clients draw conclusions from that.
 _VERSION = f"-X k8s.io/component-base/version.gitVersion={_KUBERNETES}"
 
@@ -41,17 +41,13 @@ class Program:
 
 
 PROGRAMS = (
-    Program("etcd", "etcd", "go.etcd.io/etcd/server/v3"),
-    Program("kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", _VERSION),
-    Program(
-        "kube-controller-manager",
-        "kubernetes",
-        "k8s.io/kubernetes/cmd/kube-controller-manager",
-        _VERSION,
+    Program("etcd", "programs", "go.etcd.io/etcd/server/v3"),
+    *(
+        Program(name, "programs", f"k8s.io/kubernetes/cmd/{name}", _VERSION)
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
     ),
-    Program("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", _VERSION),
-    Program("jobset", "jobset", "sigs.k8s.io/jobset"),
-    Program("kueue", "kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+    Program("jobset", "programs", "sigs.k8s.io/jobset"),
+    Program("kueue", "programs", "sigs.k8s.io/kueue/cmd/kueue"),
     Program("kuberay", "kuberay", "github.com/ray-project/kuberay/ray-operator"),
     Program("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     Program("kustomize", "kustomize", "sigs.k8s.io/kustomize/kustomize/v5"),
@@ -80,8 +76,9 @@ def build(command: str) -> dict[str, Path]:
         if not path.exists():
             # A name of its own first: a build that is broken off leaves no program behind.
             unfinished = path.with_suffix(f".{os.getpid()}")
-            flags = ["-ldflags", program.flags] if program.flags else []
-            arguments = ["build", *flags, "-o", str(unfinished), program.package]
+            # Nobody debugs them: without what debuggers read, less is written.
+            flags = f"-s -w {program.flags}"
+            arguments = ["build", "-ldflags", flags, "-o", str(unfinished), program.package]
             _run(command, program.module, *arguments)
             unfinished.rename(path)
         made[program.name] = path
