@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.deployment.kind import Kind, Later
 from provision.kinds.gke.kind import GkeCluster
 from provision.kinds.vms.kind import VmGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LATER = [
     pytest.param(name, it, id=f"{of.__name__}.{name}")
@@ -18,8 +22,8 @@ LATER = [
 ]
 
 
-def _parameters(function: object) -> list[tuple[str, object]]:
-    parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+def _parameters(function: Callable[..., object]) -> list[tuple[str, object]]:
+    parameters = inspect.signature(function).parameters.values()
     return [(it.name, it.kind) for it in parameters if it.name != "self"]
 
 
