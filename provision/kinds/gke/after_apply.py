@@ -10,7 +10,7 @@ from provision.documents.connection import ClusterConnection, NodePoolMade
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
 from provision.kinds import connection, machines, shortage
-from provision.kinds.gke import control_plane, states
+from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import apply, facts, job_logs, jobs, ray_access, rollout, stages
 from provision.lifecycle import phases
 from provision.spec.group import Group
@@ -48,7 +48,9 @@ def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
             progress=context.progress,
             young=made.young,
         )
-    context.note(states.require(_cluster(cloud, spec), [pool.name for pool in spec.gpu_pools]))
+    context.note(
+        control_plane.require(_cluster(cloud, spec), [pool.name for pool in spec.gpu_pools])
+    )
 
 
 def instances(cloud: Cloud, spec: GkeSpec) -> list[Mapping[str, Any]]:

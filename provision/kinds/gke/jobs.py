@@ -17,15 +17,18 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from provision.catalogue import limits
+from provision.cost import estimate
 from provision.deployment.jobs import Jobs, Needs
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError
-from provision.kinds import job_folder
-from provision.kinds.gke import control_plane, job_nodes, spending
+from provision.kinds import job_folder, machine_words
+from provision.kinds.gke import control_plane, pools
 from provision.kinds.gke.kubernetes import (
     job_ray,
     job_set,
@@ -41,11 +44,13 @@ from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import conditions
 from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
+from provision.screens import amounts, layout
 from provision.spec import job as job_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
     from provision.documents.gke_status import Workload
     from provision.files.archive import Archive
@@ -101,7 +106,7 @@ class GkeJobs(Jobs):
         made = self._made.get(pool.name)
         listed = pricing.known(self._context, self._cloud)
         coming = self._coming(pool, made, nodes)
-        return job_nodes.needs(replace(spec, nodes=nodes), pool, made, coming, listed)
+        return needs(replace(spec, nodes=nodes), pool, made, coming, listed)
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder and the job, and make its JobSet or RayJob."""
@@ -212,11 +217,11 @@ class GkeJobs(Jobs):
                 fix=f"JOB_NODES={most}" if most else "KUEUE_GPU_QUOTA, and Create",
                 setting="JOB_NODES",
             )
-        return pool, spec.nodes or job_nodes.by_default(self._made.get(pool.name), most)
+        return pool, spec.nodes or by_default(self._made.get(pool.name), most)
 
     @functools.cached_property
     def _made(self) -> Mapping[str, Pool]:
-        return spending.made(self._document, self._facts)
+        return pools.made(self._document, self._facts)
 
     def _coming(self, pool: GpuPool, made: Pool | None, nodes: int) -> int:
         """How many nodes come for a job of so many: a queued pool's never wait for another one."""
@@ -416,6 +421,40 @@ class GkeJobs(Jobs):
     def _ask(self, attempt: Callable[[], T], doing: str) -> T:
         deadline = self._context.progress.deadline(_ANSWER, _PAUSE)
         return deadline.retry(attempt, doing)
+
+
+def by_default(made: Pool | None, most: int) -> int:
+    """How many nodes a job gets that names no number: of those that are there in any case, all."""
+    return most if made is not None and made.size.count is not None else min(most, 1)
+
+
+def needs(
+    spec: JobSpec, pool: GpuPool, made: Pool | None, coming: int, listed: Prices | None
+) -> Needs:
+    """What a job takes that has its number of nodes, of which so many come for it."""
+    nodes = spec.nodes or 0
+    parts = estimate.of_machines(made, coming, listed) if made and listed and coming else ()
+    price = amounts.of_parts(parts) if coming else "there already, at no more cost"
+    facts = [
+        f"{layout.counted(nodes, 'node')} of {pool.name}",
+        f"{nodes * pool.gpus} x {machine_words.kind(pool.accelerator)}",
+        f"{coming} of them new" if 0 < coming < nodes else "",
+        "at an unknown price" if price == "unknown" else price,
+        _until(spec, pool),
+    ]
+    more = sum((part.most for part in parts if part.most is not None), Decimal(0))
+    return Needs(words=f"The job takes {', '.join(filter(None, facts))}", more=more)
+
+
+def _until(spec: JobSpec, pool: GpuPool) -> str:
+    longest = spec.seconds or limits.LONGEST_RUN
+    most = kueue.run_seconds(pool, longest) if pool.queued else longest
+    if spec.seconds == most:
+        return f"until JOB_TIME ({amounts.span(most)}) is over"
+    if pool.queued:
+        return f"until it ends, {amounts.span(most)} at most"
+    run = pool.max_run_seconds
+    return "until it ends" + (f", each node {amounts.span(run)} at most" if run else "")
 
 
 def _is_ours(thing: Object) -> bool:

@@ -18,7 +18,7 @@ from provision.errors import (
     ProvisionError,
     StillWaiting,
 )
-from provision.kinds.gke import control_plane, spending, tested_pools, verdict
+from provision.kinds.gke import control_plane, pools, tested_pools, verdict
 from provision.kinds.gke.kubernetes import bandwidth_test, cordon, ray_test
 from provision.kinds.gke.kubernetes import nodes as nodes_module
 from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
@@ -55,7 +55,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     document = control_plane.find(cloud.api, record)
     cluster = control_plane.reach(document, cloud.api, context.environ)
     prices = pricing.known(context, cloud)
-    made = spending.made(document, facts) if prices else {}
+    made = pools.made(document, facts) if prices else {}
     parts = tested_pools.of(facts, settings.test_pool, record.name_prefix, made, prices)
     context.console.progress(tested_pools.told(parts, settings.capacity_timeout))
     left = float(settings.capacity_timeout)

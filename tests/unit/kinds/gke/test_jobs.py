@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from provision.catalogue import prices
-from provision.kinds.gke import job_nodes
+from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
 from provision.spec.capacity import Mode
 from provision.spec.job import JobSpec
@@ -38,7 +38,7 @@ def _made(size: Size = SCALES) -> Pool:
 def test_a_job_takes_all_nodes_of_a_pool_of_one_size_and_one_of_those_that_come_for_jobs(
     size: Size, nodes: int
 ) -> None:
-    assert job_nodes.by_default(_made(size), 4) == nodes
+    assert jobs.by_default(_made(size), 4) == nodes
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_nodes_price_and_end_are_said_in_one_sentence(
 ) -> None:
     pool = samples.pool_like(samples.ULTRA, **changes)
     spec = JobSpec(name="a", command=("true",), nodes=2, seconds=seconds)
-    found = job_nodes.needs(spec, pool, _made(), coming, prices.listed())
+    found = jobs.needs(spec, pool, _made(), coming, prices.listed())
     assert found.words.startswith("The job takes 2 nodes of demo-h200, 16 x H200 141 GB, ")
     assert found.words.endswith(words.replace("PRICE", f"≈ ${found.more:.2f}"))
-    one = job_nodes.needs(spec, pool, _made(), 1, prices.listed()).more
+    one = jobs.needs(spec, pool, _made(), 1, prices.listed()).more
     assert abs(found.more - one * coming) < Decimal("0.001")
     assert one > Decimal(10)
 
@@ -102,8 +102,8 @@ def test_nodes_that_wait_for_work_do_not_come_but_for_a_request_of_a_queue(
 
 def test_a_price_that_nobody_knows_is_said_to_be_unknown() -> None:
     spec = JobSpec(name="a", command=("true",), nodes=1)
-    found = job_nodes.needs(spec, samples.ULTRA, _made(), 1, NO_PRICES)
+    found = jobs.needs(spec, samples.ULTRA, _made(), 1, NO_PRICES)
     assert "8 x H200 141 GB, at an unknown price, until" in found.words
-    assert job_nodes.needs(spec, samples.ULTRA, _made(), 1, None).words.endswith(
+    assert jobs.needs(spec, samples.ULTRA, _made(), 1, None).words.endswith(
         "8 x H200 141 GB, until it ends, 7 days at most"
     )
