@@ -75,7 +75,7 @@ def files(context: Context, target: Deployment[GkeSpec], workspace: Workspace) -
     """
     known = facts.read(target.spec, workspace.tool.plan().foreseen)
     if known.version == UNKNOWN:
-        # The version decides about software: the one that is asked for, till Google has told it.
+        # The version decides about software: the one that is asked for, until Google has told it.
         known = dataclasses.replace(known, version=target.spec.version or "")
     made, notes = _made(known, context.environ)
     context.note(notes)
