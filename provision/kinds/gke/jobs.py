@@ -341,7 +341,7 @@ class GkeJobs(Jobs):
 
     def _first(self, name: str, attempt: int, shape: Shape) -> JobFailure | None:
         ends = self._ends(name, attempt)
-        own = {json_object.whole(_rank(it)): it for it in self._pods(name, shape, attempt)[::-1]}
+        own = {int(_rank(it)): it for it in self._pods(name, shape, attempt)[::-1]}
         failed = [it for it in ends if it.get("code") != 0 and it.get("told") is not True]
         failed.sort(key=lambda it: json_object.number(it.get("ended")) or 0.0)
         for end in failed:
@@ -357,7 +357,7 @@ class GkeJobs(Jobs):
         prefix = f"{_TOLD}{name}/ends/{attempt}/"
         return [job_folder.read(self._folder.text(it) or "{}") for it in self._folder.names(prefix)]
 
-    def _told_by_job(self, name: str, own: Mapping[int | None, Object]) -> JobFailure | None:
+    def _told_by_job(self, name: str, own: Mapping[int, Object]) -> JobFailure | None:
         """What the Job of the last attempt says of the pod that ended it."""
         selector = f"{job_set.SET_LABEL}={name}"
         for child in self._ask(

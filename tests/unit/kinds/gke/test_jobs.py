@@ -12,6 +12,7 @@ import pytest
 from provision.catalogue import prices
 from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
+from provision.kinds.gke.kubernetes import job_set
 from provision.spec.capacity import Mode
 from provision.spec.job import JobSpec
 from provision.spec.pools import Pool, Size
@@ -107,3 +108,45 @@ def test_a_price_that_nobody_knows_is_said_to_be_unknown() -> None:
     assert jobs.needs(spec, samples.ULTRA, _made(), 1, None).words.endswith(
         "8 x H200 141 GB, until it ends, 7 days at most"
     )
+
+
+def _pod(rank: int, reason: str = "", **status: Any) -> dict[str, Any]:
+    labels = {"batch.kubernetes.io/job-completion-index": str(rank)}
+    return {
+        "metadata": {"name": f"a-{rank}", "labels": labels},
+        "spec": {"nodeName": f"node-{rank}"},
+        "status": {"reason": reason, **status},
+    }
+
+
+KILLED = [{"name": job_set.CONTAINER, "state": {"terminated": {"reason": "OOMKilled"}}}]
+UNBEGUN = [{"name": "fetch", "state": {"terminated": {"exitCode": 1, "message": "no\nnot found"}}}]
+
+
+@pytest.mark.parametrize(
+    ("ends", "own", "words"),
+    [
+        (
+            [{"rank": 1, "vm": "node-1", "code": 137}],
+            [_pod(0), _pod(1, containerStatuses=KILLED)],
+            "exit code 137: out of memory, first on node-1 (rank 1)",
+        ),
+        (
+            [{"rank": 1, "vm": "node-1"}],
+            [_pod(0), _pod(1, "Evicted", message="disk pressure")],
+            "Evicted: disk pressure, first on node-1 (rank 1)",
+        ),
+        (
+            [],
+            [_pod(0), _pod(1, initContainerStatuses=UNBEGUN)],
+            "fetch failed: not found, first on node-1 (rank 1)",
+        ),
+    ],
+)
+def test_why_a_program_failed_is_what_the_pod_of_its_rank_says(
+    ends: list[dict[str, Any]], own: list[dict[str, Any]], words: str
+) -> None:
+    ours = SimpleNamespace(_ends=lambda *_: ends, _pods=lambda *_: own, _told_by_job=None)
+    found = GkeJobs._first(cast("Any", ours), "a", 1, job_set.SHAPE)
+    assert found is not None
+    assert found.words == words
