@@ -95,8 +95,7 @@ def test_nodes_that_wait_for_work_do_not_come_but_for_a_request_of_a_queue(
             {"spec": {"nodeName": "full", "containers": [asks]}},
         ],
     }
-    cluster = SimpleNamespace(all=lambda _, kind, **__: there[kind])
-    ours = SimpleNamespace(_cluster=cluster, _ask=lambda asked, _: asked())
+    ours = SimpleNamespace(_all=lambda _, __, kind, **___: there[kind])
     pool = samples.pool_like(samples.ULTRA, mode=mode)
     assert GkeJobs._coming(cast("Any", ours), pool, _made(size), 3) == coming
 
