@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import datetime as dt
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
@@ -46,8 +47,8 @@ def all_ends(facts: ClusterFacts | None, nodes: Sequence[Nodes], clock: Clock) -
         there = others.pop(pool.name, None)
         left = remaining(pool, there, clock)
         if there is not None and left is not None:
-            moments = tuple(ends.moment(it, clock) for it in left)
-            yield _end(_named(there.each, pool.name), EndedBy.RUN, moments, left)
+            (end,) = ends.of(left, "node", clock)
+            yield replace(end, what=_named(there.each, pool.name))
         elif pool.max_run_seconds:
             yield End(
                 what=f"each node of {pool.name}",
@@ -103,32 +104,18 @@ def _maintained(nodes: Nodes, clock: Clock) -> Iterator[End]:
     )
     if not told:
         return
-    names = [node.name for _, node in told]
+    names, first, last = [node.name for _, node in told], told[0][0], told[-1][0]
     early = _able(node for _, node in told)[:_IN_TEXT]
     more = f", or as soon as you say: kubectl label node {' '.join(early)} {_BEGIN_NOW}"
     some = ", ".join(names[:_IN_TEXT]) + (", ..." if len(names) > _IN_TEXT else "")
-    moments = told[0][0], told[-1][0]
-    yield _end(
-        f"{_named(names, nodes.pool)} ({some})",
-        EndedBy.MAINTENANCE,
-        moments,
-        [until(it, clock) for it in moments],
-        "Google maintains the host, which ends the pods on it" + (more if early else ""),
-    )
-
-
-def _end(
-    what: str, how: EndedBy, moments: Sequence[str], seconds: Sequence[int], text: str = ""
-) -> End:
-    (first, last), (first_seconds, last_seconds) = moments, seconds
-    return End(
-        what=what,
-        how=how,
+    yield End(
+        what=f"{_named(names, nodes.pool)} ({some})",
+        how=EndedBy.MAINTENANCE,
         first=first,
         last=last,
-        first_seconds=first_seconds,
-        last_seconds=last_seconds,
-        words=text,
+        first_seconds=until(first, clock),
+        last_seconds=until(last, clock),
+        words="Google maintains the host, which ends the pods on it" + (more if early else ""),
     )
 
 
@@ -203,38 +190,28 @@ def troubles(
     alike.pop((), None)
     for found, them in alike.items():
         is_googles = all(node.reported or _is_repaired(node) for node in them)
-        yield _trouble(
-            f"{_named(them, pool.pool)} with a fault: {'; '.join(found)}",
-            them,
-            (them[0].name,) if len(them) == 1 else (),
-            _sooner(them) if is_googles else _replace(them, document, mode),
+        yield Trouble(
+            about=About.POOL,
+            what=f"{_named(them, pool.pool)} with a fault: {'; '.join(found)}",
+            count=len(them),
+            names=tuple(node.name for node in them),
+            why=(them[0].name,) if len(them) == 1 else (),
+            fix=_sooner(them) if is_googles else _replace(them, document, mode),
             by_itself=is_googles,
         )
-    unready = [node for node in pool.each if node.unready]
-    if unready:
+    them = [node for node in pool.each if node.unready]
+    if them:
         repairs = (document.get("management") or {}).get("autoRepair")
-        commands = [] if repairs else _commands(unready, document, mode)
-        yield _trouble(
-            f"{_named(unready, pool.pool)} not ready",
-            unready,
-            pool.unready,
-            "\n".join(["if it stays so, have its VM replaced:", *commands] if commands else ()),
+        commands = [] if repairs else _commands(them, document, mode)
+        yield Trouble(
+            about=About.POOL,
+            what=f"{_named(them, pool.pool)} not ready",
+            count=len(them),
+            names=tuple(node.name for node in them),
+            why=pool.unready,
+            fix="\n".join(["if it stays so, have its VM replaced:", *commands] if commands else ()),
             by_itself=True,
         )
-
-
-def _trouble(
-    what: str, them: Sequence[Node], why: tuple[str, ...], fix: str, *, by_itself: bool
-) -> Trouble:
-    return Trouble(
-        about=About.POOL,
-        what=what,
-        count=len(them),
-        names=tuple(node.name for node in them),
-        why=why,
-        fix=fix,
-        by_itself=by_itself,
-    )
 
 
 def waiting(pool: Nodes) -> Iterator[Waiting]:

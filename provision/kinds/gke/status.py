@@ -61,12 +61,11 @@ def look(
         for them in (told.workloads, told.outside)
     )
     requests = tuple(places.added(one) for one in told.requests)
-    both = list(_pools(document, facts, told, counts, clock))
-    machines = tuple(it for _, it in both)
+    found = list(_pools(document, facts, told, counts, clock))
+    machines = tuple(it for _, it in found)
     gpus = {pool.name: pool.gpus for pool in facts.pools} if facts else {}
     case = trouble.Case(
         document=document,
-        pools=tuple(it for it, _ in both),
         machines=machines,
         counted=answers and not unknown,
         refused=trouble.refused(cloud.api, record, document, machines),
@@ -89,12 +88,12 @@ def look(
         words="GKE cluster",
         trouble=(*trouble.found(case), *unknown),
         waiting=tuple(trouble.waiting(case)),
-        machines=case.machines,
+        machines=machines,
         ends=tuple(health.all_ends(facts, told.nodes, clock)),
         cost=cost,
         so_far=None if unknown else so_far,
         cluster=_cluster(document) if document else None,
-        node_pools=case.pools,
+        node_pools=tuple(it for it, _ in found),
         nodes=health.nodes(told.nodes, gpus, clock),
         jobs={str(state): states[state] for state in JobState if states[state]},
         workloads=tuple(sorted(works, key=lambda it: list(JobState).index(it.state))),

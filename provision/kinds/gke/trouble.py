@@ -18,7 +18,7 @@ from provision.spec.group import Group
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provision.documents.gke_status import NodePool, NodeRequest, Workload
+    from provision.documents.gke_status import NodeRequest, Workload
     from provision.documents.status import PoolNow
     from provision.errors import Problem
     from provision.google.api import GoogleApi
@@ -54,8 +54,7 @@ class Case:
     """What a look at a cluster has found."""
 
     document: Mapping[str, Any]  # the cluster as Google's API returns it; {} if it does not exist
-    pools: tuple[NodePool, ...]
-    machines: tuple[PoolNow, ...]  # the same with what was asked for
+    machines: tuple[PoolNow, ...]
     expected: tuple[str, ...]  # the names of the GPU pools that Create made
     counted: bool  # whether Kubernetes has told which nodes there are
     # name of a pool that lacks nodes -> what Google refuses, where it says so
