@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -13,10 +13,12 @@ from provision.catalogue import prices
 from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes import job_set
-from provision.spec.capacity import Mode
 from provision.spec.job import JobSpec
-from provision.spec.pools import Pool, Size
+from provision.spec.pools import Size
 from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from provision.spec.pools import Pool
 
 SCALES = Size(min=0, max=4)
 HOURS = 4 * 3600
@@ -24,15 +26,7 @@ NO_PRICES = dataclasses.replace(prices.listed(), rows={})
 
 
 def _made(size: Size = SCALES) -> Pool:
-    return Pool(
-        name=samples.ULTRA.name,
-        machine_type=samples.ULTRA.machine_type,
-        zone="us-central1-a",
-        mode=Mode(samples.ULTRA.mode),
-        size=size,
-        disk_size_gb=100,
-        disk_type="hyperdisk-balanced",
-    )
+    return samples.as_spec(samples.ULTRA, size)
 
 
 @pytest.mark.parametrize(("size", "nodes"), [(SCALES, 1), (Size(count=4), 4)])
