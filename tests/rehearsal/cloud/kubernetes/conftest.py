@@ -98,7 +98,7 @@ class Gke:
 def send(
     url: str, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
 ) -> tuple[int, Any, Mapping[str, str]]:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=600)
     content = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
     given = {"Authorization": "Bearer token", **(headers or {})}
     connection.request(method, path, content, given)
