@@ -14,7 +14,7 @@ from provision.errors import Problem
 from provision.kinds import blame, faults
 from provision.kinds.blame import Remedies
 from provision.kinds.faults import Tried
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, node_checks
+from provision.kinds.gke.kubernetes import bandwidth, fabric_pods
 from provision.screens import layout
 from provision.spec.capacity import Mode
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from provision.catalogue.bandwidths import Reference
     from provision.documents.checks import RayCheck
     from provision.kinds.gke.kubernetes.bandwidth import Measurement, Told
-    from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
+    from provision.kinds.gke.kubernetes.trials import Ran
 
-_HOST: Final = re.compile(rf"\b{all_gather.REPLICATED_JOB}-0-(\d+)")
+_HOST: Final = re.compile(rf"\b{fabric_pods.REPLICATED_JOB}-0-(\d+)")
 """The number of a pod in the name of its host."""
 _SOCKETS: Final = "NCCL used plain sockets there instead of the GPU network"
 _SILENT: Final = "it did not answer the other nodes: its pod, or the network to it, did not come up"
@@ -124,7 +124,7 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     told = bandwidth.read(ran.logs[0] if ran.logs else "")
     found = dict(unfit)
     for number, (node, log) in enumerate(zip(ran.nodes, ran.logs, strict=True)):
-        one = node_checks.of_log(log, pool)
+        one = bandwidth.of_log(log, pool)
         more = (_SILENT,) if number in told.silent else ()
         found[node] = dataclasses.replace(one, faults=(*one.faults, *more))
     for number in _on_sockets(told.whole, pool, len(ran.nodes)):
@@ -135,7 +135,7 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
 
 def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
     """The nodes of a pool that can take no part in a test, with what is wrong with them."""
-    told = {node.name: node_checks.of_node(node, pool) for node in nodes}
+    told = {node.name: bandwidth.of_node(node, pool) for node in nodes}
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
 
 

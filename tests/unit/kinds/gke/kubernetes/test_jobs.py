@@ -198,7 +198,7 @@ def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: GpuPool) -> Non
 )
 def test_every_mount_of_the_bandwidth_test_has_its_volume(pool: GpuPool) -> None:
     facts: ClusterFacts = samples.facts(pool, buckets=samples.FLEX_QUEUED_ULTRA.buckets)
-    template = jobs.test(facts, pool, 2)["spec"]["replicatedJobs"][0]["template"]["spec"]
+    template = all_gather.job_set(facts, pool, 2)["spec"]["replicatedJobs"][0]["template"]["spec"]
     pod = template["template"]["spec"]
     volumes = [volume["name"] for volume in pod["volumes"]]
     assert len(set(volumes)) == len(volumes)
