@@ -30,7 +30,7 @@ from provision.kinds.gke import status as gke_status
 from provision.kinds.gke import testing as gke_testing
 from provision.kinds.gke.kubernetes import apply, clearing, rollout, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
-from provision.kinds.gke.traces import Traces
+from provision.kinds.gke.left_behind import Traces
 from provision.kinds.vms import after_apply, bake, out_of_date, roster, startup, tasks, waiting
 from provision.lifecycle import search, settle
 from provision.screens import progress as screen
