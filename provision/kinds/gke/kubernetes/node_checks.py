@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from provision import words
 from provision.catalogue import machines
 from provision.documents.checks import NodeCheck
-from provision.kinds import gpu_faults
+from provision.kinds import gpus as gpu_words
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import GpuPool
@@ -35,7 +35,7 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
         faults.append("it has told nothing of its GPUs")
     else:
         told = f"nvidia-smi failed: {error}" if error else ""
-        faults += gpu_faults.of(gpus, told, pool.gpus, _kind(pool))
+        faults += gpu_words.faults(gpus, told, pool.gpus, _kind(pool))
     if interfaces is not None and interfaces < pool.interfaces:
         faults.append(
             f"its pod has {interfaces} of {pool.interfaces} network interfaces: see kubectl get"
@@ -45,7 +45,7 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
         gpus=len(gpus),
         names=tuple(str(gpu["name"]) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus), None),
-        ecc_errors=gpu_faults.counted(gpus),
+        ecc_errors=gpu_words.memory_errors(gpus),
         interfaces=interfaces,
         faults=tuple(faults),
     )

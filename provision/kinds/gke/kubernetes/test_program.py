@@ -2,8 +2,8 @@
 
 Each pod tells what its node has. The first one starts NCCL's all-gather test on all nodes by MPI
 and ssh, and where that is too slow, on pairs of them, in rounds that are known beforehand: each
-node with two others, so that the one at fault is known (`faults.pairs`). Whatever comes of it, the
-pods end well: what failed is in their logs, which `bandwidth` and `node_checks` judge.
+node with two others, so that the one at fault is known (`diagnosis.pairs`). Whatever comes of it,
+the pods end well: what failed is in their logs, which `bandwidth` and `node_checks` judge.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue.bandwidths import GIB, KIB, MIB
-from provision.kinds import faults
+from provision.kinds import diagnosis
 from provision.kinds.gke.kubernetes import bandwidth
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def text(pool: GpuPool, nodes: int, *, job: str, program: str, largest: str) -> 
     """
     bars = bandwidth.bars(pool, nodes)
     sizes = _sizes(pool)
-    rounds = [" ".join(f"{one}-{other}" for one, other in it) for it in faults.pairs(nodes)]
+    rounds = [" ".join(f"{one}-{other}" for one, other in it) for it in diagnosis.pairs(nodes)]
     values = {
         "nodes": str(nodes),
         "gpus": str(pool.gpus),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds import faults as search
+from provision.kinds import diagnosis as search
 from provision.kinds.gke import verdict
 from provision.kinds.gke.kubernetes import bandwidth, test_program
 from provision.kinds.gke.kubernetes.bandwidth_test import Ran
