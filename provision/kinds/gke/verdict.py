@@ -11,9 +11,8 @@ from provision.catalogue import bandwidths
 from provision.codes import Code
 from provision.documents.checks import Bandwidth, BandwidthRow, NodeCheck, NodesTry
 from provision.errors import Problem
-from provision.kinds import blame, faults
-from provision.kinds.blame import Remedies
-from provision.kinds.faults import Tried
+from provision.kinds import diagnosis
+from provision.kinds.diagnosis import Remedies, Tried
 from provision.kinds.gke.kubernetes import bandwidth, fabric_pods
 from provision.screens import layout
 from provision.spec.capacity import Mode
@@ -64,9 +63,9 @@ class Tested:
         return [_tried(nodes, it, self.pool) for nodes, it in measured]
 
     @property
-    def finding(self) -> faults.Finding:
+    def finding(self) -> diagnosis.Finding:
         """Who is at fault for what was too slow."""
-        return faults.find(self.tried)
+        return diagnosis.find(self.tried)
 
     @property
     def bad(self) -> tuple[str, ...]:
@@ -80,7 +79,7 @@ class Tested:
         known = self.checked.get(name)
         if known is not None and known.faults:
             return "; ".join(known.faults)
-        return blame.worst(self.tried, name)
+        return diagnosis.worst(self.tried, name)
 
     @property
     def document(self) -> Bandwidth:
@@ -156,14 +155,14 @@ def problems(tested: Tested) -> list[Problem]:
         return [*found, everywhere]
     if tried and len(tried[0].members) == 1 and not tried[0].passed:
         return [*found, _alone(tested, tried[0])]
-    bar = blame.bar(pool.machine_type, _figures(pool, len(tested.nodes)))
+    bar = diagnosis.bar(pool.machine_type, _figures(pool, len(tested.nodes)))
     remedies = Remedies(
         members="nodes",
         another=lambda names: _another(tested, names),
         more="run Test with TEST_NODES=3 or more, if the pool may have as many",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, which new pools alone can have",
     )
-    return [*found, *blame.problems(tested.finding, tried, bar, remedies), *_of_ray(tested)]
+    return [*found, *diagnosis.problems(tested.finding, tried, bar, remedies), *_of_ray(tested)]
 
 
 def passed(tested: Tested) -> str:
@@ -178,7 +177,7 @@ def passed(tested: Tested) -> str:
         return f"{text}; one node has no network to measure"
     figures = _figures(pool, count)
     published = figures.peak if figures else None
-    reached = blame.reached(tested.told.whole.peak, count, published)
+    reached = diagnosis.reached(tested.told.whole.peak, count, published)
     return f"{text}; all_gather reaches {reached}"
 
 
