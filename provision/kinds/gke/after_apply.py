@@ -11,7 +11,7 @@ from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
 from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane, states
-from provision.kinds.gke.kubernetes import apply, facts, job_logs, jobs, ray_access, rollout, stages
+from provision.kinds.gke.kubernetes import apply, facts, jobs, pods, ray_access, rollout, stages
 from provision.lifecycle import phases
 from provision.spec.group import Group
 
@@ -150,7 +150,7 @@ def _connection(
         ),
         node_pools=tuple(NodePoolMade(**pool) for pool in made.outputs["node_pools"].values()),
         jobs=dict(examples),
-        job_log=job_logs.command(
+        job_log=pods.log_command(
             made.target.spec.project_id, cluster["name"], cluster["location"], "JobSet", "NAME"
         ),
     )

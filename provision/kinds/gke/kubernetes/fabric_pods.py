@@ -17,7 +17,6 @@ from provision.kinds.gke.kubernetes import (
     networks,
     node_sizes,
     pod_fabrics,
-    pod_secrets,
     storage,
 )
 from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
@@ -71,6 +70,30 @@ _LIBRARIES: Final = (
     ' || echo "{names} are missing: NCCL may not find its network" >&2; }'
 )
 _LOAD: Final = "python3 -c 'import ctypes, sys; [ctypes.CDLL(it) for it in sys.argv[1:]]' {names}"
+
+GCLOUD: Final = "gcr.io/google.com/cloudsdktool/google-cloud-cli:578.0.0-slim"
+SECRETS: Final = "/run/aiinfra-secrets"
+"""Where a job finds its secrets, one file for each variable; in memory."""
+SECRETS_MOUNT: Final = {"name": "secrets", "mountPath": SECRETS}
+READS_SECRETS: Final = "read-secrets"
+_EXPORT: Final = f'for file in {SECRETS}/*; do export "${{file##*/}}=$(cat "${{file}}")"; done'
+# GKE's metadata server takes some seconds until it knows a new pod.
+_READ: Final = """\
+set -eu
+read_secret() {{
+  for _ in 1 2 3 4 5 6; do
+    if gcloud secrets versions access "$4" --project="$2" --secret="$3" \\
+      --out-file="{folder}/$1"; then
+      return
+    fi
+    sleep 10
+  done
+  echo "could not read projects/$2/secrets/$3:$4 for $1: does it exist, and has {account}" \\
+    "the role roles/secretmanager.secretAccessor on it?" >&2
+  exit 1
+}}
+{calls}
+"""
 
 
 class Kind(enum.Enum):
@@ -127,10 +150,11 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
                 _extend(wanted, "volumeMounts", [brought])
             lines += _lines(fabric, pool, kind)
         if facts.secrets:
-            before.append(pod_secrets.container(facts))
-            volumes.append(pod_secrets.volume())
-            _extend(wanted, "volumeMounts", [pod_secrets.mount()])
-            lines.append(pod_secrets.EXPORT)
+            before.append(_read_secrets(facts))
+            memory = {"medium": "Memory", "sizeLimit": "16Mi"}
+            volumes.append({"name": SECRETS_MOUNT["name"], "emptyDir": memory})
+            _extend(wanted, "volumeMounts", [dict(SECRETS_MOUNT)])
+            lines.append(_EXPORT)
         _extend(spec, "initContainers", [*before, *beside])
         _begin_with(wanted, lines, kind)
         if kind is Kind.WHOLE:
@@ -179,6 +203,24 @@ def _selector(pool: GpuPool) -> dict[str, str]:
     if pool.flex_start:
         selector[FLEX_LABEL] = "true"
     return selector
+
+
+def _read_secrets(facts: ClusterFacts) -> Object:
+    """The init container that reads secrets of Secret Manager, as variables of a job.
+
+    It reads them as the pods' service account, into the pod's memory alone; no object and no
+    Terraform state has a value, and a secret's new version reaches the next pod. GKE's add-on for
+    it would need a cluster setting and kinds of its own, and gives files all the same.
+    """
+    calls = [f"read_secret {it.name} {it.project} {it.secret} {it.version}" for it in facts.secrets]
+    script = _READ.format(folder=SECRETS, account=facts.workload_account, calls="\n".join(calls))
+    return {
+        "name": READS_SECRETS,
+        "image": GCLOUD,
+        "command": ["/bin/bash", "-c", script],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [dict(SECRETS_MOUNT)],
+    }
 
 
 def _resources(pool: GpuPool) -> Object:

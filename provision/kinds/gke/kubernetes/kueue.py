@@ -37,6 +37,8 @@ DEFAULT_FLAVOR: Final = "default-flavor"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 RUN_SECONDS: Final = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 """The annotation of a job that sets how many seconds its nodes run."""
+MOST_SECONDS: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+"""The label of a job that says after how many seconds Kueue stops it, all its attempts together."""
 _MAX_WAIT: Final = "provreq.kueue.x-k8s.io/ValidUntilSeconds"
 
 GPU: Final = "nvidia.com/gpu"

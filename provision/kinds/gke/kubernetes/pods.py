@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import shlex
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.gke_status import JobState, PodCounts, Workload
@@ -43,6 +45,16 @@ OVER: Final = frozenset({"Succeeded", "Failed"})
 """The phases of pods that have ended."""
 _ENDED: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
 """The states in which a RayJob's deployment has ended."""
+
+_LOGS_BY: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "JobSet": 'labels."k8s-pod/jobset_sigs_k8s_io/jobset-name"="{name}"',
+        "Job": 'labels."k8s-pod/batch_kubernetes_io/job-name"="{name}"',
+        "RayCluster": 'labels."k8s-pod/ray_io/cluster"="{name}"',
+    }
+)
+"""Kind of a job -> what its pods have; of others the names of the pods begin with the job's."""
+_LOGS_OF_OTHERS: Final = 'resource.labels.pod_name:"{name}-"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,3 +289,22 @@ def _state(pod: Object) -> str:
     if not (pod.get("spec") or {}).get("nodeName"):
         return "waiting"
     return "ready" if holds(pod, "Ready") else "starting"
+
+
+def log_command(project: str, cluster: str, location: str, kind: str, name: str) -> str:
+    """The command that prints all that the pods of a job have written, the oldest first.
+
+    It asks Cloud Logging. Kubernetes deletes an ended pod with its node, and JobSet the pods of
+    each attempt that failed; the log that a node keeps goes with them. Cloud Logging has it for 30
+    days, by the labels of the pods. `kind`: the job's kind, such as "JobSet".
+    """
+    terms = [
+        'resource.type="k8s_container"',
+        f'resource.labels.cluster_name="{cluster}"',
+        f'resource.labels.location="{location}"',
+        _LOGS_BY.get(kind, _LOGS_OF_OTHERS).format(name=name),
+    ]
+    return (
+        f"gcloud logging read {shlex.quote(' '.join(terms))} --project {project}"
+        " --order asc --freshness 30d --format 'value(textPayload,jsonPayload.message)'"
+    )

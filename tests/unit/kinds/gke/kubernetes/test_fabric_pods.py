@@ -19,7 +19,6 @@ from provision.kinds.gke.kubernetes import (
     node_sizes,
     objects,
     pod_fabrics,
-    pod_secrets,
     torchrun,
 )
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
@@ -557,7 +556,7 @@ WITH_SECRETS = {
 
 
 def _reader(pod: Object) -> Object:
-    (found,) = (it for it in _containers(pod) if it["name"] == pod_secrets.NAME)
+    (found,) = (it for it in _containers(pod) if it["name"] == fabric_pods.READS_SECRETS)
     return found
 
 
@@ -566,13 +565,19 @@ def test_secrets_are_read_after_the_gate_and_before_a_daemon_starts(name: str) -
     for file, pod in _whole(WITH_SECRETS[name]).items():
         order = [it["name"] for it in pod["spec"].get("initContainers", [])]
         if file == "nccl-all-gather.yaml":
-            assert pod_secrets.NAME not in order
+            assert fabric_pods.READS_SECRETS not in order
             continue
-        wanted = [gate.NAME, "rdma-libraries", pod_secrets.NAME, "tcpx-daemon", "tcpxo-daemon"]
+        wanted = [
+            gate.NAME,
+            "rdma-libraries",
+            fabric_pods.READS_SECRETS,
+            "tcpx-daemon",
+            "tcpxo-daemon",
+        ]
         assert order == [it for it in wanted if it in order]
-        assert pod_secrets.NAME in order
+        assert fabric_pods.READS_SECRETS in order
         volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
-        used = _mounts(_reader(pod))[pod_secrets.FOLDER]
+        used = _mounts(_reader(pod))[fabric_pods.SECRETS]
         assert volumes[used]["emptyDir"]["medium"] == "Memory"
 
 
@@ -587,7 +592,7 @@ def _read(pod: Object, tmp_path: Path, gcloud: str) -> Any:
         (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
         (tmp_path / name).chmod(0o755)
     command = _reader(pod)["command"]
-    return _run(command, {}, tmp_path, pod_secrets.FOLDER, place=tmp_path / "secrets")
+    return _run(command, {}, tmp_path, fabric_pods.SECRETS, place=tmp_path / "secrets")
 
 
 @pytest.mark.parametrize("file", ["torchrun-demo-a100-8g.yaml", "ray-cluster.yaml"])
@@ -604,7 +609,7 @@ def test_a_job_has_the_value_of_a_secret_in_its_environment(file: str, tmp_path:
     else:
         own = container["command"].index("bash", 1) + 1
         command = [*container["command"][:own], "sh", "-c", 'echo "$HF_TOKEN"']
-    ran = _run(command, {}, tmp_path, pod_secrets.FOLDER, place=tmp_path / "secrets")
+    ran = _run(command, {}, tmp_path, fabric_pods.SECRETS, place=tmp_path / "secrets")
     assert ran.stdout == "a  b'c\n"
 
 
