@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import all_gather, jobs, ray_access, run_jobs, stages, torchrun
+from provision.kinds.gke.kubernetes import all_gather, jobs, run_jobs, stages, torchrun
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
 from provision.settings.queues import Queue
@@ -74,7 +74,7 @@ def _try(world: World, thing: Object) -> None:
 def test_no_object_has_a_field_that_the_api_does_not_know(world: World, name: str) -> None:
     facts = CLUSTERS[name]
     refused = {}
-    for thing in (*_applied(facts), *_created(facts), ray_access.policy(world.cluster)):
+    for thing in (*_applied(facts), *_created(facts), stages.ray_policy(world.cluster)):
         metadata = thing["metadata"]
         called = metadata.get("name") or metadata["generateName"]
         try:

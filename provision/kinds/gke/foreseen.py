@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Deployment
     from provision.deployment.workspace import Workspace
     from provision.errors import Problem
-    from provision.kinds.gke.kubernetes.apply import Stage
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.rollout import Stage
     from provision.spec.cluster import GkeSpec
 
 _IMAGE: Final = re.compile(r"^[ -]*image: *[\"']?([^\s\"']+)", re.MULTILINE)

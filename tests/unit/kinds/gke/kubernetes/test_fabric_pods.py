@@ -12,15 +12,7 @@ import yaml
 
 from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes import (
-    fabric_pods,
-    gate,
-    jobs,
-    node_sizes,
-    objects,
-    pod_fabrics,
-    torchrun,
-)
+from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects, pod_fabrics, torchrun
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
 from provision.settings.secrets import Secret
 from tests.kubernetes import samples
@@ -165,7 +157,7 @@ def test_every_job_on_all_gpus_has_all_interfaces_and_waits_at_the_gate(
     for pod in pods.values():
         asked = json.loads(pod["metadata"]["annotations"]["networking.gke.io/interfaces"])
         assert [it["interfaceName"] for it in asked] == [f"eth{n}" for n in range(pool.interfaces)]
-        assert pod["spec"]["initContainers"][0]["name"] == gate.NAME
+        assert pod["spec"]["initContainers"][0]["name"] == nccl.GATE
 
 
 @WITH_NETWORK
@@ -461,14 +453,14 @@ def test_jobs_ask_for_nearly_all_of_their_node(name: str) -> None:
         assert asked["nvidia.com/gpu"] == limits["nvidia.com/gpu"] == str(pool.gpus)
         assert asked["memory"] == limits["memory"]
         assert "cpu" not in limits, file
-        room = node_sizes.room(pool.machine_type)
+        room = fabric_pods.room_on(pool.machine_type)
         assert room is not None
         assert machine.vcpus * 400 <= room.milli_cpus < machine.vcpus * 1000
 
 
 def test_shared_memory_is_250_gib_or_half_of_what_the_pod_has() -> None:
     sizes = {
-        name: node_sizes.room(name)
+        name: fabric_pods.room_on(name)
         for name in ("a3-highgpu-8g", "a2-highgpu-1g", "n1-standard-2", "n1-highcpu-2")
     }
     shared = {name: room.shared_memory for name, room in sizes.items() if room}
@@ -568,7 +560,7 @@ def test_secrets_are_read_after_the_gate_and_before_a_daemon_starts(name: str) -
             assert fabric_pods.READS_SECRETS not in order
             continue
         wanted = [
-            gate.NAME,
+            nccl.GATE,
             "rdma-libraries",
             fabric_pods.READS_SECRETS,
             "tcpx-daemon",
