@@ -30,7 +30,6 @@ from provision.kinds.gke.kubernetes import (
     fabric_pods,
     jobs,
     kueue,
-    pod_reasons,
     pods,
     reasons,
     run_jobs,
@@ -470,7 +469,7 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
 
 def _stuck(pod: Object) -> JobFailure | None:
     """What keeps the program of a pod from ever beginning, while it holds a node."""
-    why = pod_reasons.unpullable(pod)
+    why = pods.unpullable(pod)
     if not why:
         return None
     cause = f"its image can't be pulled: {why.rpartition(' desc = ')[2]}"

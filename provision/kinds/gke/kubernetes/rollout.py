@@ -7,18 +7,18 @@ get it when they come, and pods wait for it there (`nccl.gate`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.documents.timeline import StageName
 from provision.errors import ClusterError, Problem
 from provision.kinds.gke.kubernetes import nccl
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.objects import Object, conditions, holds, title
+from provision.kinds.gke.kubernetes.objects import Object, conditions, containers, holds, title
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
@@ -217,15 +217,13 @@ def _of(cluster: Cluster, name: str) -> Unfinished | None:
 
 def _wrong(pod: Object) -> Iterator[str]:
     """What goes wrong in the containers of a pod."""
-    status: Mapping[str, Any] = pod.get("status") or {}
     node = (pod.get("spec") or {}).get("nodeName", "")
-    for kind in ("initContainerStatuses", "containerStatuses"):
-        for container in status.get(kind) or []:
-            waiting = (container.get("state") or {}).get("waiting") or {}
-            if waiting.get("reason") in _WRONG:
-                last = (container.get("lastState") or {}).get("terminated") or {}
-                said = last.get("message") or waiting.get("message") or ""
-                yield f"{container['name']} on {node}: {waiting['reason']}: {said}".rstrip(": ")
+    for container in containers(pod):
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") in _WRONG:
+            last = (container.get("lastState") or {}).get("terminated") or {}
+            said = last.get("message") or waiting.get("message") or ""
+            yield f"{container['name']} on {node}: {waiting['reason']}: {said}".rstrip(": ")
 
 
 def _problem(it: Unfinished) -> Problem:

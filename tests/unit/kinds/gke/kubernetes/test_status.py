@@ -222,7 +222,7 @@ def test_every_reason_of_the_autoscaler_says_what_a_person_can_do(reason: str) -
 
 def test_every_known_reason_is_one_of_the_autoscalers_source() -> None:
     states = {"NotAccepted"}
-    assert {it.word for it in reasons.Reason} == {*REASONS.split(), *states}
+    assert {it.word for it in reasons.REASONS} == {*REASONS.split(), *states}
 
 
 @pytest.mark.parametrize(
