@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Final
 
-from provision.kinds.gke.kubernetes import facts, jobs, manifests, pod_secrets, stages, torchrun
+from provision.kinds.gke.kubernetes import fabric_pods, facts, jobs, manifests, stages, torchrun
 from provision.kinds.gke.kubernetes.objects import to_yaml
 from provision.spec import outbound
 from provision.terraform.plan import UNKNOWN
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Deployment
     from provision.deployment.workspace import Workspace
     from provision.errors import Problem
-    from provision.kinds.gke.kubernetes.apply import Stage
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.rollout import Stage
     from provision.spec.cluster import GkeSpec
 
 _IMAGE: Final = re.compile(r"^[ -]*image: *[\"']?([^\s\"']+)", re.MULTILINE)
@@ -56,7 +56,7 @@ def _made(
 def _images(made: Mapping[str, str], mirrors: Sequence[str]) -> str:
     """Each image by its own name, and by that with which it is fetched."""
     names = {it for text in made.values() for it in _IMAGE.findall(text)}
-    names |= {pod_secrets.IMAGE, torchrun.IMAGE}  # of jobs that Run makes
+    names |= {fabric_pods.GCLOUD, torchrun.IMAGE}  # of jobs that Run makes
     lines = (f"{name} {outbound.image(name, mirrors)}\n" for name in sorted(names))
     return "# What nodes fetch: the image, and where IMAGE_MIRROR has it.\n" + "".join(lines)
 

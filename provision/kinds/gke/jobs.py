@@ -27,13 +27,12 @@ from provision.errors import SettingsError
 from provision.kinds import job_folder
 from provision.kinds.gke import control_plane, job_nodes, spending
 from provision.kinds.gke.kubernetes import (
-    job_ray,
-    job_set,
+    fabric_pods,
     jobs,
     kueue,
-    pod_reasons,
     pods,
     reasons,
+    run_jobs,
     status,
     workloads,
 )
@@ -51,8 +50,8 @@ if TYPE_CHECKING:
     from provision.files.archive import Archive
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import GpuPool
-    from provision.kinds.gke.kubernetes.job_set import Shape
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.run_jobs import Shape
     from provision.spec.job import JobSpec
     from provision.spec.pools import Pool
     from provision.state.record import Record
@@ -66,7 +65,7 @@ _ANSWER: Final = 60.0
 _PAUSE: Final = 2.0
 _TAKEN: Final = 409
 _GONE: Final = "is gone: somebody has deleted it, or the run that submitted it was killed"
-_SHAPES: Final = {it.kind: it for it in (job_set.SHAPE, job_ray.SHAPE)}
+_SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB)}
 _ENDED: Final = "it was cancelled"
 _LATE: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 _NO_ROOM: Final = "couldn't assign flavors"
@@ -111,7 +110,7 @@ class GkeJobs(Jobs):
         name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._things()])
         where = self._folder.location
         folder = f"{where.folder}/{job_folder.FILES}{archive.sha256}.tar.gz" if archive else ""
-        wanted = job_set.Wanted(
+        wanted = run_jobs.Wanted(
             name=name,
             spec=spec,
             pool=pool,
@@ -354,7 +353,7 @@ class GkeJobs(Jobs):
 
     def _told_by_job(self, name: str, own: Mapping[int | None, Object]) -> JobFailure | None:
         """What the Job of the last attempt says of the pod that ended it."""
-        selector = f"{job_set.SET_LABEL}={name}"
+        selector = f"{fabric_pods.SET_LABEL}={name}"
         for child in self._ask(
             lambda: self._cluster.all("batch/v1", "Job", kueue.NAMESPACE, selector),
             f"look at {name}",
@@ -419,7 +418,7 @@ class GkeJobs(Jobs):
 
 
 def _is_ours(thing: Object) -> bool:
-    return job_set.OURS.items() <= (thing["metadata"].get("labels") or {}).items()
+    return run_jobs.OURS.items() <= (thing["metadata"].get("labels") or {}).items()
 
 
 def _is_over(thing: Object) -> bool:
@@ -427,7 +426,7 @@ def _is_over(thing: Object) -> bool:
 
 
 def _shape(*, ray: object) -> Shape:
-    return job_ray.SHAPE if ray else job_set.SHAPE
+    return run_jobs.RAY_JOB if ray else run_jobs.JOB_SET
 
 
 def _is_head(pod: Object) -> bool:
@@ -435,7 +434,7 @@ def _is_head(pod: Object) -> bool:
 
 
 def _rank(pod: Object) -> str:
-    return str((pod["metadata"].get("labels") or {}).get(job_set.RANK_LABEL, "0"))
+    return str((pod["metadata"].get("labels") or {}).get(fabric_pods.RANK_LABEL, "0"))
 
 
 def _since(condition: Mapping[str, Any]) -> str | None:
@@ -461,7 +460,7 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
         return f"{of_pod['reason']}: {of_pod.get('message', '')}"
     for container in of_pod.get("containerStatuses") or []:
         ended = (container.get("state") or {}).get("terminated") or {}
-        if container["name"] == job_set.CONTAINER and ended.get("reason") == "OOMKilled":
+        if container["name"] == run_jobs.CONTAINER and ended.get("reason") == "OOMKilled":
             return "out of memory"
     if end.get("code") is None:
         return "it was killed: out of memory, or with its node"
@@ -470,7 +469,7 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
 
 def _stuck(pod: Object) -> JobFailure | None:
     """What keeps the program of a pod from ever beginning, while it holds a node."""
-    why = pod_reasons.unpullable(pod)
+    why = pods.unpullable(pod)
     if not why:
         return None
     cause = f"its image can't be pulled: {why.rpartition(' desc = ')[2]}"

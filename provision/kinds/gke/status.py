@@ -26,7 +26,7 @@ from provision.kinds.gke import (
     states,
     trouble,
 )
-from provision.kinds.gke.kubernetes import job_logs, status
+from provision.kinds.gke.kubernetes import pods, status
 from provision.kinds.gke.states import State
 from provision.lifecycle import pricing
 
@@ -108,7 +108,7 @@ def _with_log(job: Workload, facts: ClusterFacts | None) -> Workload:
     if facts is None:
         return job
     kind, _, name = job.name.partition(" in ")[0].partition(" ")
-    log = job_logs.command(facts.project, facts.name, facts.location, kind, name)
+    log = pods.log_command(facts.project, facts.name, facts.location, kind, name)
     return dataclasses.replace(job, log=log)
 
 

@@ -28,7 +28,7 @@ from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import jobs as gke_jobs
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke import testing as gke_testing
-from provision.kinds.gke.kubernetes import apply, clearing, rollout, trials
+from provision.kinds.gke.kubernetes import clearing, rollout, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.left_behind import Traces
 from provision.kinds.vms import after_apply, bake, out_of_date, roster, startup, tasks, waiting
@@ -156,8 +156,8 @@ def _objects(run: Run) -> None:
 
     wanted = {"apiVersion": "v1", "kind": "Deployment", "metadata": {"name": "kueue"}}
     cluster = SimpleNamespace(find=not_now, apply=not_now)
-    stage = apply.Stage("Kueue", [wanted])
-    apply.apply(cast("Any", cluster), [stage], progress=run.progress)
+    stage = rollout.Stage("Kueue", [wanted])
+    rollout.apply(cast("Any", cluster), [stage], progress=run.progress)
 
 
 def _test_nodes(run: Run) -> None:
@@ -318,7 +318,6 @@ MODULES = {
     "actions/jobs.py",
     "actions/watching.py",  # no stage: tests/unit/actions/test_watching.py
     "kinds/gke/jobs.py",
-    "kinds/gke/kubernetes/apply.py",
     "kinds/gke/kubernetes/job_attendant.py",  # in pods, where nobody looks
     "kinds/gke/kubernetes/rollout.py",
     "kinds/gke/kubernetes/trials.py",

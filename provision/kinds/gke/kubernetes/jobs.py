@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, run_ends, torchrun
+from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, torchrun
 from provision.kinds.gke.kubernetes.fabric_pods import STAYS, Kind
 from provision.kinds.gke.kubernetes.kueue import GPU
 from provision.kinds.gke.kubernetes.objects import Object, to_yaml
@@ -12,6 +12,7 @@ from provision.kinds.gke.kubernetes.objects import Object, to_yaml
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
+RAY_API: Final = "ray.io/v1"
 _SAMPLE_SECONDS: Final = 600
 _RAY_SECONDS: Final = 21600
 _SAMPLE_IMAGE: Final = "gcr.io/k8s-staging-perf-tests/sleep:v0.0.3"
@@ -83,7 +84,7 @@ def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
     if facts.has_queue:
         spec["suspend"] = True
     metadata = kueue.job_metadata(facts, pool, "ray-", _RAY_SECONDS)
-    return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
+    return {"apiVersion": RAY_API, "kind": "RayCluster", "metadata": metadata, "spec": spec}
 
 
 def ray_job(
@@ -105,13 +106,13 @@ def ray_job(
         "submitterPodTemplate": _submitter(cluster),
         "shutdownAfterJobFinishes": True,
         # Else its nodes go first, and nothing says why it failed.
-        "activeDeadlineSeconds": run_ends.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
+        "activeDeadlineSeconds": torchrun.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
         "rayClusterSpec": cluster,
     }
     if facts.has_queue:
         spec["suspend"] = True
     metadata = kueue.job_metadata(facts, pool, "ray-job-", _RAY_SECONDS)
-    return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": metadata, "spec": spec}
+    return {"apiVersion": RAY_API, "kind": "RayJob", "metadata": metadata, "spec": spec}
 
 
 def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:

@@ -269,7 +269,6 @@ RAY: Final = "aiinfra-ray-test"
 RAY_SECONDS: Final = 900
 """The longest that Ray may take once it has its nodes."""
 
-_RAY_API: Final = "ray.io/v1"
 _SUBMITTER: Final = "ray-job-submitter"
 _ENDS: Final = frozenset({"SUCCEEDED", "FAILED", "STOPPED"})
 """The states in which Ray has done with a job."""
@@ -353,7 +352,7 @@ def ray(  # noqa: PLR0913 - what a test is about
     """
 
     def look() -> Mapping[str, Any]:
-        found = cluster.find(_RAY_API, "RayJob", RAY, NAMESPACE) or {}
+        found = cluster.find(jobs.RAY_API, "RayJob", RAY, NAMESPACE) or {}
         return found.get("status") or {}
 
     def is_unfit() -> bool:
@@ -397,7 +396,7 @@ def judge_ray(status: Mapping[str, Any], log: str, wanted: int) -> RayCheck:
 def _ray_made(cluster: Cluster) -> list[Object]:
     """The Ray clusters of the test, with their pods."""
     mine = f"ray.io/originated-from-cr-name={RAY}"
-    clusters = cluster.all(_RAY_API, "RayCluster", NAMESPACE, mine)
+    clusters = cluster.all(jobs.RAY_API, "RayCluster", NAMESPACE, mine)
     names = [it["metadata"]["name"] for it in clusters]
     pods = [cluster.all("v1", "Pod", NAMESPACE, f"ray.io/cluster={name}") for name in names]
     return [*clusters, *(pod for those in pods for pod in those)]
