@@ -10,8 +10,9 @@ from typing import Any, cast
 import pytest
 
 from provision.catalogue import prices
-from provision.kinds.gke import job_nodes
+from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
+from provision.kinds.gke.kubernetes import run_jobs
 from provision.spec.capacity import Mode
 from provision.spec.job import JobSpec
 from provision.spec.pools import Pool, Size
@@ -38,7 +39,7 @@ def _made(size: Size = SCALES) -> Pool:
 def test_a_job_takes_all_nodes_of_a_pool_of_one_size_and_one_of_those_that_come_for_jobs(
     size: Size, nodes: int
 ) -> None:
-    assert job_nodes.by_default(_made(size), 4) == nodes
+    assert jobs.by_default(_made(size), 4) == nodes
 
 
 @pytest.mark.parametrize(
@@ -66,10 +67,10 @@ def test_nodes_price_and_end_are_said_in_one_sentence(
 ) -> None:
     pool = samples.pool_like(samples.ULTRA, **changes)
     spec = JobSpec(name="a", command=("true",), nodes=2, seconds=seconds)
-    found = job_nodes.needs(spec, pool, _made(), coming, prices.listed())
+    found = jobs.needs(spec, pool, _made(), coming, prices.listed())
     assert found.words.startswith("The job takes 2 nodes of demo-h200, 16 x H200 141 GB, ")
     assert found.words.endswith(words.replace("PRICE", f"≈ ${found.more:.2f}"))
-    one = job_nodes.needs(spec, pool, _made(), 1, prices.listed()).more
+    one = jobs.needs(spec, pool, _made(), 1, prices.listed()).more
     assert abs(found.more - one * coming) < Decimal("0.001")
     assert one > Decimal(10)
 
@@ -94,16 +95,57 @@ def test_nodes_that_wait_for_work_do_not_come_but_for_a_request_of_a_queue(
             {"spec": {"nodeName": "full", "containers": [asks]}},
         ],
     }
-    cluster = SimpleNamespace(all=lambda _, kind, **__: there[kind])
-    ours = SimpleNamespace(_cluster=cluster, _ask=lambda asked, _: asked())
+    ours = SimpleNamespace(_all=lambda _, __, kind, **___: there[kind])
     pool = samples.pool_like(samples.ULTRA, mode=mode)
     assert GkeJobs._coming(cast("Any", ours), pool, _made(size), 3) == coming
 
 
 def test_a_price_that_nobody_knows_is_said_to_be_unknown() -> None:
     spec = JobSpec(name="a", command=("true",), nodes=1)
-    found = job_nodes.needs(spec, samples.ULTRA, _made(), 1, NO_PRICES)
+    found = jobs.needs(spec, samples.ULTRA, _made(), 1, NO_PRICES)
     assert "8 x H200 141 GB, at an unknown price, until" in found.words
-    assert job_nodes.needs(spec, samples.ULTRA, _made(), 1, None).words.endswith(
+    assert jobs.needs(spec, samples.ULTRA, _made(), 1, None).words.endswith(
         "8 x H200 141 GB, until it ends, 7 days at most"
     )
+
+
+def _pod(rank: int, reason: str = "", **status: Any) -> dict[str, Any]:
+    labels = {"batch.kubernetes.io/job-completion-index": str(rank)}
+    return {
+        "metadata": {"name": f"a-{rank}", "labels": labels},
+        "spec": {"nodeName": f"node-{rank}"},
+        "status": {"reason": reason, **status},
+    }
+
+
+KILLED = [{"name": run_jobs.CONTAINER, "state": {"terminated": {"reason": "OOMKilled"}}}]
+UNBEGUN = [{"name": "fetch", "state": {"terminated": {"exitCode": 1, "message": "no\nnot found"}}}]
+
+
+@pytest.mark.parametrize(
+    ("ends", "own", "words"),
+    [
+        (
+            [{"rank": 1, "vm": "node-1", "code": 137}],
+            [_pod(0), _pod(1, containerStatuses=KILLED)],
+            "exit code 137: out of memory, first on node-1 (rank 1)",
+        ),
+        (
+            [{"rank": 1, "vm": "node-1"}],
+            [_pod(0), _pod(1, "Evicted", message="disk pressure")],
+            "Evicted: disk pressure, first on node-1 (rank 1)",
+        ),
+        (
+            [],
+            [_pod(0), _pod(1, initContainerStatuses=UNBEGUN)],
+            "fetch failed: not found, first on node-1 (rank 1)",
+        ),
+    ],
+)
+def test_why_a_program_failed_is_what_the_pod_of_its_rank_says(
+    ends: list[dict[str, Any]], own: list[dict[str, Any]], words: str
+) -> None:
+    ours = SimpleNamespace(_ends=lambda *_: ends, _pods=lambda *_: own, _told_by_job=None)
+    found = GkeJobs._first(cast("Any", ours), "a", 1, run_jobs.JOB_SET)
+    assert found is not None
+    assert found.words == words

@@ -1,16 +1,21 @@
-"""What a plan keeps of a cluster that stands, and which pools it brings to its version."""
+"""What a plan keeps of a cluster that exists, and which pools it brings to its version."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from provision.catalogue import gpu_networks, machines
 from provision.google.api import GoogleApiError, Service
-from provision.kinds.gke import standing
+from provision.kinds.gke import pools
 from provision.spec.pools import Size
+from provision.state import terraform_state
+from provision.terraform.plan import Creation
+
+if TYPE_CHECKING:
+    from provision.context import Cloud
 
 NETWORKS = {
     kind.label: gpu_networks.beside_the_first(machines.lookup(name))
@@ -56,10 +61,10 @@ def _state(first: str = "", *more: str, parts: int = 8) -> dict[str, dict[str, A
         pytest.param(["rdma", "tcpxo"], _state("tcpxo", parts=3), "tcpxo", id="a-killed-run"),
     ],
 )
-def test_a_kind_that_stands_keeps_its_names(
+def test_a_kind_that_exists_keeps_its_names(
     asked: list[str], state: dict[str, dict[str, Any]], first: str | None
 ) -> None:
-    assert standing.first_kind({kind: NETWORKS[kind] for kind in asked}, state) == first
+    assert pools.first_kind({kind: NETWORKS[kind] for kind in asked}, state) == first
 
 
 def test_machines_of_one_kind_of_network_have_the_same_networks() -> None:
@@ -109,5 +114,52 @@ def test_a_pool_without_nodes_gets_the_version_of_its_control_plane(
     )
     cloud = SimpleNamespace(api=SimpleNamespace(find=find))
     cluster = {"currentMasterVersion": MASTER, "nodePools": [pool, system]}
-    found = standing.behind(cast("Any", cloud), cast("Any", spec), cluster)
+    found = pools.behind(cast("Any", cloud), cast("Any", spec), cluster)
     assert found == ({"np-nodepool-1": given} if given else {})
+
+
+TAINTED = Creation(
+    address="module.pools.one",
+    type="google_container_node_pool",
+    values={"project": "p", "location": "us-central1", "cluster": "np-gke", "name": "np-one"},
+)
+
+
+@pytest.mark.parametrize(
+    "status", ["RUNNING", "RUNNING_WITH_ERROR", "RECONCILING", "ERROR", "STOPPING", None]
+)
+def test_a_tainted_pool_is_kept_while_google_goes_on_with_it(status: str | None) -> None:
+    def find(_service: object, path: str) -> dict[str, Any] | None:
+        assert path == "projects/p/locations/us-central1/clusters/np-gke"
+        return {"nodePools": [{"name": "np-one", "status": status}]} if status else None
+
+    cloud = cast("Cloud", SimpleNamespace(api=SimpleNamespace(find=find)))
+    is_kept = status in {"RUNNING", "RUNNING_WITH_ERROR", "RECONCILING"}
+    assert pools.to_untaint(cloud, [TAINTED]) == ([TAINTED.address] if is_kept else [])
+
+
+@pytest.mark.parametrize(
+    ("index", "address"),
+    [
+        ({}, "module.pools.google_container_node_pool.gpu"),
+        ({"index_key": 0}, "module.pools.google_container_node_pool.gpu[0]"),
+        ({"index_key": "np-one"}, 'module.pools.google_container_node_pool.gpu["np-one"]'),
+    ],
+)
+def test_a_plan_is_made_as_if_nobody_had_given_a_pool_up(
+    index: dict[str, Any], address: str
+) -> None:
+    kind = "google_container_node_pool"
+    kept = {**index, "status": "tainted", "attributes": {"name": "np-one"}}
+    other = {"status": "tainted", "attributes": {}}
+    one = {"mode": "managed", "type": kind, "name": "gpu"}
+    state = {
+        "serial": 7,
+        "resources": [
+            {"module": "module.pools", **one, "instances": [kept]},
+            {**one, "instances": [other]},
+        ],
+    }
+    found = terraform_state.untainted(state, [address])
+    assert [it["instances"][0].get("status") for it in found["resources"]] == [None, "tainted"]
+    assert kept["status"] == "tainted"

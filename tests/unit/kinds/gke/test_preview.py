@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from provision.kinds.gke import foreseen
+from provision.kinds.gke import preview
 from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.terraform.plan import UNKNOWN, Plan
@@ -53,7 +53,7 @@ def _files(version: str | None, manifests: str) -> tuple[dict[str, str], list[Pr
     notes: list[Problem] = []
     context = SimpleNamespace(environ={"AIINFRA_MANIFESTS": manifests}, note=notes.extend)
     tool = SimpleNamespace(plan=lambda: Plan(foreseen=OUTPUTS))
-    found = foreseen.files(
+    found = preview.files(
         cast("Any", context),
         cast("Any", SimpleNamespace(spec=spec)),
         cast("Any", SimpleNamespace(tool=tool)),
