@@ -1,15 +1,5 @@
 mock_provider "google" {}
 
-variables {
-  marker      = "aiinfra-cluster=3f9c2a71"
-  ip_block    = "10.0.0.0/12"
-  name_prefix = "train"
-  networks    = []
-  project_id  = "my-project"
-  region      = "us-central1"
-  zone        = "us-central1-b"
-}
-
 run "without_networks_nothing_is_made" {
   command = plan
 

@@ -1,13 +1,5 @@
 mock_provider "google" {}
 
-variables {
-  marker         = "aiinfra-cluster=3f9c2a71"
-  name_prefix    = "train"
-  network_config = "new_network"
-  project_id     = "my-project"
-  region         = "us-central1"
-}
-
 run "the_default_network_is_looked_up_and_nothing_is_made" {
   command = plan
 

@@ -1,16 +1,5 @@
 mock_provider "google" {}
 
-variables {
-  cluster_id   = "3f9c2a71"
-  command      = ""
-  files        = {}
-  mounts       = []
-  name_prefix  = "train"
-  secrets      = []
-  startup      = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true }
-  state_folder = { bucket = "my-bucket", folder = "train-deployment" }
-}
-
 run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
   command = plan
 
