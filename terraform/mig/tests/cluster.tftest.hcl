@@ -49,11 +49,7 @@ run "a_cluster_in_a_new_network_tells_its_names" {
     error_message = "The image is ${jsonencode(output.image)}."
   }
   assert {
-    condition     = output.group.name == "train-mig" && output.group.base_instance_name == "train-vm"
-    error_message = "The group is ${jsonencode(output.group)}."
-  }
-  assert {
-    condition     = output.group.zone == "us-central1-a" && output.group.size == 2
+    condition     = output.group.name == "train-mig" && output.group.base_instance_name == "train-vm" && output.group.zone == "us-central1-a" && output.group.size == 2
     error_message = "The group is ${jsonencode(output.group)}."
   }
 }
@@ -64,12 +60,8 @@ run "another_size_keeps_the_template" {
   }
 
   assert {
-    condition     = output.group.size == 3
-    error_message = "The size is ${output.group.size}."
-  }
-  assert {
-    condition     = output.group.instance_template == run.a_cluster_in_a_new_network_tells_its_names.group.instance_template
-    error_message = "The template is ${output.group.instance_template}."
+    condition     = output.group.size == 3 && output.group.instance_template == run.a_cluster_in_a_new_network_tells_its_names.group.instance_template
+    error_message = "It is ${jsonencode([output.group.size, output.group.instance_template])}."
   }
 }
 
