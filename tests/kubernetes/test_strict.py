@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import job_ray, job_set, jobs, ray_access, stages, torchrun
+from provision.kinds.gke.kubernetes import (
+    all_gather,
+    job_ray,
+    job_set,
+    jobs,
+    ray_access,
+    stages,
+    torchrun,
+)
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
 from provision.settings.queues import Queue
@@ -52,7 +60,7 @@ def _created(facts: ClusterFacts) -> Iterator[Object]:
         yield shape.build(facts, samples.wanted(facts, name="strict-1", restarts=1, seconds=600))
     for pool in facts.pools:
         yield jobs.sample(facts, pool)
-        yield jobs.test(facts, pool, 2)
+        yield all_gather.job_set(facts, pool, 2)
         yield jobs.ray_cluster(facts, pool)
         yield jobs.ray_job(facts, pool)
         yield torchrun.job_set(facts, pool, 2)

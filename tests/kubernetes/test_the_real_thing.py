@@ -13,6 +13,7 @@ import yaml
 from provision.kinds.gke.kubernetes import (
     all_gather,
     apply,
+    fabric_pods,
     identity,
     jobs,
     kueue,
@@ -306,7 +307,7 @@ def test_a_ray_head_is_admitted_and_only_the_gpu_pods_need_nodes(queue: World, k
     makers: dict[str, Callable[[ClusterFacts, GpuPool], Object]] = {
         "RayJob": jobs.ray_job,
         "RayCluster": jobs.ray_cluster,
-        "JobSet": lambda facts, pool: jobs.test(facts, pool, 2),
+        "JobSet": lambda facts, pool: all_gather.job_set(facts, pool, 2),
     }
     thing = makers[kind](facts, pool)
     made = queue.cluster.create(thing)
@@ -321,6 +322,6 @@ def test_a_ray_head_is_admitted_and_only_the_gpu_pods_need_nodes(queue: World, k
     flavors = _flavors(queue, name)
     on_gpus = {pods for pods, flavor in flavors.items() if flavor == pool.name}
     # All others, a Ray head and what submits its job, are where no GPU pod has to be.
-    assert on_gpus == {all_gather.REPLICATED_JOB if kind == "JobSet" else "gpu"}
+    assert on_gpus == {fabric_pods.REPLICATED_JOB if kind == "JobSet" else "gpu"}
     assert set(flavors.values()) <= {pool.name, kueue.DEFAULT_FLAVOR}
     queue.cluster.delete(made["apiVersion"], kind, name, "default")

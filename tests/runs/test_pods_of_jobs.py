@@ -111,7 +111,7 @@ class Node:
                 while not (self.folder / "folder/ready").exists():
                     time.sleep(0.02)
                 job.send_signal(signal.SIGTERM)
-        assert keeper.wait(30) == 0
+        assert keeper.wait(600) == 0
         end: dict[str, Any] = json.loads(self.objects[f"{PREFIX}ends/1/0.json"])
         assert job.returncode == end["code"]
         return end
@@ -154,9 +154,9 @@ class Node:
                     for it in head["lifecycle"]["preStop"]["exec"]["command"]
                 ]
                 threading.Thread(target=job.wait).start()
-                subprocess.run(stop, env=environ, check=True, timeout=30)
+                subprocess.run(stop, env=environ, check=True, timeout=600)
                 assert job.poll() is not None, "the pod waits for it"
-            assert beside.wait(30) == 0
+            assert beside.wait(600) == 0
         end: dict[str, Any] = json.loads(self.objects[f"{PREFIX}ends/{attempt}/0.json"])
         assert job.returncode == end["code"]
         return end
@@ -276,7 +276,7 @@ def test_a_head_on_which_ray_began_nothing_is_no_attempt(node: Node) -> None:
     with subprocess.Popen([sys.executable, "-c", program, "keep", "b", PREFIX], env=environ) as it:
         time.sleep(1)
         it.send_signal(signal.SIGTERM)
-        assert it.wait(30) == 0
+        assert it.wait(600) == 0
     assert not node.objects
 
 
@@ -289,9 +289,9 @@ def test_a_folder_is_unpacked_if_it_is_the_one_that_was_asked_for(node: Node) ->
     right = f"files/{hashlib.sha256(packed.getvalue()).hexdigest()}.tar.gz"
     wrong = f"files/{'0' * 64}.tar.gz"
     node.objects |= {right: packed.getvalue(), wrong: packed.getvalue()}
-    assert node.beside("fetch", "b", wrong).wait(30) == 1
+    assert node.beside("fetch", "b", wrong).wait(600) == 1
     assert not (node.folder / "folder").exists()
-    assert node.beside("fetch", "b", right).wait(30) == 0
+    assert node.beside("fetch", "b", right).wait(600) == 0
     assert (node.folder / "folder/src/train.py").read_text() == "hi"
 
 

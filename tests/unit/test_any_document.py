@@ -23,7 +23,7 @@ from provision.errors import ProvisionError
 from provision.google.api import GoogleApi, Service
 from provision.kinds.gke.kubernetes import job_set, kueue
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
-from provision.kinds.gke.traces import Fate, Traces
+from provision.kinds.gke.left_behind import Fate, Traces
 from provision.kinds.spending import shares
 from provision.kinds.vms import bandwidth, health, roster, spending, status
 from provision.kinds.vms.instances import Vm

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.documents.connection import ClusterConnection, NodePoolMade
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
-from provision.kinds import connection, machines, shortage
+from provision.kinds import connection, machines
 from provision.kinds.gke import control_plane, states
 from provision.kinds.gke.kubernetes import apply, facts, job_logs, jobs, ray_access, rollout, stages
 from provision.lifecycle import phases
@@ -73,7 +73,7 @@ def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
     for group in _groups(_cluster(cloud, target.spec), target.spec):
         instances = cloud.api.managed_instances(group.project, group.zone, group.name)
         running = sum(one.get("instanceStatus") == "RUNNING" for one in instances)
-        shortage.check(group, instances, running, cloud.api)
+        machines.check(group, instances, running, cloud.api)
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:

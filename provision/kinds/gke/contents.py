@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.catalogue import names
 from provision.documents.plan import Contents, Identity
-from provision.kinds import identities
+from provision.kinds import variables
 from provision.kinds.gke.kubernetes import kueue
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def of(spec: GkeSpec) -> Contents:
         image=None,
         software=tuple(_software(spec)),
         identities=(
-            identities.of_machines(spec, "nodes"),
+            variables.identity(spec, "nodes"),
             Identity(account=pods, bearer="pods", made=True),
         ),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from provision.catalogue import limits
 from provision.cost import estimate
 from provision.deployment.jobs import Needs
-from provision.kinds import machine_words
+from provision.kinds import gpus
 from provision.kinds.gke.kubernetes import kueue
 from provision.screens import amounts, layout
 
@@ -33,7 +33,7 @@ def needs(
     price = amounts.of_parts(parts) if coming else "there already, at no more cost"
     facts = [
         f"{layout.counted(nodes, 'node')} of {pool.name}",
-        f"{nodes * pool.gpus} x {machine_words.kind(pool.accelerator)}",
+        f"{nodes * pool.gpus} x {gpus.kind(pool.accelerator)}",
         f"{coming} of them new" if 0 < coming < nodes else "",
         "at an unknown price" if price == "unknown" else price,
         _until(spec, pool),

@@ -46,8 +46,8 @@ class GkeCluster(Kind[GkeSpec]):
     jobs = Later("provision.kinds.gke.jobs", "GkeJobs")
     data = Later("provision.kinds.gke.release", "data")
     release = Later("provision.kinds.gke.release", "release")
-    left = Later("provision.kinds.gke.orphans", "find")
-    sweep_left = Later("provision.kinds.gke.orphans", "sweep")
+    left = Later("provision.kinds.gke.left_behind", "find")
+    sweep_left = Later("provision.kinds.gke.left_behind", "sweep_without_state")
 
     def missing(self, spec: GkeSpec, environ: Mapping[str, str]) -> Sequence[Problem]:
         """The manifests of what is installed in the cluster."""
@@ -110,10 +110,10 @@ class GkeCluster(Kind[GkeSpec]):
 
     def sweep(self, context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         """Remove pools that the state has lost, and what GKE made for Services and claims."""
-        from provision.kinds.gke import leftovers, lost_pools
+        from provision.kinds.gke import left_behind, lost_pools
 
         lost = 0 if last else lost_pools.delete(context, cloud)
-        return lost + leftovers.sweep(context, cloud, record, last=last)
+        return lost + left_behind.sweep(context, cloud, record, last=last)
 
 
 GKE_CLUSTER: Final[Kind[GkeSpec]] = GkeCluster()

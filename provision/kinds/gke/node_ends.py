@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from provision import words
 from provision.documents.status import End, EndedBy
-from provision.kinds import ends
+from provision.kinds import status
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,14 +30,14 @@ def of(facts: ClusterFacts | None, nodes: Sequence[Nodes], clock: Clock) -> list
         there = others.pop(pool.name, None)
         left = remaining(pool, there, clock)
         if there is not None and left is not None:
-            found.append(_end(f"{ends.counted(there.count, 'node')} of {pool.name}", left, clock))
+            found.append(_end(f"{counted(there.count, 'node')} of {pool.name}", left, clock))
         elif pool.max_run_seconds:
             found.append(_each(pool))
         elif there is not None:
             free += there.count
     free += sum(one.count for one in others.values())
     if free:
-        found.append(ends.never(free, "node"))
+        found.append(status.never_ends(free, "node"))
     for one in nodes:
         found += _maintained(one, clock)
     return found
@@ -76,8 +77,8 @@ def _end(what: str, left: tuple[int, int], clock: Clock) -> End:
     return End(
         what=what,
         how=EndedBy.RUN,
-        first=ends.moment(first, clock),
-        last=ends.moment(last, clock),
+        first=status.moment(first, clock),
+        last=status.moment(last, clock),
         first_seconds=first,
         last_seconds=last,
     )
@@ -104,7 +105,7 @@ def _maintained(nodes: Nodes, clock: Clock) -> Iterator[End]:
         return
     told.sort(key=lambda it: it[0])
     names = [node.name for _, node in told]
-    what = f"{ends.counted(len(told), 'node')} of {nodes.pool}"
+    what = f"{counted(len(told), 'node')} of {nodes.pool}"
     first, last = told[0][0], told[-1][0]
     early = [node.name for _, node in told if node.maintenance and node.maintenance.can_begin_now]
     more = (

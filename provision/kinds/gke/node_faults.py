@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents import gke_status
 from provision.documents.status import About, PoolMode, Trouble, Waiting
-from provision.kinds.ends import counted
 from provision.kinds.gke import node_ends
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.google import refusals
 from provision.google.api import GoogleApiError
-from provision.kinds import shortage
+from provision.kinds import machines as shortage
 from provision.kinds.gke import trouble
 from provision.spec.group import Group
 

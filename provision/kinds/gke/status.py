@@ -14,7 +14,8 @@ from provision.documents.gke_status import JobState, NodeRequest, RequestState, 
 from provision.documents.status import About, PoolMode, PoolNow, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
-from provision.kinds import machine_words, shortage
+from provision.kinds import gpus as gpu_words
+from provision.kinds import machines as shortage
 from provision.kinds import spending as prices
 from provision.kinds.gke import (
     control_plane,
@@ -250,7 +251,7 @@ def _machines(
                 machine_type=machine_type,
                 zone=zones[0] if len(zones) == 1 else "",
                 mode=_mode(pool["name"], mine),
-                gpus=machine_words.gpus(machine_type, attached, mine.gpus if mine else 0),
+                gpus=gpu_words.named(machine_type, attached, mine.gpus if mine else 0),
                 asked=_wanted(pool, mine),
                 least=least,
                 most=most,

@@ -11,10 +11,9 @@ from provision.catalogue import bandwidths
 from provision.codes import Code
 from provision.documents.checks import Bandwidth, BandwidthRow, NodeCheck, NodesTry
 from provision.errors import Problem
-from provision.kinds import blame, faults
-from provision.kinds.blame import Remedies
-from provision.kinds.faults import Tried
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, node_checks
+from provision.kinds import diagnosis
+from provision.kinds.diagnosis import Remedies, Tried
+from provision.kinds.gke.kubernetes import bandwidth, fabric_pods
 from provision.screens import layout
 from provision.spec.capacity import Mode
 
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
     from provision.catalogue.bandwidths import Reference
     from provision.documents.checks import RayCheck
     from provision.kinds.gke.kubernetes.bandwidth import Measurement, Told
-    from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
+    from provision.kinds.gke.kubernetes.trials import Ran
 
-_HOST: Final = re.compile(rf"\b{all_gather.REPLICATED_JOB}-0-(\d+)")
+_HOST: Final = re.compile(rf"\b{fabric_pods.REPLICATED_JOB}-0-(\d+)")
 """The number of a pod in the name of its host."""
 _SOCKETS: Final = "NCCL used plain sockets there instead of the GPU network"
 _SILENT: Final = "it did not answer the other nodes: its pod, or the network to it, did not come up"
@@ -64,9 +63,9 @@ class Tested:
         return [_tried(nodes, it, self.pool) for nodes, it in measured]
 
     @property
-    def finding(self) -> faults.Finding:
+    def finding(self) -> diagnosis.Finding:
         """Who is at fault for what was too slow."""
-        return faults.find(self.tried)
+        return diagnosis.find(self.tried)
 
     @property
     def bad(self) -> tuple[str, ...]:
@@ -80,7 +79,7 @@ class Tested:
         known = self.checked.get(name)
         if known is not None and known.faults:
             return "; ".join(known.faults)
-        return blame.worst(self.tried, name)
+        return diagnosis.worst(self.tried, name)
 
     @property
     def document(self) -> Bandwidth:
@@ -124,7 +123,7 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     told = bandwidth.read(ran.logs[0] if ran.logs else "")
     found = dict(unfit)
     for number, (node, log) in enumerate(zip(ran.nodes, ran.logs, strict=True)):
-        one = node_checks.of_log(log, pool)
+        one = bandwidth.of_log(log, pool)
         more = (_SILENT,) if number in told.silent else ()
         found[node] = dataclasses.replace(one, faults=(*one.faults, *more))
     for number in _on_sockets(told.whole, pool, len(ran.nodes)):
@@ -135,7 +134,7 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
 
 def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
     """The nodes of a pool that can take no part in a test, with what is wrong with them."""
-    told = {node.name: node_checks.of_node(node, pool) for node in nodes}
+    told = {node.name: bandwidth.of_node(node, pool) for node in nodes}
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
 
 
@@ -156,14 +155,14 @@ def problems(tested: Tested) -> list[Problem]:
         return [*found, everywhere]
     if tried and len(tried[0].members) == 1 and not tried[0].passed:
         return [*found, _alone(tested, tried[0])]
-    bar = blame.bar(pool.machine_type, _figures(pool, len(tested.nodes)))
+    bar = diagnosis.bar(pool.machine_type, _figures(pool, len(tested.nodes)))
     remedies = Remedies(
         members="nodes",
         another=lambda names: _another(tested, names),
         more="run Test with TEST_NODES=3 or more, if the pool may have as many",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, which new pools alone can have",
     )
-    return [*found, *blame.problems(tested.finding, tried, bar, remedies), *_of_ray(tested)]
+    return [*found, *diagnosis.problems(tested.finding, tried, bar, remedies), *_of_ray(tested)]
 
 
 def passed(tested: Tested) -> str:
@@ -178,7 +177,7 @@ def passed(tested: Tested) -> str:
         return f"{text}; one node has no network to measure"
     figures = _figures(pool, count)
     published = figures.peak if figures else None
-    reached = blame.reached(tested.told.whole.peak, count, published)
+    reached = diagnosis.reached(tested.told.whole.peak, count, published)
     return f"{text}; all_gather reaches {reached}"
 
 

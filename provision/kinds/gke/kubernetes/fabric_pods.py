@@ -7,7 +7,8 @@ What the network of a machine takes stands in `pod_fabrics`.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds.gke.kubernetes import (
     gate,
@@ -22,10 +23,18 @@ from provision.kinds.gke.kubernetes import (
 from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.pod_fabrics import PodFabric
 
+JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
+SET_LABEL: Final = "jobset.sigs.k8s.io/jobset-name"
+"""The label of a JobSet's pods with its name."""
+RANK_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+REPLICATED_JOB: Final = "w"
+"""The one Job of each JobSet; the names of its pods have it."""
 FLEX_LABEL: Final = "cloud.google.com/gke-flex-start"
 STAYS: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 """The annotation of pods whose node the autoscaler does not empty to fill others better.
@@ -35,6 +44,7 @@ Ray cluster (cluster-autoscaler 9910004, drainability/rules/replicated/rule.go; 
 so itself of the pods of a ProvisioningRequest alone.
 """
 
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the system has it
 _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 # Without it NCCL would use sockets, and nobody would know why.
@@ -130,6 +140,38 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     if volumes:
         spec["volumes"] = volumes
     return {"metadata": {"annotations": annotations}, "spec": spec}
+
+
+def job_set(
+    metadata: Object,
+    template: Object,
+    nodes: int,
+    spec: Mapping[str, Any] = _NOTHING,
+    job: Mapping[str, Any] = _NOTHING,
+) -> Object:
+    """A JobSet with one pod on each of so many nodes.
+
+    `spec`: what else its spec says. `job`: what else the Job of its pods says.
+    """
+    pods = {
+        "parallelism": nodes,
+        "completions": nodes,
+        "completionMode": "Indexed",
+        # If one node fails, the others wait forever, so all of the job has to fail.
+        "backoffLimit": 0,
+        **job,
+        "template": template,
+    }
+    return {
+        "apiVersion": JOB_SET_API,
+        "kind": "JobSet",
+        "metadata": metadata,
+        "spec": {
+            **spec,
+            "network": {"enableDNSHostnames": True},
+            "replicatedJobs": [{"name": REPLICATED_JOB, "template": {"spec": pods}}],
+        },
+    }
 
 
 def _selector(pool: GpuPool) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, run_ends, torchrun
@@ -45,7 +44,7 @@ def render(facts: ClusterFacts) -> dict[str, str]:
     if facts.pools:
         pool = main_pool(facts)
         nodes = min(facts.test_nodes, pool.max_nodes)
-        files["nccl-all-gather.yaml"] = [test(facts, pool, nodes)]
+        files["nccl-all-gather.yaml"] = [all_gather.job_set(facts, pool, nodes)]
         if facts.ray_operator:
             files["ray-cluster.yaml"] = [ray_cluster(facts, pool)]
             files["ray-job.yaml"] = [ray_job(facts, pool)]
@@ -76,34 +75,6 @@ def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
         spec["suspend"] = True
     metadata = kueue.job_metadata(facts, pool, "sample-job-", _SAMPLE_SECONDS)
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-
-
-def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
-    """The bandwidth test: NCCL's all-gather on all GPUs of `nodes` nodes of a pool."""
-    # Nothing to wait for or to break.
-    bare = dataclasses.replace(facts, buckets=(), shares=(), secrets=())
-    template = fabric_pods.template(
-        bare, pool, all_gather.container(facts, pool, nodes), Kind.WHOLE
-    )
-    all_gather.complete(template["spec"], facts, pool)
-    job = {
-        "parallelism": nodes,
-        "completions": nodes,
-        "completionMode": "Indexed",
-        # If one node fails, the others wait forever, so the whole test must fail.
-        "backoffLimit": 0,
-        "template": template,
-    }
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": kueue.job_metadata(facts, pool, "all-gather-", all_gather.NODE_SECONDS),
-        "spec": {
-            "ttlSecondsAfterFinished": 1200,
-            "network": {"enableDNSHostnames": True},
-            "replicatedJobs": [{"name": all_gather.REPLICATED_JOB, "template": {"spec": job}}],
-        },
-    }
 
 
 def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.errors import CapacityError
-from provision.kinds.gke.kubernetes import (
-    cancel,
-    jobs,
-    kueue,
-    node_requests,
-    status,
-)
+from provision.kinds.gke.kubernetes import cancel, jobs, kueue, node_requests, status
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:

@@ -153,14 +153,13 @@ def test_jobs_on_queued_pools_ask_for_no_longer_than_their_nodes_live() -> None:
         assert seconds == "300"
 
 
-def test_jobs_on_queued_pools_wait_for_no_longer_than_the_setting_says() -> None:
-    facts = dataclasses.replace(samples.FLEX_QUEUED_ULTRA, max_wait=7200)
+def test_jobs_on_queued_pools_wait_for_twelve_hours() -> None:
     waits = {
         thing["metadata"]["annotations"]["provreq.kueue.x-k8s.io/ValidUntilSeconds"]
-        for text in jobs.render(facts).values()
+        for text in jobs.render(samples.FLEX_QUEUED_ULTRA).values()
         for thing in objects.from_yaml(text)
     }
-    assert waits == {"7200"}
+    assert waits == {"43200"}
 
 
 def test_jobs_of_a_cluster_without_a_queue_know_none() -> None:
@@ -199,7 +198,7 @@ def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: GpuPool) -> Non
 )
 def test_every_mount_of_the_bandwidth_test_has_its_volume(pool: GpuPool) -> None:
     facts: ClusterFacts = samples.facts(pool, buckets=samples.FLEX_QUEUED_ULTRA.buckets)
-    template = jobs.test(facts, pool, 2)["spec"]["replicatedJobs"][0]["template"]["spec"]
+    template = all_gather.job_set(facts, pool, 2)["spec"]["replicatedJobs"][0]["template"]["spec"]
     pod = template["template"]["spec"]
     volumes = [volume["name"] for volume in pod["volumes"]]
     assert len(set(volumes)) == len(volumes)

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import ast
+import dataclasses
+import json
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from provision.errors import CapacityError, ClusterError, StillWaiting
-from provision.kinds.gke.kubernetes import bandwidth_test
+from provision.kinds.gke.kubernetes import trials
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
@@ -15,9 +19,10 @@ from tests.kubernetes import samples
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.trials import Ran
+
 
 LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="utf-8")
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -71,14 +76,14 @@ class Nodes:
         if kind == "Event":
             return [_event("pod-of-before", "9"), _event("pod", "2"), _event("pod", "1")]
         if kind == "Workload":
-            owner = [{"kind": "JobSet", "name": bandwidth_test.NAME}]
+            owner = [{"kind": "JobSet", "name": trials.BANDWIDTH}]
             metadata = {"name": "work", "ownerReferences": owner}
             status = {"conditions": [WAITING, *([] if self._active else [GIVEN_UP])]}
             return [{"metadata": metadata, "spec": {"active": self._active}, "status": status}]
         if kind == "ProvisioningRequest":
             lacking = {"type": "Provisioned", "status": "False", "reason": "QuotaExceeded"}
             lacking["message"] = "Quota 'NVIDIA_H200_GPUS' exceeded.  Limit: 8.0 in region r-1."
-            name = f"jobset-{bandwidth_test.NAME}-1a2b3-dws-prov-4"
+            name = f"jobset-{trials.BANDWIDTH}-1a2b3-dws-prov-4"
             return [{"metadata": {"name": name}, "status": {"conditions": [lacking]}}]
         if kind != "Pod" or not self.there:
             return []
@@ -116,7 +121,7 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _run(cluster: Nodes, tell: Callable[[str], None] = lambda _: None) -> Ran:
-    return bandwidth_test.run(
+    return trials.bandwidth(
         cast("Cluster", cluster),
         samples.FLEX_QUEUED_ULTRA,
         samples.ULTRA,
@@ -136,7 +141,7 @@ def test_the_test_waits_for_its_nodes_and_leaves_nothing() -> None:
         "The bandwidth test is running on 2 nodes of demo-h200",
     ]
     (submitted,) = cluster.submitted
-    assert submitted["metadata"]["name"] == bandwidth_test.NAME
+    assert submitted["metadata"]["name"] == trials.BANDWIDTH
     assert "generateName" not in submitted["metadata"]
     assert not cluster.there
 
@@ -176,3 +181,57 @@ def test_a_test_that_does_not_end_shows_the_end_of_its_log() -> None:
     with pytest.raises(ClusterError) as caught:
         _run(Nodes(condition="Startup"))
     assert caught.value.problems[0].why.endswith("120.248")
+
+
+FACTS = dataclasses.replace(samples.FLEX_QUEUED_ULTRA, ray_operator=True, ray_version="2.55.1")
+DONE = {"jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete"}
+FAILED = {"jobStatus": "FAILED", "message": "Job entrypoint command failed with exit code 1"}
+
+
+def _seen(gpus: dict[str, int], *faults: str) -> str:
+    told = json.dumps({"gpus": gpus, "faults": faults})
+    return f"INFO cli.py: submitted\n(Gpu pid=7) aiinfra-ray {told}\nSUCC cli.py: succeeded\n"
+
+
+def test_its_job_takes_all_gpus_of_as_many_nodes_and_nothing_else() -> None:
+    made = trials.ray_job(FACTS, samples.ULTRA, 3)
+    assert made["metadata"]["name"] == trials.RAY
+    (workers,) = made["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    assert {workers[it] for it in ("replicas", "minReplicas", "maxReplicas")} == {3}
+    (worker,) = workers["template"]["spec"]["containers"]
+    assert worker["resources"]["limits"]["nvidia.com/gpu"] == "8"
+    assert "NODE_NAME" in {it["name"] for it in worker["env"]}
+    assert "my_data" not in json.dumps(made)
+    assert made["spec"]["shutdownAfterJobFinishes"] is True
+
+
+def test_its_program_is_python_in_one_word_of_the_shell() -> None:
+    entrypoint = trials.ray_job(FACTS, samples.ULTRA, 2)["spec"]["entrypoint"]
+    python, option, program = shlex.split(entrypoint)
+    assert (python, option) == ("python", "-c")
+    ast.parse(program)
+    assert "WANTED = 16\n" in program
+
+
+@pytest.mark.parametrize(
+    ("status", "log", "why"),
+    [
+        (DONE, _seen({"a": 8, "b": 8}), ""),
+        (FAILED, _seen({"a": 8}), "Ray found 8 of 16 GPUs"),
+        (
+            FAILED,
+            _seen({"a": 8, "b": 8}, "a: GPU 0: cuInit failed with 999"),
+            "a: GPU 0: cuInit",
+        ),
+        (FAILED, "", "its job ended as FAILED: Job entrypoint command failed"),
+        (DONE, "", "its job ended as SUCCEEDED"),
+        ({"jobStatus": "RUNNING"}, "", "its job did not end"),
+        ({"jobDeploymentStatus": "ValidationFailed", "reason": "no"}, "", "ValidationFailed: no"),
+    ],
+)
+def test_it_is_judged_by_its_end_and_by_what_it_found(
+    status: dict[str, Any], log: str, why: str
+) -> None:
+    check = trials.judge_ray(status, log, 16)
+    assert check.passed is (why == "")
+    assert why in check.why

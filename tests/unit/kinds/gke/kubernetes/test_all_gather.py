@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds import faults as search
+from provision.kinds import diagnosis as search
 from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import bandwidth, test_program
-from provision.kinds.gke.kubernetes.bandwidth_test import Ran
+from provision.kinds.gke.kubernetes import all_gather, bandwidth
+from provision.kinds.gke.kubernetes.trials import Ran
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Node:
 
     def __init__(self, folder: Path, pool: GpuPool, nodes: int) -> None:
         self._folder = folder
-        program = test_program.text(pool, nodes, job="w", program="all_gather_perf", largest="1G")
+        program = all_gather.program(pool, nodes)
         for name, text in (("nvidia-smi", SMI), ("ssh", SSH), ("mpirun", MPI), ("quiet", "")):
             (folder / name).write_text(text or "#!/bin/sh\n")
             (folder / name).chmod(0o755)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.kinds import faults
-from provision.kinds.faults import Tried
+from provision.kinds import diagnosis
+from provision.kinds.diagnosis import Tried
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -26,7 +26,7 @@ def _try(groups: Sequence[tuple[str, ...]], bad: Collection[str]) -> list[Tried]
 
 def _search(vms: tuple[str, ...], bad: Collection[str], most: int) -> tuple[list[Tried], int]:
     tried, rounds = _try([vms], bad), 1
-    while rounds < most and (groups := faults.next_round(tried)):
+    while rounds < most and (groups := diagnosis.next_round(tried)):
         tried += _try(groups, bad)
         rounds += 1
     return tried, rounds
@@ -43,9 +43,9 @@ def test_nobody_good_is_blamed_and_nobody_bad_is_cleared_at_any_time(
     case: tuple[tuple[str, ...], set[str]],
 ) -> None:
     vms, bad = case
-    for most in range(1, faults.most_rounds(len(vms)) + 1):
+    for most in range(1, diagnosis.most_rounds(len(vms)) + 1):
         tried, _ = _search(vms, bad, most)
-        found = faults.find(tried)
+        found = diagnosis.find(tried)
         assert set(found.faulty) <= bad
         assert not set(found.good) & bad
         assert bad <= {*found.faulty, *found.suspects}
@@ -58,7 +58,7 @@ def test_with_two_good_ones_all_bad_ones_are_found_in_the_end(
 ) -> None:
     vms, bad = case
     tried, _ = _search(vms, bad, 1000)
-    found = faults.find(tried)
+    found = diagnosis.find(tried)
     if len(set(vms) - bad) >= 2:
         assert (set(found.faulty), found.suspects) == (bad, ())
     elif bad:
@@ -71,7 +71,7 @@ def test_each_round_tries_something_new_and_no_vm_twice(
 ) -> None:
     vms, bad = case
     tried = _try([vms], bad)
-    while groups := faults.next_round(tried):
+    while groups := diagnosis.next_round(tried):
         members = [vm for group in groups for vm in group]
         assert len(members) == len(set(members))
         assert all(len(group) >= 2 for group in groups)
@@ -86,23 +86,23 @@ def test_one_bad_vm_is_found_within_the_rounds_that_are_said_beforehand(
 ) -> None:
     vms = _names(count)
     bad = vms[number % count]
-    tried, rounds = _search(vms, {bad}, faults.most_rounds(count))
-    assert faults.find(tried).faulty == (bad,)
-    assert rounds <= faults.most_rounds(count)
+    tried, rounds = _search(vms, {bad}, diagnosis.most_rounds(count))
+    assert diagnosis.find(tried).faulty == (bad,)
+    assert rounds <= diagnosis.most_rounds(count)
 
 
 def test_of_two_vms_that_fail_together_neither_is_blamed() -> None:
     tried, rounds = _search(("a", "b"), {"b"}, 10)
     assert rounds == 1
-    found = faults.find(tried)
+    found = diagnosis.find(tried)
     assert (found.faulty, found.suspects) == ((), ("a", "b"))
 
 
 def test_when_each_half_is_fine_only_the_whole_is_not() -> None:
     vms = _names(4)
     tried = [Tried(vms, passed=False), Tried(vms[:2], passed=True), Tried(vms[2:], passed=True)]
-    assert faults.next_round(tried) == []
-    found = faults.find(tried)
+    assert diagnosis.next_round(tried) == []
+    found = diagnosis.find(tried)
     assert (found.faulty, found.suspects, found.together) == ((), (), (vms,))
 
 
@@ -120,7 +120,7 @@ def test_when_each_half_is_fine_only_the_whole_is_not() -> None:
 def test_the_rounds_of_small_groups(count: int, bad: set[str], rounds: list[list[int]]) -> None:
     tried = _try([_names(count)], bad)
     sizes = [[count]]
-    while groups := faults.next_round(tried):
+    while groups := diagnosis.next_round(tried):
         sizes.append([len(group) for group in groups])
         tried += _try(groups, bad)
     assert sizes == rounds
@@ -131,7 +131,7 @@ def test_pairs_find_one_bad_machine_in_rounds_that_are_known_beforehand(
     count: int, number: int
 ) -> None:
     vms = _names(count)
-    rounds = faults.pairs(count)
+    rounds = diagnosis.pairs(count)
     assert len(rounds) == 2 + count % 2
     for one in rounds:
         members = [it for pair in one for it in pair]
@@ -139,7 +139,7 @@ def test_pairs_find_one_bad_machine_in_rounds_that_are_known_beforehand(
     tried = _try(
         [vms, *((vms[a], vms[b]) for one in rounds for a, b in one)], {vms[number % count]}
     )
-    found = faults.find(tried)
+    found = diagnosis.find(tried)
     assert (found.faulty, found.suspects) == ((vms[number % count],), ())
 
 
@@ -148,11 +148,11 @@ def test_pairs_blame_nobody_good_and_clear_nobody_bad(
     case: tuple[tuple[str, ...], set[str]],
 ) -> None:
     vms, bad = case
-    pairs = [(vms[a], vms[b]) for one in faults.pairs(len(vms)) for a, b in one]
-    found = faults.find(_try([vms, *pairs], bad))
+    pairs = [(vms[a], vms[b]) for one in diagnosis.pairs(len(vms)) for a, b in one]
+    found = diagnosis.find(_try([vms, *pairs], bad))
     assert set(found.faulty) <= bad
     assert bad <= {*found.faulty, *found.suspects}
 
 
 def test_two_machines_have_no_pairs_but_themselves() -> None:
-    assert faults.pairs(2) == []
+    assert diagnosis.pairs(2) == []
