@@ -17,8 +17,8 @@ from rehearsal.cloud.container import (
 )
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
 from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.kubernetes import clusters as kubernetes
-from rehearsal.cloud.kubernetes import deletion
+from rehearsal.cloud.kubernetes import google
+from rehearsal.cloud.kubernetes import objects as kubernetes
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def create(request: Request, store: Store, project: str, location: str) -> Reply
     }
     record = records.keep(store, CLUSTERS, name, record)
     errors = [node_pools.make(request, store, name, pool, record["_ready"]) for pool in pools]
-    kubernetes.make(request, store, name, record)
+    kubernetes.make_cluster(request, store, name, record)
     error = next((it for it in errors if it is not None), None)
     return operations.start(request, store, "CREATE_CLUSTER", name, named=busy, error=error)
 
@@ -143,5 +143,5 @@ def delete(request: Request, store: Store, project: str, location: str, cluster:
     for pool_name, pool in pools:
         node_pools.remove(request, store, pool_name, pool, gone, busy)
     records.keep(store, CLUSTERS, name, {**record, "_gone": gone, "_busy": busy})
-    deletion.forget(request, store, record)
+    google.forget_cluster(request, store, record)
     return operations.start(request, store, "DELETE_CLUSTER", name, named=busy)

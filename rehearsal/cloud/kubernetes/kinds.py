@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rehearsal.cloud.kubernetes.clusters import Cluster
+    from rehearsal.cloud.kubernetes.objects import Cluster
     from rehearsal.cloud.store import Store
 
 DEFINITION: Final = "CustomResourceDefinition"
