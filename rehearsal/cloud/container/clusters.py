@@ -17,8 +17,7 @@ from rehearsal.cloud.container import (
 )
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
 from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.kubernetes import google
-from rehearsal.cloud.kubernetes import objects as kubernetes
+from rehearsal.cloud.kubernetes import google, kinds
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def create(request: Request, store: Store, project: str, location: str) -> Reply
     }
     record = records.keep(store, CLUSTERS, name, record)
     errors = [node_pools.make(request, store, name, pool, record["_ready"]) for pool in pools]
-    kubernetes.make_cluster(request, store, name, record)
+    kinds.make_cluster(request, store, name, record)
     error = next((it for it in errors if it is not None), None)
     return operations.start(request, store, "CREATE_CLUSTER", name, named=busy, error=error)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.kubernetes import api, controllers, objects
+from rehearsal.cloud.kubernetes import api, controllers, kinds
 from rehearsal.cloud.kubernetes.changes import Refusal, no_such_path
 from rehearsal.cloud.kubernetes.objects import World
 
@@ -32,7 +32,7 @@ def _answer(request: Request, store: Store) -> Reply:
     if scheme.lower() != "bearer" or not token:
         raise Refusal(401, "Unauthorized")
     endpoint, _, path = request.path.partition("/")
-    cluster = objects.find_cluster(request, store, endpoint)
+    cluster = kinds.find_cluster(request, store, endpoint)
     if cluster is None:
         raise no_such_path()
     world = World(request, store, cluster)

@@ -14,12 +14,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Self,
-)
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from rehearsal.cloud.compute.startup_checks import DRIVER, GPU_NAMES
 from rehearsal.cloud.facts import fabrics

@@ -23,12 +23,7 @@ from rehearsal.cloud.kubernetes import (
     queues,
     scheduler,
 )
-from rehearsal.cloud.kubernetes.changes import (
-    Refusal,
-    no_such_path,
-    not_found,
-    success,
-)
+from rehearsal.cloud.kubernetes.changes import Refusal, no_such_path, not_found, success
 from rehearsal.cloud.wire import Reply
 
 if TYPE_CHECKING:

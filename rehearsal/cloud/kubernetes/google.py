@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud import compute, filestore
-from rehearsal.cloud.kubernetes import objects, pools
+from rehearsal.cloud.kubernetes import kinds, pools
 from rehearsal.cloud.kubernetes.reasons import Error
 from rehearsal.cloud.wire import GoogleError
 
@@ -212,7 +212,7 @@ def forget_cluster(request: Request, store: Store, record: Record) -> None:
 
     Its endpoint stays until it is gone.
     """
-    prefix = f"kubernetes/{objects.key_of(record)}/"
+    prefix = f"kubernetes/{kinds.key_of(record)}/"
     for _, asked in list(store.list(prefix + ASKED)):
         cancel(request, store, **asked)
     for collection in store.collections():

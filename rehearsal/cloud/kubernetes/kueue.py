@@ -25,19 +25,13 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.kubernetes import (
-    checks,
-    jobs,
-    objects,
-    queues,
-    workloads,
-)
+from rehearsal.cloud.kubernetes import checks, jobs, objects, queues, workloads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.kubernetes.workloads import Entry
+    from rehearsal.cloud.kubernetes.queues import Entry
 
 
 _EVICTED: Final = "AdmissionCheck"

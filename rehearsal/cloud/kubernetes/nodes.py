@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from rehearsal.cloud.facts.node_health import FAILS_AFTER, FAILURES
 from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.kubernetes import (
-    google,
-    objects,
-    pods,
-    pools,
-    quantities,
-)
+from rehearsal.cloud.kubernetes import google, objects, pods, pools, quantities
 from rehearsal.cloud.kubernetes.pools import GPU, Pool
 from rehearsal.cloud.scenarios import STRUCK
 

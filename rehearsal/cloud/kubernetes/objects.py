@@ -16,7 +16,7 @@ from rehearsal.cloud.kubernetes import kinds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rehearsal.cloud.kubernetes.kinds import Kind
+    from rehearsal.cloud.kubernetes.kinds import Cluster, Kind
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
@@ -291,44 +291,3 @@ def note(world: World, thing: Object, kind_of_event: str, reason: str, message: 
     }
     if world.get(kind, namespace, name) is None:
         world.put(kind, event)
-
-
-_ENDPOINTS: Final = "kubernetes/endpoints"
-_CLUSTERS: Final = "container/clusters"
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A cluster whose control plane answers."""
-
-    name: str  # "projects/p/locations/l/clusters/c"
-    # what the names of all that it keeps begin with; one of the same name that is made later has
-    # another
-    key: str
-    record: dict[str, Any]  # what Kubernetes Engine keeps of it
-
-    def collection(self, what: str) -> str:
-        """The store's collection of something that this cluster alone has."""
-        return f"kubernetes/{self.key}/{what}"
-
-
-def make_cluster(request: Request, store: Store, name: str, record: dict[str, Any]) -> None:
-    """Let the endpoint of a new cluster lead to it."""
-    del request
-    endpoint = record["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]["endpoint"]
-    store.put(_ENDPOINTS, endpoint, {"cluster": name, "key": key_of(record)})
-
-
-def key_of(record: dict[str, Any]) -> str:
-    """What tells a cluster from a later one of the same name."""
-    return str(record["id"][:16])
-
-
-def find_cluster(request: Request, store: Store, endpoint: str) -> Cluster | None:
-    """The cluster of an endpoint; None where no control plane answers (yet, or any more)."""
-    known = store.get(_ENDPOINTS, endpoint)
-    record = None if known is None else store.get(_CLUSTERS, known["cluster"])
-    if known is None or record is None or record.get("_gone", request.now + 1) <= request.now:
-        return None
-    making = record.get("_doing") is None and record["_ready"] > request.now
-    return None if making else Cluster(known["cluster"], known["key"], record)

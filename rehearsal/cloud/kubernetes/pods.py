@@ -6,14 +6,7 @@ import copy
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import (
-    checks,
-    objects,
-    pod_jobs,
-    pools,
-    provisioning,
-    training,
-)
+from rehearsal.cloud.kubernetes import checks, objects, pod_jobs, pools, provisioning, training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

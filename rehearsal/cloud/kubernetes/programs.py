@@ -15,15 +15,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import (
-    all_gather,
-    fabric,
-    nodes,
-    pod_jobs,
-    pods,
-    pools,
-    training,
-)
+from rehearsal.cloud.kubernetes import all_gather, fabric, nodes, pod_jobs, pods, pools, training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

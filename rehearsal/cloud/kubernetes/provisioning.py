@@ -18,13 +18,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import (
-    checks,
-    google,
-    objects,
-    pools,
-    reasons,
-)
+from rehearsal.cloud.kubernetes import checks, google, objects, pools, reasons
 from rehearsal.cloud.kubernetes.reasons import Said
 
 if TYPE_CHECKING:

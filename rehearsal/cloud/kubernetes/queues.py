@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.cloud.kubernetes import jobs, objects, quantities
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Collection,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from rehearsal.cloud.kubernetes.jobs import PodSet
+    from rehearsal.cloud.kubernetes.kinds import Kind
     from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.kubernetes.workloads import Entry
 
 
 API: Final = "kueue.x-k8s.io/v1beta2"
@@ -298,6 +292,15 @@ def _lacking(flavor: Object, wanted: Mapping[str, Decimal], taken: Usage) -> Ite
 
 _PRIORITY: Final = "InClusterQueue"
 _RECLAIMED: Final = "InCohortReclamation"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A job in a queue."""
+
+    kind: Kind  # the job's
+    job: Object
+    workload: Object
 
 
 @dataclass(frozen=True)

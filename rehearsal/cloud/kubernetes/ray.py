@@ -9,13 +9,7 @@ import copy
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import (
-    jobs,
-    objects,
-    pod_jobs,
-    pods,
-    programs,
-)
+from rehearsal.cloud.kubernetes import jobs, objects, pod_jobs, pods, programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
