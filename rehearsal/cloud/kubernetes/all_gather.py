@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from rehearsal.cloud.compute.startup_checks import DRIVER, GPU_NAMES
+from rehearsal.cloud.compute.startup import DRIVER, GPU_NAMES
 from rehearsal.cloud.facts import fabrics
 from rehearsal.cloud.kubernetes import fabric, installed, nodes, pools
 

@@ -1,4 +1,4 @@
-"""Clusters, and the kinds that one serves: those of Kubernetes and GKE, and those that definitions add."""
+"""Clusters, and the kinds that they serve: Kubernetes', GKE's, and those of definitions."""
 
 from __future__ import annotations
 

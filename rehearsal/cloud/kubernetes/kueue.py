@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.kubernetes import checks, jobs, objects, queues, workloads
+from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

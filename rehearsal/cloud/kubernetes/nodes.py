@@ -14,10 +14,10 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from rehearsal.cloud.facts.node_health import FAILS_AFTER, FAILURES
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.kubernetes import google, objects, pods, pools, quantities
 from rehearsal.cloud.kubernetes.pools import GPU, Pool
 from rehearsal.cloud.scenarios import STRUCK
+from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
     from rehearsal.cloud.facts.node_health import Failure

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.kubernetes import kinds
+from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
