@@ -15,7 +15,6 @@ from rehearsal.provider.resources import (
     filestore_instance,
     image,
     instance_group_manager,
-    instance_template,
     monitoring_dashboard,
     project,
     project_iam_member,
@@ -26,6 +25,7 @@ from rehearsal.provider.resources import (
     storage_bucket,
     storage_bucket_iam_member,
     storage_bucket_object,
+    template,
     vpc,
     zones,
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 RESOURCES: Mapping[str, Resource] = {
     "google_compute_firewall": vpc.RESOURCE_FIREWALL,
     "google_compute_instance_group_manager": instance_group_manager.RESOURCE,
-    "google_compute_instance_template": instance_template.RESOURCE,
+    "google_compute_instance_template": template.RESOURCE,
     "google_compute_network": vpc.RESOURCE_NETWORK,
     "google_compute_resize_request": resize_request.RESOURCE,
     "google_compute_resource_policy": vpc.RESOURCE_POLICY,

@@ -15,7 +15,7 @@ from rehearsal.provider.resources.fields import (
     flatten,
     is_zero,
 )
-from rehearsal.provider.resources.instance_template import unique_link
+from rehearsal.provider.resources.template import unique_link
 
 if TYPE_CHECKING:
     from collections.abc import Callable

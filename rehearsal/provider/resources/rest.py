@@ -155,10 +155,10 @@ class Rest:
         answer = self.look(where)
         return None if answer is None else self.state(where, answer)
 
-    def look(self, where: Scope) -> dict[str, Any] | None:
+    def look(self, where: Scope, path: str = "") -> dict[str, Any] | None:
         """What Google answers of the object; None if there is none."""
         try:
-            return self.ask(where.api, "GET", self.path(where))
+            return self.ask(where.api, "GET", path or self.path(where))
         except GoogleApiError as error:
             if error.code == NOT_FOUND:
                 return None

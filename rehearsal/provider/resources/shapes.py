@@ -96,7 +96,10 @@ MANY = Rule(form=Form.MANY)
 GIVEN = Rule(send=Send.GIVEN)
 ALWAYS = Rule(send=Send.ALWAYS)
 
-_LABELS = {"labels": SKIP, "terraform_labels": SKIP, "effective_labels": Rule("labels")}
+_LABELS = {
+    **dict.fromkeys(("labels", "terraform_labels"), SKIP),
+    "effective_labels": Rule("labels", send=Send.FILLED),
+}
 # What every type has, and `rest` knows.
 _OF_EACH = dict.fromkeys(("deletion_policy", "id", "project", "self_link", "timeouts"), SKIP)
 

@@ -205,8 +205,8 @@ class _Nat(_Router):
 
         return self._changed(where, append, "Error creating RouterNat")
 
-    def look(self, where: Scope) -> dict[str, Any] | None:
-        router = super().look(where)
+    def look(self, where: Scope, path: str = "") -> dict[str, Any] | None:
+        router = super().look(where, path)
         return _find((router or {}).get("nats") or [], where)
 
     def update(self, api: Api, prior: State, plan: State) -> State:
