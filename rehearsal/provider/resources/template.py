@@ -161,8 +161,8 @@ class _Template(Rest):
                 account["scopes"] = _scopes(account["scopes"])
         pairs = zip(_blocks(plan, "disk"), _blocks(prior or {}, "disk"), strict=False)
         for disk, before in pairs:
-            old, new = before.get("source_image"), disk.get("source_image")
-            differs = old and new and new is not UNKNOWN and old != new
+            old, new = (str(kept(it, "source_image", "")) for it in (before, disk))
+            differs = old and new and old != new
             if differs and image.relative(image.resolve(api, new)) == old:
                 disk["source_image"] = old
         return plan
