@@ -1,10 +1,12 @@
+"""Managed groups of VMs and their resize requests, beyond what the recorded traffic has."""
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.provider.failures import ProviderError
+from rehearsal.provider.failures import OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN, PartialError
 from rehearsal.provider.resources import RESOURCES
 
@@ -72,10 +74,6 @@ def test_blocks_are_sent_with_their_zeroes_and_nulls(google: Google, api: Api) -
         update_policy=[policy],
         instance_lifecycle_policy=[{**lifecycle, "on_repair": UNKNOWN}],
         standby_policy=[{"initial_delay_sec": UNKNOWN, "mode": "MANUAL"}],
-        target_size_policy=[{"mode": "BULK"}],
-        all_instances_config=[{"labels": {"a": "1"}, "metadata": {}}],
-        stateful_disk=[{"device_name": "boot", "delete_rule": "NEVER"}],
-        named_port=[{"name": "http", "port": 80}],
     )
     assert sent["updatePolicy"] == {
         "maxSurge": {"fixed": 0, "percent": None},
@@ -91,12 +89,6 @@ def test_blocks_are_sent_with_their_zeroes_and_nulls(google: Google, api: Api) -
         "onRepair": {},
     }
     assert sent["standbyPolicy"] == {"initialDelaySec": 0, "mode": "MANUAL"}
-    assert sent["targetSizePolicy"] == {"mode": "BULK"}
-    assert sent["allInstancesConfig"] == {"properties": {"labels": {"a": "1"}, "metadata": None}}
-    assert sent["statefulPolicy"] == {
-        "preservedState": {"disks": {"boot": {"autoDelete": "NEVER"}}}
-    }
-    assert sent["namedPorts"] == [{"name": "http", "port": 80}]
 
 
 def test_a_template_with_a_number_is_sent_by_its_number(google: Google, api: Api) -> None:
@@ -140,37 +132,19 @@ def test_instances_are_waited_for_in_spite_of_an_interrupt(google: Google, api: 
     assert google.lines.count(f"GET {GROUPS}/m") == 4
 
 
-def test_an_update_sends_only_what_changed(google: Google, api: Api) -> None:
+def test_an_update_sends_only_what_changed_even_an_empty_value(google: Google, api: Api) -> None:
     google.on("(PATCH|POST) .*", DONE).on("GET .*", {"name": "m"})
-    prior = {**PLAN, "fingerprint": "f", "target_size": 2, "named_port": []}
+    prior = {**PLAN, "fingerprint": "f", "target_size": 2}
+    prior["resource_policies"] = [{"workload_policy": "w"}]
     version = {"name": "v", "instance_template": f"{TEMPLATE}2", "target_size": []}
-    plan = {**prior, "version": [version], "target_size": 0}
-    plan["named_port"] = [{"name": "http", "port": 80}]
-    GROUP.update(api, prior, plan)
-    assert google.lines[:3] == [
-        f"PATCH {GROUPS}/m",
-        f"POST {ZONE}/instanceGroups/m/setNamedPorts",
-        f"POST {GROUPS}/m/resize",
-    ]
+    GROUP.update(api, prior, {**prior, "version": [version], "target_size": 0})
+    assert google.lines[:2] == [f"PATCH {GROUPS}/m", f"POST {GROUPS}/m/resize"]
     assert google.asked[0].body == {
         "fingerprint": "f",
         "versions": [{"instanceTemplate": f"{TEMPLATE}2", "name": "v", "targetSize": {}}],
     }
-    assert google.asked[1].body == {"namedPorts": [{"name": "http", "port": 80}]}
-    assert google.asked[2].query == {"alt": "json", "size": "0"}
-    assert google.asked[2].body is None
-
-
-def test_what_goes_away_is_sent_as_null(google: Google, api: Api) -> None:
-    google.on("PATCH .*", DONE).on("GET .*", {"name": "m"})
-    prior = {**PLAN, "all_instances_config": [{"labels": {"a": "1", "b": "2"}, "metadata": {}}]}
-    prior["stateful_disk"] = [{"device_name": "boot", "delete_rule": "NEVER"}]
-    plan = {**prior, "all_instances_config": [{"labels": {"a": "1"}, "metadata": {}}]}
-    plan["stateful_disk"] = []
-    GROUP.update(api, prior, plan)
-    body = google.body(f"PATCH {GROUPS}/m")
-    assert body["allInstancesConfig"]["properties"]["labels"] == {"a": "1", "b": None}
-    assert body["statefulPolicy"] == {"preservedState": {"disks": {"boot": None}}}
+    assert google.asked[1].query == {"alt": "json", "size": "0"}
+    assert google.asked[1].body is None
 
 
 def test_any_refusal_to_delete_is_tried_again_for_forty_seconds(
@@ -194,3 +168,93 @@ def test_any_refusal_to_delete_is_tried_again_for_forty_seconds(
 )
 def test_a_template_is_compared_by_its_path(prior: str, wanted: str, *, same: bool) -> None:
     assert GROUP.suppress["version.instance_template"](prior, wanted, {}) is same
+
+
+REQUEST = RESOURCES["google_compute_resize_request"]
+REQUESTS = f"{GROUPS}/g/resizeRequests"
+REQUESTED: dict[str, Any] = {
+    "name": "r",
+    "zone": "us-central1-a",
+    "instance_group_manager": "g",
+    "resize_by": 2,
+    "requested_run_duration": [{"seconds": "600", "nanos": None}],
+}
+ERROR = {
+    "code": "QUOTA_EXCEEDED",
+    "message": "no",
+    "errorDetails": [
+        {"quotaInfo": {"metricName": "m", "limit": 0.0, "dimensions": {"region": "r"}}},
+        {"help": {"links": [{"url": "u", "description": "d"}]}},
+    ],
+}
+
+
+def _there(state: str, **status: Any) -> dict[str, Any]:
+    return {"name": "r", "resizeBy": 2, "state": state, "status": status}
+
+
+def test_a_request_is_read_once_it_is_made_and_not_waited_for(google: Google, api: Api) -> None:
+    attempt = {"error": {"errors": [ERROR]}}
+    google.on(f"POST {REQUESTS}", DONE).on(
+        f"GET {REQUESTS}/r", _there("ACCEPTED", lastAttempt=attempt)
+    )
+    state = REQUEST.create(api, REQUESTED)
+    assert google.body(f"POST {REQUESTS}") == {
+        "name": "r",
+        "resizeBy": 2,
+        "requestedRunDuration": {"seconds": "600"},
+        "zone": "projects/p/global/zones/us-central1-a",
+    }
+    assert google.lines == [f"POST {REQUESTS}", f"GET {REQUESTS}/r"]
+    assert (state["state"], state["zone"]) == ("ACCEPTED", "us-central1-a")
+    (error,) = state["status"][0]["last_attempt"][0]["error"][0]["errors"]
+    assert error["code"] == "QUOTA_EXCEEDED"
+    quota, link = error["error_details"]
+    assert quota["quota_info"][0]["limit"] == 0
+    assert link["help"][0]["links"] == [{"url": "u", "description": "d"}]
+
+
+@pytest.mark.parametrize("state", ["CREATING", "ACCEPTED"])
+def test_one_that_has_not_ended_is_cancelled_first(google: Google, api: Api, state: str) -> None:
+    google.on(".*", DONE)
+    REQUEST.delete(api, {**REQUESTED, "state": state})
+    assert google.lines == [f"POST {REQUESTS}/r/cancel", f"DELETE {REQUESTS}/r"]
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED"])
+def test_one_that_has_ended_is_only_deleted(google: Google, api: Api, state: str) -> None:
+    google.on(".*", DONE)
+    REQUEST.delete(api, {**REQUESTED, "state": state})
+    assert google.lines == [f"DELETE {REQUESTS}/r"]
+
+
+def test_one_that_ended_unseen_can_not_be_destroyed(
+    google: Google, api: Api, refuse: Callable[..., Any]
+) -> None:
+    words = "Cancelling resize request that has reached a final state is not possible."
+    google.on(f"POST {REQUESTS}/r/cancel", refuse(400, words))
+    with pytest.raises(ProviderError, match="final state is not possible"):
+        REQUEST.delete(api, {**REQUESTED, "state": "ACCEPTED"})
+    assert google.lines == [f"POST {REQUESTS}/r/cancel"]
+
+
+def test_one_that_is_gone_is_destroyed_already(google: Google, api: Api) -> None:
+    REQUEST.delete(api, {**REQUESTED, "state": "ACCEPTED"})
+    assert google.lines == [f"POST {REQUESTS}/r/cancel"]
+    assert REQUEST.read(api, REQUESTED) is None
+
+
+def test_a_failed_cancellation_keeps_it(google: Google, api: Api) -> None:
+    failed = {**DONE, "error": {"errors": [{"message": "busy"}]}}
+    google.on(".*", failed)
+    with pytest.raises(OperationError, match="busy"):
+        REQUEST.delete(api, {**REQUESTED, "state": "ACCEPTED"})
+
+
+@pytest.mark.parametrize(
+    "given", [REQUESTS.removeprefix("/compute/v1/") + "/r", "p/us-central1-a/g/r", "g/r"]
+)
+def test_it_is_imported_by_path_or_by_its_last_parts(api: Api, given: str) -> None:
+    found = REQUEST.import_state(api, given)
+    assert found["id"] == f"{REQUESTS.removeprefix('/compute/v1/')}/r"
+    assert (found["instance_group_manager"], found["name"]) == ("g", "r")
