@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.documents.connection import ClusterConnection, NodePoolMade
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
-from provision.kinds import connection, machines, shortage
+from provision.kinds import connection, machines
 from provision.kinds.gke import control_plane
-from provision.kinds.gke.kubernetes import apply, facts, job_logs, jobs, ray_access, rollout, stages
+from provision.kinds.gke.kubernetes import facts, jobs, pods, rollout, stages
 from provision.lifecycle import phases
 from provision.spec.group import Group
 
@@ -74,7 +74,7 @@ def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
     for group in _groups(cloud, target.spec):
         instances = cloud.api.managed_instances(group.project, group.zone, group.name)
         running = sum(one.get("instanceStatus") == "RUNNING" for one in instances)
-        shortage.check(group, instances, running, cloud.api)
+        machines.check(group, instances, running, cloud.api)
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
@@ -111,15 +111,15 @@ def _apply(
     context.note(notes)
     document = control_plane.find(cloud.api, made.target.spec)
     cluster = control_plane.reach(document, cloud.api, context.environ)
-    changed = apply.apply(cluster, wanted, progress=context.progress)
+    changed = rollout.apply(cluster, wanted, progress=context.progress)
     if not changed:
         context.console.progress("Kubernetes: no changes")
     context.note(rollout.wait(cluster, known, progress=context.progress))
     if not known.ray_operator:
         return known
-    if not ray_access.tokens(cluster):
-        wall = apply.Stage("a network policy for Ray", [ray_access.policy(cluster)])
-        apply.apply(cluster, [wall], progress=context.progress)
+    if not stages.ray_tokens(cluster):
+        wall = rollout.Stage("a network policy for Ray", [stages.ray_policy(cluster)])
+        rollout.apply(cluster, [wall], progress=context.progress)
         return known
     told = dataclasses.replace(known, ray_tokens=True)
     control_plane.keep(cloud.folder, told)
@@ -140,7 +140,7 @@ def _connection(
         f" --project {project} --dns-endpoint",
         node_pools=tuple(NodePoolMade(**pool) for pool in made.outputs["node_pools"].values()),
         jobs=dict(examples),
-        job_log=job_logs.command(project, name, location, "JobSet", "NAME"),
+        job_log=pods.log_command(project, name, location, "JobSet", "NAME"),
     )
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.documents import gke_status
 from provision.documents.status import About, End, EndedBy, PoolMode, Trouble, Waiting
-from provision.kinds import ends
-from provision.kinds.ends import counted
+from provision.kinds import status
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ def all_ends(facts: ClusterFacts | None, nodes: Sequence[Nodes], clock: Clock) -
         there = others.pop(pool.name, None)
         left = remaining(pool, there, clock)
         if there is not None and left is not None:
-            (end,) = ends.of(left, "node", clock)
+            (end,) = status.run_ends(left, "node", clock)
             yield replace(end, what=_named(there.each, pool.name))
         elif pool.max_run_seconds:
             yield End(
@@ -60,7 +60,7 @@ def all_ends(facts: ClusterFacts | None, nodes: Sequence[Nodes], clock: Clock) -
             free += there.count
     free += sum(one.count for one in others.values())
     if free:
-        yield ends.never(free, "node")
+        yield status.never_ends(free, "node")
     for one in nodes:
         yield from _maintained(one, clock)
 

@@ -27,16 +27,15 @@ from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError
-from provision.kinds import job_folder, machine_words
+from provision.kinds import gpus, job_folder
 from provision.kinds.gke import control_plane, pools
 from provision.kinds.gke.kubernetes import (
-    job_ray,
-    job_set,
+    fabric_pods,
     jobs,
     kueue,
-    pod_reasons,
     pods,
     reasons,
+    run_jobs,
     status,
     workloads,
 )
@@ -56,8 +55,8 @@ if TYPE_CHECKING:
     from provision.files.archive import Archive
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import GpuPool
-    from provision.kinds.gke.kubernetes.job_set import Shape
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.run_jobs import Shape
     from provision.spec.job import JobSpec
     from provision.spec.pools import Pool
     from provision.state.record import Record
@@ -71,7 +70,7 @@ _ANSWER: Final = 60.0
 _PAUSE: Final = 2.0
 _TAKEN: Final = 409
 _GONE: Final = "is gone: somebody has deleted it, or the run that submitted it was killed"
-_SHAPES: Final = {it.kind: it for it in (job_set.SHAPE, job_ray.SHAPE)}
+_SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB)}
 _ENDED: Final = "it was cancelled"
 _LATE: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 _NO_ROOM: Final = "couldn't assign flavors"
@@ -116,7 +115,7 @@ class GkeJobs(Jobs):
         name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._things()])
         where = self._folder.location
         folder = f"{where.folder}/{job_folder.FILES}{archive.sha256}.tar.gz" if archive else ""
-        wanted = job_set.Wanted(
+        wanted = run_jobs.Wanted(
             name=name,
             spec=spec,
             pool=pool,
@@ -366,7 +365,7 @@ class GkeJobs(Jobs):
 
     def _told_by_job(self, name: str, own: Mapping[int, Object]) -> JobFailure | None:
         """What the Job of the last attempt says of the pod that ended it."""
-        selector = f"{job_set.SET_LABEL}={name}"
+        selector = f"{fabric_pods.SET_LABEL}={name}"
         for child in self._all(f"look at {name}", "batch/v1", "Job", kueue.NAMESPACE, selector):
             message = str(conditions(child).get("Failed", {}).get("message", ""))
             pod = _POD.search(message)
@@ -392,7 +391,7 @@ class GkeJobs(Jobs):
             lambda: self._cluster.find(shape.api, shape.kind, name, kueue.NAMESPACE),
             f"look at {name}",
         )
-        is_ours = found is not None and job_set.OURS.items() <= _labels(found).items()
+        is_ours = found is not None and run_jobs.OURS.items() <= _labels(found).items()
         return found if is_ours else None
 
     def _things(self) -> list[Object]:
@@ -442,7 +441,7 @@ def needs(
     price = amounts.of_parts(parts) if coming else "there already, at no more cost"
     facts = [
         f"{layout.counted(nodes, 'node')} of {pool.name}",
-        f"{nodes * pool.gpus} x {machine_words.kind(pool.accelerator)}",
+        f"{nodes * pool.gpus} x {gpus.kind(pool.accelerator)}",
         f"{coming} of them new" if 0 < coming < nodes else "",
         "at an unknown price" if price == "unknown" else price,
         _until(spec, pool),
@@ -463,7 +462,7 @@ def _until(spec: JobSpec, pool: GpuPool) -> str:
 
 
 def _shape(*, ray: object) -> Shape:
-    return job_ray.SHAPE if ray else job_set.SHAPE
+    return run_jobs.RAY_JOB if ray else run_jobs.JOB_SET
 
 
 def _labels(thing: Object) -> Mapping[str, Any]:
@@ -471,7 +470,7 @@ def _labels(thing: Object) -> Mapping[str, Any]:
 
 
 def _rank(pod: Object) -> int:
-    return int(_labels(pod).get(job_set.RANK_LABEL, "0"))
+    return int(_labels(pod).get(fabric_pods.RANK_LABEL, "0"))
 
 
 def _turn(work: Object) -> tuple[bool, int, str]:
@@ -488,7 +487,7 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
         return f"{of_pod['reason']}: {of_pod.get('message', '')}"
     for container in of_pod.get("containerStatuses") or []:
         ended = (container.get("state") or {}).get("terminated") or {}
-        if container["name"] == job_set.CONTAINER and ended.get("reason") == "OOMKilled":
+        if container["name"] == run_jobs.CONTAINER and ended.get("reason") == "OOMKilled":
             return "out of memory"
     if end.get("code") is None:
         return "it was killed: out of memory, or with its node"
@@ -497,7 +496,7 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
 
 def _stuck(pod: Object) -> JobFailure | None:
     """What keeps the program of a pod from ever beginning, while it holds a node."""
-    why = pod_reasons.unpullable(pod)
+    why = pods.unpullable(pod)
     if not why:
         return None
     cause = f"its image can't be pulled: {why.rpartition(' desc = ')[2]}"

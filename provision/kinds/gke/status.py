@@ -14,10 +14,12 @@ from provision.documents.gke_status import JobState, NodeRequest, RequestState, 
 from provision.documents.status import About, PoolMode, PoolNow, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
-from provision.kinds import machine_words, shortage, spending
+from provision.kinds import gpus as gpu_words
+from provision.kinds import machines as shortage
+from provision.kinds import spending
 from provision.kinds.gke import control_plane, health, pools, trouble
 from provision.kinds.gke.control_plane import State
-from provision.kinds.gke.kubernetes import job_logs, status
+from provision.kinds.gke.kubernetes import pods, status
 from provision.lifecycle import pricing
 from provision.settings.choices import NetworkConfig
 
@@ -107,7 +109,7 @@ def _with_log(job: Workload, facts: ClusterFacts | None) -> Workload:
     if facts is None:
         return job
     kind, _, name = job.name.partition(" in ")[0].partition(" ")
-    return replace(job, log=job_logs.command(facts.project, facts.name, facts.location, kind, name))
+    return replace(job, log=pods.log_command(facts.project, facts.name, facts.location, kind, name))
 
 
 class Places:
@@ -214,7 +216,7 @@ def _pools(
             machine_type=machine_type,
             zone=zones[0] if len(zones) == 1 else "",
             mode=now.mode,
-            gpus=machine_words.gpus(machine_type, attached, gpus),
+            gpus=gpu_words.named(machine_type, attached, gpus),
             asked=asked if most is None else None,
             least=least,
             most=most,

@@ -23,7 +23,7 @@ from provision.errors import (
     StillWaiting,
 )
 from provision.kinds.gke import control_plane, pools, verdict
-from provision.kinds.gke.kubernetes import all_gather, bandwidth_test, cordon, ray_test
+from provision.kinds.gke.kubernetes import all_gather, trials
 from provision.kinds.gke.kubernetes import nodes as nodes_module
 from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
 from provision.lifecycle import pricing
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
-    from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
+    from provision.kinds.gke.kubernetes.trials import Ran
     from provision.kinds.gke.verdict import Tested
     from provision.spec.pools import Pool
     from provision.state.record import Record
@@ -192,14 +192,14 @@ def _test(
     out_of_use = {node.name for node in there if node.cordoned} | unfit.keys()
     nodes = min(part.nodes, pool.max_nodes - len(out_of_use))
     if nodes > 0:
-        ran = bandwidth_test.run(
+        ran = trials.bandwidth(
             cluster, facts, pool, nodes, timeout=timeout, progress=context.progress
         )
         tested, waited = verdict.of(pool, ran, unfit), ran.waited
         if facts.ray_operator:
             left = max(timeout - waited, 0.0)
             try:
-                ray, more = ray_test.run(
+                ray, more = trials.ray(
                     cluster, facts, pool, nodes, timeout=left, progress=context.progress
                 )
                 tested, waited = dataclasses.replace(tested, ray=ray), waited + more
@@ -243,7 +243,7 @@ def _cordoned(context: Context, cluster: Cluster, tested: Tested) -> Tested:
     done = []
     for name in tested.bad:
         why = tested.why(name)
-        if deadline.retry(lambda: cordon.add(cluster, name, why), f"cordon {name}"):  # noqa: B023 - called at once
+        if deadline.retry(lambda: nodes_module.cordon(cluster, name, why), f"cordon {name}"):  # noqa: B023 - called at once
             context.console.progress(f"{name} is cordoned: {why}; undo: kubectl uncordon {name}")
             done.append(name)
     return dataclasses.replace(tested, cordoned=tuple(done))

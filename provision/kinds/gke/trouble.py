@@ -10,7 +10,7 @@ from provision.documents.gke_status import JobState, RequestState
 from provision.documents.status import About, Trouble, Waiting
 from provision.google import refusals
 from provision.google.api import GoogleApiError
-from provision.kinds import shortage
+from provision.kinds import machines as shortage
 from provision.kinds.gke import control_plane, health
 from provision.kinds.gke.control_plane import State
 from provision.spec.group import Group

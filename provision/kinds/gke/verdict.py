@@ -11,10 +11,9 @@ from provision.catalogue import bandwidths
 from provision.codes import Code
 from provision.documents.checks import Bandwidth, BandwidthRow, NodeCheck, NodesTry
 from provision.errors import Problem
-from provision.kinds import blame, faults
-from provision.kinds.blame import Remedies
-from provision.kinds.faults import Tried
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, node_checks
+from provision.kinds import diagnosis
+from provision.kinds.diagnosis import Remedies, Tried
+from provision.kinds.gke.kubernetes import bandwidth, fabric_pods
 from provision.screens import layout
 from provision.spec.capacity import Mode
 
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
     from provision.catalogue.bandwidths import Reference
     from provision.documents.checks import RayCheck
     from provision.kinds.gke.kubernetes.bandwidth import Measurement, Told
-    from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
+    from provision.kinds.gke.kubernetes.trials import Ran
 
-_HOST: Final = re.compile(rf"\b{all_gather.REPLICATED_JOB}-0-(\d+)")
+_HOST: Final = re.compile(rf"\b{fabric_pods.REPLICATED_JOB}-0-(\d+)")
 """The number of a pod in the name of its host."""
 _SOCKETS: Final = "NCCL used plain sockets there instead of the GPU network"
 _SILENT: Final = "it did not answer the other nodes: its pod, or the network to it, did not come up"
@@ -72,9 +71,9 @@ class Tested:
         return found
 
     @property
-    def finding(self) -> faults.Finding:
+    def finding(self) -> diagnosis.Finding:
         """Who is at fault for what was too slow."""
-        return faults.find(self.tried)
+        return diagnosis.find(self.tried)
 
     @property
     def bad(self) -> tuple[str, ...]:
@@ -86,7 +85,7 @@ class Tested:
     def why(self, name: str) -> str:
         """What is wrong with a node that is bad."""
         known = self.checked.get(name, NodeCheck())
-        return "; ".join(known.faults) or blame.worst(self.tried, name)
+        return "; ".join(known.faults) or diagnosis.worst(self.tried, name)
 
     @property
     def document(self) -> Bandwidth:
@@ -129,7 +128,7 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     told = bandwidth.read(ran.logs[0] if ran.logs else "")
     found = dict(unfit)
     for number, (node, log) in enumerate(zip(ran.nodes, ran.logs, strict=True)):
-        one = node_checks.of_log(log, pool)
+        one = bandwidth.of_log(log, pool)
         more = (_SILENT,) if number in told.silent else ()
         found[node] = dataclasses.replace(one, faults=(*one.faults, *more))
     for number in _on_sockets(told.whole, pool, len(ran.nodes)):
@@ -140,7 +139,7 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
 
 def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
     """The nodes of a pool that can take no part in a test, with what is wrong with them."""
-    told = {node.name: node_checks.of_node(node, pool) for node in nodes}
+    told = {node.name: bandwidth.of_node(node, pool) for node in nodes}
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
 
 
@@ -177,8 +176,8 @@ def problems(tested: Tested) -> list[Problem]:
         more="run Test with TEST_NODES=3 or more, if the pool may have as many",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, which new pools alone can have",
     )
-    bar = blame.bar(pool.machine_type, tested.figures)
-    found += blame.problems(tested.finding, tried, bar, remedies)
+    bar = diagnosis.bar(pool.machine_type, tested.figures)
+    found += diagnosis.problems(tested.finding, tried, bar, remedies)
     if tested.ray is not None and not tested.ray.passed:
         through_ray = _problem(
             f"the test through Ray failed on {pool.name}: {tested.ray.why}",
@@ -204,7 +203,7 @@ def passed(tested: Tested) -> str:
     if count < bandwidths.MACHINES or tested.told is None:
         return f"{text}; one node has no network to measure"
     published = tested.figures.peak if tested.figures else None
-    reached = blame.reached(tested.told.whole.peak, count, published)
+    reached = diagnosis.reached(tested.told.whole.peak, count, published)
     return f"{text}; all_gather reaches {reached}"
 
 

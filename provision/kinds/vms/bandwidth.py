@@ -16,14 +16,14 @@ from provision.catalogue.bandwidths import GIB, MIB, Collective
 from provision.catalogue.fabrics import Fabric
 from provision.documents import json_object
 from provision.documents.checks import BandwidthRow
-from provision.kinds.faults import Tried
+from provision.kinds.diagnosis import Tried
 from provision.kinds.vms import health
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.bandwidths import Reference
-    from provision.kinds.faults import Members
+    from provision.kinds.diagnosis import Members
     from provision.kinds.vms.instances import Vm
     from provision.kinds.vms.tasks import Answer
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from provision.catalogue import images
 from provision.documents.plan import Contents, Kept
-from provision.kinds import identities
+from provision.kinds import variables
 from provision.kinds.vms import fabric, idle
 from provision.spec.capacity import Mode
 
@@ -40,7 +40,7 @@ def of(spec: VmSpec) -> Contents:
         place=spec.zone,
         image=_image(spec.image),
         software=tuple(_software(spec)),
-        identities=(identities.of_machines(spec, "VMs"),),
+        identities=(variables.identity(spec, "VMs"),),
         limit="MAX_RUN_DURATION=12h" if runs_for_ever and can_end else "",
         idle=idle.words_of(spec),
         nccl=fabric.words(spec),

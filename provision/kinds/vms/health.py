@@ -8,7 +8,7 @@ from provision import words
 from provision.catalogue import machines
 from provision.documents import json_object
 from provision.documents.checks import VmCheck
-from provision.kinds import gpu_faults
+from provision.kinds import gpus as gpu_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
         gpus=len(gpus),
         names=tuple(str(gpu.get("name")) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus if gpu.get("driver")), None),
-        ecc_errors=gpu_faults.counted(gpus),
+        ecc_errors=gpu_words.memory_errors(gpus),
         diagnostic=_diagnostic(found),
         interfaces=len(json_object.objects(found.get("interfaces"))),
         local_ssds=json_object.whole(json_object.inner(found.get("local_ssd")).get("disks")),
@@ -51,7 +51,7 @@ def reported(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
     faults = []
     if count is not None and gpus != count:
         faults.append(f"{gpus} GPUs instead of {count}")
-    faults += gpu_faults.strange(names, kind)
+    faults += gpu_words.strange(names, kind)
     if errors:
         faults.append(f"{errors} uncorrected memory (ECC) errors")
     if interfaces != vm.interfaces:
@@ -99,7 +99,7 @@ def another_host(names: Sequence[str], where: str, *, bound: bool) -> str:
 def _faults(vm: Vm, found: Mapping[str, Any]) -> Iterator[str]:
     count, kind = due(vm)
     if count != 0:
-        yield from gpu_faults.of(_gpus(found), json_object.text(found.get("error")), count, kind)
+        yield from gpu_words.faults(_gpus(found), json_object.text(found.get("error")), count, kind)
     if failures := _failures(found):
         named = "; ".join(map(str, failures[:_MOST]))
         more = f"; and {len(failures) - _MOST} more" if len(failures) > _MOST else ""

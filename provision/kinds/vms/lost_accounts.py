@@ -18,8 +18,8 @@ from provision.codes import Code
 from provision.errors import CheckError, ClusterError, Problem
 from provision.google.api import GoogleApiError
 from provision.google.resources import SERVICE_ACCOUNT
-from provision.kinds.ends import counted
 from provision.kinds.vms import contents, instances, roster
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,13 +6,15 @@ import collections
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from provision.catalogue import names
+from provision.catalogue.machines import takes_gpus
 from provision.documents import json_object, vm_status
 from provision.documents.status import Older, PoolMode, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.google.resources import GROUP
-from provision.kinds import ends, machine_words
+from provision.kinds import gpus as gpu_words
 from provision.kinds import spending as prices
+from provision.kinds import status as common
 from provision.kinds.vms import (
     idle,
     instances,
@@ -169,7 +171,7 @@ def _vm(
         machine_type=vm.machine_type,
         created=vm.created,
         started=vm.started,
-        ends=None if vm.remaining is None else ends.moment(vm.remaining, clock),
+        ends=None if vm.remaining is None else common.moment(vm.remaining, clock),
         remaining_seconds=None if vm.remaining is None else int(vm.remaining),
         maintenance_seconds=None if vm.maintenance is None else int(vm.maintenance),
         interruption=_interruption(known),
@@ -247,7 +249,7 @@ def _group(record: Record, found: Sequence[instances.Vm]) -> Group:
     gpu, gpus = asked.get("ACCELERATOR_TYPE"), json_object.whole(asked.get("GPU_COUNT"))
     first = found[0] if found else None
     machine_type = str(asked.get("VM_TYPE") or (first.machine_type if first else ""))
-    attached = machine_words.is_attached(machine_type)
+    attached = takes_gpus(machine_type)
     return Group(
         project=record.project_id,
         zone=record.zone,
@@ -266,7 +268,7 @@ def _pool(case: trouble.Case, record: Record, vms: Sequence[Vm]) -> PoolNow:
         machine_type=group.machine_type,
         zone=group.zone,
         mode=spending.mode(record),
-        gpus=machine_words.gpus(group.machine_type, group.gpu, group.gpus),
+        gpus=gpu_words.named(group.machine_type, group.gpu, group.gpus),
         asked=case.wanted,
         there=len(vms),
         ready=sum(vm.is_ready for vm in vms),
@@ -275,13 +277,13 @@ def _pool(case: trouble.Case, record: Record, vms: Sequence[Vm]) -> PoolNow:
 
 def _ends(case: trouble.Case) -> list[End]:
     limited = [vm.remaining_seconds for vm in case.vms if vm.remaining_seconds is not None]
-    found = ends.of(limited, "VM", case.clock)
+    found = common.run_ends(limited, "VM", case.clock)
     free = len(case.vms) - len(limited)
     if free:
-        found.append(ends.never(free, "VM", _LIMITED))
+        found.append(common.never_ends(free, "VM", _LIMITED))
     for request in case.requests:
         if request.is_open:
-            found.append(ends.to_come(request.count, "VM", request.run_seconds))
+            found.append(common.ends_after(request.count, "VM", request.run_seconds))
     return found
 
 

@@ -13,8 +13,8 @@ from provision.catalogue import bandwidths, names
 from provision.documents.checks import VmCheck
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError
-from provision.kinds import faults
-from provision.kinds.faults import Tried
+from provision.kinds import diagnosis
+from provision.kinds.diagnosis import Tried
 from provision.kinds.vms import (
     bandwidth,
     complete,
@@ -145,7 +145,7 @@ def _measure(cloud: Cloud, plan: Plan, stage: OpenStage) -> Measured:
     blamed: dict[str, str] = {}
     left = tuple(sorted(plan.vms))
     groups, tried = [left], list[Tried]()
-    most = faults.most_rounds(len(left))
+    most = diagnosis.most_rounds(len(left))
     for number in range(most):
         stage.counts(_words(plan, groups, number, most))
         members = [name for group in groups for name in group]
@@ -170,13 +170,13 @@ def _measure(cloud: Cloud, plan: Plan, stage: OpenStage) -> Measured:
             groups = []
         else:
             tried += [it.tried for it in now]
-            groups = faults.next_round(tried)
+            groups = diagnosis.next_round(tried)
         if not groups:
             break
-    return Measured(plan, outcomes, blamed, faults.find(tried))
+    return Measured(plan, outcomes, blamed, diagnosis.find(tried))
 
 
-def _words(plan: Plan, groups: Sequence[faults.Members], number: int, most: int) -> str:
+def _words(plan: Plan, groups: Sequence[diagnosis.Members], number: int, most: int) -> str:
     """What is measured now, and how long it and what may follow take at most."""
     at_most = words.duration(bandwidth.SECONDS)
     if number == 0:

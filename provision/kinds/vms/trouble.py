@@ -11,9 +11,9 @@ from provision import words
 from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
-from provision.kinds import shortage
-from provision.kinds.ends import counted
+from provision.kinds import machines
 from provision.kinds.vms import health, idle, roster, startup
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -188,13 +188,13 @@ def _refused(case: Case) -> Iterator[Trouble]:
     """What Google refuses: VMs of the group, and requests that ended without them."""
     refused = [one.name for one in case.down if one.reasons]
     running = sum(vm.status == "RUNNING" for vm in case.vms)
-    texts = shortage.RefusalTexts(
+    texts = machines.RefusalTexts(
         words=f"{running} of {case.group.size} VMs run",
         after_stockout="wait: Google goes on trying, and machines may become available",
         after_quota="once it is granted, Google makes the VMs",
         end="",
     )
-    for problem in shortage.explain(case.group, case.errors, texts, case.api):
+    for problem in machines.explain(case.group, case.errors, texts, case.api):
         yield _of_problem(problem, About.MACHINES, refused, by_itself=True)
     if not case.missing:
         return  # a request that failed before the VMs came is history
@@ -204,13 +204,13 @@ def _refused(case: Case) -> Iterator[Trouble]:
 
 
 def _of_request(case: Case, request: ResizeRequest) -> Iterator[Trouble]:
-    texts = shortage.RefusalTexts(
+    texts = machines.RefusalTexts(
         words=request.words,
         after_stockout="run Create again for a new request: machines may become available",
         after_quota="once it is granted, run Create again for a new request",
         end="",
     )
-    explained = shortage.explain(case.group, request.errors, texts, case.api)
+    explained = machines.explain(case.group, request.errors, texts, case.api)
     for problem in explained:
         yield _of_problem(problem, About.REQUEST, [request.name])
     if not explained:
@@ -434,10 +434,10 @@ def _advice(case: Case, request: ResizeRequest) -> str:
                 f"or set ZONE={free[0]}, where Google says that some are available now, and run"
                 " Create --yes, which moves the group there"
             )
-        zones = shortage.other_zones(
+        zones = machines.other_zones(
             group.project, group.zone, group.machine_type, group.gpu, case.api
         )
-        lines += shortage.places_in_words(group.region, zones)
+        lines += machines.places_in_words(group.region, zones)
     return "\n".join(lines)
 
 

@@ -9,15 +9,14 @@ from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.documents.checks import BandwidthTry, VmBandwidth
 from provision.errors import Problem
-from provision.kinds import blame
-from provision.kinds.blame import Remedies
+from provision.kinds import diagnosis
+from provision.kinds.diagnosis import Remedies
 from provision.kinds.vms import health
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provision.documents.checks import VmCheck
-    from provision.kinds import faults
     from provision.kinds.vms.bandwidth import Outcome, Plan
     from provision.kinds.vms.instances import Vm
 
@@ -33,7 +32,7 @@ class Measured:
         plan: Plan,
         outcomes: Sequence[Outcome],
         blamed: Mapping[str, str],
-        finding: faults.Finding,
+        finding: diagnosis.Finding,
     ) -> None:
         self.busy = tuple(dict.fromkeys(name for it in outcomes for name in it.busy))
         self.plan = plan
@@ -178,8 +177,11 @@ def between(measured: Measured | None, where: str) -> list[Problem]:
             for name, why in measured.blamed.items()
         ]
     tried = [it.tried for it in measured.outcomes]
-    bar = blame.bar(_machine(measured.plan), measured.plan.reference)
-    return [*alone, *blame.problems(measured.finding, tried, bar, _remedies(where, bound=bound))]
+    bar = diagnosis.bar(_machine(measured.plan), measured.plan.reference)
+    return [
+        *alone,
+        *diagnosis.problems(measured.finding, tried, bar, _remedies(where, bound=bound)),
+    ]
 
 
 def _remedies(where: str, *, bound: bool) -> Remedies:
@@ -230,5 +232,5 @@ def passed(checked: Mapping[str, VmCheck], measured: VmBandwidth | None) -> str:
     text = f"{well} with {gpus} GPUs: no faults"
     if measured is None or measured.not_measured:
         return f"{text}; bandwidth not measured" if measured else text
-    reached = blame.reached(measured.bandwidth, measured.vms, measured.expected)
+    reached = diagnosis.reached(measured.bandwidth, measured.vms, measured.expected)
     return f"{text}; {measured.collective} reaches {reached}"

@@ -9,7 +9,7 @@ from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Alternatives, CapacityError, Problem, StillWaiting
 from provision.google import refusals
-from provision.kinds import machines, shortage
+from provision.kinds import machines
 from provision.kinds.vms.resize_requests import ResizeRequest
 
 if TYPE_CHECKING:
@@ -119,12 +119,12 @@ def _refuse(group: Group, requests: Sequence[ResizeRequest], api: GoogleApi) -> 
     ended = [one for one in requests if one.state in ("FAILED", "CANCELLED")]
     problems: list[Problem] = []
     for request in ended:
-        texts = shortage.RefusalTexts(
+        texts = machines.RefusalTexts(
             words=request.words,
             after_stockout="run Create again for a new request: machines may become available",
             after_quota="once it is granted, run Create again for a new request",
         )
-        explained = shortage.explain(group, request.errors, texts, api)
+        explained = machines.explain(group, request.errors, texts, api)
         problems += explained or [
             Problem(
                 code=Code.CAPACITY_REFUSED,
@@ -147,13 +147,13 @@ def _still(
         " longer"
     )
     advice = [kept]
-    texts = shortage.RefusalTexts(
+    texts = machines.RefusalTexts(
         words=request.words,
         after_stockout="",
         after_quota="once it is granted, Google fulfills the request",
         end="",
     )
-    explained = shortage.explain(group, request.errors, texts, api)
+    explained = machines.explain(group, request.errors, texts, api)
     advice += [it.fix for it in explained]
     since = age([request], clock).lower()
     # What does not pass by waiting is what a program has to know.

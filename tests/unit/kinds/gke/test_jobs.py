@@ -12,7 +12,7 @@ import pytest
 from provision.catalogue import prices
 from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
-from provision.kinds.gke.kubernetes import job_set
+from provision.kinds.gke.kubernetes import run_jobs
 from provision.spec.job import JobSpec
 from provision.spec.pools import Size
 from tests.kubernetes import samples
@@ -112,7 +112,7 @@ def _pod(rank: int, reason: str = "", **status: Any) -> dict[str, Any]:
     }
 
 
-KILLED = [{"name": job_set.CONTAINER, "state": {"terminated": {"reason": "OOMKilled"}}}]
+KILLED = [{"name": run_jobs.CONTAINER, "state": {"terminated": {"reason": "OOMKilled"}}}]
 UNBEGUN = [{"name": "fetch", "state": {"terminated": {"exitCode": 1, "message": "no\nnot found"}}}]
 
 
@@ -140,6 +140,6 @@ def test_why_a_program_failed_is_what_the_pod_of_its_rank_says(
     ends: list[dict[str, Any]], own: list[dict[str, Any]], words: str
 ) -> None:
     ours = SimpleNamespace(_ends=lambda *_: ends, _pods=lambda *_: own, _told_by_job=None)
-    found = GkeJobs._first(cast("Any", ours), "a", 1, job_set.SHAPE)
+    found = GkeJobs._first(cast("Any", ours), "a", 1, run_jobs.JOB_SET)
     assert found is not None
     assert found.words == words

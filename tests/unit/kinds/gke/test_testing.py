@@ -18,8 +18,8 @@ from provision.errors import (
     StillWaiting,
 )
 from provision.kinds.gke import control_plane, testing
-from provision.kinds.gke.kubernetes import bandwidth_test, ray_test
-from provision.kinds.gke.kubernetes.bandwidth_test import Ran
+from provision.kinds.gke.kubernetes import trials
+from provision.kinds.gke.kubernetes.trials import Ran
 from provision.lifecycle import pricing
 from provision.spec.pools import Size
 from provision.time.clock import Clock
@@ -80,7 +80,7 @@ class World:
         monkeypatch.setattr(control_plane, "find", lambda *_: {})
         monkeypatch.setattr(control_plane, "reach", lambda *_: cluster)
         monkeypatch.setattr(pricing, "known", lambda *_: None)
-        monkeypatch.setattr(bandwidth_test, "run", self._run)
+        monkeypatch.setattr(trials, "bandwidth", self._run)
 
     def run(self) -> str:
         """What Test says of a cluster without faults."""
@@ -184,7 +184,7 @@ def test_what_was_measured_is_told_though_ray_gets_no_nodes(
         raise StillWaiting("No nodes came for the test through Ray in time")
 
     world = World(monkeypatch, dataclasses.replace(ONE, ray_operator=True))
-    monkeypatch.setattr(ray_test, "run", none)
+    monkeypatch.setattr(trials, "ray", none)
     assert "through Ray" in world.fails().problems[0].what
     assert world.report.checks["demo-mega"].peak_in_place == 335.67
 
