@@ -146,15 +146,9 @@ def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
 def problems(tested: Tested) -> list[Problem]:
     """What is wrong with a pool."""
     pool, tried = tested.pool, tested.tried
-    found = [
-        _problem(
-            f"{name}: {'; '.join(it.faults)}",
-            f"its machine type is {pool.machine_type}",
-            _another(tested, (name,)),
-        )
-        for name, it in tested.checked.items()
-        if it.faults
-    ]
+    found = diagnosis.of_single(
+        tested.checked, lambda _: pool.machine_type, lambda name: _another(tested, (name,))
+    )
     if tested.told and _is_plain_everywhere(tested.told.whole, pool, len(tested.nodes)):
         everywhere = _problem(
             "NCCL used plain sockets instead of the GPU network",
