@@ -395,9 +395,14 @@ class GkeJobs(Jobs):
         return found if is_ours else None
 
     def _things(self) -> list[Object]:
-        shapes = _SHAPES.values()
-        each = (self._all("list the jobs", it.api, it.kind, kueue.NAMESPACE) for it in shapes)
-        return [thing for things in each for thing in things]
+        return self._ask(
+            lambda: [
+                thing
+                for it in _SHAPES.values()
+                for thing in self._cluster.all(it.api, it.kind, kueue.NAMESPACE)
+            ],
+            "list the jobs",
+        )
 
     def _pods(self, name: str, shape: Shape, attempt: int | None = None) -> list[Object]:
         """The pods of a job, by their ranks; of one attempt alone if it is given."""
