@@ -16,14 +16,14 @@ from provision.errors import Problem
 from provision.google.api import Service
 from provision.kinds.vms import fabric, image_system
 from provision.preflight import zones
-from provision.preflight.check import Check, CheckNote, Settled
+from provision.preflight.check import Check, Effect, Finding, note, refuse
 from provision.settings.choices import OnlineCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.images import Line
-    from provision.preflight.check import CheckContext, Finding
+    from provision.preflight.check import CheckContext
     from provision.spec.cluster import Image, VmSpec
     from provision.state.record import Record
 
@@ -84,7 +84,7 @@ def _of_cluster(ctx: CheckContext[VmSpec], kept: Image) -> Iterator[Finding]:
         else f"IMAGE_PROJECT={usual.project} and IMAGE_FAMILY_NAME={usual.family}"
     )
     if found is None:
-        yield Problem(
+        yield refuse(
             code=Code.IMAGE_UNSUITABLE,
             setting="IMAGE_NAME",
             what=f"the image {kept.name} of this cluster is gone from {kept.project}",
@@ -93,15 +93,13 @@ def _of_cluster(ctx: CheckContext[VmSpec], kept: Image) -> Iterator[Finding]:
         )
         return
     if state != _ACTIVE:
-        yield CheckNote(
-            Problem(
-                code=Code.IMAGE_UNSUITABLE,
-                setting="IMAGE_NAME",
-                what=f"the image {kept.name} of this cluster is {state.lower()}{_since(found)}",
-                why="a cluster stays on the image that it was made with;"
-                f" {_use(found)}{_suggestion(found)}",
-                fix=f"{other}: new VMs get it, and those that run with --replace-vms",
-            )
+        yield note(
+            code=Code.IMAGE_UNSUITABLE,
+            setting="IMAGE_NAME",
+            what=f"the image {kept.name} of this cluster is {state.lower()}{_since(found)}",
+            why="a cluster stays on the image that it was made with;"
+            f" {_use(found)}{_suggestion(found)}",
+            fix=f"{other}: new VMs get it, and those that run with --replace-vms",
         )
     yield _settled(kept, found)
     yield from _fits(ctx, found)
@@ -130,7 +128,7 @@ def _withdrawn(asked: Image, found: Found) -> Iterator[Finding]:
         why=f"{_use(found)}{_suggestion(found)}",
         fix=f"IMAGE_NAME={other}" if other else "name another image",
     )
-    yield CheckNote(problem) if state == _DEPRECATED else problem
+    yield Finding(problem, Effect.NOTE if state == _DEPRECATED else Effect.STOPS)
 
 
 def _by_family(ctx: CheckContext[VmSpec], asked: Image) -> Iterator[Finding]:
@@ -150,7 +148,7 @@ def _by_family(ctx: CheckContext[VmSpec], asked: Image) -> Iterator[Finding]:
         f"IMAGE_FAMILY_NAME={images.family_of(other)}" if other else "",
         exact if _state(last) == _DEPRECATED else "",
     )
-    yield Problem(
+    yield refuse(
         code=Code.IMAGE_UNSUITABLE,
         setting="IMAGE_FAMILY_NAME",
         what=f"all images of the family {asked.family} in {asked.project} are"
@@ -165,7 +163,7 @@ def _newest_supported(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> It
     chosen = _choose(ctx, asked, line)
     machine = ctx.spec.group.machine_type
     if chosen is None:
-        yield Problem(
+        yield refuse(
             code=Code.RESOURCE_NOT_FOUND,
             setting="IMAGE_FAMILY_NAME",
             what=f"not set, and {asked.project} has no image to choose for {machine}",
@@ -181,16 +179,14 @@ def _newest_supported(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> It
     yield settled
     said = images.contents(family)
     lacks = f", but {line.lacks}" if line.lacks else ""
-    yield CheckNote(
-        Problem(
-            code=Code.CHOSEN,
-            setting="IMAGE_FAMILY_NAME",
-            what=f"not set; the VMs boot {found['name']} of {line.project}",
-            why=f"that is its newest supported image for {machine}: {said.words if said else ''}"
-            f"{lacks}; {_support(found)}",
-            fix="to choose an image yourself, set IMAGE_FAMILY_NAME or IMAGE_NAME",
-        ),
-        if_made=True,
+    yield note(
+        code=Code.CHOSEN,
+        setting="IMAGE_FAMILY_NAME",
+        what=f"not set; the VMs boot {found['name']} of {line.project}",
+        why=f"that is its newest supported image for {machine}: {said.words if said else ''}"
+        f"{lacks}; {_support(found)}",
+        fix="to choose an image yourself, set IMAGE_FAMILY_NAME or IMAGE_NAME",
+        effect=Effect.NOTE_IF_MADE,
     )
     yield from _fits(ctx, found)
 
@@ -215,9 +211,9 @@ def _choose(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> tuple[Line, 
     return None
 
 
-def _settled(image: Image, found: Found) -> Settled:
+def _settled(image: Image, found: Found) -> Finding:
     until = _supported_until(found)
-    return Settled({"image": dataclasses.replace(image, supported_until=until)})
+    return Finding(settled={"image": dataclasses.replace(image, supported_until=until)})
 
 
 def _path(image: Image, name: str | None) -> str:
@@ -291,18 +287,18 @@ def _support(found: Found) -> str:
     return f"supported until {until}{source}"
 
 
-def _missing(asked: Image, what: str) -> Problem:
+def _missing(asked: Image, what: str) -> Finding:
     setting = "IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME"
     home = images.project_of(asked.family or images.family_of(asked.name or ""))
     if home not in {None, asked.project}:
-        return Problem(
+        return refuse(
             code=Code.RESOURCE_NOT_FOUND,
             setting="IMAGE_PROJECT",
             what=f"there is no {what} in the project {asked.project}",
             why=f"by its name it is one of {home}",
             fix=f"IMAGE_PROJECT={home}",
         )
-    return Problem(
+    return refuse(
         code=Code.RESOURCE_NOT_FOUND,
         setting=setting,
         what=f"there is no {what} in the project {asked.project}",
@@ -322,7 +318,7 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
     asked, group = ctx.spec.image, ctx.spec.group
     size = int(found.get("diskSizeGb", 0))
     if size > group.disk_size_gb:
-        yield Problem(
+        yield refuse(
             code=Code.INVALID_VALUE,
             setting="DISK_SIZE_GB",
             what=f"{group.disk_size_gb} GB is too small for the image {found['name']}",
@@ -332,7 +328,7 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
     machine = zones.look(ctx, group) or {}
     wanted, given = machine.get("architecture"), found.get("architecture")
     if wanted and given and wanted != given:
-        yield Problem(
+        yield refuse(
             code=Code.IMAGE_UNSUITABLE,
             setting="IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME",
             what=f"the image {found['name']} is for {given} processors",

@@ -8,13 +8,12 @@ from provision.catalogue import fabrics, images
 from provision.catalogue.fabrics import STACKS, Fabric
 from provision.codes import Code
 from provision.errors import Problem
-from provision.preflight.check import CheckNote
+from provision.preflight.check import Effect, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.catalogue.fabrics import Stack
-    from provision.preflight.check import Finding
     from provision.spec.cluster import VmSpec
 
 
@@ -54,7 +53,7 @@ def suits(spec: VmSpec, found: Mapping[str, Any]) -> Iterator[Finding]:
         fix=f"IMAGE_PROJECT={line.project} and IMAGE_FAMILY_NAME={line.family}, or no IMAGE_* at"
         " all for the newest of these",
     )
-    yield problem if refusal else CheckNote(problem)
+    yield Finding(problem, Effect.STOPS if refusal else Effect.NOTE)
 
 
 def _cost(stack: Stack) -> str:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import image_systems, images, machines
 from provision.codes import Code
 from provision.errors import Problem
-from provision.preflight.check import CheckNote
+from provision.preflight.check import Effect, Finding, note, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.catalogue.image_systems import System
-    from provision.preflight.check import Finding
     from provision.spec.cluster import Image, VmSpec
 
 
@@ -38,7 +37,7 @@ def suits(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Find
     setting = "IMAGE_NAME" if image.name else "IMAGE_FAMILY_NAME"
     name, fix = str(found["name"]), _other(spec)
     if not system.runs:
-        yield Problem(
+        yield refuse(
             code=Code.IMAGE_UNSUITABLE,
             setting=setting,
             what=f"the image {name} is of {system.name}",
@@ -55,7 +54,7 @@ def suits(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Find
             why="start-up installs gcsfuse and the NFS client with it, to mount storage",
             fix=f"{fix}, or mount no storage",
         )
-        yield problem if is_public else CheckNote(problem)
+        yield Finding(problem, Effect.STOPS if is_public else Effect.NOTE)
     if is_public and system.plain and spec.group.gpu_count:
         yield _driver(system, setting, found, fix)
 
@@ -71,15 +70,13 @@ def _command(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[F
         or images.has(begins[1], family, plain=plain, labels=found.get("labels")) is not False
     ):
         return
-    yield CheckNote(
-        Problem(
-            code=Code.IMAGE_UNSUITABLE,
-            setting="STARTUP_COMMAND",
-            what=f"begins with {begins[1]}, which the image {name} has not, as far as known",
-            why="it would end with exit code 127, when all else of the start-up is done",
-            fix=f"let it install {begins[1]} first, or choose an image that has it"
-            " (docs/how-to/boot-image.md)",
-        )
+    yield note(
+        code=Code.IMAGE_UNSUITABLE,
+        setting="STARTUP_COMMAND",
+        what=f"begins with {begins[1]}, which the image {name} has not, as far as known",
+        why="it would end with exit code 127, when all else of the start-up is done",
+        fix=f"let it install {begins[1]} first, or choose an image that has it"
+        " (docs/how-to/boot-image.md)",
     )
 
 
@@ -87,17 +84,15 @@ def _driver(system: System, setting: str, found: Mapping[str, Any], fix: str) ->
     """A public image without NVIDIA's driver: start-up installs it, or can't."""
     name = str(found["name"])
     if image_systems.takes_driver(found.get("family", "")):
-        return CheckNote(
-            Problem(
-                code=Code.IMAGE_UNSUITABLE,
-                setting=setting,
-                what=f"the image {name} has no NVIDIA driver: start-up installs it",
-                why="that takes some ten minutes and a reboot at each VM's first boot; there is no"
-                " CUDA toolkit, no PyTorch and no JupyterLab",
-                fix="nothing, or an image with the driver (docs/how-to/boot-image.md)",
-            )
+        return note(
+            code=Code.IMAGE_UNSUITABLE,
+            setting=setting,
+            what=f"the image {name} has no NVIDIA driver: start-up installs it",
+            why="that takes some ten minutes and a reboot at each VM's first boot; there is no"
+            " CUDA toolkit, no PyTorch and no JupyterLab",
+            fix="nothing, or an image with the driver (docs/how-to/boot-image.md)",
         )
-    return Problem(
+    return refuse(
         code=Code.IMAGE_UNSUITABLE,
         setting=setting,
         what=f"the image {name} of {system.name} has no NVIDIA driver",
