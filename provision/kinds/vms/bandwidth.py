@@ -19,7 +19,7 @@ from provision.documents import json_object
 from provision.documents.checks import BandwidthRow, BandwidthTry, VmBandwidth
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Remedies, Tried, failed
-from provision.kinds.vms import health, tasks
+from provision.kinds.vms import agent, health
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from provision.catalogue.bandwidths import Reference
     from provision.errors import Problem
     from provision.kinds.diagnosis import Finding, Members
+    from provision.kinds.vms.agent import Answer
     from provision.kinds.vms.instances import Vm
-    from provision.kinds.vms.tasks import Answer
     from provision.state.folder import StateFolder
     from provision.time.stages import OpenStage
 
@@ -266,7 +266,7 @@ def measure(folder: StateFolder, plan: Plan, stage: OpenStage) -> Measured:
     most = diagnosis.most_rounds(len(left))
     for number in range(most):
         stage.counts(_round(plan, groups, number, most))
-        answers = tasks.ask(
+        answers = agent.ask(
             folder,
             stage,
             "bandwidth",

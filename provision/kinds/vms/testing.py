@@ -14,15 +14,15 @@ from provision.errors import ClusterError, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds import diagnosis
 from provision.kinds.vms import (
+    agent,
     bandwidth,
+    flex_start,
     health,
     instances,
     lost_accounts,
     out_of_date,
     status,
-    tasks,
 )
-from provision.kinds.vms.resize_requests import ResizeRequest
 from provision.lifecycle import older_machines
 from provision.screens import checks as screen
 
@@ -32,14 +32,12 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.documents.checks import VmBandwidth
     from provision.errors import Problem
+    from provision.kinds.vms.agent import Answer
     from provision.kinds.vms.instances import Vm
     from provision.kinds.vms.startup import Startup
-    from provision.kinds.vms.tasks import Answer
     from provision.state.record import Record
     from provision.time.stages import OpenStage
 
-_AGENT: Final = "agent"
-"""The step of the start-up from which on a VM hears of tasks."""
 _CHECK_SECONDS: Final = 600
 """The most that a VM's check of itself may take; DCGM's diagnostic takes most of it."""
 _MOST: Final = 5
@@ -106,7 +104,7 @@ def require_all(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
     group = cloud.api.find(GROUP.look.service, path) if running < wanted else None
     if group is not None and (
         int(group.get("targetSize", 0)) >= wanted
-        or any(ResizeRequest.of(it).is_open for it in cloud.api.resize_requests(path))
+        or any(it.is_open for it in flex_start.requests(cloud.api, path))
     ):
         raise StillWaiting(
             f"{have}; Google has not given the rest yet",
@@ -134,7 +132,7 @@ def _check(
     stage.counts("each VM checks itself")
     answers: dict[str, Answer] = {}
     if asked:
-        answers = tasks.ask(cloud.folder, stage, "check", {}, vms=asked, seconds=_CHECK_SECONDS)
+        answers = agent.ask(cloud.folder, stage, "check", {}, vms=asked, seconds=_CHECK_SECONDS)
     return {
         vm.name: _answered(vm, answers[vm.name])
         if vm.name in answers
@@ -145,7 +143,7 @@ def _check(
 
 def _hears(startup: Startup) -> bool:
     """Whether a VM can hear of a task; one that reports nothing at all may."""
-    return not startup.state or _AGENT in startup.steps
+    return not startup.state or agent.STEP in startup.steps
 
 
 def _answered(vm: Vm, answer: Answer) -> VmCheck:

@@ -12,7 +12,7 @@ from provision.documents.checks import VmCheck
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, StillWaiting
-from provision.kinds.vms import bandwidth, health, tasks, testing
+from provision.kinds.vms import agent, bandwidth, health, testing
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
 from provision.time.clock import Clock
@@ -196,7 +196,7 @@ def _one_is_otherwise(name: str, document: dict[str, Any] | None) -> Folder:
 def test_who_fails_by_itself_is_named_and_the_others_are_measured_without_it(
     document: dict[str, Any] | None, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "_BEGIN", 0.0)
+    monkeypatch.setattr(agent, "_BEGIN", 0.0)
     folder = _one_is_otherwise("vm-1", document)
     measured = _measured(folder, _vms(4))
     (problem,) = bandwidth.problems(measured, WHERE)
@@ -328,13 +328,6 @@ def test_each_machine_is_measured_and_judged_by_its_own_figures(
 def test_between_one_vm_or_vms_without_gpus_there_is_nothing_to_measure() -> None:
     assert bandwidth.plan(_vms(1)) is None
     assert bandwidth.plan(_vms(2, "n1-standard-8", 1)) is None
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"state": 7}', "no JSON"])
-def test_an_answer_that_a_program_has_spoiled_is_a_failure(text: str) -> None:
-    answer = tasks.Answer.of(text)
-    assert answer.is_over
-    assert answer.failure == "failed: its answer can't be read"
 
 
 OLDER = "by a version of this tool whose VMs hear of nothing; run Create --replace-vms"
