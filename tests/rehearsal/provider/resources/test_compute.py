@@ -193,7 +193,7 @@ def test_an_update_of_a_firewall_rule_says_what_it_has_not(google: Google, api: 
 
 
 NAT_PLAN = {"name": "nat", "router": "r", "log_config": [], "nat_ips": UNKNOWN}
-NAT_WIRE = {
+NAT_WIRE: dict[str, Any] = {
     **{key: [] for key in ("natIps", "drainNatIps", "initialNatIps")},
     **{key: [] for key in ("subnetworks", "nat64Subnetworks", "rules")},
     "name": "nat",

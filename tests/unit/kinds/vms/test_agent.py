@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from provision.documents.vm_status import StartupStep
-from provision.kinds.vms import roster
+from provision.kinds.vms import agent
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_the_number_of_vms_is_written_when_it_is_another() -> None:
     folder = Folder()
 
     for size in (3, 3, 4):
-        roster.tell_size(_cloud(folder), _spec(size))
+        agent.tell_size(_cloud(folder), _spec(size))
 
     assert folder.written == ['{"instance_count": 3}', '{"instance_count": 4}']
 
@@ -65,8 +65,8 @@ def test_the_number_of_vms_is_written_when_it_is_another() -> None:
 def test_a_roster_that_is_missing_or_spoiled_ranks_nobody(text: str | None) -> None:
     folder = Folder(**({} if text is None else {"vms/roster.json": text}))
 
-    assert roster.seats(_cloud(folder)) == {}
-    assert roster.accounts(cast("StateFolder", folder)) == {}
+    assert agent.seats(_cloud(folder)) == {}
+    assert agent.accounts(cast("StateFolder", folder)) == {}
 
 
 AWAY = {"name": "a", "rank": 0, "present": False}
@@ -77,15 +77,15 @@ def _silence(
     *,
     seat: dict[str, object] | None = None,
     beat: float | None = None,
-    agent: str = "done",
+    step: str = "done",
     age: float = 60 * MINUTE,
 ) -> str:
     """What is said of a VM, all of whose moments are so many seconds ago."""
     now = time.time()
     files = {} if seat is None else {"vms/roster.json": json.dumps({"members": [seat]})}
     members = {} if beat is None else {"vms/members/a.json": "{}"}
-    heard = roster.heard(_cloud(Folder(now - (beat or 0), **files, **members)))
-    steps = {"agent": StartupStep(state=agent)} if agent else {}
+    heard = agent.heard(_cloud(Folder(now - (beat or 0), **files, **members)))
+    steps = {"agent": StartupStep(state=step)} if step else {}
     return heard.silence("a", steps, _moment(now - age), Clock())
 
 
@@ -118,21 +118,21 @@ def test_a_moment_that_is_none_makes_no_vm_heard_of(since: object) -> None:
 def test_a_vm_that_nobody_knows_is_silent_five_minutes_after_its_start() -> None:
     assert not _silence(age=4 * MINUTE)
     assert _silence(age=6 * MINUTE) == "has not been heard of"
-    assert not _silence(agent="failed"), "its step says why"
+    assert not _silence(step="failed"), "its step says why"
 
 
-@pytest.mark.parametrize("agent", ["", "running", "skipped"])
-def test_a_vm_that_is_not_to_say_anything_yet_or_at_all_is_not_silent(agent: str) -> None:
+@pytest.mark.parametrize("step", ["", "running", "skipped"])
+def test_a_vm_that_is_not_to_say_anything_yet_or_at_all_is_not_silent(step: str) -> None:
     """VMs of an earlier version have no such step; a VM that was made again has not come to it."""
-    assert not _silence(seat=AWAY, agent=agent)
-    assert not _silence(beat=12 * MINUTE, agent=agent)
+    assert not _silence(seat=AWAY, step=step)
+    assert not _silence(beat=12 * MINUTE, step=step)
 
 
 def test_a_vm_that_is_away_has_its_faults_and_no_rank() -> None:
     seat = AWAY | {"faults": ["NVRM: Xid 79"]}
     folder = Folder(**{"vms/roster.json": json.dumps({"members": [seat]})})
 
-    (found,) = roster.seats(_cloud(folder)).values()
+    (found,) = agent.seats(_cloud(folder)).values()
 
     assert (found.rank, found.faults) == (None, ("NVRM: Xid 79",))
 
@@ -145,4 +145,11 @@ def test_an_account_that_is_no_number_never_comes_into_a_command() -> None:
     ]
     folder = Folder(**{"vms/roster.json": json.dumps({"members": members})})
 
-    assert roster.accounts(cast("StateFolder", folder)) == {"1": "103271949540120710052"}
+    assert agent.accounts(cast("StateFolder", folder)) == {"1": "103271949540120710052"}
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"state": 7}', "no JSON"])
+def test_an_answer_that_a_program_has_spoiled_is_a_failure(text: str) -> None:
+    answer = agent.Answer.of(text)
+    assert answer.is_over
+    assert answer.failure == "failed: its answer can't be read"
