@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds.gke.kubernetes import kueue
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes.objects import conditions, holds, later
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -212,8 +212,7 @@ def _end(thing: Object, clock: Clock) -> str:
     run = str((metadata.get("labels") or {}).get(_RUN, ""))
     if said or not (run.isdecimal() and _created(thing)):
         return said
-    left = dt.timedelta(seconds=clock.wall(int(run)))
-    return _moment(dt.datetime.fromisoformat(_created(thing)) + left)
+    return later(_created(thing), clock.wall(int(run)))
 
 
 def _moment(when: dt.datetime) -> str:

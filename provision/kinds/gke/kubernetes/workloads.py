@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from provision.documents.gke_status import JobState, Workload
 from provision.kinds.gke.kubernetes import pods, reasons
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes.objects import conditions, holds, later
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -125,8 +125,7 @@ def _stops(work: Object, clock: Clock) -> str | None:
     if not most or not since:
         return None
     left = int(most) - int(status.get("accumulatedPastExecutionTimeSeconds") or 0)
-    then = dt.datetime.fromisoformat(since) + dt.timedelta(seconds=clock.wall(left))
-    return then.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return later(since, clock.wall(left))
 
 
 def _until(moment: str | None, clock: Clock) -> int | None:

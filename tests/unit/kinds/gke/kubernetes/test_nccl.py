@@ -99,7 +99,7 @@ def test_the_plugin_of_a3_high_fits_the_kernel_of_the_clusters_nodes(
     assert {it["image"].rpartition(":")[2] for it in pod["initContainers"]} == {plugin}
     waiting = nccl.gate(facts, facts.pools[0])
     assert waiting is not None
-    assert waiting.container["image"].endswith(f":{plugin}")
+    assert waiting["image"].endswith(f":{plugin}")
 
 
 def test_what_has_a_digest_is_installed_by_it() -> None:
@@ -146,7 +146,7 @@ def test_pods_wait_until_their_node_is_ready_and_say_what_is_missing(node: Path)
     waiting = nccl.gate(facts, facts.pools[0])
     assert waiting is not None
     (node / "ready" / "nccl-rdma-installer-v1.1.0").touch()
-    at_once = _script(waiting.container, node, **{"-ge 900": "-ge 0"})
+    at_once = _script(waiting, node, **{"-ge 900": "-ge 0"})
     late = _run(at_once)
     assert late.returncode == 1
     assert "NCCL is not installed on the node node-1" in late.stderr
