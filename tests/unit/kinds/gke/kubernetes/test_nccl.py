@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from provision.kinds.gke.kubernetes import nccl
-from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from tests.kubernetes import samples
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ACCELERATORS = {
-    "a3-highgpu-8g": "nvidia-h100-80gb",
-    "a3-megagpu-8g": "nvidia-h100-mega-80gb",
-    "a3-ultragpu-8g": "nvidia-h200-141gb",
-    "a4-highgpu-8g": "nvidia-b200",
-    "a4x-highgpu-4g": "nvidia-gb200",
-    "a2-highgpu-8g": "nvidia-tesla-a100",
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+
+A4X = samples.pool_like(
+    samples.A4, machine_type="a4x-highgpu-4g", accelerator="nvidia-gb200", gpus=4
+)
+POOLS = {
+    it.machine_type: it
+    for it in (samples.HIGH, samples.MEGA, samples.ULTRA, samples.A4, samples.A2, A4X)
 }
 
 
-def _pool(machine: str) -> GpuPool:
-    return GpuPool(
-        name=machine.partition("-")[0],
-        machine_type=machine,
-        accelerator=ACCELERATORS[machine],
-        gpus=8,
-        max_nodes=2,
-        mode="standard",
-    )
-
-
 def _facts(*machines: str, version: str = "1.35.6-gke.1250000") -> ClusterFacts:
-    return ClusterFacts(
-        project="p",
-        name="demo",
-        location="r",
-        version=version,
-        pools=tuple(_pool(machine) for machine in machines),
-        workload_account="w@p",
-    )
+    made = samples.facts(*(POOLS[machine] for machine in machines))
+    return dataclasses.replace(made, version=version)
 
 
 def _sets(facts: ClusterFacts) -> dict[str, Any]:
@@ -72,7 +57,7 @@ def test_each_machine_gets_its_installer_and_those_with_a_daemon_the_injector(
     found = _sets(_facts(machine))
     assert set(found) == names
     for it in found.values():
-        assert _nodes(it) == [ACCELERATORS[machine]]
+        assert _nodes(it) == [POOLS[machine].accelerator]
         assert it["spec"]["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": "100%"}
 
 
