@@ -23,12 +23,12 @@ from provision.errors import ProvisionError
 from provision.google.api import GoogleApi, Service
 from provision.kinds.gke.kubernetes import kueue, run_jobs
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
-from provision.kinds.gke.traces import Fate, Traces
+from provision.kinds.gke.left_behind import Fate, Traces
 from provision.kinds.spending import shares
-from provision.kinds.vms import bandwidth, health, roster, spending, status
+from provision.kinds.vms import agent, bandwidth, health, status
+from provision.kinds.vms.agent import Answer
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
-from provision.kinds.vms.tasks import Answer
 from provision.settings import candidates
 from provision.settings import values as rules
 from provision.state import lost_record, terraform_state
@@ -228,7 +228,7 @@ def _require_fit(record: Record) -> None:
     for text in (*record.image, *record.image.values(), record.gke_version):
         assert text is None or re.fullmatch(r"[a-z0-9][a-z0-9.:-]*", text)
     assert Record.parse(record.document()) == record
-    spending.mode(record)
+    status.mode(record)
     shares(record)
     assert record.settings.get("PROTECT", False) in {True, False}
 
@@ -326,7 +326,7 @@ def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
 
 @given(_damaged(ROSTER))
 def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
-    found = roster.seats(_folder(content))
+    found = agent.seats(_folder(content))
 
     assert all(type(seat.rank) in {int, type(None)} for seat in found.values())
     assert all(isinstance(name, str) for name in found)

@@ -3,7 +3,7 @@
 There is one pod per node, each with an ssh server, and each tells what its node has. The first one
 uses MPI to start one process per GPU on all nodes, and where that is too slow, on pairs of them, in
 rounds that are known beforehand: each node with two others, so that the one at fault is known
-(`faults.pairs`). Whatever comes of it, the pods end well: what failed is in their logs, which
+(`diagnosis.pairs`). Whatever comes of it, the pods end well: what failed is in their logs, which
 `bandwidth` judges. The images and paths are those of Google's published tests for the same
 machines.
 """
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import fabrics
 from provision.catalogue.bandwidths import GIB, KIB, MIB
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds import faults
+from provision.kinds import diagnosis
 from provision.kinds.gke.kubernetes import bandwidth, fabric_pods, kueue, nccl, pod_fabrics
 from provision.kinds.gke.kubernetes.objects import labelled, mount, variables
 
@@ -202,7 +202,7 @@ def program(pool: GpuPool, nodes: int) -> str:
     if figures:
         # Peaks and averages of other sizes are others.
         smallest, largest = map(_size, figures.averaged or (KIB, figures.size))
-    rounds = [" ".join(f"{one}-{other}" for one, other in it) for it in faults.pairs(nodes)]
+    rounds = [" ".join(f"{one}-{other}" for one, other in it) for it in diagnosis.pairs(nodes)]
     values = {
         "nodes": nodes,
         "gpus": pool.gpus,

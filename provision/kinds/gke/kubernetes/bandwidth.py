@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from provision import words
 from provision.catalogue import bandwidths, machines
 from provision.documents.checks import NodeCheck
-from provision.kinds import gpu_faults
+from provision.kinds import gpus as gpu_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -198,7 +198,7 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
     interfaces = int(found.group(1)) if found else None
     if lines:
         told = f"nvidia-smi failed: {error}" if error else ""
-        faults = list(gpu_faults.of(gpus, told, pool.gpus, _kind(pool)))
+        faults = list(gpu_words.faults(gpus, told, pool.gpus, _kind(pool)))
     else:
         faults = ["it has told nothing of its GPUs"]
     if interfaces is not None and interfaces < pool.interfaces:
@@ -210,7 +210,7 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
         gpus=len(gpus),
         names=tuple(str(gpu["name"]) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus), None),
-        ecc_errors=gpu_faults.counted(gpus),
+        ecc_errors=gpu_words.memory_errors(gpus),
         interfaces=interfaces,
         faults=tuple(faults),
     )

@@ -129,8 +129,6 @@ class ClusterFacts:
     shares: tuple[NfsShare, ...] = ()
     secrets: tuple[Secret, ...] = ()  # which jobs find in their environment
     gpu_quota: _Number = 0  # of GPUs that jobs in the queue can use at the same time
-    # how many seconds an example job waits in Google's queue; None for no end
-    max_wait: _Number | None = None
     kueue: bool = False  # whether Kueue has a queue for all GPU pools
     queues: tuple[Queue, ...] = ()  # the queues beside the one of all, in the order of the settings
     ray_operator: bool = False  # whether the Ray operator is enabled
@@ -229,7 +227,6 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
             for made in outputs.get("filestores") or ()
         ),
         gpu_quota=spec.gpu_quota or sum(pool.gpus * pool.max_nodes for pool in pools),
-        max_wait=spec.max_wait,
         kueue=spec.kueue,
         queues=spec.queues,
         ray_operator=spec.ray_operator,

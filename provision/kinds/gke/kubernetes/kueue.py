@@ -48,6 +48,9 @@ RUN_SECONDS: Final = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 MOST_SECONDS: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 """The label of a job that says after how many seconds Kueue stops it, all its attempts together."""
 _MAX_WAIT: Final = "provreq.kueue.x-k8s.io/ValidUntilSeconds"
+_LONGEST_WAIT: Final = 12 * 3600
+"""Seconds that a job waits in Google's queue for its nodes; then it gives up its place and its GPUs
+of the quota, and asks again after the others (ADR 59)."""
 
 GPU: Final = "nvidia.com/gpu"
 QUEUED_TAINT: Final = "cloud.google.com/gke-queued"
@@ -118,11 +121,12 @@ def job_metadata(facts: ClusterFacts, pool: GpuPool, prefix: str, seconds: int) 
     if facts.has_queue:
         metadata["labels"] = {QUEUE_LABEL: LOCAL_QUEUE}
     if pool.queued:
-        metadata["annotations"] = {RUN_SECONDS: str(run_seconds(pool, seconds))}
-        if facts.max_wait:
+        metadata["annotations"] = {
+            RUN_SECONDS: str(run_seconds(pool, seconds)),
             # Not in the configuration of all: a change of that has Kueue replace each request, also
             # those of jobs that run (provReqSyncedWithConfig).
-            metadata["annotations"][_MAX_WAIT] = str(facts.max_wait)
+            _MAX_WAIT: str(_LONGEST_WAIT),
+        }
     return metadata
 
 

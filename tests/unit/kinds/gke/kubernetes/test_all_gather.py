@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds import faults as search
+from provision.kinds import diagnosis as search
 from provision.kinds.gke import verdict
 from provision.kinds.gke.kubernetes import all_gather, bandwidth
 from provision.kinds.gke.kubernetes.trials import Ran

@@ -145,14 +145,13 @@ def test_jobs_on_queued_pools_ask_for_no_longer_than_their_nodes_live() -> None:
         assert seconds == "300"
 
 
-def test_jobs_on_queued_pools_wait_for_no_longer_than_the_setting_says() -> None:
-    facts = dataclasses.replace(samples.FLEX_QUEUED_ULTRA, max_wait=7200)
+def test_jobs_on_queued_pools_wait_for_twelve_hours() -> None:
     waits = {
         thing["metadata"]["annotations"]["provreq.kueue.x-k8s.io/ValidUntilSeconds"]
-        for text in jobs.render(facts).values()
+        for text in jobs.render(samples.FLEX_QUEUED_ULTRA).values()
         for thing in objects.from_yaml(text)
     }
-    assert waits == {"7200"}
+    assert waits == {"43200"}
 
 
 def test_jobs_of_a_cluster_without_a_queue_know_none() -> None:
