@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined
 from provision.codes import ExitCode
 from provision.settings import derived, spelling
 from provision.settings.choices import Orchestrator
-from provision.settings.model import Settings
+from provision.settings.model import BY_VARIABLES, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ _SECTIONS: Final = {
     "network_config": "Network and identity",
     "metadata": "On the VMs",
     "gke_version": "GKE",
-    "job_name": "Jobs",
+    "job_options": "Jobs",
 }
 """The first field of a section -> the section's heading."""
 
@@ -113,10 +113,10 @@ def _sections() -> dict[str, dict[str, FieldInfo]]:
     fields = Settings.model_fields
     found = {"To begin with": {name: fields[name] for name in _FIRST}}
     heading = ""
-    for name, about in fields.items():
+    for name in BY_VARIABLES:
         heading = _SECTIONS.get(name, heading)
         if name not in (*_FIRST, *_WITHOUT_EFFECT):
-            found.setdefault(heading, {})[name] = about
+            found.setdefault(heading, {})[name] = fields[name]
     return found
 
 

@@ -1,13 +1,15 @@
 """The settings: one frozen model of everything that an env.list can set.
 
 The model is the single source: the README's table, the help text and the examples are generated
-from it or compared with it. A field's name is its variable's name in lower case.
+from it or compared with it. A field's name is its variable's name in lower case; a few have no
+variable, but an option on the command line.
 """
 
 # No deferred annotations: pydantic reads them when it creates the class.
 
 from collections.abc import Collection, Mapping
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, Final, Self
 
 from pydantic import Field, PrivateAttr
 from pydantic_core import PydanticUndefined
@@ -18,7 +20,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from provision.settings import candidates, derived
+from provision.settings import candidates, derived, job_options
 from provision.settings.candidates import Choice, Site
 from provision.settings.choices import (
     DriverVersion,
@@ -30,6 +32,7 @@ from provision.settings.choices import (
     Way,
 )
 from provision.settings.derived import Derived
+from provision.settings.job_options import JobOptions
 from provision.settings.labels import Environment, Labels, Metadata
 from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.maintenance import Maintenance
@@ -123,6 +126,15 @@ def _setting(
     return Field(default=default, **about)
 
 
+def _option(
+    form: str, example: str, default: Any = None, *, only_with: tuple[Orchestrator, ...] = ()
+) -> Any:
+    """A field that an option of an action sets, and no variable: "Test --nodes"."""
+    field = _setting("", example, default, only_with=only_with)
+    field.json_schema_extra["option"] = form
+    return field
+
+
 class _Given(PydanticBaseSettingsSource):
     """The source of the values: the texts that were read for this run, by field."""
 
@@ -161,7 +173,7 @@ class Settings(BaseSettings):
 
     def __init__(self, texts: Mapping[str, str], way: Way | None = None) -> None:
         # Of several zones or ways, what follows from one follows from the first.
-        asked, way = candidates.in_way(texts, way)
+        asked, way = candidates.in_way(job_options.with_them(texts), way)
         found = candidates.of(asked, type(self).model_fields["vm_type"].default)
         super().__init__(texts={**asked, "zone": found.zones[0]} if found else asked)
         self._given, self._way = texts, way
@@ -713,70 +725,56 @@ class Settings(BaseSettings):
         False,
         only_with=_GKE,
     )
-    test_nodes: Count = _setting(
-        "The number of nodes of the bandwidth test.",
-        "2",
-        derived.TEST_NODES,
-        only_with=_GKE,
-    )
-    test_pool: PoolName | None = _setting(
-        "The node pool that Test tests; if unset, it tests each, the cheapest first.",
-        "nodepool-1",
-        only_with=_GKE,
-    )
-    test_cordon: Switch = _setting(
-        "Let Test cordon each node that it finds at fault, so that no new pod starts there.",
-        "yes",
-        False,
-        only_with=_GKE,
-    )
+    # --- Test's own
+    test_nodes: Count = _option("Test --nodes", "2", derived.TEST_NODES, only_with=_GKE)
+    test_pool: PoolName | None = _option("Test --pool", "nodepool-1", only_with=_GKE)
+    test_cordon: Switch = _option("Test --cordon", "yes", False, only_with=_GKE)
 
     # --- Jobs
-    job_name: JobName | None = _setting(
-        "The name of jobs, to which each adds a number; if unset, that of the program.",
-        "train",
+    job_options: JobOptions | None = _setting(
+        "Options that each Run has, those of its command line before them: `--name`, `--nodes`,"
+        " `--time`, `--restarts`, `--image`, and on GKE `--queue` and `--priority`.",
+        "--nodes 4 --time 2h",
     )
     job_command: ShellLine | None = _setting(
         "One line of shell that Run runs if its command line has no command after `--`; it is used"
         " verbatim, including quotes.",
         "torchrun train.py --epochs 3",
     )
-    job_nodes: Count | None = _setting(
-        "The number of VMs, those of the first ranks, or nodes that a job runs on; if unset, all,"
-        " or 1 of a GKE pool that scales.",
-        "2",
-        only_with=_ALL_BUT_RAY,
-    )
-    job_time: Seconds | None = _setting(
-        "How long a job may run, restarts included; then it gets SIGTERM, and two minutes to save.",
-        "12h",
-    )
-    job_restarts: Nodes = _setting(
-        "How often a job that fails, or loses a machine, is begun again on all of its machines.",
-        "3",
-        0,
-    )
     job_env: Environment = _setting(
         "More variables in the environment of a job; for values that nobody is to see, SECRETS.",
         '{ WANDB_MODE = "offline" }',
         {},
     )
-    job_image: Image | None = _setting(
-        "The container image in which a job runs; if unset, a public one with PyTorch, or on VMs"
-        " no container.",
-        "nvcr.io/nvidia/pytorch:25.01-py3",
-        only_with=_ALL_BUT_RAY,
+
+    # --- Run's own, which JOB_OPTIONS may have as well
+    job_name: JobName | None = _option("Run --name", "train")
+    job_nodes: Count | None = _option("Run --nodes", "2", only_with=_ALL_BUT_RAY)
+    job_time: Seconds | None = _option("Run --time", "12h")
+    job_restarts: Nodes = _option("Run --restarts", "3", 0)
+    job_image: Image | None = _option(
+        "Run --image", "nvcr.io/nvidia/pytorch:25.01-py3", only_with=_ALL_BUT_RAY
     )
-    job_queue: QueueName | None = _setting(
-        "The queue in which a job waits, one of KUEUE_QUEUES; if unset, that of all.",
-        "team-a",
-        only_with=_GKE,
-    )
-    job_priority: PriorityWord | None = _setting(
-        "The priority of a job in its queue, very-low to very-high; one of less gives way.",
-        "high",
-        only_with=_GKE,
-    )
+    job_queue: QueueName | None = _option("Run --queue", "team-a", only_with=_GKE)
+    job_priority: PriorityWord | None = _option("Run --priority", "high", only_with=_GKE)
+
+
+def _form(name: str) -> str:
+    extra: dict[str, str] = Settings.model_fields[name].json_schema_extra  # type: ignore[assignment]  # as `_setting` makes it
+    return extra.get("option", "")
+
+
+OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {form: name for name in Settings.model_fields if (form := _form(name))}
+)
+"""An action with its option, such as "Test --nodes" -> the field that it sets."""
+BY_VARIABLES: Final = tuple(it for it in Settings.model_fields if it not in OPTIONS.values())
+"""The fields that variables set: the settings."""
+
+
+def option_of(name: str) -> str:
+    """The option that sets a field; "" where a variable does."""
+    return _form(name).rpartition(" ")[2] if name in Settings.model_fields else ""
 
 
 def kinds_of(name: str) -> list[str]:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 from provision.codes import Code
 from provision.errors import Alternatives, Problem
 from provision.settings.masking import PRIVATE, mask
-from provision.settings.model import Settings
+from provision.settings.model import BY_VARIABLES
 from provision.settings.pools import SystemPool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
-    {field.upper(): field for field in Settings.model_fields}
+    {field.upper(): field for field in BY_VARIABLES}
 )
 """Variable -> the field that it sets."""
 
@@ -64,6 +64,8 @@ _PURCHASE: Final = (
         " NAME_PREFIX-calendar); where nothing is, Plan then shows the command for it"
     ),
 )
+_OF_TEST: Final = "it is an option of Test"
+_OF_JOBS: Final = "the options of a job are one setting"
 _DROPPED: Final[Mapping[str, tuple[str, str]]] = {
     **{
         f"SYSTEM_NODE_POOL_{key.upper()}": (
@@ -78,17 +80,26 @@ _DROPPED: Final[Mapping[str, tuple[str, str]]] = {
         "this program changes nobody's rights on a key that it has not made",
         "remove it: where a role is missing, Validate has the commands for whoever keeps the key",
     ),
+    **{
+        f"JOB_{name.upper()}": (_OF_JOBS, f"JOB_OPTIONS=--{name} {{}}, beside its other options")
+        for name in ("name", "nodes", "time", "restarts", "image", "queue", "priority")
+    },
+    "TEST_NODES": (_OF_TEST, "remove it, and write Test --nodes {}"),
+    "TEST_POOL": (_OF_TEST, "remove it, and write Test --pool {}"),
+    "TEST_CORDON": (_OF_TEST, "remove it; Test --cordon cordons the nodes at fault"),
     "KUEUE_MAX_WAIT": (
         "a job that Create writes waits 12 hours in Google's queue; then it asks again",
-        "remove it; a job of your own says another time in its annotation"
-        " provreq.kueue.x-k8s.io/ValidUntilSeconds",
+        (
+            "remove it; a job of your own says another time in its annotation"
+            " provreq.kueue.x-k8s.io/ValidUntilSeconds"
+        ),
     ),
     "STOP_NOTICE": (
         "a program is told a tenth of MAX_RUN_DURATION before its end, 2 to 10 minutes",
         "remove it; STARTUP_COMMAND and jobs get SIGTERM then, to save a last checkpoint",
     ),
 }
-"""What was a setting of this program -> why it is none now, and what to write."""
+"""What was a setting of this program -> why it is none now, and what to write, {} for its value."""
 _SLURM: Final = "remove it: Slurm is not supported"
 
 # Variables of other programs whose names look like settings: CI systems, OpenStack, images of
@@ -132,6 +143,11 @@ def setting_of(name: str) -> str:
     return other.setting if other else name
 
 
+def successor(name: str) -> str:
+    """The setting that a run of a job would miss where the name is ignored; "" for none."""
+    return "JOB_OPTIONS" if _DROPPED.get(name, ("",))[0] is _OF_JOBS else ""
+
+
 def misnomer(name: str, text: str) -> Problem | None:
     """The problem of an unknown variable; None if it has nothing to do with this tool."""
     if name in _RETIRED:
@@ -149,7 +165,7 @@ def misnomer(name: str, text: str) -> Problem | None:
             setting=name,
             what="is no longer supported: it would be ignored",
             why=why,
-            fix=fix,
+            fix=fix.format(mask(text)),
         )
     gone = _WITHOUT_SUCCESSOR.get(name)
     if name.startswith("SLURM_") and not name.startswith(_SLURM_RUNTIME):

@@ -30,7 +30,7 @@ from provision.codes import Code
 from provision.errors import Alternatives, Problem
 from provision.settings import parsing
 from provision.settings.masking import PRIVATE, mask
-from provision.settings.model import Settings, example_of
+from provision.settings.model import OPTIONS, Settings, example_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -46,6 +46,7 @@ class Synonym:
     # whether it is so common a word that in a process environment it says nothing
     common: bool = False
     unit: str = ""  # of a duration: what a number alone counts there
+    option: str = ""  # which of the setting's options it is, with the = behind it
 
 
 _VM_TYPE: Final = "VM_TYPE"
@@ -121,7 +122,7 @@ SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(
         "AUTOSTOP": Synonym("IDLE_TIMEOUT", "SkyPilot", unit="m"),
         "IDLE_MINUTES_TO_AUTOSTOP": Synonym("IDLE_TIMEOUT", "SkyPilot", unit="m"),
         "IDLE_DURATION": Synonym("IDLE_TIMEOUT", "dstack", unit="s"),
-        "WALLTIME": Synonym("JOB_TIME", common=True),
+        "WALLTIME": Synonym("JOB_OPTIONS", common=True, option="--time="),
         "MAX_PRICE": Synonym("MAX_HOURLY_COST", "dstack"),
         "COMPACT_PLACEMENT": Synonym("ENABLE_COMPACT_PLACEMENT", _TOOLKIT),
         "ENABLE_PLACEMENT": Synonym("ENABLE_COMPACT_PLACEMENT", _TOOLKIT),
@@ -202,7 +203,8 @@ def problem(name: str, in_file: str, in_environ: str, given: Collection[str]) ->
         code=Code.UNKNOWN_SETTING,
         setting=name,
         what="is not a setting: it would be ignored",
-        why=f"{elsewhere}its name is {next(iter(meant_settings), found.setting)} here",
+        why=f"{elsewhere}its name is {next(iter(meant_settings), found.setting)}"
+        + (f"={found.option.rstrip('=')} here" if found.option else " here"),
         fix=", ".join(f"{setting}={text}" for setting, text in meant_settings.items())
         or _words(name, found, value, is_set=found.setting in given),
         alternatives=Alternatives(settings=meant_settings),
@@ -231,7 +233,7 @@ def _meant_by(found: Synonym, value: str) -> dict[str, str]:
     if (found.setting, value.lower()) == ("ENABLE_SPOT", "auto"):  # dstack's spot_policy
         return {"CAPACITY": "spot,on_demand"}
     text = _switched(value, opposite=found.opposite) if found.setting in _SWITCHES else value
-    text += found.unit if text.isdecimal() else ""
+    text = found.option + text + (found.unit if text.isdecimal() else "")
     is_shown = found.setting.lower() not in PRIVATE and _fits(found.setting, text)
     return {found.setting: mask(text)} if is_shown else {}
 
@@ -274,7 +276,8 @@ def _fits(variable: str, text: str) -> bool:
     try:
         Settings(mandatory | {field: text})
     except ValidationError as error:
-        return all(details["loc"][0] != field for details in error.errors(include_url=False))
+        wrong = {str(details["loc"][0]) for details in error.errors(include_url=False)}
+        return wrong.isdisjoint({field, *OPTIONS.values()})
     return bool(text)
 
 

@@ -46,7 +46,7 @@ def _until(spec: JobSpec, pool: GpuPool) -> str:
     longest = spec.seconds or limits.LONGEST_RUN
     most = kueue.run_seconds(pool, longest) if pool.queued else longest
     if spec.seconds == most:
-        return f"until JOB_TIME ({amounts.span(most)}) is over"
+        return f"until --time ({amounts.span(most)}) is over"
     if pool.queued:
         return f"until it ends, {amounts.span(most)} at most"
     run = pool.max_run_seconds

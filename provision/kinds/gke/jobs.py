@@ -209,8 +209,8 @@ class GkeJobs(Jobs):
                 why=f"the largest pool, {pool.name}, has at most {pool.max_nodes}"
                 + (f", and the queue has {facts.gpu_quota} GPUs" if facts.has_queue else "")
                 + "; all begin together, so it would wait for ever",
-                fix=f"JOB_NODES={most}" if most else "KUEUE_GPU_QUOTA, and Create",
-                setting="JOB_NODES",
+                fix=f"--nodes {most}" if most else "KUEUE_GPU_QUOTA, and Create",
+                setting="--nodes",
             )
         return pool, spec.nodes or job_nodes.by_default(self._made.get(pool.name), most)
 
@@ -299,7 +299,7 @@ class GkeJobs(Jobs):
         """A job to which Kueue gives nothing more: it has run long enough, or got no nodes."""
         evicted = conditions(self._works(thing)[0] or {}).get("Evicted", {})
         if evicted.get("reason") == _LATE:
-            why = "JOB_TIME is over, or the time of its nodes"
+            why = "--time is over, or the time of its nodes"
         phases = {(it.get("status") or {}).get("phase") for it in own}
         if phases - pods.OVER:
             return replace(job, state=JobState.STOPPING, why=why)

@@ -43,7 +43,7 @@ _POLL: Final = 2.0
 
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
-    """Test the pool of TEST_POOL, or each pool; what a test makes is always deleted afterwards.
+    """Test the pool of --pool, or each pool; what a test makes is always deleted afterwards.
 
     Raises:
         CapacityError: Google refused the nodes of a pool.
@@ -189,7 +189,7 @@ def _together(failed: Sequence[ProvisionError]) -> ProvisionError:
 
 
 def _facts(context: Context, cloud: Cloud, record: Record) -> ClusterFacts:
-    """The facts of the cluster; TEST_NODES of this run overrides that of the last Create."""
+    """The facts of the cluster; --nodes of this run overrides that of the last Create."""
     facts = control_plane.finished(cloud.folder, record)
     control_plane.require_settings(cloud.folder, record)
     if "test_nodes" in context.settings.model_fields_set:

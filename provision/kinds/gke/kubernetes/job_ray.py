@@ -86,7 +86,7 @@ def _end(thing: Object) -> End | None:
     if status.get("jobStatus") == "SUCCEEDED":
         return End(succeeded=True, why="", ended=status.get("endTime"))
     told = str(status.get("message") or status.get("reason") or status.get("jobStatus") or "")
-    why = "JOB_TIME is over" if status.get("reason") == _LATE else told.partition("\n")[0]
+    why = "--time is over" if status.get("reason") == _LATE else told.partition("\n")[0]
     return End(succeeded=False, why=why, ended=status.get("endTime"))
 
 

@@ -42,7 +42,7 @@ KEEP: Final = "keep-log"
 _PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 GRACE: Final = 120  # seconds from SIGTERM to SIGKILL, as on VMs
 _MARGIN: Final = 900
-"""Seconds for which nodes are asked for beyond JOB_TIME: their start, and the job's end."""
+"""Seconds for which nodes are asked for beyond --time: their start, and the job's end."""
 _JAX_PORT: Final = 29600
 SHARED: Final = str(job_attendant.SHARED)
 FOLDER: Final = f"{SHARED}/folder"
