@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import Problem
-from provision.settings import parsing, spelling, synonyms
+from provision.settings import parsing, spelling
 from provision.settings.masking import mask, mask_setting
 from provision.settings.model import OPTIONS
 from provision.settings.parsing import shorten
@@ -274,14 +274,10 @@ def _is_clear(
         return True
     if not in_file.strip() and (_PROXIES.fullmatch(name) or name in _OF_CI):
         return True
-    setting = synonyms.setting_of(name)
-    if setting:
-        problem = synonyms.problem(name, in_file, in_environ, given)
-    else:
-        problem = spelling.misnomer(name, (in_file or in_environ).strip())
+    problem = spelling.misnomer(name, in_file, in_environ, given)
     if problem:
         reading.problems.append(problem)
-        reading.misnomers[name] = _meant(setting or spelling.successor(name), problem)
+        reading.misnomers[name] = _meant(spelling.meant_by(name), problem)
     return problem is not None or not in_file.strip()
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision import cli
-from provision.settings import synonyms
+from provision.settings import spelling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,7 +165,7 @@ TRIED = {
 
 
 def test_each_of_another_tool_s_names_was_tried() -> None:
-    assert sorted(it.partition("=")[0] for it in TRIED) == sorted(synonyms.SYNONYMS)
+    assert sorted(it.partition("=")[0] for it in TRIED) == sorted(spelling.SYNONYMS)
 
 
 @pytest.mark.parametrize("lines", TRIED)

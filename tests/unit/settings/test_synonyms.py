@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.settings import spelling, synonyms
+from provision.settings import spelling
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given, InFile
@@ -136,8 +136,8 @@ def test_a_value_that_may_be_a_secret_is_not_told(in_file: InFile) -> None:
 def test_each_name_means_a_setting_and_is_none_itself() -> None:
     known = set(spelling.SETTINGS)
 
-    assert {it.setting for it in synonyms.SYNONYMS.values()} <= known
-    assert not [name for name in synonyms.SYNONYMS if spelling.is_known(name)]
+    assert {it.setting for it in spelling.SYNONYMS.values()} <= known
+    assert not [name for name in spelling.SYNONYMS if spelling.is_known(name)]
 
 
 OF_OTHERS = {
@@ -169,7 +169,7 @@ def test_what_was_given_to_the_image_is_answered_as_what_stands_in_a_file(
     for name, value in written.items():
         there = in_file(f"{name}={value}\n").problem(name)
         assert given(AIINFRA_IMAGE="yes", **{name: value}).problem(name) == there
-        setting = synonyms.SYNONYMS[name].setting
+        setting = spelling.SYNONYMS[name].setting
         assert setting in there.fix or f"its name is {setting}" in there.why, there
         assert "would be ignored" in there.what
 
