@@ -9,7 +9,7 @@ from provision.documents import json_object
 from provision.documents.status import About, Filestore, LockHolder, Status, Waiting
 from provision.google.api import GoogleApiError, Service
 from provision.kinds import ends
-from provision.settings.reservations import ReservationPath
+from provision.settings.resource_paths import ReservationPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ from provision.google.api import GoogleApiError, Service
 from provision.preflight import future, reserved_fit, reserved_room
 from provision.preflight.check import CheckNote, Settled
 from provision.preflight.reserved import Asked, assured, last, properties
-from provision.settings.reservations import ReservationPath
+from provision.settings.resource_paths import ReservationPath
 from provision.state import reservations as state
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.settings.reservations import ReservationPath
+from provision.settings.resource_paths import ReservationPath
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -28,11 +28,10 @@ from provision.settings.choices import (
 from provision.settings.derived import Derived
 from provision.settings.job_options import JobOptions
 from provision.settings.labels import Environment, Labels, Metadata
-from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.maintenance import Maintenance
-from provision.settings.networks import owners
 from provision.settings.pools import NodePools, SystemPool, TheSystemPool
 from provision.settings.queues import QueueName, Queues
+from provision.settings.resource_paths import owners
 from provision.settings.secrets import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 
@@ -226,18 +225,18 @@ class Settings(BaseModel):
     instance_count: values.Count = _setting(
         "The number of VMs in the group, or of nodes in each GKE node pool.", "4", 1
     )
-    vm_type: MachineTypeName = _setting(
+    vm_type: values.MachineTypeName = _setting(
         "The machine type; except for N1, it determines the number and type of the GPUs.",
         "a2-highgpu-2g",
         "a2-highgpu-2g",
     )
-    gpu_count: Gpus | None = _setting(
+    gpu_count: values.Gpus | None = _setting(
         "The number of GPUs of each machine: required for N1, otherwise it must be the number that"
         " the machine type has.",
         "2",
         derived.GPU_COUNT,
     )
-    accelerator_type: AcceleratorName | None = _setting(
+    accelerator_type: values.AcceleratorName | None = _setting(
         "The GPU type: required for N1, otherwise it must be the one that the machine type has.",
         "nvidia-tesla-a100",
         derived.ACCELERATOR_TYPE,

@@ -8,7 +8,7 @@ from provision import words
 from provision.catalogue import gke_nodes, gke_versions, limits, names
 from provision.codes import Code
 from provision.settings.choices import Orchestrator
-from provision.settings.networks import EVERY_ADDRESS
+from provision.settings.resource_paths import EVERY_ADDRESS
 from provision.spec import gke_floors, pools
 from provision.spec.capacity import Mode
 from provision.spec.rules.findings import Case, Finding, Rule
