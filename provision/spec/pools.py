@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from provision.catalogue import gpu_networks, limits, machines, names, zones
 from provision.catalogue.machines import Binding
-from provision.settings.reservations import ReservationPath
+from provision.settings.resource_paths import ReservationPath
 from provision.spec import capacity
 from provision.spec.capacity import Mode
 

@@ -57,7 +57,7 @@ class VmImages:
         {
             *("STARTUP_COMMAND", "STARTUP_RESTART", "SECRETS", "METADATA"),
             *("GCS_MOUNT_LIST", "GCS_CACHE_GB", "GCS_OPTIONS", "NFS_FILESHARE_LIST"),
-            *("IDLE_TIMEOUT", "JOB_COMMAND", "JOB_NAME", "JOB_NODES"),
+            *("IDLE_TIMEOUT", "JOB_COMMAND"),
         }
     )
 

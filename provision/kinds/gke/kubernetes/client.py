@@ -109,12 +109,9 @@ class Cluster:
 
         The API refuses a field that it does not know, even in parts without a schema.
         """
-        metadata = thing["metadata"]
-        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
         query = {"fieldManager": MANAGER, "force": "true", **_STRICT}
         body = Body(thing, "application/apply-patch+yaml")
-        path = f"{path}/{metadata['name']}"
-        return self._json(f"apply {title(thing)}", "PATCH", path, query, body)
+        return self._json(f"apply {title(thing)}", "PATCH", self._path_of(thing), query, body)
 
     def create(self, thing: Object) -> Object:
         """Create an object; the API may complete its name."""
@@ -198,6 +195,11 @@ class Cluster:
             if error.code == http.HTTPStatus.NOT_FOUND:
                 return None
             raise
+
+    def _path_of(self, thing: Object) -> str:
+        metadata = thing["metadata"]
+        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
+        return f"{path}/{metadata['name']}"
 
     def _path(self, api_version: str, kind: str, namespace: str) -> str:
         """The path of the objects of a kind; the API's list of kinds is read only once.

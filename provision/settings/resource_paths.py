@@ -1,4 +1,4 @@
-"""How a network and subnetworks that exist are named: alone, or with the project they are in."""
+"""How networks, subnetworks and reservations that exist are named: alone, or by a path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,18 @@ _NETWORK: Final = re.compile(rf"(?:{_URL}{_PROJECT}/global/networks/)?(?P<name>{
 _SUBNETWORK: Final = re.compile(
     rf"(?:{_URL}{_PROJECT}/regions/(?P<region>[a-z0-9-]{{1,63}})/subnetworks/)?(?P<name>{_NAME})"
 )
-
+# The form that Cluster Toolkit, XPK and the autoscaler of GKE all read (their sources, 2026).
+_RESERVATION: Final = re.compile(
+    rf"(?:{_PROJECT}/reservations/)?"
+    rf"(?P<name>{_NAME})"
+    rf"(?:/reservationBlocks/(?P<block>{_NAME})"
+    rf"(?:/reservationSubBlocks/(?P<sub_block>{_NAME}))?)?"
+)
+# As a reservation's selfLink has it (compute v1, reservations.get).
+_LINK: Final = re.compile(
+    rf"(?:https://\S{{1,100}}/)?{_PROJECT}/zones/[a-z0-9-]{{1,63}}"
+    r"/reservations/(?P<rest>\S{1,300})"
+)
 _SEVERAL: Final = re.compile(r"([^{}]*)\{(\d{1,2})\.\.(\d{1,2})\}([^{}]*)")
 
 
@@ -45,6 +56,16 @@ def owners(named: Iterable[str | None]) -> Iterator[str]:
         found = NetworkPath.parse(text or "") or SubnetworkPath.parse(text or "")
         if found is not None and found.project is not None:
             yield found.project
+
+
+def without_zone(text: str) -> str:
+    """A reservation's path as Google's API and console have it, in the form that is read here.
+
+    Returns "" if it is none.
+    """
+    found = _LINK.fullmatch(text)
+    path = f"projects/{found['project']}/reservations/{found['rest']}" if found else ""
+    return path if ReservationPath.parse(path) else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,3 +95,23 @@ class SubnetworkPath:
         """The parts of a name or path; None if the text is neither."""
         found = _SUBNETWORK.fullmatch(text)
         return None if found is None else cls(**found.groupdict())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReservationPath:
+    """The parts of RESERVATION_NAME."""
+
+    project: str | None  # the project that owns the reservation; None for the deployment's own
+    name: str
+    block: str | None  # one block of it; None for any
+    sub_block: str | None  # one sub-block of the block; None for any
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """The parts of a name or path; None if the text is neither."""
+        found = _RESERVATION.fullmatch(text)
+        return None if found is None else cls(**found.groupdict())
+
+    def owner(self, project: str) -> str:
+        """The project that owns it."""
+        return self.project or project
