@@ -32,7 +32,7 @@ from provision.state.location import DEEPEST, FOLDER, StateLocation
 from provision.state.location import RECORD as _RECORD
 from provision.state.location import STATE as _STATE
 from provision.state.record import ForeignRecordError, Record
-from provision.terraform import declared as declarations
+from provision.terraform import configuration as declarations
 from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
 
