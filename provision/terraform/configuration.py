@@ -23,6 +23,9 @@ _MODULE: Final = re.compile(
 )
 _FORMER: Final = re.compile(r"^(?:moved|removed) \{\s*from\s*=\s*(\S+)", re.MULTILINE)
 _KEY: Final = re.compile(r'\[(?:\d+|"(?:[^"\\]|\\.)*")\]')
+_LOCK_FILE: Final = ".terraform.lock.hcl"
+_LOCKED: Final = re.compile(r'^provider "([^"]+)"', re.MULTILINE)
+_TEMPLATE: Final = re.compile(r"([$%])(?=\{)")
 
 
 def addresses(root: Path) -> Iterator[str]:
@@ -45,17 +48,10 @@ def _general(address: str) -> str:
     return _KEY.sub("", address)
 
 
-_LOCK_FILE: Final = ".terraform.lock.hcl"
-_LOCKED: Final = re.compile(r'^provider "([^"]+)"', re.MULTILINE)
-
-
 def locked(root: Path) -> frozenset[str]:
     """The addresses of the providers; none where there is no lock file."""
     file = root / _LOCK_FILE
     return frozenset(_LOCKED.findall(file.read_text(encoding="utf-8")) if file.exists() else ())
-
-
-_TEMPLATE: Final = re.compile(r"([$%])(?=\{)")
 
 
 def literal(document: Any) -> Any:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from provision.time.progress import Progress
 
 _EXISTS = re.compile(r"Error 409:.*already ?exists", re.IGNORECASE)
+UNSAVED: Final = "errored.tfstate"
 
 
 class ExistsError(TerraformError):
@@ -112,9 +113,6 @@ def _locked(error: str) -> ProvisionError:
             fix=refusals.remedy(error),
         )
     return lock.error()
-
-
-UNSAVED: Final = "errored.tfstate"
 
 
 def save_again(start: Callable[[], Ended], progress: Progress) -> bool:

@@ -25,6 +25,14 @@ UNKNOWN: Final = "KNOWN-AFTER-CREATE"
 
 _POOL = resources.NODE_POOL.type
 _MACHINES: Final = frozenset({resources.GROUP.noun, resources.NODE_POOL.noun})
+_LOST: Final = " are lost"
+_REPLACING: Final = ("disk_size_gb", "disk_type", "machine_type")
+"""Fields of a pool that are changed in place, but each of its nodes is replaced for that.
+
+Each "initiates an upgrade operation that migrates the nodes in the node pool" (container v1,
+UpdateNodePoolRequest: read in 2026-11). So does another version of a pool that has nodes; the plan
+asks for that of empty pools alone, which may get a node meanwhile.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,16 +238,6 @@ def _creation(resource: Mapping[str, Any]) -> Creation:
             if value is not None
         },
     )
-
-
-_LOST: Final = " are lost"
-_REPLACING: Final = ("disk_size_gb", "disk_type", "machine_type")
-"""Fields of a pool that are changed in place, but each of its nodes is replaced for that.
-
-Each "initiates an upgrade operation that migrates the nodes in the node pool" (container v1,
-UpdateNodePoolRequest: read in 2026-11). So does another version of a pool that has nodes; the plan
-asks for that of empty pools alone, which may get a node meanwhile.
-"""
 
 
 def _losses(change: Mapping[str, Any]) -> Iterator[Loss]:

@@ -32,7 +32,7 @@ from provision.kinds.gke.kubernetes import apply, clearing, rollout, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.left_behind import Traces
 from provision.kinds.vms import after_apply, bake, out_of_date, roster, startup, tasks, waiting
-from provision.lifecycle import search, settle
+from provision.lifecycle import exclusive, search
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
@@ -45,8 +45,8 @@ from tests.kubernetes import samples
 from tests.unit.kinds.gke.kubernetes.test_trials import Nodes
 from tests.unit.kinds.test_machines import COMING, _group
 from tests.unit.kinds.vms.test_waiting import GROUP, _request
-from tests.unit.lifecycle.test_settle import GROUP as OPERATION
-from tests.unit.lifecycle.test_settle import PLACE
+from tests.unit.lifecycle.test_earlier_runs import GROUP as OPERATION
+from tests.unit.lifecycle.test_earlier_runs import PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -285,7 +285,7 @@ def _earlier_run(run: Run) -> None:
         cluster_operations=lambda *_: [],
         listed=lambda *_: [],
     )
-    settle.wait(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
+    exclusive.wait_for_earlier_run(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
 
 
 def _rollout(run: Run) -> None:
@@ -332,8 +332,8 @@ MODULES = {
     "kinds/vms/startup.py",
     "kinds/vms/tasks.py",
     "kinds/vms/waiting.py",
+    "lifecycle/exclusive.py",
     "lifecycle/search.py",
-    "lifecycle/settle.py",
     "google/api.py",
 }
 """Where somebody waits for Google: above, and in the tests after that."""
