@@ -149,9 +149,9 @@ class Shape:
     nics: int = 1
     local_ssds: int = 0  # the number of local SSDs that it includes
     # its consumption options, if they differ from those of the family
-    consumption: frozenset[Consumption] | None = None
+    own_ways: frozenset[Consumption] | None = None
     # the options of which that is not certain, if it has options of its own
-    doubtful: frozenset[Consumption] = frozenset()
+    own_doubtful: frozenset[Consumption] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,47 +204,21 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineType:
-    """One machine type."""
+class MachineType(Shape):
+    """One machine type: a size of a family."""
 
     name: str  # its name in the API, such as "a2-highgpu-2g"
-    family: Family  # the facts about its family
-    shape: Shape  # the facts about its size
-
-    @property
-    def vcpus(self) -> int:
-        """The number of vCPUs."""
-        return self.shape.vcpus
-
-    @property
-    def gpus(self) -> int | None:
-        """The number of GPUs that it includes; None if GPUs are attached (N1)."""
-        return self.shape.gpus
-
-    @property
-    def nics(self) -> int:
-        """The number of interfaces in the recommended set-up."""
-        return self.shape.nics
-
-    @property
-    def local_ssds(self) -> int:
-        """The number of local SSDs that it includes."""
-        return self.shape.local_ssds
+    family: Family
 
     @property
     def local_ssd_gb(self) -> int:
         """The size of all its local SSDs together, in GB, as quotas count it."""
-        return self.shape.local_ssds * self.family.local_ssd_gb
+        return self.local_ssds * self.family.local_ssd_gb
 
     @property
     def accelerator(self) -> str | None:
         """The GPU that it includes, by its name in the API; None if GPUs are attached."""
         return self.family.accelerator
-
-    @property
-    def boot_disks(self) -> tuple[str, ...]:
-        """The disk types that it can boot from, the preferred one first."""
-        return self.family.boot_disks
 
     @property
     def gpu_network(self) -> GpuNetwork | None:
@@ -257,14 +231,12 @@ class MachineType:
     @property
     def consumption(self) -> frozenset[Consumption]:
         """The consumption options."""
-        own = self.shape.consumption
-        return self.family.consumption if own is None else own
+        return self.family.consumption if self.own_ways is None else self.own_ways
 
     @property
     def doubtful(self) -> frozenset[Consumption]:
         """More options, of which it is not certain that Google offers them."""
-        own = self.shape.consumption
-        return self.family.doubtful if own is None else self.shape.doubtful
+        return self.family.doubtful if self.own_ways is None else self.own_doubtful
 
     def offered(self, way: Consumption) -> Offered:
         """Whether Google offers it in some way; a plain reservation stands for all three kinds."""
@@ -459,9 +431,9 @@ ROWS: Final = (
         consumption=_ALL_WAYS,
         binding=Binding.SOMETIMES,
         shapes=(
-            Shape(suffix="1g", gpus=1, vcpus=26, gib=234, local_ssds=2, consumption=_OF_A_PART),
-            Shape(suffix="2g", gpus=2, vcpus=52, gib=468, local_ssds=4, consumption=_OF_A_PART),
-            Shape(suffix="4g", gpus=4, vcpus=104, gib=936, local_ssds=8, consumption=_OF_A_PART),
+            Shape(suffix="1g", gpus=1, vcpus=26, gib=234, local_ssds=2, own_ways=_OF_A_PART),
+            Shape(suffix="2g", gpus=2, vcpus=52, gib=468, local_ssds=4, own_ways=_OF_A_PART),
+            Shape(suffix="4g", gpus=4, vcpus=104, gib=936, local_ssds=8, own_ways=_OF_A_PART),
             Shape(suffix="8g", gpus=8, vcpus=208, gib=1872, nics=5, local_ssds=16),
         ),
     ),
@@ -601,7 +573,7 @@ class Tables:
         """Make the tables from rows."""
         families = {row.name: row for row in rows}
         types = [
-            MachineType(name=f"{row.name}-{shape.suffix}", family=row, shape=shape)
+            MachineType(name=f"{row.name}-{shape.suffix}", family=row, **vars(shape))
             for row in families.values()
             for shape in row.shapes
         ]

@@ -130,7 +130,7 @@ def _of_interfaces(
 
 
 def _of_local_ssds(found: Mapping[str, Any], machine: MachineType) -> Iterator[str]:
-    wanted, disks = machine.shape.local_ssds, found.get("disks")
+    wanted, disks = machine.local_ssds, found.get("disks")
     if disks != wanted:
         yield f"{disks} local SSDs instead of {wanted}"
     if disks and not found.get("mounted"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import image_systems, images, machines
+from provision.catalogue import images, machines
 from provision.codes import Code
 from provision.errors import Problem
 from provision.preflight.check import CheckNote
@@ -13,7 +13,7 @@ from provision.preflight.check import CheckNote
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.catalogue.image_systems import System
+    from provision.catalogue.images import System
     from provision.preflight.check import Finding
     from provision.spec.cluster import Image, VmSpec
 
@@ -30,11 +30,11 @@ def suits(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Find
     A public image is known; one that somebody made of it may have what that lacks, so only what
     nobody can add is refused of it. `found`: the image, as Google's API returns it.
     """
-    system = image_systems.of(image.project, found.get("licenses", []))
+    system = images.system_of(image.project, found.get("licenses", []))
     yield from _command(spec, image, found)
     if system is None:
         return
-    is_public = image.project in image_systems.PUBLIC
+    is_public = image.project in images.PUBLIC_SYSTEMS
     setting = "IMAGE_NAME" if image.name else "IMAGE_FAMILY_NAME"
     name, fix = str(found["name"]), _other(spec)
     if not system.runs:
@@ -63,7 +63,7 @@ def suits(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Find
 def _command(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[Finding]:
     """A note on a command that begins with a program which the image has not."""
     begins = _BEGINS.match(spec.command or "")
-    plain = image.project in image_systems.PUBLIC and image_systems.PUBLIC[image.project].plain
+    plain = image.project in images.PUBLIC_SYSTEMS and images.PUBLIC_SYSTEMS[image.project].plain
     name = str(found["name"])
     family = found.get("family") or images.family_of(name)
     if (
@@ -86,7 +86,7 @@ def _command(spec: VmSpec, image: Image, found: Mapping[str, Any]) -> Iterator[F
 def _driver(system: System, setting: str, found: Mapping[str, Any], fix: str) -> Finding:
     """A public image without NVIDIA's driver: start-up installs it, or can't."""
     name = str(found["name"])
-    if image_systems.takes_driver(found.get("family", "")):
+    if images.takes_driver(found.get("family", "")):
         return CheckNote(
             Problem(
                 code=Code.IMAGE_UNSUITABLE,
@@ -101,7 +101,7 @@ def _driver(system: System, setting: str, found: Mapping[str, Any], fix: str) ->
         code=Code.IMAGE_UNSUITABLE,
         setting=setting,
         what=f"the image {name} of {system.name} has no NVIDIA driver",
-        why=f"start-up can install it on {image_systems.INSTALLABLE}, alone",
+        why=f"start-up can install it on {images.INSTALLABLE}, alone",
         fix=fix,
     )
 

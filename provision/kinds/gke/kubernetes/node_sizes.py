@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from provision.catalogue import billed_shapes, gke_nodes, machines
+from provision.catalogue import machine_sizes, machines
 
 # GKE's own pods run on each node too, and the containers that mount buckets. A published Ray
 # cluster on A3 Ultra asks for 220 of its 224 vCPUs and 2800 of its 2952 GiB (seed 001).
@@ -44,10 +44,10 @@ class Room:
 
 def room(machine_type: str) -> Room | None:
     """What a pod can ask for on a node of a machine type; None if its size is not known."""
-    machine, memory = machines.lookup(machine_type), billed_shapes.memory(machine_type)
+    machine, memory = machines.lookup(machine_type), machine_sizes.memory(machine_type)
     if machine is None or memory is None:
         return None
-    cpus, gib = gke_nodes.allocatable(machine.vcpus, float(memory))
+    cpus, gib = machine_sizes.allocatable(machine.vcpus, float(memory))
     cpus -= min(_SYSTEM_CPUS, cpus / 2)
     gib -= min(_SYSTEM_GIB, gib / 2) + gib * _SYSTEM_SHARE
     return Room(
