@@ -22,7 +22,6 @@ from provision.lifecycle import (
     exclusive,
     held,
     marked,
-    older_machines,
     ownership,
     phases,
     plan_document,
@@ -239,7 +238,7 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     asks = _is_young(found) or not (found.change or found.add)
     older = kind.out_of_date(cloud, target.spec) if asks else ()
     if _is_young(found) and older and not (is_again or context.replace_vms):
-        context.note([older_machines.note(older)])
+        context.note([plan_document.note_of_older(older)])
     consent.describe_plan(context, cloud, kind, target.spec, found)
     if agreed is None or context.report.plan != agreed:
         consent.show_plan(context, older=len(older), is_again=is_again)

@@ -1,4 +1,7 @@
-"""The document of a plan: what is asked for, what has changed, what Terraform would do."""
+"""The document of a plan: what is asked for, what has changed, what Terraform would do.
+
+Machines that are older than what the settings describe are told of beside it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
+from provision.codes import Code
+from provision.documents.older_machine import OlderMachine
 from provision.documents.plan import Change, Plan, SettingChange
+from provision.errors import Problem
 from provision.google.resources import TEMPLATE
 from provision.settings import masking
 from provision.settings.derived import Derived
@@ -15,10 +21,10 @@ from provision.settings.model import Settings
 from provision.spec import topology
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import SpecT
+    from provision.deployment.deployment import OutOfDate, SpecT
     from provision.deployment.kind import Kind
     from provision.documents.plan import Candidate, Checks, Identity
     from provision.state.record import Record
@@ -52,6 +58,8 @@ _OF_THE_RUN: Final = frozenset(
     }
 )
 """Settings of which nothing in the cloud depends."""
+_MOST: Final = 5
+"""Machines that are named with what differs; the JSON has all."""
 
 
 def changed_settings(
@@ -192,3 +200,28 @@ def _with_roles(
             roles=tuple(it.role for it in own if it.bucket is None),
             buckets=tuple(dict.fromkeys(it.bucket for it in own if it.bucket is not None)),
         )
+
+
+def tell_of_older(context: Context, found: Sequence[OutOfDate]) -> None:
+    """Put them into the report, and note them."""
+    context.report.out_of_date = [
+        OlderMachine(name=one.name, differences=one.differences) for one in found
+    ]
+    if found:
+        context.note([note_of_older(found)])
+
+
+def note_of_older(found: Sequence[OutOfDate]) -> Problem:
+    """What differs, and what fixes it."""
+    lines = [f"{one.name}: {'; '.join(one.differences)}" for one in found[:_MOST]]
+    if len(found) > _MOST:
+        lines.append(f"and {words.listed([one.name for one in found[_MOST:]])}")
+    instead = dict.fromkeys(f"{one.instead}\nor " for one in found if one.instead)
+    count = "1 VM is" if len(found) == 1 else f"{len(found)} VMs are"
+    return Problem(
+        code=Code.OUT_OF_DATE,
+        what=f"{count} not what Create would make now",
+        why="\n".join(lines),
+        fix=f"{''.join(instead)}to replace them, boot disks included: {found[0].fix}; they run, and"
+        " are billed, as they are until then",
+    )
