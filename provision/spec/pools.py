@@ -95,7 +95,7 @@ class Pool:
     @property
     def gpu_part(self) -> str:
         """The part of a GPU that each machine has, such as "1/8"; "" for whole GPUs."""
-        return self.machine.shape.part if self.machine else ""
+        return self.machine.part if self.machine else ""
 
     @property
     def local_ssds(self) -> int:

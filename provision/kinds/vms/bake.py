@@ -44,7 +44,7 @@ _DRIVER: Final = "aiinfra-driver"
 
 
 class VmImages:
-    """Images of VMs; see `deployment.images.Images` for what each method does."""
+    """Images of VMs; see `deployment.kind.Images` for what each method does."""
 
     instead: Final[Mapping[str, str]] = {
         "INSTANCE_COUNT": "1",

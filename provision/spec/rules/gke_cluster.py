@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import words
-from provision.catalogue import gke_nodes, gke_versions, limits, names
+from provision.catalogue import gke_versions, limits, machine_sizes, names
 from provision.codes import Code
 from provision.settings.choices import Orchestrator
 from provision.settings.resource_paths import EVERY_ADDRESS
@@ -106,12 +106,12 @@ def _system_nodes(case: Case) -> Iterator[Finding]:
     settings = case.settings
     if settings.orchestrator_type is not Orchestrator.GKE:
         return
-    wanted = [*gke_nodes.OF_GKE, gke_nodes.JOBSET]
-    wanted += [gke_nodes.KUEUE] if settings.enable_kueue else []
-    wanted += [gke_nodes.RAY_HEAD] if settings.enable_ray_operator else []
+    wanted = [*machine_sizes.OF_GKE, machine_sizes.JOBSET]
+    wanted += [machine_sizes.KUEUE] if settings.enable_kueue else []
+    wanted += [machine_sizes.RAY_HEAD] if settings.enable_ray_operator else []
     pool = settings.system_node_pool
     machine, most = pool.vm_type, pool.max
-    missing = gke_nodes.left_out(machine, most, wanted)
+    missing = machine_sizes.left_out(machine, most, wanted)
     if missing:
         yield Finding(
             code=Code.NOTE,

@@ -11,7 +11,7 @@ import pytest
 
 from provision.google.api import GoogleApiError
 from provision.google.resources import FILESTORE
-from provision.lifecycle import settle
+from provision.lifecycle import exclusive
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
@@ -66,7 +66,7 @@ class Api:
 
 def _wait(api: object) -> list[str]:
     said: list[str] = []
-    settle.wait(cast("GoogleApi", api), [PLACE], Progress(AT_ONCE, said.append))
+    exclusive.wait_for_earlier_run(cast("GoogleApi", api), [PLACE], Progress(AT_ONCE, said.append))
     return said
 
 
@@ -157,7 +157,9 @@ def test_after_a_move_what_is_under_way_in_the_old_zone_counts_too() -> None:
     there = SimpleNamespace(**{**vars(PLACE), "zone": "us-central1-b"})
     said: list[str] = []
     api = Api({"zones/us-central1-a": [GROUP]}, {})
-    settle.wait(cast("GoogleApi", api), [there, PLACE], Progress(AT_ONCE, said.append))
+    exclusive.wait_for_earlier_run(
+        cast("GoogleApi", api), [there, PLACE], Progress(AT_ONCE, said.append)
+    )
 
     assert said == ["Waiting for operations of an earlier run: delete np-mig"]
     assert set(api.asked) == {
@@ -177,7 +179,7 @@ def test_a_rule_that_is_being_made_in_a_host_project_is_waited_for() -> None:
     place = SimpleNamespace(**{**vars(PLACE), "hosts": ("my-host",)})
     said: list[str] = []
     rule = {"global": [_operation("global/firewalls/np-internal-0a1b2c3d")]}
-    settle.wait(
+    exclusive.wait_for_earlier_run(
         cast("GoogleApi", OfHosts(rule, rule, {})),
         [cast("Any", place)],
         Progress(AT_ONCE, said.append),

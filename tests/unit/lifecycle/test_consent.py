@@ -15,7 +15,7 @@ from provision.errors import Declined, SettingsError
 from provision.google import resources
 from provision.intake import load
 from provision.kinds.vms.kind import VM_GROUP
-from provision.lifecycle import approval, planned
+from provision.lifecycle import consent, plan_document
 from provision.report import Report
 from provision.terraform.plan import Creation, Grant, Plan
 from tests.unit.screens import stories
@@ -70,30 +70,30 @@ def test_a_person_is_asked_once_before_a_first_create_and_before_losses(
     change: Change, found: Plan, question: list[str]
 ) -> None:
     yes = _Desk(answer=True)
-    approval.require(_context(yes, change), found)
+    consent.require_create(_context(yes, change), found)
     assert yes.asked == question
 
     no = _Desk(answer=False)
     if question:
         with pytest.raises(Declined) as declined:
-            approval.require(_context(no, change), found)
+            consent.require_create(_context(no, change), found)
         assert declined.value.problems[0].code is Code.DECLINED
     else:
-        approval.require(_context(no, change), found)
+        consent.require_create(_context(no, change), found)
 
     agreed = _Desk(answer=False)
-    approval.require(_context(agreed, change, agreed=True), found)
+    consent.require_create(_context(agreed, change, agreed=True), found)
     assert agreed.asked == []
 
 
 def test_without_a_terminal_it_goes_on_and_refuses_losses() -> None:
     nobody = _Desk(answer=None)
-    approval.require(_context(nobody, Change.NEW), _NEW)
-    approval.require(_context(nobody, Change.CHANGE), Plan(destroy=1, losses=(_TEMPLATE,)))
-    approval.require(_context(nobody, Change.CHANGE, grown="500"), Plan(change=1))
+    consent.require_create(_context(nobody, Change.NEW), _NEW)
+    consent.require_create(_context(nobody, Change.CHANGE), Plan(destroy=1, losses=(_TEMPLATE,)))
+    consent.require_create(_context(nobody, Change.CHANGE, grown="500"), Plan(change=1))
     lossy = Plan(destroy=1, losses=(_VMS, _TEMPLATE))
     with pytest.raises(SettingsError) as refused:
-        approval.require(_context(nobody, Change.CHANGE), lossy)
+        consent.require_create(_context(nobody, Change.CHANGE), lossy)
     assert refused.value.problems[0].code is Code.APPROVAL_NEEDED
     assert refused.value.problems[0].why == "1 VM ends"
 
@@ -101,7 +101,7 @@ def test_without_a_terminal_it_goes_on_and_refuses_losses() -> None:
 def test_what_nobody_knows_is_not_lost_without_a_yes() -> None:
     bucket = Loss(address="b", noun="google_storage_bucket", name="data", words="it is deleted")
     with pytest.raises(SettingsError) as refused:
-        approval.require(
+        consent.require_create(
             _context(_Desk(answer=None), Change.CHANGE), Plan(destroy=1, losses=(bucket,))
         )
     assert refused.value.problems[0].why == "it is deleted"
@@ -110,7 +110,7 @@ def test_what_nobody_knows_is_not_lost_without_a_yes() -> None:
 @pytest.mark.parametrize(("grown", "question"), [("9.99", []), ("10", ["Go on?"]), ("-500", [])])
 def test_a_person_is_asked_where_the_cost_per_hour_grows(grown: str, question: list[str]) -> None:
     desk = _Desk(answer=True)
-    approval.require(_context(desk, Change.CHANGE, grown=grown), Plan(change=1))
+    consent.require_create(_context(desk, Change.CHANGE, grown=grown), Plan(change=1))
     assert desk.asked == question
 
 
@@ -188,4 +188,16 @@ def _completed(found: Plan, there: int = 9, **fields: Any) -> Any:
     spec = VM_GROUP.spec(settings)
     cloud: Any = SimpleNamespace(api=_Google(there))
     plan = dataclasses.replace(stories.first("env")[0], **{"change": Change.CHANGE, **fields})
-    return planned.complete(plan, cloud, VM_GROUP, spec, found)
+    return plan_document.complete(plan, cloud, VM_GROUP, spec, found)
+
+
+def test_what_nobody_knows_is_counted_first_and_by_its_type() -> None:
+    types = [resources.NETWORK.type, resources.GROUP.type, "google_project", "null_resource"]
+    cloud = SimpleNamespace(folder=SimpleNamespace(types=lambda: [*types, "google_project"]))
+    found = consent._counts(cast("Any", cloud))
+    assert list(found.items()) == [
+        ("google_project", 2),
+        ("null_resource", 1),
+        ("group", 1),
+        ("network", 1),
+    ]

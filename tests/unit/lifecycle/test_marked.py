@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from provision.google import resources
-from provision.lifecycle import whereabouts
+from provision.lifecycle import marked
 from provision.settings.choices import Way
 from tests.unit.preflight.test_quotas import RECORD as ANY
 
@@ -23,7 +23,7 @@ ZONES = "https://google/compute/v1/projects/p/zones/"
 def _where(
     groups: list[str], clusters: list[dict[str, Any]], *, searching: bool = False
 ) -> tuple[str, str]:
-    def marked(look: Look, project: str, _owner: object) -> list[dict[str, Any]]:
+    def listed(look: Look, project: str, _owner: object) -> list[dict[str, Any]]:
         assert project == "p"
         if look is resources.GROUP.look:
             return [{"zone": ZONES + zone} for zone in groups]
@@ -31,9 +31,9 @@ def _where(
         return clusters
 
     folder = SimpleNamespace(location=SimpleNamespace(url="gs://b/np-deployment"))
-    cloud = SimpleNamespace(api=SimpleNamespace(marked=marked), folder=folder)
+    cloud = SimpleNamespace(api=SimpleNamespace(marked=listed), folder=folder)
     record = dataclasses.replace(RECORD, searching=searching)
-    found = whereabouts.find(cast("Any", cloud), record)
+    found = marked.where(cast("Any", cloud), record)
     return found.region, found.zone
 
 
@@ -94,9 +94,9 @@ def test_the_nodes_of_a_cluster_are_got_as_its_gpu_pool_says(
         {"name": "gpus", "config": config},
     ]
 
-    def marked(look: Look, *_: object) -> list[dict[str, Any]]:
+    def listed(look: Look, *_: object) -> list[dict[str, Any]]:
         return [{"nodePools": pools}] if look is resources.CLUSTER.look else []
 
     folder = SimpleNamespace(location=SimpleNamespace(url="gs://b/np-deployment"))
-    cloud = SimpleNamespace(api=SimpleNamespace(marked=marked), folder=folder)
-    assert whereabouts.way(cast("Any", cloud), RECORD) is found
+    cloud = SimpleNamespace(api=SimpleNamespace(marked=listed), folder=folder)
+    assert marked.way(cast("Any", cloud), RECORD) is found

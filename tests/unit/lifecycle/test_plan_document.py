@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from provision.lifecycle import changed_settings
+from provision.lifecycle import plan_document
 from provision.settings import masking
 
 
 def _words(before: dict[str, Any], now: dict[str, Any], *given: str) -> list[str]:
-    found = changed_settings.of(before, now, given)
+    found = plan_document.changed_settings(before, now, given)
     return [f"{one.setting} {one.words}" for one in found]
 
 

@@ -9,7 +9,7 @@ import pytest
 from provision.errors import StateError
 from provision.google.api import Service
 from provision.google.owner import Owner
-from provision.lifecycle import adopt, sweep
+from provision.lifecycle import marked, ownership
 from provision.state import terraform_state
 from provision.terraform.plan import Creation
 
@@ -66,9 +66,9 @@ class Api:
         self.deleted.append((service, path))
 
 
-def _find(api: Api, kind: str, **values: Any) -> list[adopt.Orphan]:
+def _find(api: Api, kind: str, **values: Any) -> list[ownership.Orphan]:
     creation = Creation(address=f"{kind}.it", type=kind, values={**PLACE, **values})
-    return adopt.find([creation], Owner(ID), set(), cast("GoogleApi", api))
+    return ownership.orphans([creation], Owner(ID), set(), cast("GoogleApi", api))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_is_there_already_is_imported_by_its_path(
 ) -> None:
     api = Api().holding(path, description=TEXT)
 
-    assert _find(api, kind, **values) == [adopt.Orphan(f"{kind}.it", path, displaces=False)]
+    assert _find(api, kind, **values) == [ownership.Orphan(f"{kind}.it", path, displaces=False)]
 
 
 def test_a_group_that_a_killed_move_left_in_another_zone_is_imported_from_there() -> None:
@@ -165,7 +165,7 @@ def test_a_share_of_that_name_that_somebody_else_made_is_never_touched() -> None
 
 
 def _sweep(api: Api, *known: str) -> list[str]:
-    sweep.sweep("p", Owner(ID), known, cast("GoogleApi", api), lambda _: None, last=True)
+    marked.sweep("p", Owner(ID), known, cast("GoogleApi", api), lambda _: None, last=True)
     return [path.rpartition("/")[2] for _, path in api.deleted]
 
 
@@ -207,7 +207,7 @@ def _roles_left(*known: str) -> list[str]:
         {"role": "roles/storage.objectUser", "members": [NODES, TEAM]},
         {"role": "roles/storage.objectViewer", "members": [TEAM], "condition": CONDITION},
     ]
-    sweep.sweep(
+    marked.sweep(
         "p",
         Owner(ID),
         {*known, "np-nodes"},
@@ -266,4 +266,4 @@ def test_a_conditional_role_in_the_project_is_kept_for_terraform_to_take() -> No
         condition=[{**CONDITION, "title": "secret key"}],
     )
     known = terraform_state.known({"resources": [state]})
-    assert sweep._roles_in_state("p", NODES.partition(":")[2], known) == {role}
+    assert marked._roles_in_state("p", NODES.partition(":")[2], known) == {role}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from provision.catalogue import gke_nodes
-from provision.catalogue.gke_nodes import JOBSET, KUEUE, OF_GKE, RAY_HEAD, Pod
+from provision.catalogue import machine_sizes
+from provision.catalogue.machine_sizes import JOBSET, KUEUE, OF_GKE, RAY_HEAD, Pod
 
 QUEUE = (*OF_GKE, KUEUE, JOBSET)
 
@@ -25,12 +25,12 @@ QUEUE = (*OF_GKE, KUEUE, JOBSET)
 def test_pods_that_find_no_place_are_named(
     machine_type: str, nodes: int, pods: tuple[Pod, ...], names: list[str]
 ) -> None:
-    missing = gke_nodes.left_out(machine_type, nodes, pods)
+    missing = machine_sizes.left_out(machine_type, nodes, pods)
     assert sorted({it.name for it in missing} & {*names, KUEUE.name, JOBSET.name}) == names
 
 
 def test_a_machine_gives_pods_what_googles_page_says() -> None:
-    cpus, gib = gke_nodes.allocatable(4, 16)
+    cpus, gib = machine_sizes.allocatable(4, 16)
     assert round(cpus, 3) == 3.92
     # 25% of 4 GiB, 20% of the next 4, 10% of the next 8, and 100 MiB for evictions.
     assert round(gib, 2) == round(16 - 1 - 0.8 - 0.8 - 100 / 1024, 2)
