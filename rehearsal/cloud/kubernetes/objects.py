@@ -6,7 +6,6 @@ Fields that begin with "_" are kept and never shown.
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,8 +24,6 @@ Object = dict[str, Any]
 
 DUE: Final = "moments"
 """A cluster's collection of the moments at which its controllers have something to do."""
-
-_TERM: Final = re.compile(r"\s*(!?)([\w./-]+)\s*(?:(==|=|!=|\s+in\s*|\s+notin\s*)\s*(.*))?")
 
 
 @dataclass(frozen=True)
@@ -198,29 +195,16 @@ def owner(thing: Object) -> Object:
 
 
 def is_chosen(thing: Object, labels: str, fields: str) -> bool:
-    """Whether selectors of labels and fields choose an object; "" chooses all."""
+    """Whether selectors of labels (KEY, KEY=VALUE) and fields choose an object; "" chooses all."""
     own = thing["metadata"].get("labels") or {}
-    terms = re.split(r",(?![^(]*\))", labels) if labels else []
-    return all(_fits(own, term) for term in terms) and all(
+    return all(_fits(own, term) for term in labels.split(",") if term) and all(
         _field(thing, term) for term in fields.split(",") if term
     )
 
 
 def _fits(own: Mapping[str, str], term: str) -> bool:
-    found = _TERM.fullmatch(term)
-    if found is None:
-        return False
-    negated, key, operator, value = found.groups()
-    match (operator or "").strip():
-        case "":
-            return (key in own) != bool(negated)
-        case "!=":
-            return own.get(key) != value
-        case "in" | "notin" as word:
-            values = [it.strip() for it in value.strip("() ").split(",")]
-            return (own.get(key) in values) == (word == "in")
-        case _:
-            return own.get(key) == value
+    key, operator, value = term.partition("=")
+    return key in own if not operator else own.get(key) == value
 
 
 def _field(thing: Object, term: str) -> bool:
