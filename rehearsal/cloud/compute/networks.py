@@ -242,12 +242,30 @@ def _add_peering(call: Call) -> Resource:
     return resources.change(call, NETWORK, name, {**network, "peerings": [*others, wanted]})
 
 
+def _delete_network(call: Call) -> Resource:
+    automatic = list(_automatic(call, links.ROOT + call.name(NETWORK)))
+    operation = _NETWORKS.delete(call)
+    for name, subnetwork in automatic:
+        resources.keep(call, SUBNETWORK, name, {**subnetwork, "_gone": call.end()})
+    return operation
+
+
+def _automatic(call: Call, link: str) -> Iterator[tuple[str, Resource]]:
+    """The subnetworks that go with their network of auto mode."""
+    network = resources.require(call, NETWORK, links.name_of(link))
+    for name, it in resources.each(call, SUBNETWORK, f"projects/{call.project}/"):
+        is_own = it["network"] == link and it["name"] == network["name"]
+        if network["autoCreateSubnetworks"] and is_own:
+            yield name, it
+
+
 def _users_of_network(call: Call, link: str) -> Iterator[str]:
+    automatic = {name for name, _ in _automatic(call, link)}
     for kind in (INSTANCE, SUBNETWORK, FIREWALL, ROUTER, FORWARDING_RULE, ENDPOINT_GROUP):
         # VMs join networks of a host project from others, too.
         where = "projects/" if kind is INSTANCE else f"projects/{call.project}/"
         for user, resource in resources.each(call, kind, where):
-            if link in _networks(kind, resource):
+            if link in _networks(kind, resource) and user not in automatic:
                 yield user
 
 
@@ -460,10 +478,16 @@ _SUBNETWORKS = Rest(
     completed=_completed_subnetwork,
     users=_users_of_subnetwork,
 )
-_FIREWALLS = Rest(kind=FIREWALL, references=_IN_NETWORK, completed=_completed_rule)
+_FIREWALLS = Rest(
+    kind=FIREWALL,
+    references=_IN_NETWORK,
+    usual={"network": "global/networks/default"},
+    completed=_completed_rule,
+)
 _ROUTERS = Rest(kind=ROUTER, references=_IN_NETWORK, completed=_completed_router)
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
-    **_NETWORKS.methods("patch", "delete"),
+    **_NETWORKS.methods("patch"),
+    "networks.delete": _delete_network,
     "networks.insert": _insert_network,
     "networks.get": _get_network,
     "networks.list": _list_networks,

@@ -22,6 +22,8 @@ class Rest:
     collection: str = ""  # as in the names of its methods, where that is not the kind's own
     # field -> the kind that it refers to: what it names must be there, and can't be changed
     references: Mapping[str, Kind] = field(default_factory=dict)
+    # what a new one has where its maker says nothing, before anything else is looked at
+    usual: Mapping[str, str] = field(default_factory=dict)
     # a new or changed one as Google completes it, or refuses it
     completed: Callable[[Call, Resource], Resource] = lambda _, resource: resource
     # by its link, the names of what keeps one from being deleted
@@ -36,12 +38,12 @@ class Rest:
             "aggregatedList": lists.of_project(self.kind),
             "patch": self._patch,
             "update": self._patch,
-            "delete": self._delete,
+            "delete": self.delete,
         }
         return {f"{self.collection or self.kind.collection}.{name}": own[name] for name in names}
 
     def _insert(self, call: Call) -> Resource:
-        body = self._referring(call, resources.without_nulls(call.body))
+        body = self._referring(call, {**self.usual, **resources.without_nulls(call.body)})
         completed = self.completed(call, body)
         quotas.check(call, self.kind)
         return resources.insert(call, self.kind, completed)
@@ -56,7 +58,8 @@ class Rest:
         changed = self.completed(call, resources.merge(found, changes))
         return resources.change(call, self.kind, name, changed)
 
-    def _delete(self, call: Call) -> Resource:
+    def delete(self, call: Call) -> Resource:
+        """Delete one that nothing uses."""
         name = call.name(self.kind)
         found = resources.require_ready(call, self.kind, name)
         for user in self.users(call, found["selfLink"]):

@@ -171,8 +171,7 @@ def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:
     own = thing["metadata"].setdefault("namespace", namespace)
     if own != namespace:
         raise Refusal(400, "the namespace of the object does not match the namespace on the URL")
-    spaces = world.kind("v1", "namespaces")
-    if spaces is not None and world.get(spaces, "", namespace) is None:
+    if world.get(world.own("v1", "namespaces"), "", namespace) is None:
         raise not_found("namespaces", namespace)
 
 

@@ -70,6 +70,13 @@ class World:
                 self._kinds[version, plural] = known
         return known
 
+    def own(self, version: str, plural: str) -> Kind:
+        """A kind that every cluster has."""
+        found = self.kind(version, plural)
+        if found is None:
+            raise LookupError(f"{plural} of {version} is a kind of no cluster")
+        return found
+
     def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """An object, with what is not shown."""
         return self.store.get(self.cluster.collection(kind.stored), f"{namespace}/{name}")
@@ -254,9 +261,7 @@ def warn(world: World, thing: Object, reason: str, message: str) -> None:
 
 def note(world: World, thing: Object, kind_of_event: str, reason: str, message: str) -> None:
     """Note an event of an object; the same again is not new."""
-    kind = world.kind("v1", "events")
-    if kind is None:
-        return
+    kind = world.own("v1", "events")
     digest = hashlib.sha256(f"{reason} {message}".encode()).hexdigest()[:16]
     metadata = thing["metadata"]
     namespace = metadata.get("namespace", "default")

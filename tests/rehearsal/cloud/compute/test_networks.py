@@ -118,6 +118,15 @@ def test_a_range_grows_unless_another_is_there(wired: Compute) -> None:
     assert wired.subnetwork("twin", network="other")["status"] == "DONE"
 
 
+def test_the_default_network_goes_once_its_rules_are_gone(api: Compute) -> None:
+    assert "already being used" in api.refusal("DELETE", f"{NETWORKS}/default")["message"]
+    for rule in api.get(FIREWALLS)["items"]:
+        api.delete(f"{FIREWALLS}/{rule['name']}")
+    api.delete(f"{NETWORKS}/default")
+    assert api.refusal("GET", f"{NETWORKS}/default")["code"] == 404
+    assert "items" not in api.get(SUBNETWORKS)
+
+
 def test_names_are_taken_until_what_has_them_is_deleted(wired: Compute) -> None:
     error = wired.refusal("POST", NETWORKS, CUSTOM)
     assert (error["code"], error["errors"][0]["reason"]) == (409, "alreadyExists")
