@@ -1,10 +1,11 @@
-"""The variables that all Terraform roots have in common."""
+"""The variables that all Terraform roots have in common, and their accounts for people."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import filestores
+from provision.catalogue import filestores, names
+from provision.documents.plan import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,10 +80,17 @@ def _existing(it: ExistingNetwork | None, networks: Sequence[Network]) -> dict[s
 
 
 def _service_account(asked: str) -> dict[str, Any]:
-    match asked:
+    is_set = asked not in {"dedicated", "default"}
+    return {"create": asked == "dedicated", "email": asked if is_set else None}
+
+
+def identity(spec: ClusterSpec, bearer: str) -> Identity:
+    """The account that machines act as; a plan knows its roles."""
+    match spec.service_account:
         case "dedicated":
-            return {"create": True, "email": None}
+            account = names.SERVICE_ACCOUNT.of(spec.name_prefix)
+            return Identity(account=account, bearer=bearer, made=True)
         case "default":
-            return {"create": False, "email": None}
+            return Identity(account="the project's default account", bearer=bearer, made=False)
         case email:
-            return {"create": False, "email": email}
+            return Identity(account=email, bearer=bearer, made=False)
