@@ -19,12 +19,12 @@ from rehearsal.provider.resources import (
 from rehearsal.provider.resources.container_cluster_shape import ClusterShape
 from rehearsal.provider.resources.rest import (
     is_deletable,
-    kept,
     parse_import,
     present,
     scope,
     with_defaults,
 )
+from rehearsal.provider.resources.shapes import kept
 from rehearsal.provider.values import is_known
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
-    from rehearsal.provider.resources.fields import Scope
+    from rehearsal.provider.resources.shapes import Scope
 
 _TYPE = "google_container_cluster"
 _DELETE_PATIENCE: Final = 30.0

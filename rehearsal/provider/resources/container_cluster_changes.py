@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources.container_shapes import block
-from rehearsal.provider.resources.fields import camel, is_zero
+from rehearsal.provider.resources.shapes import camel, is_zero
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from rehearsal.provider.resources import (
     container_requests,
 )
 from rehearsal.provider.resources.container_cluster_changes import Change, Field, When, numbers
-from rehearsal.provider.resources.fields import in_set_order
+from rehearsal.provider.resources.shapes import in_set_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources.container_shapes import block
-from rehearsal.provider.resources.fields import in_set_order
+from rehearsal.provider.resources.shapes import in_set_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

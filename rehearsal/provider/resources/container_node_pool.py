@@ -20,12 +20,12 @@ from rehearsal.provider.resources.container_pool import PoolShape
 from rehearsal.provider.resources.rest import (
     NOT_FOUND,
     is_deletable,
-    kept,
     parse_import,
     present,
     scope,
     with_defaults,
 )
+from rehearsal.provider.resources.shapes import kept
 from rehearsal.provider.values import is_known
 
 if TYPE_CHECKING:

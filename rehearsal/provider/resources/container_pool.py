@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources.container_node_config import NodeConfig
 from rehearsal.provider.resources.container_shapes import FORCE, ONE, SKIP, Rule, Shape, block
-from rehearsal.provider.resources.fields import camel
-from rehearsal.provider.resources.rest import kept
+from rehearsal.provider.resources.shapes import camel, kept
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

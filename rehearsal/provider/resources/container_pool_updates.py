@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources.container_shapes import block
-from rehearsal.provider.resources.fields import camel
+from rehearsal.provider.resources.shapes import camel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

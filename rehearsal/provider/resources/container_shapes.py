@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider.resource import UNKNOWN
-from rehearsal.provider.resources.fields import camel, in_set_order, is_zero
+from rehearsal.provider.resources.shapes import camel, in_set_order, is_zero
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

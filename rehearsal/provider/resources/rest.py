@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import labels, links, operations
-from rehearsal.provider.resources.shapes import Scope, Shape
-from rehearsal.provider.resources.shapes import kept as kept  # noqa: PLC0414 - for the types that are no tables yet
+from rehearsal.provider.resources.shapes import Scope, Shape, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
