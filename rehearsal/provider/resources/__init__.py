@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rehearsal.provider.resources import (
-    container_cluster,
-    container_node_pool,
+    cluster,
     dashboard,
     data,
     filestore,
     group,
     iam,
     image,
+    pool,
     storage,
     template,
     vpc,
@@ -37,8 +37,8 @@ RESOURCES: Mapping[str, Resource] = {
     "google_compute_router": vpc.ROUTER,
     "google_compute_router_nat": vpc.NAT,
     "google_compute_subnetwork": vpc.SUBNETWORK,
-    "google_container_cluster": container_cluster.RESOURCE,
-    "google_container_node_pool": container_node_pool.RESOURCE,
+    "google_container_cluster": cluster.RESOURCE,
+    "google_container_node_pool": pool.RESOURCE,
     "google_filestore_instance": filestore.RESOURCE,
     "google_monitoring_dashboard": dashboard.RESOURCE,
     "google_project_iam_member": iam.PROJECT_MEMBER,
