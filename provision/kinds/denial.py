@@ -12,7 +12,7 @@ from provision.google.refusals import Refusal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
 
 _REASONS: Final[Mapping[Refusal, str]] = {
     Refusal.PERMISSION: "an account lacks a permission",

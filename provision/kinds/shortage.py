@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
 
 _KEPT: Final = "Everything is kept, and running VMs cost money: Destroy removes everything"
 _MOST_PLACES: Final = 6

@@ -13,7 +13,7 @@ from provision.kinds import connection, machines, shortage
 from provision.kinds.gke import control_plane, states
 from provision.kinds.gke.kubernetes import apply, facts, job_logs, jobs, ray_access, rollout, stages
 from provision.lifecycle import phases
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

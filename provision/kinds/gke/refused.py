@@ -9,7 +9,7 @@ from provision.google import refusals
 from provision.google.api import GoogleApiError
 from provision.kinds import shortage
 from provision.kinds.gke import trouble
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

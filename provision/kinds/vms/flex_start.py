@@ -11,7 +11,7 @@ from provision.google.api import Service
 from provision.google.resources import GROUP, RESIZE_REQUEST
 from provision.kinds.vms import resize_requests, variables
 from provision.kinds.vms.resize_requests import ResizePlan, ResizeRequest
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from provision.context import Cloud

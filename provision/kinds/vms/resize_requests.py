@@ -20,7 +20,7 @@ from provision.google import refusals
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
 
 _LEAVING: Final = frozenset({"DELETING", "ABANDONING"})
 _OPEN: Final = frozenset({"CREATING", "ACCEPTED"})

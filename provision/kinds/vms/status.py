@@ -26,7 +26,7 @@ from provision.kinds.vms import (
 )
 from provision.kinds.vms.resize_requests import ResizeRequest
 from provision.lifecycle import pricing
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

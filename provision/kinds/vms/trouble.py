@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from provision.kinds.vms.interruptions import Interruption, Member
     from provision.kinds.vms.lost_accounts import LostAccount
     from provision.kinds.vms.resize_requests import ResizeRequest
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.time.clock import Clock
 
 _NOTHING: Final = frozenset({"", "NONE"})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from provision.google.api import GoogleApi
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.time.clock import Clock
     from provision.time.progress import Progress
 

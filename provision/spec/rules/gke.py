@@ -8,7 +8,7 @@ from provision import words
 from provision.catalogue import gke_nodes, gke_versions, limits, names, zones
 from provision.codes import Code
 from provision.settings.networks import EVERY_ADDRESS
-from provision.spec import gke_floors, pools
+from provision.spec import pools
 from provision.spec.capacity import Mode
 from provision.spec.rules.findings import Case, Finding, Rules
 from provision.spec.rules.pools import MAKES_POOLS
@@ -198,7 +198,7 @@ def _floors(case: Case) -> Iterator[Finding]:
     version = settings.gke_version
     if not case.is_gke or version is None:
         return
-    needed = gke_floors.needed(
+    needed = pools.floors(
         pools.of(settings),
         driver=str(settings.gpu_driver_version),
         ray_operator=settings.enable_ray_operator,

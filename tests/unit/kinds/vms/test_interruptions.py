@@ -11,7 +11,7 @@ from provision.errors import ClusterError, ExitCode
 from provision.kinds.vms import idle, interruptions
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.interruptions import Event, Interruption
-from provision.spec.group import Group
+from provision.spec.pools import Group
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:

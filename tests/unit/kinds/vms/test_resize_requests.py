@@ -10,7 +10,7 @@ from provision.deployment.deployment import ResizeRequestSpec
 from provision.errors import SettingsError
 from provision.kinds.vms import resize_requests
 from provision.kinds.vms.resize_requests import ResizePlan, ResizeRequest
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 RUN = 86400
 RUNNING = {"instanceStatus": "RUNNING", "currentAction": "NONE"}
