@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Applied, Deployment, OutOfDate
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.state.location import Place
     from provision.time.progress import Progress
 
