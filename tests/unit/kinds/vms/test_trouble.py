@@ -157,9 +157,7 @@ def test_vms_that_run_and_are_not_heard_of_are_broken_and_not_under_way() -> Non
     silent: dict[str, Any] = {"silence": "has not been heard of for 12 min"}
     at_work: dict[str, Any] = {"state": StartupState.RUNNING, "step": "command", **silent}
     vms = (_vm("np-vm-a", **silent), _vm("np-vm-b", **at_work))
-
     (one,) = _broken(vms=vms)
-
     assert one.what == "2 VMs: each has not been heard of for 12 min"
     assert one.names == ("np-vm-a", "np-vm-b")
     assert "instances reset np-vm-a --zone us-central1-a --project p" in one.fix
