@@ -544,13 +544,6 @@ class Settings(BaseSettings):
         Restart.NEVER,
         only_with=_VMS,
     )
-    stop_notice: Seconds | None = _setting(
-        "How long before the end of MAX_RUN_DURATION STARTUP_COMMAND and jobs get SIGTERM, to save"
-        " a last checkpoint.",
-        "10m",
-        derived.STOP_NOTICE,
-        only_with=_VMS,
-    )
     secrets: Secrets | None = _setting(
         "Secrets as `NAME=projects/<project>/secrets/<secret>[:<version>],...`, which"
         " STARTUP_COMMAND and jobs, on GKE the examples too, find in their environment; each VM or"
@@ -713,14 +706,6 @@ class Settings(BaseSettings):
         "16",
         derived.GPU_QUOTA,
         only_with=_GKE,
-    )
-    kueue_max_wait: Seconds = _setting(
-        "How long a job that Create writes waits in Google's queue for its nodes; then it gives up"
-        " its place and its GPUs of the quota, and asks again after the others.",
-        "2h",
-        43_200,
-        only_with=_GKE,
-        default_words="`12h`",
     )
     enable_ray_operator: Switch = _setting(
         "Enable GKE's Ray operator add-on, with RayCluster and RayJob examples.",

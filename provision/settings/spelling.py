@@ -78,6 +78,14 @@ _DROPPED: Final[Mapping[str, tuple[str, str]]] = {
         "this program changes nobody's rights on a key that it has not made",
         "remove it: where a role is missing, Validate has the commands for whoever keeps the key",
     ),
+    "KUEUE_MAX_WAIT": (
+        "a job that Create writes waits 12 hours in Google's queue; then it asks again",
+        "remove it; in a job of your own, provreq.kueue.x-k8s.io/ValidUntilSeconds says another",
+    ),
+    "STOP_NOTICE": (
+        "a program is told a tenth of MAX_RUN_DURATION before its end, 2 to 10 minutes",
+        "remove it; STARTUP_COMMAND and jobs get SIGTERM then, to save a last checkpoint",
+    ),
 }
 """What was a setting of this program -> why it is none now, and what to write."""
 _SLURM: Final = "remove it: Slurm is not supported"

@@ -86,7 +86,6 @@ OTHERS: Final = {
     "zone": ("us-central1-b", {}),
     "enable_node_ssh": ("no", {}),
     "enable_notebook": ("no", {}),
-    "stop_notice": ("5m", {"MAX_RUN_DURATION": "1h"}),
     "show_proxy_url": ("no", {"SERVICE_ACCOUNT": "me@my-project.iam.gserviceaccount.com"}),
     "gke_max_node_count": ("7", {"GKE_MIN_NODE_COUNT": "0"}),
     "enable_spot": ("yes", {}),

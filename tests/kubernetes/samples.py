@@ -13,7 +13,7 @@ from provision.kinds.gke.kubernetes.facts import (
     NfsShare,
     read,
 )
-from provision.kinds.gke.kubernetes.job_set import Wanted
+from provision.kinds.gke.kubernetes.run_jobs import Wanted
 from provision.settings.storage import Mount
 from provision.spec import cluster
 from provision.spec.job import JobSpec

@@ -226,7 +226,6 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "CA_BUNDLE": Row({"CA_BUNDLE": _COMPANY}, NEW),
     "APT_MIRROR": Row({"APT_MIRROR": "https://mirror.example.com/apt"}, NEW),
     "IMAGE_MIRROR": Row(_MIRRORED, NOTHING, {"multi-nic": NEW}),
-    "STOP_NOTICE": Row({"MAX_RUN_DURATION": "12h", "STOP_NOTICE": "5m"}, NEW),
 }
 _TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
     "vms": {
@@ -288,7 +287,6 @@ _OF_NODES: Final[Mapping[str, Row]] = {
     "ENABLE_KUEUE": Row({"ENABLE_KUEUE": "no"}, NOTHING),
     "KUEUE_QUEUES": Row({"KUEUE_QUEUES": "team-a:1"}, NOTHING),
     "JOB_QUEUE+JOB_PRIORITY": Row({"JOB_PRIORITY": "high", "JOB_QUEUE": "team-a"}, NOTHING),
-    "KUEUE_MAX_WAIT": Row({"KUEUE_MAX_WAIT": "2h"}, NOTHING),
     "KUEUE_GPU_QUOTA": Row({"KUEUE_GPU_QUOTA": "16"}, NOTHING),
     "HTTPS_PROXY+NO_PROXY": Row(_BEHIND, NOTHING),
     "CA_BUNDLE": Row({"CA_BUNDLE": _COMPANY}, NOTHING),

@@ -95,7 +95,6 @@ def test_a_first_create_asks_once_and_another_nothing(rehearsal: Rehearsal) -> N
 
 
 @SLOW
-@pytest.mark.timeout(400)
 def test_each_question_can_be_answered_by_yes_no_and_ctrl_c_and_says_what_that_did(
     rehearsal: Rehearsal, golden: Golden, goldens: Path
 ) -> None:

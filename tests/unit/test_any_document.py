@@ -21,9 +21,9 @@ from provision.documents import plain
 from provision.documents.cost import Origin
 from provision.errors import ProvisionError
 from provision.google.api import GoogleApi, Service
-from provision.kinds.gke.kubernetes import job_set, kueue
+from provision.kinds.gke.kubernetes import kueue, run_jobs
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
-from provision.kinds.gke.traces import Fate, Traces
+from provision.kinds.gke.left_behind import Fate, Traces
 from provision.kinds.spending import shares
 from provision.kinds.vms import agent, bandwidth, health, status
 from provision.kinds.vms.agent import Answer
@@ -257,7 +257,7 @@ def test_pods_are_made_of_what_the_settings_allow_whatever_is_kept_of_a_cluster(
     json.dumps(kueue.objects(facts))
     for pool in facts.pools:
         asked = samples.wanted(dataclasses.replace(facts, pools=(pool,)))
-        made = json.dumps(facts.mirrored(job_set.SHAPE.build(facts, asked)))
+        made = json.dumps(facts.mirrored(run_jobs.JOB_SET.build(facts, asked)))
         images = re.findall(r'"image": "([^"]+)"', made)
         assert images
         assert all(it.startswith("us-docker.pkg.dev/my-project/mirror/") for it in images)

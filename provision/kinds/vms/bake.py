@@ -55,7 +55,7 @@ class VmImages:
     }
     without: Final = frozenset(
         {
-            *("STARTUP_COMMAND", "STARTUP_RESTART", "STOP_NOTICE", "SECRETS", "METADATA"),
+            *("STARTUP_COMMAND", "STARTUP_RESTART", "SECRETS", "METADATA"),
             *("GCS_MOUNT_LIST", "GCS_CACHE_GB", "GCS_OPTIONS", "NFS_FILESHARE_LIST"),
             *("IDLE_TIMEOUT", "JOB_COMMAND", "JOB_NAME", "JOB_NODES"),
         }

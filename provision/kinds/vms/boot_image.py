@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import fabrics, image_systems, images, machines
 from provision.codes import Code
-from provision.errors import Problem
 from provision.google.api import Service
 from provision.preflight import zones
-from provision.preflight.check import Check, CheckNote, Settled
+from provision.preflight.check import Check, Effect, Finding, note, refuse
 from provision.settings.choices import OnlineCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.images import Line
-    from provision.preflight.check import CheckContext, Finding
+    from provision.preflight.check import CheckContext
     from provision.spec.cluster import Image, VmSpec
     from provision.state.record import Record
 
@@ -94,12 +93,11 @@ def _of_cluster(ctx: CheckContext[VmSpec], kept: Image) -> Iterator[Finding]:
         )
         return
     if (state := _state(found)) != _ACTIVE:
-        yield CheckNote(
-            _unsuitable(
-                f"the image {kept.name} of this cluster is {state.lower()}{_since(found)}",
-                why=f"{stays}; {_use(found)}{_suggestion(found)}",
-                fix=f"{other}: {_KEPT}",
-            )
+        yield _unsuitable(
+            f"the image {kept.name} of this cluster is {state.lower()}{_since(found)}",
+            why=f"{stays}; {_use(found)}{_suggestion(found)}",
+            fix=f"{other}: {_KEPT}",
+            effect=Effect.NOTE,
         )
     yield _settled(kept, found)
     yield from _fits(ctx, found)
@@ -112,12 +110,12 @@ def _by_name(ctx: CheckContext[VmSpec], asked: Image) -> Iterator[Finding]:
         return
     if (state := _state(found)) != _ACTIVE:
         other = _replacement(found)
-        problem = _unsuitable(
+        yield _unsuitable(
             f"the image {asked.name} is {state.lower()}{_since(found)}",
             why=f"{_use(found)}{_suggestion(found)}",
             fix=f"{_NAME}={other}" if other else "name another image",
+            effect=Effect.NOTE if state == _DEPRECATED else Effect.STOPS,
         )
-        yield CheckNote(problem) if state == _DEPRECATED else problem
     yield _settled(asked, found)
     yield from _fits(ctx, found)
 
@@ -152,7 +150,7 @@ def _newest_supported(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> It
     chosen = _choose(ctx, asked, line)
     machine = ctx.spec.group.machine_type
     if chosen is None:
-        yield Problem(
+        yield refuse(
             code=Code.RESOURCE_NOT_FOUND,
             setting=_FAMILY,
             what=f"not set, and {asked.project} has no image to choose for {machine}",
@@ -167,16 +165,14 @@ def _newest_supported(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> It
     yield _settled(image, found)
     said = images.contents(family)
     lacks = f", but {line.lacks}" if line.lacks else ""
-    yield CheckNote(
-        Problem(
-            code=Code.CHOSEN,
-            setting=_FAMILY,
-            what=f"not set; the VMs boot {found['name']} of {line.project}",
-            why=f"that is its newest supported image for {machine}: {said.words if said else ''}"
-            f"{lacks}; {_support(found)}",
-            fix=f"to choose an image yourself, set {_FAMILY} or {_NAME}",
-        ),
-        if_made=True,
+    yield note(
+        code=Code.CHOSEN,
+        setting=_FAMILY,
+        what=f"not set; the VMs boot {found['name']} of {line.project}",
+        why=f"that is its newest supported image for {machine}: {said.words if said else ''}"
+        f"{lacks}; {_support(found)}",
+        fix=f"to choose an image yourself, set {_FAMILY} or {_NAME}",
+        effect=Effect.NOTE_IF_MADE,
     )
     yield from _fits(ctx, found)
 
@@ -201,9 +197,9 @@ def _choose(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> tuple[Line, 
     return None
 
 
-def _settled(image: Image, found: Found) -> Settled:
+def _settled(image: Image, found: Found) -> Finding:
     until = _supported_until(found)
-    return Settled({"image": dataclasses.replace(image, supported_until=until)})
+    return Finding(settled={"image": dataclasses.replace(image, supported_until=until)})
 
 
 def _path(image: Image, name: str | None) -> str:
@@ -218,15 +214,17 @@ def _newest(found: Sequence[Found]) -> Found:
     return max(found, key=made)
 
 
-def _unsuitable(what: str, *, why: str, fix: str, setting: str = _NAME) -> Problem:
-    return Problem(code=Code.IMAGE_UNSUITABLE, setting=setting, what=what, why=why, fix=fix)
+def _unsuitable(
+    what: str, *, why: str, fix: str, setting: str = _NAME, effect: Effect = Effect.STOPS
+) -> Finding:
+    return note(Code.IMAGE_UNSUITABLE, effect, setting=setting, what=what, why=why, fix=fix)
 
 
-def _missing(asked: Image, what: str) -> Problem:
+def _missing(asked: Image, what: str) -> Finding:
     home = images.project_of(asked.family or images.family_of(asked.name or ""))
     is_elsewhere = home not in {None, asked.project}
     setting = _named_by(asked)
-    return Problem(
+    return refuse(
         code=Code.RESOURCE_NOT_FOUND,
         setting="IMAGE_PROJECT" if is_elsewhere else setting,
         what=f"there is no {what} in the project {asked.project}",
@@ -316,7 +314,7 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
     asked, group = ctx.spec.image, ctx.spec.group
     size = int(found.get("diskSizeGb", 0))
     if size > group.disk_size_gb:
-        yield Problem(
+        yield refuse(
             code=Code.INVALID_VALUE,
             setting="DISK_SIZE_GB",
             what=f"{group.disk_size_gb} GB is too small for the image {found['name']}",
@@ -352,14 +350,13 @@ def _command(spec: VmSpec, found: Found) -> Iterator[Finding]:
     if begins is None:
         return
     if images.has(begins[1], family, plain=plain, labels=found.get("labels")) is False:
-        yield CheckNote(
-            _unsuitable(
-                f"begins with {begins[1]}, which the image {name} has not, as far as known",
-                why="it would end with exit code 127, when all else of the start-up is done",
-                fix=f"let it install {begins[1]} first, or choose an image that has it"
-                " (docs/how-to/boot-image.md)",
-                setting="STARTUP_COMMAND",
-            )
+        yield _unsuitable(
+            f"begins with {begins[1]}, which the image {name} has not, as far as known",
+            why="it would end with exit code 127, when all else of the start-up is done",
+            fix=f"let it install {begins[1]} first, or choose an image that has it"
+            " (docs/how-to/boot-image.md)",
+            setting="STARTUP_COMMAND",
+            effect=Effect.NOTE,
         )
 
 
@@ -393,24 +390,23 @@ def _system(spec: VmSpec, found: Found) -> Iterator[Finding]:
         )
         return
     if not system.apt and (spec.buckets or spec.shares):
-        problem = _unsuitable(
+        yield _unsuitable(
             f"the image {name} is of {system.name}, which has no apt-get",
             why="start-up installs gcsfuse and the NFS client with it, to mount storage",
             fix=f"{fix}, or mount no storage",
             setting=setting,
+            effect=Effect.STOPS if is_public else Effect.NOTE,
         )
-        yield problem if is_public else CheckNote(problem)
     if not (is_public and system.plain and spec.group.gpu_count):
         return
     if image_systems.takes_driver(found.get("family", "")):
-        yield CheckNote(
-            _unsuitable(
-                f"the image {name} has no NVIDIA driver: start-up installs it",
-                why="that takes some ten minutes and a reboot at each VM's first boot; there is no"
-                " CUDA toolkit, no PyTorch and no JupyterLab",
-                fix="nothing, or an image with the driver (docs/how-to/boot-image.md)",
-                setting=setting,
-            )
+        yield _unsuitable(
+            f"the image {name} has no NVIDIA driver: start-up installs it",
+            why="that takes some ten minutes and a reboot at each VM's first boot; there is no"
+            " CUDA toolkit, no PyTorch and no JupyterLab",
+            fix="nothing, or an image with the driver (docs/how-to/boot-image.md)",
+            setting=setting,
+            effect=Effect.NOTE,
         )
     else:
         yield _unsuitable(
@@ -431,15 +427,15 @@ def _gpu_network(spec: VmSpec, found: Found) -> Iterator[Finding]:
     if not refusal and not fabrics.is_unproven(spec.fabric, project):
         return
     verb, line = "can't" if refusal else "may not", images.ACCELERATOR
-    problem = _unsuitable(
+    yield _unsuitable(
         f"NCCL {verb} use the GPU network of {spec.group.machine_type} with the image"
         f" {found['name']}",
         why=refusal or f"no source says that it can; Google's blueprints boot {line.family}",
         fix=f"IMAGE_PROJECT={line.project} and {_FAMILY}={line.family}, or no IMAGE_* at all for"
         " the newest of these",
         setting=_named_by(spec.image),
+        effect=Effect.STOPS if refusal else Effect.NOTE,
     )
-    yield problem if refusal else CheckNote(problem)
 
 
 IMAGE: Final = Check(

@@ -59,19 +59,7 @@ def _idle(case: Case) -> Iterator[Finding]:
         )
 
 
-def _notice(case: Case) -> Iterator[Finding]:
-    notice, run = case.settings.stop_notice, case.settings.max_run_duration
-    if case.asked("stop_notice") and notice is not None and (run is None or notice >= run):
-        yield Finding(
-            field="stop_notice",
-            what=f"is {'not shorter than' if run else 'set without'} MAX_RUN_DURATION",
-            why="it says how long before that end a program is told",
-            fix="STOP_NOTICE=2m" if run else "set MAX_RUN_DURATION too, or take STOP_NOTICE out",
-        )
-
-
 RULES: Final = (
     Rule(("idle_timeout", "enable_flex_start", "enable_spot"), _idle),
-    Rule(("stop_notice", "max_run_duration"), _notice),
     Rule(("startup_restart", "startup_command", "enable_spot", "orchestrator_type"), _restart),
 )

@@ -153,7 +153,7 @@ def _call(method: str, url: str) -> Row:
         method=method,
         headers={"Authorization": "Bearer token", "Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - loopback
+    with urllib.request.urlopen(request, timeout=600) as answer:  # noqa: S310 - loopback
         document: Row = json.load(answer)
     return document
 

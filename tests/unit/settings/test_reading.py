@@ -289,6 +289,8 @@ def test_a_variable_of_another_program_is_no_typo(given: Given, name: str) -> No
         ("SLURM_NODE_COUNT_STATIC", "remove it"),
         ("CALENDAR_DURATION", "RESERVATION_NAME"),
         ("GRANT_KMS", "Validate has the commands"),
+        ("KUEUE_MAX_WAIT", "ValidUntilSeconds"),
+        ("STOP_NOTICE", "remove it"),
         ("SYSTEM_NODE_POOL_MIN", "SYSTEM_NODE_POOL=min="),
         ("CALENDAR_START", "RESERVATION_NAME"),
     ],

@@ -28,9 +28,9 @@ from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import jobs as gke_jobs
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke import testing as gke_testing
-from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_test, rollout, trial
+from provision.kinds.gke.kubernetes import clearing, rollout, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
-from provision.kinds.gke.traces import Traces
+from provision.kinds.gke.left_behind import Traces
 from provision.kinds.vms import after_apply, agent, bake, flex_start, out_of_date, startup
 from provision.lifecycle import search, settle
 from provision.screens import progress as screen
@@ -42,7 +42,7 @@ from provision.time.progress import Progress
 from provision.time.retries import TransientError
 from provision.time.stages import Stages
 from tests.kubernetes import samples
-from tests.unit.kinds.gke.kubernetes.test_bandwidth_test import Nodes
+from tests.unit.kinds.gke.kubernetes.test_trials import Nodes
 from tests.unit.kinds.test_machines import COMING, _group
 from tests.unit.kinds.vms.test_flex_start import GROUP, _document
 from tests.unit.lifecycle.test_settle import GROUP as OPERATION
@@ -154,13 +154,13 @@ def _objects(run: Run) -> None:
 
     wanted = {"apiVersion": "v1", "kind": "Deployment", "metadata": {"name": "kueue"}}
     cluster = SimpleNamespace(find=not_now, apply=not_now)
-    stage = apply.Stage("Kueue", [wanted])
-    apply.apply(cast("Any", cluster), [stage], progress=run.progress)
+    stage = rollout.Stage("Kueue", [wanted])
+    rollout.apply(cast("Any", cluster), [stage], progress=run.progress)
 
 
 def _test_nodes(run: Run) -> None:
     cluster = cast("Any", Nodes(looks=1_000_000))
-    bandwidth_test.run(
+    trials.bandwidth(
         cluster,
         samples.FLEX_QUEUED_ULTRA,
         samples.ULTRA,
@@ -172,7 +172,7 @@ def _test_nodes(run: Run) -> None:
 
 def _test(run: Run) -> None:
     cluster = cast("Any", Nodes(condition="Suspended"))
-    bandwidth_test.run(
+    trials.bandwidth(
         cluster,
         samples.FLEX_QUEUED_ULTRA,
         samples.ULTRA,
@@ -249,7 +249,7 @@ def _ray(run: Run) -> None:
         find=lambda *_: {"status": {"jobStatus": "RUNNING"}},
     )
     facts = samples.FLEX_QUEUED_ULTRA
-    ray_test.run(cast("Any", cluster), facts, samples.ULTRA, 2, timeout=LONG, progress=run.progress)
+    trials.ray(cast("Any", cluster), facts, samples.ULTRA, 2, timeout=LONG, progress=run.progress)
 
 
 def _test_cleaning(run: Run) -> None:
@@ -257,7 +257,7 @@ def _test_cleaning(run: Run) -> None:
         delete=lambda *_: True, all=lambda *_: [{"kind": "Pod"}], apply=lambda thing: thing
     )
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
-    tried = trial.Trial(
+    tried = trials.Trial(
         cluster=cast("Any", cluster),
         wanted=job,
         words="the test",
@@ -316,12 +316,9 @@ MODULES = {
     "actions/jobs.py",
     "actions/watching.py",  # no stage: tests/unit/actions/test_watching.py
     "kinds/gke/jobs.py",
-    "kinds/gke/kubernetes/apply.py",
-    "kinds/gke/kubernetes/bandwidth_test.py",
     "kinds/gke/kubernetes/job_attendant.py",  # in pods, where nobody looks
     "kinds/gke/kubernetes/rollout.py",
-    "kinds/gke/kubernetes/ray_test.py",
-    "kinds/gke/kubernetes/trial.py",
+    "kinds/gke/kubernetes/trials.py",
     "kinds/gke/release.py",
     "kinds/gke/status.py",
     "kinds/gke/testing.py",

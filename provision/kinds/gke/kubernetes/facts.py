@@ -133,7 +133,6 @@ class ClusterFacts:
     secrets: tuple[Secret, ...] = ()  # the secrets that jobs find in their environment
     gpu_quota: _Number = 0  # the number of GPUs that jobs in the queue can use at the same time
     # how many seconds an example job waits in Google's queue; None for no end
-    max_wait: _Number | None = None
     kueue: bool = False  # whether Kueue has a queue for all GPU pools
     queues: tuple[Queue, ...] = ()  # the queues beside the one of all, in the order of the settings
     ray_operator: bool = False  # whether the Ray operator is enabled
@@ -217,7 +216,6 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
         secrets=spec.secrets,
         shares=_shares(spec.shares, outputs.get("filestores") or ()),
         gpu_quota=spec.gpu_quota or _gpus(made_pools),
-        max_wait=spec.max_wait,
         kueue=spec.kueue,
         queues=spec.queues,
         ray_operator=spec.ray_operator,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, run_ends, torchrun
+from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, torchrun
 from provision.kinds.gke.kubernetes.fabric_pods import STAYS, Kind
 from provision.kinds.gke.kubernetes.kueue import GPU
 from provision.kinds.gke.kubernetes.objects import Object, to_yaml
@@ -13,6 +12,7 @@ from provision.kinds.gke.kubernetes.objects import Object, to_yaml
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
+RAY_API: Final = "ray.io/v1"
 _SAMPLE_SECONDS: Final = 600
 _RAY_SECONDS: Final = 21600
 _SAMPLE_IMAGE: Final = "gcr.io/k8s-staging-perf-tests/sleep:v0.0.3"
@@ -45,7 +45,7 @@ def render(facts: ClusterFacts) -> dict[str, str]:
     if facts.pools:
         pool = main_pool(facts)
         nodes = min(facts.test_nodes, pool.max_nodes)
-        files["nccl-all-gather.yaml"] = [test(facts, pool, nodes)]
+        files["nccl-all-gather.yaml"] = [all_gather.job_set(facts, pool, nodes)]
         if facts.ray_operator:
             files["ray-cluster.yaml"] = [ray_cluster(facts, pool)]
             files["ray-job.yaml"] = [ray_job(facts, pool)]
@@ -78,41 +78,13 @@ def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
 
 
-def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
-    """The bandwidth test: NCCL's all-gather on all GPUs of `nodes` nodes of a pool."""
-    # Nothing to wait for or to break.
-    bare = dataclasses.replace(facts, buckets=(), shares=(), secrets=())
-    template = fabric_pods.template(
-        bare, pool, all_gather.container(facts, pool, nodes), Kind.WHOLE
-    )
-    all_gather.complete(template["spec"], facts, pool)
-    job = {
-        "parallelism": nodes,
-        "completions": nodes,
-        "completionMode": "Indexed",
-        # If one node fails, the others wait forever, so the whole test must fail.
-        "backoffLimit": 0,
-        "template": template,
-    }
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": kueue.job_metadata(facts, pool, "all-gather-", all_gather.NODE_SECONDS),
-        "spec": {
-            "ttlSecondsAfterFinished": 1200,
-            "network": {"enableDNSHostnames": True},
-            "replicatedJobs": [{"name": all_gather.REPLICATED_JOB, "template": {"spec": job}}],
-        },
-    }
-
-
 def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A Ray cluster with its head on a node without GPUs."""
     spec = _ray_spec(facts, pool, min(_RAY_NODES, pool.max_nodes))
     if facts.has_queue:
         spec["suspend"] = True
     metadata = kueue.job_metadata(facts, pool, "ray-", _RAY_SECONDS)
-    return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
+    return {"apiVersion": RAY_API, "kind": "RayCluster", "metadata": metadata, "spec": spec}
 
 
 def ray_job(
@@ -134,13 +106,13 @@ def ray_job(
         "submitterPodTemplate": _submitter(cluster),
         "shutdownAfterJobFinishes": True,
         # Else its nodes go first, and nothing says why it failed.
-        "activeDeadlineSeconds": run_ends.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
+        "activeDeadlineSeconds": torchrun.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
         "rayClusterSpec": cluster,
     }
     if facts.has_queue:
         spec["suspend"] = True
     metadata = kueue.job_metadata(facts, pool, "ray-job-", _RAY_SECONDS)
-    return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": metadata, "spec": spec}
+    return {"apiVersion": RAY_API, "kind": "RayJob", "metadata": metadata, "spec": spec}
 
 
 def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:

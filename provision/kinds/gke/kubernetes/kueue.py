@@ -8,20 +8,28 @@ when a ProvisioningRequest is granted. Kueue takes the first flavor that has quo
 This API version only has `admissionChecksStrategy`. A client-side apply silently drops the older
 field `admissionChecks`, and jobs then start without a ProvisioningRequest. Server-side apply
 refuses it, which is why this tool uses that.
+
+Of Kueue's own manifest, its settings and its size are changed. Upstream leaves `waitForPodsReady`
+off, so that a job whose node is lost stays admitted for ever, and its other nodes are billed; and
+it gives the manager 512 MiB, which some hundred nodes fill.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import copy
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
 
 from provision.catalogue import limits
-from provision.kinds.gke.kubernetes.objects import Object, build
+from provision.kinds.gke.kubernetes.objects import Object, build, title
 from provision.settings import queues
 from provision.settings.choices import Priority
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
@@ -37,7 +45,12 @@ DEFAULT_FLAVOR: Final = "default-flavor"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 RUN_SECONDS: Final = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 """The annotation of a job that sets how many seconds its nodes run."""
+MOST_SECONDS: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+"""The label of a job that says after how many seconds Kueue stops it, all its attempts together."""
 _MAX_WAIT: Final = "provreq.kueue.x-k8s.io/ValidUntilSeconds"
+_LONGEST_WAIT: Final = 12 * 3600
+"""Seconds that a job waits in Google's queue for its nodes; then it gives up its place and its GPUs
+of the quota, and asks again after the others (ADR 59)."""
 
 GPU: Final = "nvidia.com/gpu"
 QUEUED_TAINT: Final = "cloud.google.com/gke-queued"
@@ -109,11 +122,12 @@ def job_metadata(facts: ClusterFacts, pool: GpuPool, prefix: str, seconds: int) 
     if facts.has_queue:
         metadata["labels"] = {QUEUE_LABEL: LOCAL_QUEUE}
     if pool.queued:
-        metadata["annotations"] = {RUN_SECONDS: str(run_seconds(pool, seconds))}
-        if facts.max_wait:
+        metadata["annotations"] = {
+            RUN_SECONDS: str(run_seconds(pool, seconds)),
             # Not in the configuration of all: a change of that has Kueue replace each request, also
             # those of jobs that run (provReqSyncedWithConfig).
-            metadata["annotations"][_MAX_WAIT] = str(facts.max_wait)
+            _MAX_WAIT: str(_LONGEST_WAIT),
+        }
     return metadata
 
 
@@ -255,3 +269,63 @@ def _quota(flavor: str, gpus: int) -> Object:
     quotas = {**_UNLIMITED, GPU: quantity(gpus)}
     resources = [{"name": name, "nominalQuota": quota} for name, quota in quotas.items()]
     return {"name": flavor, "resources": resources}
+
+
+# ------------------------------------------------------------------------------ its manager
+
+WAIT_FOR_PODS_READY: Final = {
+    # As long as Kueue 0.19 waits by default: the images of a training are large.
+    "timeout": "30m",
+    # A lost pod comes back on another node of the job, or never.
+    "recoveryTimeout": "10m",
+    "blockAdmission": False,
+    # A zone that has but some of a gang's nodes gives these each time, and they are billed.
+    "requeuingStrategy": {
+        "timestamp": "Eviction",
+        "backoffLimitCount": 20,
+        "backoffBaseSeconds": 60,
+        "backoffMaxSeconds": 3600,
+    },
+}
+"""How long admitted jobs may have pods that are not ready, before they give their nodes back."""
+
+CONFIG_MAP: Final = "kueue-manager-config"
+CONFIG_KEY: Final = "controller_manager_config.yaml"
+_MANAGER: Final = "kueue-controller-manager"
+_CHECKSUM: Final = "aiinfra/configuration"
+"""The annotation of the manager's pods that makes other settings start another one."""
+
+# xpk gives the manager so much for each node, and at least so much (its source, 2026-06-25).
+_MIB_PER_NODE: Final = 32
+_LEAST_MIB: Final = 4096
+_MILLI_CPUS_PER_NODE: Final = 4
+_LEAST_MILLI_CPUS: Final = 2000
+
+
+def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
+    """The objects of Kueue's manifest, with this tool's settings and a manager of the right size.
+
+    `nodes`: the largest number of nodes that the cluster can have.
+    """
+    things = [copy.deepcopy(thing) for thing in manifest]
+    titles = {title(thing): thing for thing in things}
+    settings = titles.get(f"ConfigMap {CONFIG_MAP}")
+    if settings is None:
+        return things
+    document: dict[str, Any] = yaml.safe_load(settings["data"][CONFIG_KEY])
+    changed = document | {"waitForPodsReady": WAIT_FOR_PODS_READY}
+    text = settings["data"][CONFIG_KEY] = yaml.safe_dump(changed, sort_keys=False)
+    manager = titles.get(f"Deployment {_MANAGER}")
+    if manager is not None:
+        template = manager["spec"]["template"]
+        checksum = hashlib.sha256(text.encode()).hexdigest()
+        template.setdefault("metadata", {}).setdefault("annotations", {})[_CHECKSUM] = checksum
+        cpus = max(_LEAST_MILLI_CPUS, _MILLI_CPUS_PER_NODE * nodes)
+        memory = max(_LEAST_MIB, _MIB_PER_NODE * nodes)
+        for container in template["spec"]["containers"]:
+            if container["name"] == "manager":
+                container["resources"] = {
+                    "requests": {"cpu": "500m", "memory": "512Mi"},
+                    "limits": {"cpu": f"{cpus}m", "memory": f"{memory}Mi"},
+                }
+    return things

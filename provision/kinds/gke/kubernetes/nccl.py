@@ -1,7 +1,13 @@
 """What makes nodes ready for NCCL: an installer for each kind of GPU network, a device injector.
 
-NCCL's daemons need the latter on H100 machines. Pods wait until their node is ready: see `gate`.
-The facts are those of Google's public installers; the images are those of the catalogue.
+NCCL's daemons need the latter on H100 machines. The facts are those of Google's public installers;
+the images are those of the catalogue.
+
+Pods on a GPU network wait at a gate, an init container, until their node is ready. A node takes
+pods as soon as its GPUs are there, and its installer may be done minutes later: the node pulls an
+image of some gigabytes. NCCL that finds no plugin fails nothing, and goes on over plain sockets. An
+init container works for every kind of job, on nodes that the autoscaler brings too, and needs no
+right in the cluster, as taking off a taint would.
 """
 
 from __future__ import annotations
@@ -33,7 +39,11 @@ _PAUSE: Final = (
 READY: Final = "/run/aiinfra-nccl"
 """The folder of a node that says what is installed there. It is in memory, as are the devices that
 the installers prepare: both are gone when a node starts again."""
-READY_VOLUME: Final = "nccl-is-ready"
+_READY_MOUNT: Final = {"name": "nccl-is-ready", "mountPath": READY}
+
+GATE: Final = "wait-for-nccl"
+GATE_SECONDS: Final = 900
+"""How long a pod waits at the gate before it fails."""
 
 # All pods of a job need the same plugin, so nodes change all at once, not one after the other.
 _AT_ONCE: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}}
@@ -69,6 +79,23 @@ lspci -nn -D | grep '1ae0:0084' | while read -r device _; do
   chmod a+rw "${folder}"/resource*
 done
 [ ! -d /dev/aperture_devices ] || chmod -R a+r /dev/aperture_devices
+"""
+
+_WAIT: Final = """\
+waited=0
+until [ -e {marker} ]; do
+  if [ "${{waited}}" -ge {seconds} ]; then
+    echo "NCCL is not installed on the node ${{NODE}} after {seconds} s:" \\
+      "{marker} is missing there; found: $(ls {folder})." \\
+      "Look at the DaemonSet {installer}: kubectl --namespace {namespace} get pods" \\
+      "--selector k8s-app={installer} --field-selector spec.nodeName=${{NODE}}." \\
+      "Where it has another version, run Create again and take the jobs that it writes." >&2
+    exit 1
+  fi
+  [ $((waited % 60)) != 0 ] || echo "waiting for {installer} on ${{NODE}}"
+  sleep 5
+  waited=$((waited + 5))
+done
 """
 
 
@@ -164,14 +191,50 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [*found, *([_injector(injected)] if injected else [])]
 
 
-def marker(installer: Installer, stack: Stack) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """What keeps a pod from starting before its node is ready for NCCL."""
+
+    # An init container. It has to be the first one: the devices of a daemon must exist when the
+    # daemon's container is made.
+    container: Object
+    volume: Object
+
+
+def gate(facts: ClusterFacts, pool: GpuPool) -> Gate | None:
+    """What the pods of a pool wait at; None where nothing is installed on its nodes."""
+    stack = software(facts, pool)
+    if stack is None or pool.gpu_network is None:
+        return None
+    installer = INSTALLERS[pool.gpu_network]
+    script = _WAIT.format(
+        marker=_marker(installer, stack),
+        folder=READY,
+        seconds=GATE_SECONDS,
+        installer=installer.name,
+        namespace=NAMESPACE,
+    )
+    container: Object = {
+        "name": GATE,
+        # The node has it already, or pulls it for the installer at this very moment.
+        "image": stack.plugin.pinned,
+        "command": ["/bin/sh", "-c", script],
+        "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{**_READY_MOUNT, "readOnly": True}],
+    }
+    return Gate(container=container, volume=_ready_volume())
+
+
+def _marker(installer: Installer, stack: Stack) -> str:
     """The file on a node that says that this version is installed."""
     return f"{READY}/{installer.name}-{stack.plugin.version}"
 
 
-def ready_volume() -> Object:
+def _ready_volume() -> Object:
     """The volume with the folder `READY` of the node."""
-    return {"name": READY_VOLUME, "hostPath": {"path": READY, "type": "DirectoryOrCreate"}}
+    return {"name": _READY_MOUNT["name"], "hostPath": {"path": READY, "type": "DirectoryOrCreate"}}
 
 
 def _installer(installer: Installer, stack: Stack, accelerators: Iterable[str]) -> Object:
@@ -181,7 +244,7 @@ def _installer(installer: Installer, stack: Stack, accelerators: Iterable[str]) 
                 {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
                 for name, path in installer.host_paths.items()
             ),
-            ready_volume(),
+            _ready_volume(),
         ],
         "initContainers": [*_preparation(installer, stack), _installation(installer, stack)],
         "containers": [{"name": "pause", "image": _PAUSE}],
@@ -235,13 +298,13 @@ def _preparation(installer: Installer, stack: Stack) -> list[Object]:
     if wanted is None:
         return []
     entry = ["nsenter", "--all", "--target", "1", "--"] if wanted.on_the_node else []
-    once = _ONCE.format(marker=marker(installer, stack), folder=READY)
+    once = _ONCE.format(marker=_marker(installer, stack), folder=READY)
     return [
         {
             "name": wanted.name,
             "image": stack.plugin.pinned,
             "securityContext": {"privileged": True},
-            "volumeMounts": [{"name": READY_VOLUME, "mountPath": READY}],
+            "volumeMounts": [dict(_READY_MOUNT)],
             "command": [*entry, "/bin/sh", "-c", once + wanted.script],
         }
     ]
@@ -253,7 +316,7 @@ def _installation(installer: Installer, stack: Stack) -> Object:
         for source, to in installer.copies.items()
         for line in (f"mkdir -p {to}", f"cp -r {source} {to}")
     ]
-    done = marker(installer, stack)
+    done = _marker(installer, stack)
     once = _ONCE.format(marker=done, folder=READY)
     return {
         "name": installer.name,
@@ -262,7 +325,7 @@ def _installation(installer: Installer, stack: Stack) -> Object:
         "securityContext": {"privileged": True},
         "volumeMounts": [
             *({"name": name, "mountPath": path} for name, path in installer.mounts.items()),
-            {"name": READY_VOLUME, "mountPath": READY},
+            dict(_READY_MOUNT),
         ],
         "command": [
             "/bin/sh",

@@ -22,9 +22,11 @@ from provision.time.clock import Clock
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.objects import Object
 
-_GPU: Final = "nvidia.com/gpu"
+CORDONED: Final = "aiinfra-cluster/cordoned"
+"""The annotation with the reason and how to undo it, for whoever looks at the node."""
 _RUN: Final = "cloud.google.com/gke-max-run-duration-seconds"
 """The label of nodes with the longest run of their pool, in seconds."""
 _SCHEDULED: Final = "cloud.google.com/scheduled-maintenance-time"
@@ -138,6 +140,16 @@ def read(
     return tuple(Nodes(pool=pool, each=tuple(nodes)) for pool, nodes in sorted(pools.items()))
 
 
+def cordon(cluster: Cluster, node: str, why: str) -> bool:
+    """Let Kubernetes start no new pod on a node, and write on it why; those that run there stay.
+
+    As `kubectl cordon` does. Returns whether the node still exists.
+    """
+    text = f"Test found: {why}; undo with: kubectl uncordon {node}"
+    change = {"metadata": {"annotations": {CORDONED: text}}, "spec": {"unschedulable": True}}
+    return cluster.merge("v1", "Node", node, change)
+
+
 def _seen(events: Iterable[Object]) -> dict[str, list[str]]:
     """The name of a node -> the XIDs of the device plugin's events about it."""
     seen: dict[str, list[str]] = {}
@@ -174,7 +186,7 @@ def _node(thing: Object, seen: Sequence[str], clock: Clock) -> Node:
 
 
 def _gpus(status: Mapping[str, Any], part: str) -> int:
-    return int((status.get(part) or {}).get(_GPU) or 0)
+    return int((status.get(part) or {}).get(kueue.GPU) or 0)
 
 
 def _critical(thing: Object) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 Object = dict[str, Any]
 """One object: apiVersion, kind, metadata, and the fields of its kind."""
@@ -43,6 +43,13 @@ def conditions(thing: Object) -> dict[str, Mapping[str, Any]]:
 def holds(thing: Object, condition: str) -> bool:
     """Whether a condition is true."""
     return bool(conditions(thing).get(condition, {}).get("status") == "True")
+
+
+def containers(pod: Object) -> Iterator[Mapping[str, Any]]:
+    """The status of each container of a pod, those that run first too."""
+    status = pod.get("status") or {}
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        yield from status.get(kind) or []
 
 
 def name_of(text: str) -> str:

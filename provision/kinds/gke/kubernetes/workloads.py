@@ -7,7 +7,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from provision.documents.gke_status import JobState, Workload
-from provision.kinds.gke.kubernetes import pod_reasons, pods, reasons
+from provision.kinds.gke.kubernetes import pods, reasons
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 from provision.time.clock import Clock
 
@@ -163,7 +163,7 @@ def said_before(events: Iterable[Object]) -> dict[str, list[str]]:
     """
     found = [
         (
-            pod_reasons.moment(event),
+            pods.moment(event),
             str(event["involvedObject"].get("uid")),
             str(event.get("message")),
         )
@@ -196,24 +196,24 @@ def _said(
     said = {kind: str(it.get("message", "")) for kind, it in conditions(thing).items()}
     match current:
         case JobState.FINISHED:
-            found = "; ".join(filter(None, [said["Finished"], pods.words(own)])), ""
+            found = "; ".join(filter(None, [said["Finished"], own.words])), ""
         case JobState.STARTING if holds(thing, "PodsReady"):
             owner = thing["metadata"]["ownerReferences"][0]
             names = {**thing["metadata"], "name": owner["name"], "kind": owner["kind"].lower()}
-            found = f"it has lost a worker: {pods.words(own)}", _RAY_LOST.format_map(names)
+            found = f"it has lost a worker: {own.words}", _RAY_LOST.format_map(names)
         case JobState.ENDING:
             found = "its pods have succeeded", ""
         case JobState.RUNNING:
             found = said["Admitted"], ""
         case JobState.STARTING:
-            told = pods.words(own) or said.get("PodsReady") or "its pods are being made"
-            found = told, pods.advice(own)
+            told = own.words or said.get("PodsReady") or "its pods are being made"
+            found = told, own.advice
         case JobState.GIVEN_UP:
             # Between its deactivation and its eviction, the condition tells of the attempt before.
             kind = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
             is_over = conditions(thing).get("Evicted", {}).get("reason") == _STOPPED
             cause = reasons.named(reasons.passed_on(said.get(kind, "")))
-            if is_over or cause is reasons.Reason.CAPACITY_REVOKED:
+            if is_over or cause == reasons.REVOKED:
                 more = "" if is_over else _MORE_TIME
                 found = said[kind], NEXT_RUN.format_map(thing["metadata"]) + more
             else:

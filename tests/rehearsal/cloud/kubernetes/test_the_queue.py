@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.errors import CapacityError
-from provision.kinds.gke.kubernetes import (
-    cancel,
-    jobs,
-    kueue,
-    node_requests,
-    status,
-)
+from provision.kinds.gke.kubernetes import clearing, jobs, kueue, status
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:
@@ -139,7 +133,7 @@ def test_nodes_that_no_pod_uses_in_time_are_lost_and_the_request_says_so(
         "podSets": [{"count": 1, "podTemplateRef": {"name": "tpl"}}],
     }
     metadata = {"name": "by-hand", "namespace": "default"}
-    request = {"apiVersion": node_requests.API, "kind": node_requests.KIND}
+    request = {"apiVersion": status.REQUEST_API, "kind": status.REQUEST}
     waiting.api.create({**request, "metadata": metadata, "spec": spec})
     for seconds in (10, 340, 60):
         clock.forward(seconds)
@@ -167,7 +161,7 @@ def test_a_request_that_is_deleted_is_cancelled_and_no_node_comes(
 def test_giving_up_stops_the_queue_and_creating_again_starts_it(waiting: Gke, clock: Clock) -> None:
     _job(waiting)
     clock.forward(60)
-    assert cancel.open_requests(waiting.api, waiting.facts) == 1
+    assert clearing.cancel_requests(waiting.api, waiting.facts) == 1
     clock.forward(1)
     assert not status.read(waiting.api).requests
     assert status.read(waiting.api).workloads[0].message == (

@@ -7,6 +7,7 @@ imported into an empty state, and destroyed.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -216,18 +217,24 @@ def test_types_are_made_changed_imported_and_destroyed(root: Root, database: Pat
     root.run("apply", "-auto-approve")
     root.run("plan", "-detailed-exitcode")
 
-    root.write(ROOT % {"word": "two", "request": "second"})
+    now = ROOT % {"word": "two", "request": "second"}
+    root.write(now)
     changed = root.run("apply", "-auto-approve")
     # A request of another name is another request.
     assert "1 added, 4 changed, 1 destroyed" in changed
     root.run("plan", "-detailed-exitcode")
+
+    # A group can't lose its workload policy in place.
+    root.write(re.sub(r"  resource_policies \{.*?\}\n", "", now, flags=re.DOTALL))
+    planned = root.run("plan")
+    assert "google_compute_instance_group_manager.flex must be replaced" in planned
 
     for address in IDS:
         root.run("state", "rm", address)
     blocks = "".join(
         f'import {{\n  to = {address}\n  id = "{known}"\n}}\n' for address, known in IDS.items()
     )
-    root.write(ROOT % {"word": "two", "request": "second"} + blocks)
+    root.write(now + blocks)
     assert f"{len(IDS)} imported, 0 added, " in root.run("apply", "-auto-approve")
     root.run("plan", "-detailed-exitcode")
 

@@ -171,7 +171,7 @@ def _silent(monkeypatch: pytest.MonkeyPatch, groups: dict[str, list[str]]) -> Gk
     progress = Progress(Clock(0), lambda _: None)
     context = SimpleNamespace(progress=progress, environ={}, clock=Clock(0))
     cloud = SimpleNamespace(api=SimpleNamespace(managed_instances=managed), folder=None)
-    return status.look(cast("Any", context), cast("Any", cloud), WHOLE)
+    return status.look(cast("Any", context), cast("Any", cloud), WHOLE, None)
 
 
 def test_nodes_and_costs_are_told_by_their_groups_where_kubernetes_is_silent(

@@ -10,7 +10,6 @@ import pytest
 from provision.codes import Code
 from provision.documents.gke_status import (
     JobState,
-    NodePool,
     NodeRequest,
     RequestState,
     Workload,
@@ -22,14 +21,6 @@ from provision.kinds.gke.kubernetes.nodes import Node, Nodes
 from provision.time.clock import Clock
 
 NAME = "np-gpu"
-POOL = NodePool(
-    name=NAME,
-    machine_type="g2-standard-24",
-    mode=PoolMode.STANDARD,
-    status="RUNNING",
-    nodes=2,
-    ready=2,
-)
 NOW = PoolNow(
     name=NAME,
     machine_type="g2-standard-24",
@@ -48,7 +39,6 @@ def _case(state: str = "RUNNING", pool: str = "RUNNING", **changes: Any) -> trou
             "status": state,
             "nodePools": [{"name": NAME, "status": pool, "statusMessage": "no room"}],
         },
-        pools=(POOL,),
         machines=(NOW,),
         expected=(NAME,),
         counted=True,
@@ -90,10 +80,8 @@ def test_what_gke_is_changing_is_under_way_and_not_broken(state: str) -> None:
 
 def test_a_pool_or_a_cluster_that_somebody_deleted_is_missed() -> None:
     document = {"name": "np-gke", "status": "RUNNING", "nodePools": []}
-    assert _broken(document=document, machines=(), pools=()) == [
-        "the node pool np-gpu does not exist"
-    ]
-    assert _broken(document={}, machines=(), pools=()) == ["the cluster does not exist"]
+    assert _broken(document=document, machines=()) == ["the node pool np-gpu does not exist"]
+    assert _broken(document={}, machines=()) == ["the cluster does not exist"]
 
 
 def test_nodes_that_are_missing_or_not_ready_are_told_by_name() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import gate, nccl
+from provision.kinds.gke.kubernetes import nccl
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def test_the_plugin_of_a3_high_fits_the_kernel_of_the_clusters_nodes(
     facts = _facts("a3-highgpu-8g", version=version)
     pod = _sets(facts)["nccl-tcpx-installer"]["spec"]["template"]["spec"]
     assert {it["image"].rpartition(":")[2] for it in pod["initContainers"]} == {plugin}
-    waiting = gate.of(facts, facts.pools[0])
+    waiting = nccl.gate(facts, facts.pools[0])
     assert waiting is not None
     assert waiting.container["image"].endswith(f":{plugin}")
 
@@ -112,7 +112,7 @@ def test_what_has_a_digest_is_installed_by_it() -> None:
 
 def test_machines_without_an_installer_have_no_gate() -> None:
     facts = _facts("a2-highgpu-8g", "a4x-highgpu-4g")
-    assert [gate.of(facts, pool) for pool in facts.pools] == [None, None]
+    assert [nccl.gate(facts, pool) for pool in facts.pools] == [None, None]
 
 
 def _script(container: Any, root: Path, **changes: str) -> str:
@@ -143,7 +143,7 @@ def node(tmp_path: Path) -> Path:
 
 def test_pods_wait_until_their_node_is_ready_and_say_what_is_missing(node: Path) -> None:
     facts = _facts("a3-ultragpu-8g")
-    waiting = gate.of(facts, facts.pools[0])
+    waiting = nccl.gate(facts, facts.pools[0])
     assert waiting is not None
     (node / "ready" / "nccl-rdma-installer-v1.1.0").touch()
     at_once = _script(waiting.container, node, **{"-ge 900": "-ge 0"})

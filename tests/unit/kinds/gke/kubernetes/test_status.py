@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.documents.gke_status import JobState, NodeRequest, RequestState
-from provision.kinds.gke.kubernetes import node_requests, reasons, workloads
+from provision.kinds.gke.kubernetes import reasons, status, workloads
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _request(*conditions: tuple[str, str, str, str]) -> Object:
 def test_q13_every_state_of_a_request_has_its_advice(
     conditions: tuple[tuple[str, str, str, str], ...], state: str, advice: str
 ) -> None:
-    found = node_requests.read(_request(*conditions))
+    found = status.request(_request(*conditions))
     assert found.state == state
     assert advice in found.advice
     assert bool(advice) == bool(found.advice)
@@ -115,11 +115,11 @@ def test_q13_every_state_of_a_request_has_its_advice(
 def test_after_the_last_attempt_nobody_is_told_to_wait_for_another(
     job: JobState, advice: str
 ) -> None:
-    assert advice in node_requests.read(_request(("Failed", "True", "Odd", "")), job).advice
+    assert advice in status.request(_request(("Failed", "True", "Odd", "")), job).advice
 
 
 def test_a_reason_that_nobody_knows_is_told_as_it_is() -> None:
-    found = node_requests.read(_request(("Provisioned", "False", "Novel", "new words")))
+    found = status.request(_request(("Provisioned", "False", "Novel", "new words")))
     assert (found.reason, found.message, found.advice) == ("Novel", "new words", "")
     assert found.waits_for == "all its machines at once"
 
@@ -144,7 +144,7 @@ def test_a_request_says_since_when_and_until_when_it_is_so(
     thing["metadata"]["creationTimestamp"] = "2026-11-22T07:00:00Z"
     thing["spec"] = {"parameters": parameters}
     thing["status"]["conditions"][0]["lastTransitionTime"] = BEGAN
-    found = node_requests.read(thing)
+    found = status.request(thing)
     assert found.since == (BEGAN if holds == "True" else "2026-11-22T07:00:00Z")
     assert found.until == until
     assert then in found.then
@@ -156,11 +156,11 @@ def test_the_nodes_of_a_job_that_runs_go_when_its_request_says(run: str | None, 
     thing["spec"] = {"parameters": {"maxRunDurationSeconds": run} if run else {}}
     thing["status"]["conditions"][0]["lastTransitionTime"] = BEGAN
     for job in (JobState.STARTING, JobState.RUNNING):
-        found = node_requests.read(thing, job)
+        found = status.request(thing, job)
         assert (found.state, found.until) == ("running", f"2026-11-{end}:00Z")
         assert found.then == "Google deletes its nodes"
     # Time runs faster in a rehearsal.
-    hasty = node_requests.read(thing, JobState.RUNNING, Clock(1 / 3600))
+    hasty = status.request(thing, JobState.RUNNING, Clock(1 / 3600))
     assert hasty.until is not None
     assert hasty.until < "2026-11-22T08:04:00Z"
 
@@ -171,21 +171,21 @@ def test_the_request_of_a_job_that_runs_is_no_failure_when_its_booking_expires(
 ) -> None:
     more = (("BookingExpired", "True", "BookingExpired", "expired"),) if expired else ()
     thing = _request(("Accepted", "True", "", ""), ("Provisioned", "True", "", ""), *more)
-    found = node_requests.read(thing, JobState.RUNNING)
+    found = status.request(thing, JobState.RUNNING)
     assert (found.state, found.message, found.advice) == ("running", "", "")
-    assert node_requests.read(thing, JobState.FINISHED).state == "done"
+    assert status.request(thing, JobState.FINISHED).state == "done"
 
 
 def test_of_a_job_that_does_not_run_the_end_of_the_booking_is_told() -> None:
     booking = (("Provisioned", "True", "", ""), ("BookingExpired", "True", "", ""))
-    found = node_requests.read(_request(*booking), JobState.PENDING)
+    found = status.request(_request(*booking), JobState.PENDING)
     assert found.state == "expired"
     assert "submit the job again" in found.advice
 
 
 def test_the_nodes_of_a_job_that_has_finished_end_without_a_word() -> None:
     thing = _request(("Provisioned", "True", "", ""), ("CapacityRevoked", "True", "", "reclaimed"))
-    assert node_requests.read(thing, JobState.FINISHED) == NodeRequest(
+    assert status.request(thing, JobState.FINISHED) == NodeRequest(
         name="job-train-1a2b3-dws-prov-1", state=RequestState.DONE
     )
 
@@ -212,7 +212,7 @@ NotProvisioned
 
 @pytest.mark.parametrize("reason", REASONS.split())
 def test_every_reason_of_the_autoscaler_says_what_a_person_can_do(reason: str) -> None:
-    found = node_requests.read(_request(("Failed", "True", reason, "no words")))
+    found = status.request(_request(("Failed", "True", reason, "no words")))
     assert found.state == "failed"
     assert found.advice
     assert "tries again" not in found.advice
@@ -222,7 +222,7 @@ def test_every_reason_of_the_autoscaler_says_what_a_person_can_do(reason: str) -
 
 def test_every_known_reason_is_one_of_the_autoscalers_source() -> None:
     states = {"NotAccepted"}
-    assert {it.word for it in reasons.Reason} == {*REASONS.split(), *states}
+    assert {it.word for it in reasons.REASONS} == {*REASONS.split(), *states}
 
 
 @pytest.mark.parametrize(

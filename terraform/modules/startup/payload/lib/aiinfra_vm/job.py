@@ -259,7 +259,7 @@ class Runner:
     def _watch(self) -> None:
         """End the program when the leader says so, or its time is over; by force after a while.
 
-        What the VM's end has told it to end has until then: STOP_NOTICE may be longer.
+        What the VM's end has told it to end has until then: that notice may be longer.
         """
         until = None
         while True:
