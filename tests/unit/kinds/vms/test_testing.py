@@ -84,7 +84,7 @@ def test_only_who_can_hear_of_a_task_is_asked(startup: Startup, *, hears: bool) 
 def test_of_who_can_not_be_asked_its_start_up_tells(
     startup: Startup, faults: tuple[str, ...]
 ) -> None:
-    assert testing._unasked(made(1)[0], startup).faults == faults
+    assert testing._judged(made(1)[0], startup, None).faults == faults
 
 
 RECORD = cast(
