@@ -22,7 +22,7 @@ from provision.documents.status import (
 )
 from provision.google.api import GoogleApiError, Service
 from provision.screens.layout import counted
-from provision.settings.reservations import ReservationPath
+from provision.settings.resource_paths import ReservationPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

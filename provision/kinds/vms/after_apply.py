@@ -19,7 +19,7 @@ from provision.kinds.vms import (
     out_of_date,
     startup,
 )
-from provision.lifecycle import older_machines, phases
+from provision.lifecycle import phases, plan_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -72,7 +72,7 @@ def _renew(context: Context, cloud: Cloud, spec: VmSpec) -> None:
         older = out_of_date.refresh(cloud, spec, older, context.progress)
         if older and context.replace_vms:
             older = out_of_date.replace(cloud, spec, older, context.progress)
-    older_machines.tell(context, older)
+    plan_document.tell_of_older(context, older)
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:

@@ -44,7 +44,7 @@ _DRIVER: Final = "aiinfra-driver"
 
 
 class VmImages:
-    """Images of VMs; see `deployment.images.Images` for what each method does."""
+    """Images of VMs; see `deployment.kind.Images` for what each method does."""
 
     instead: Final[Mapping[str, str]] = {
         "INSTANCE_COUNT": "1",
@@ -57,7 +57,7 @@ class VmImages:
         {
             *("STARTUP_COMMAND", "STARTUP_RESTART", "SECRETS", "METADATA"),
             *("GCS_MOUNT_LIST", "GCS_CACHE_GB", "GCS_OPTIONS", "NFS_FILESHARE_LIST"),
-            *("IDLE_TIMEOUT", "JOB_COMMAND", "JOB_NAME", "JOB_NODES"),
+            *("IDLE_TIMEOUT", "JOB_COMMAND"),
         }
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import image_systems, images, names
+from provision.catalogue import images, names
 from provision.google import resources
 from provision.kinds.vms import boot_image
 from provision.preflight.check import OfKind
@@ -63,7 +63,7 @@ def of(spec: VmSpec) -> OfKind:
 def _of_the_image(spec: VmSpec) -> tuple[str, ...]:
     """What is needed on another project whose images are not known to be public."""
     project = spec.image.project
-    known = {spec.project_id, *image_systems.PUBLIC, *(line.project for line in images.LINES)}
+    known = {spec.project_id, *images.PUBLIC_SYSTEMS, *(line.project for line in images.LINES)}
     if project in known:
         return ()
     return (

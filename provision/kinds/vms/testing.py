@@ -23,7 +23,7 @@ from provision.kinds.vms import (
     out_of_date,
     status,
 )
-from provision.lifecycle import older_machines
+from provision.lifecycle import plan_document
 from provision.screens import checks as screen
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     require_all(cloud, record, found)
     lost_accounts.require(cloud, record)
     older = out_of_date.find(cloud, record)
-    older_machines.tell(context, older)
+    plan_document.tell_of_older(context, older)
     if older:
-        raise ClusterError.of([older_machines.note(older)])
+        raise ClusterError.of([plan_document.note_of_older(older)])
     group = names.GROUP.of(record.name_prefix)
     with context.progress.stage(StageName.TEST, OnInterrupt.NOTHING) as stage:
         checked = _check(context, cloud, record, found, stage)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import words
-from provision.catalogue import gke_nodes, gke_versions, limits, names
+from provision.catalogue import gke_versions, limits, machine_sizes, names
 from provision.codes import Code
 from provision.settings.choices import Orchestrator
-from provision.settings.networks import EVERY_ADDRESS
+from provision.settings.resource_paths import EVERY_ADDRESS
 from provision.spec import gke_floors, pools
 from provision.spec.capacity import Mode
 from provision.spec.rules.findings import Case, Finding, Rule
@@ -106,12 +106,12 @@ def _system_nodes(case: Case) -> Iterator[Finding]:
     settings = case.settings
     if settings.orchestrator_type is not Orchestrator.GKE:
         return
-    wanted = [*gke_nodes.OF_GKE, gke_nodes.JOBSET]
-    wanted += [gke_nodes.KUEUE] if settings.enable_kueue else []
-    wanted += [gke_nodes.RAY_HEAD] if settings.enable_ray_operator else []
+    wanted = [*machine_sizes.OF_GKE, machine_sizes.JOBSET]
+    wanted += [machine_sizes.KUEUE] if settings.enable_kueue else []
+    wanted += [machine_sizes.RAY_HEAD] if settings.enable_ray_operator else []
     pool = settings.system_node_pool
     machine, most = pool.vm_type, pool.max
-    missing = gke_nodes.left_out(machine, most, wanted)
+    missing = machine_sizes.left_out(machine, most, wanted)
     if missing:
         yield Finding(
             code=Code.NOTE,
@@ -221,21 +221,6 @@ def _floors(case: Case) -> Iterator[Finding]:
             return
 
 
-def _tested(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if settings.orchestrator_type is not Orchestrator.GKE or settings.test_pool is None:
-        return
-    known = [pool.name for pool in pools.of(settings)]
-    if names.own_pool(settings.name_prefix, settings.test_pool, known) is None:
-        yield Finding(
-            code=Code.INVALID_VALUE,
-            field="test_pool",
-            what="is none of the cluster's GPU pools",
-            why=f"they are {words.listed(known)}",
-            fix=f"TEST_POOL={known[0]}, or remove TEST_POOL: then Test tests each",
-        )
-
-
 RULES: Final = (
     Rule(MAKES_POOLS, _fixed_by_name),
     Rule(MAKES_POOLS, _networks),
@@ -247,7 +232,6 @@ RULES: Final = (
     ),
     Rule((*MAKES_POOLS, "enable_kueue", "kueue_queues", "kueue_gpu_quota"), _queue),
     Rule((*MAKES_POOLS, "gke_version", "gpu_driver_version", "enable_ray_operator"), _floors),
-    Rule((*MAKES_POOLS, "test_pool"), _tested),
     Rule(MAKES_POOLS, _one_by_one),
     Rule(("orchestrator_type", "authorized_cidr"), _endpoint),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import fabrics, image_systems, images, machines
+from provision.catalogue import fabrics, images, machines
 from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.settings.choices import NetworkConfig, Orchestrator
@@ -82,7 +82,7 @@ def _secure_boot(case: Case) -> Iterator[Finding]:
     is_named = any(case.asked(it) for it in ("image_project", "image_name", "image_family_name"))
     line = machines.image_line(settings.vm_type)
     project = settings.image_project if is_named else line.project
-    plain = image_systems.PUBLIC.get(project)
+    plain = images.PUBLIC_SYSTEMS.get(project)
     if project == images.DEEP_LEARNING.project or (plain is not None and plain.plain):
         why = f"on images of {project} NVIDIA's driver is built on the VM, and not signed"
     elif (

@@ -22,7 +22,7 @@ from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.google import refusals
 from provision.kinds.gke.kubernetes import all_gather, fabric_pods, jobs, reasons, status, workloads
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.objects import field, holds
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
@@ -327,8 +327,7 @@ def ray_job(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     made = _named(jobs.ray_job(bare, pool, nodes, program), RAY)
     (workers,) = made["spec"]["rayClusterSpec"]["workerGroupSpecs"]
     (worker,) = workers["template"]["spec"]["containers"]
-    node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
-    worker["env"] = [*worker.get("env", []), node]
+    worker["env"] = [*worker.get("env", []), field("NODE_NAME", "spec.nodeName")]
     return facts.mirrored(made)
 
 

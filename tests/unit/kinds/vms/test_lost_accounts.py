@@ -13,7 +13,7 @@ from provision.codes import Code
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
 from provision.kinds.vms import lost_accounts, out_of_date
-from provision.lifecycle import older_machines
+from provision.lifecycle import plan_document
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template
     assert [(it.name, it.differences, it.in_place) for it in found] == [
         ("np-vm-1", ("its service account, which was deleted",), False)
     ]
-    assert f"undelete {FIRST}" in older_machines.note(found).fix
+    assert f"undelete {FIRST}" in plan_document.note_of_older(found).fix
     assert out_of_date.find(_cloud(Google({"disabled": True})), PLACE) == []
 
 

@@ -390,12 +390,6 @@ def test_queues_share_out_no_more_gpus_than_there_are(given: Given) -> None:
     _refused(given, "KUEUE_QUEUES", "without Kueue", **two, KUEUE_QUEUES="a:1", ENABLE_KUEUE="no")
 
 
-def test_a_pool_to_test_is_one_of_the_clusters_by_its_full_name_or_its_own(given: Given) -> None:
-    for name in ("nodepool-1", f"{given(**GKE)['NAME_PREFIX']}-nodepool-1"):
-        assert not given(**GKE, TEST_POOL=name).refused
-    _refused(given, "TEST_POOL", "none of the cluster's GPU pools", **GKE, TEST_POOL="nodepool-2")
-
-
 @pytest.mark.parametrize(
     ("asked", "lacking"),
     [

@@ -94,7 +94,6 @@ V100 = {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-v100", "GP
         ),
         ({"MAX_RUN_DURATION": "9m"}, "MAX_RUN_DURATION", "too short for a group of VMs"),
         ({"GKE_VERSION": "1.33."}, "GKE_VERSION", "no effect with ORCHESTRATOR_TYPE=none"),
-        ({"TEST_NODES": "2"}, "TEST_NODES", "no effect"),
         ({"ENABLE_QUEUED_PROVISIONING": "yes"}, "ENABLE_QUEUED_PROVISIONING", "no effect"),
         ({"GKE_NODE_COUNT_PER_NODE_POOL": "2"}, "GKE_NODE_COUNT_PER_NODE_POOL", "no effect"),
         ({"RAY_VERSION": "2.60.0"}, "RAY_VERSION", "no effect"),
