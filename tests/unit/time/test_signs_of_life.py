@@ -502,12 +502,13 @@ def test_a_sign_of_life_of_a_silent_vm_is_waited_for_with_words(
     monkeypatch.setattr(agent, "heard", lambda _: heard)
     monkeypatch.setattr(machines, "all_run", lambda *_: True)
     monkeypatch.setattr(after_apply, "_HEARING", LONG)
+    monkeypatch.setattr(flex_start, "group", lambda _: _group())
     context = SimpleNamespace(progress=run.progress, clock=Clock())
     cloud = SimpleNamespace(api=None)
     vms = {"a": SimpleNamespace(started="")}
     told = {"a": SimpleNamespace(steps=())}
     with pytest.raises(ClusterError, match="a has not been heard of"):
-        after_apply._hear(*cast("Any", (context, cloud, _group(), vms, told)))
+        after_apply.Started(*cast("Any", (context, cloud, None)))._hear(*cast("Any", (vms, told)))
     assert {event.words for event in run.waiting} == {"a sign of life of a"}
 
 
