@@ -103,11 +103,7 @@ def _version(thing: Object) -> str:
 
 
 def _await(cluster: Cluster, thing: Object, deadline: Deadline) -> None:
-    """Wait until an object is ready, if it is of a kind that takes time.
-
-    Raises:
-        ClusterError: It is not ready in time.
-    """
+    """Wait until an object is ready, if it is of a kind that takes time."""
     condition = _CONDITIONS.get(thing["kind"])
     if condition is None:
         return
