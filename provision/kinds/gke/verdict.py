@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import bandwidths
 from provision.codes import Code
-from provision.documents.checks import Bandwidth, BandwidthRow, NodeCheck, NodesTry
+from provision.documents.checks import Bandwidth, NodeCheck, NodesTry
 from provision.errors import Problem
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Remedies, Tried
@@ -104,7 +104,7 @@ class Tested:
                 if found.interfaces is not None
             },
             networks=measured.networks,
-            rows=tuple(BandwidthRow(**dataclasses.asdict(row)) for row in measured.rows),
+            rows=measured.rows,
             expected=figures.peak if figures else None,
             least=figures.least if figures else None,
             source=figures.source if figures else "",
