@@ -212,8 +212,8 @@ class GkeJobs(Jobs):
                 why=f"the largest pool, {pool.name}, has at most {pool.max_nodes}"
                 + (f", and the queue has {facts.gpu_quota} GPUs" if facts.has_queue else "")
                 + "; all begin together, so it would wait for ever",
-                fix=f"JOB_NODES={most}" if most else "KUEUE_GPU_QUOTA, and Create",
-                setting="JOB_NODES",
+                fix=f"--nodes {most}" if most else "KUEUE_GPU_QUOTA, and Create",
+                setting="--nodes",
             )
         return pool, spec.nodes or by_default(self._made.get(pool.name), most)
 
@@ -302,7 +302,7 @@ class GkeJobs(Jobs):
         """A job to which Kueue gives nothing more: it has run long enough, or got no nodes."""
         evicted = conditions(self._works(thing)[0] or {}).get("Evicted", {})
         if evicted.get("reason") == _LATE:
-            why = "JOB_TIME is over, or the time of its nodes"
+            why = "--time is over, or the time of its nodes"
         phases = {(it.get("status") or {}).get("phase") for it in own}
         if phases - pods.OVER:
             return replace(job, state=JobState.STOPPING, why=why)
@@ -459,7 +459,7 @@ def _until(spec: JobSpec, pool: GpuPool) -> str:
     longest = spec.seconds or limits.LONGEST_RUN
     most = kueue.run_seconds(pool, longest) if pool.queued else longest
     if spec.seconds == most:
-        return f"until JOB_TIME ({amounts.span(most)}) is over"
+        return f"until --time ({amounts.span(most)}) is over"
     if pool.queued:
         return f"until it ends, {amounts.span(most)} at most"
     run = pool.max_run_seconds

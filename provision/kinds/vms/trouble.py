@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from provision.kinds.vms.flex_start import ResizeRequest
     from provision.kinds.vms.instances import Interruption, Member
     from provision.kinds.vms.lost_accounts import LostAccount
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.time.clock import Clock
 
 _LEFT: Final = 5
@@ -360,7 +360,7 @@ def _is_late(case: Case, vm: Vm) -> bool:
 def _alike(
     things: Iterable[_Machine], what: Callable[[_Machine], str]
 ) -> Iterable[tuple[str, list[_Machine]]]:
-    """VMs that the same is said of, with what that is."""
+    """Group VMs by what is said of them."""
     found: dict[str, list[_Machine]] = collections.defaultdict(list)
     for thing in things:
         found[what(thing)].append(thing)
@@ -376,7 +376,7 @@ def _of(  # noqa: PLR0913 - each is a fact of its own
     fix: str,
     by_itself: bool = False,
 ) -> Trouble:
-    """What is broken of each of some VMs; `what`: the end of a sentence about one of them."""
+    """A trouble of some VMs; `what`: the end of a sentence about one of them."""
     return Trouble(
         about=about,
         what=_said(what, them),

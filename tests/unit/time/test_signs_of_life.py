@@ -32,7 +32,7 @@ from provision.kinds.gke.kubernetes import clearing, rollout, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.left_behind import Traces
 from provision.kinds.vms import after_apply, agent, bake, flex_start, out_of_date, startup
-from provision.lifecycle import search, settle
+from provision.lifecycle import exclusive, search
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
@@ -45,8 +45,8 @@ from tests.kubernetes import samples
 from tests.unit.kinds.gke.kubernetes.test_trials import Nodes
 from tests.unit.kinds.test_machines import COMING, _group
 from tests.unit.kinds.vms.test_flex_start import GROUP, _document
-from tests.unit.lifecycle.test_settle import GROUP as OPERATION
-from tests.unit.lifecycle.test_settle import PLACE
+from tests.unit.lifecycle.test_earlier_runs import GROUP as OPERATION
+from tests.unit.lifecycle.test_earlier_runs import PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -283,7 +283,7 @@ def _earlier_run(run: Run) -> None:
         cluster_operations=lambda *_: [],
         listed=lambda *_: [],
     )
-    settle.wait(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
+    exclusive.wait_for_earlier_run(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
 
 
 def _rollout(run: Run) -> None:
@@ -329,8 +329,8 @@ MODULES = {
     "kinds/vms/flex_start.py",
     "kinds/vms/out_of_date.py",
     "kinds/vms/startup.py",
+    "lifecycle/exclusive.py",
     "lifecycle/search.py",
-    "lifecycle/settle.py",
     "google/api.py",
 }
 """Where somebody waits for Google: above, and in the tests after that."""
@@ -502,12 +502,13 @@ def test_a_sign_of_life_of_a_silent_vm_is_waited_for_with_words(
     monkeypatch.setattr(agent, "heard", lambda _: heard)
     monkeypatch.setattr(machines, "all_run", lambda *_: True)
     monkeypatch.setattr(after_apply, "_HEARING", LONG)
+    monkeypatch.setattr(flex_start, "group", lambda _: _group())
     context = SimpleNamespace(progress=run.progress, clock=Clock())
     cloud = SimpleNamespace(api=None)
     vms = {"a": SimpleNamespace(started="")}
     told = {"a": SimpleNamespace(steps=())}
     with pytest.raises(ClusterError, match="a has not been heard of"):
-        after_apply._hear(*cast("Any", (context, cloud, _group(), vms, told)))
+        after_apply.Started(*cast("Any", (context, cloud, None)))._hear(*cast("Any", (vms, told)))
     assert {event.words for event in run.waiting} == {"a sign of life of a"}
 
 

@@ -253,9 +253,7 @@ def test_a_nat_whose_router_is_gone_is_gone(google: Google, api: Api) -> None:
             {"zone": "z", "name": "m"},
         ),
         ("google_service_account", "projects/q/serviceAccounts/a@b", {"email": "a@b"}),
-        ("google_storage_bucket", "b", {"name": "b", "project": None}),
         ("google_project_iam_member", "q roles/viewer user:a@b", {"role": "roles/viewer"}),
-        ("google_project_service", "q/file.googleapis.com", {"service": "file.googleapis.com"}),
     ],
 )
 def test_an_import_id_names_the_object(
@@ -273,8 +271,6 @@ def test_an_import_id_names_the_object(
         ("google_compute_router_nat", "n"),
         ("google_compute_instance_group_manager", LINK),
         ("google_project_iam_member", "q/roles/viewer/user:a@b"),
-        ("google_project_service", "file.googleapis.com"),
-        ("google_storage_bucket", "https://x/b"),
         ("google_storage_bucket_object", "b/o"),
     ],
 )

@@ -25,15 +25,6 @@ def test_an_image_is_found_by_its_family(google: Google, api: Api) -> None:
     assert found["id"] == "projects/cos-cloud/global/images/cos-1"
 
 
-def test_zones_are_those_of_the_region(google: Google, api: Api) -> None:
-    zone = {"region": "https://x/projects/p/regions/us-central1", "name": "us-central1-b"}
-    other = {"region": "https://x/projects/p/regions/us-east1", "name": "us-east1-b"}
-    google.on("GET .*", {"items": [other, {**zone, "name": "us-central1-c"}, zone]})
-    found = DATA_SOURCES["google_compute_zones"].read(api, {})
-    assert found["names"] == ["us-central1-b", "us-central1-c"]
-    assert google.asked[0].query == {"alt": "json", "filter": "", "prettyPrint": "false"}
-
-
 def test_a_project_has_its_number_its_parent_and_its_billing_account(
     google: Google, api: Api
 ) -> None:
