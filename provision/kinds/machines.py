@@ -190,6 +190,19 @@ def explain(
     return problems
 
 
+def explain_standing(
+    group: Group, found: Sequence[Mapping[str, Any]], running: int, api: GoogleApi
+) -> list[Problem]:
+    """The same where nobody waits for the machines, as in Status."""
+    texts = RefusalTexts(
+        words=f"{running} of {group.size} {group.members} run",
+        after_stockout="wait: Google goes on trying, and machines may become available",
+        after_quota=f"once it is granted, Google makes the {'nodes' if group.pool else 'VMs'}",
+        end="",
+    )
+    return explain(group, found, texts, api)
+
+
 def _stockout(
     group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts, api: GoogleApi
 ) -> Problem:
