@@ -172,6 +172,14 @@ RULE = {
 }
 
 
+def test_an_ingress_rule_needs_a_source_when_it_is_planned(api: Api) -> None:
+    plan = {**dict.fromkeys(("source_ranges", "source_tags", "source_service_accounts"))}
+    with pytest.raises(ValueError, match="one of source_tags, source_ranges, or source_service"):
+        FIREWALL.customize(api, None, {**plan, "direction": UNKNOWN})
+    assert FIREWALL.customize(api, None, {**plan, "direction": UNKNOWN, "source_tags": ["a"]})
+    assert FIREWALL.customize(api, None, {**plan, "direction": "EGRESS"})
+
+
 def test_an_update_of_a_firewall_rule_says_what_it_has_not(google: Google, api: Api) -> None:
     google.on("PATCH .*", DONE).on("GET .*", {"name": "f"})
     FIREWALL.update(api, RULE, {**RULE, "disabled": True})
