@@ -159,14 +159,18 @@ class Checked(Protocol):
         """What is wrong with it, in words; none if nothing is."""
 
 
+def failed(what: str, *, why: str = "", fix: str) -> Problem:
+    """A problem that a test has found."""
+    return Problem(code=Code.TEST_FAILED, what=what, why=why, fix=fix)
+
+
 def of_single(
     checked: Mapping[str, Checked], machine_type: Callable[[str], str], fix: Callable[[str], str]
 ) -> list[Problem]:
     """What is wrong with machines on their own, by their names."""
     return [
-        Problem(
-            code=Code.TEST_FAILED,
-            what=f"{name}: {'; '.join(it.faults)}",
+        failed(
+            f"{name}: {'; '.join(it.faults)}",
             why=f"its machine type is {machine_type(name)}",
             fix=fix(name),
         )
@@ -179,24 +183,35 @@ def problems(
     finding: Finding, tried: Sequence[Tried], bar: str, remedies: Remedies
 ) -> list[Problem]:
     """What is wrong between machines. `bar`: what measurements are judged by."""
-    members, found = remedies.members, []
-    for name in finding.faulty:
-        why = f"it failed with nobody but {members} that passed with others"
-        found.append((f"{name} is at fault: {worst(tried, name)}", why, remedies.another((name,))))
-    failed = [it for it in tried if not it.passed]
-    if suspects := finding.suspects:
-        last = next(it.why for it in reversed(failed) if set(suspects) & set(it.members))
-        why = "which of them is at fault shows only beside two that are not"
-        fix = f"{remedies.another(suspects)}; or {remedies.more}"
-        found.append((f"between {words.listed(suspects)}: {last}", why, fix))
-    for together in finding.together:
-        said = next(it.why for it in failed if it.members == together)
-        what = f"{len(together)} {members} together: {said}"
-        found.append((what, "parts of them are as fast as they should be", remedies.closer))
-    return [
-        Problem(code=Code.TEST_FAILED, what=what, why=f"{why}; {bar}", fix=fix)
-        for what, why, fix in found
+    members, suspects = remedies.members, finding.suspects
+    bad = [it for it in tried if not it.passed]
+    found = [
+        failed(
+            f"{name} is at fault: {worst(tried, name)}",
+            why=f"it failed with nobody but {members} that passed with others; {bar}",
+            fix=remedies.another((name,)),
+        )
+        for name in finding.faulty
     ]
+    if suspects:
+        last = next(it.why for it in reversed(bad) if set(suspects) & set(it.members))
+        found.append(
+            failed(
+                f"between {words.listed(suspects)}: {last}",
+                why=f"which of them is at fault shows only beside two that are not; {bar}",
+                fix=f"{remedies.another(suspects)}; or {remedies.more}",
+            )
+        )
+    for together in finding.together:
+        why = next(it.why for it in bad if it.members == together)
+        found.append(
+            failed(
+                f"{len(together)} {members} together: {why}",
+                why=f"parts of them are as fast as they should be; {bar}",
+                fix=remedies.closer,
+            )
+        )
+    return found
 
 
 def bar(machine_type: str, reference: Reference | None) -> str:
@@ -226,5 +241,5 @@ def reached(bandwidth: float | None, machines: int, expected: float | None) -> s
 
 def worst(tried: Sequence[Tried], name: str) -> str:
     """Why the smallest group with a machine failed."""
-    failed = [it for it in tried if name in it.members and not it.passed]
-    return min(failed, key=lambda it: len(it.members)).why
+    bad = [it for it in tried if name in it.members and not it.passed]
+    return min(bad, key=lambda it: len(it.members)).why

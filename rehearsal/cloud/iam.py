@@ -7,9 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import org_policies, paging, policies, projects
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
+from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ from provision.catalogue import images as our_images
 from provision.catalogue import machines as ours
 from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
-from provision.kinds.gke.kubernetes import node_sizes
+from provision.kinds.gke.kubernetes import fabric_pods
 from provision.preflight.future import Procurement
 from provision.settings.model import Settings
 from rehearsal.cloud import discovery
@@ -101,7 +101,7 @@ def test_the_program_has_every_machine_with_gpus() -> None:
 @pytest.mark.parametrize("name", ours.MACHINE_TYPES)
 def test_a_job_that_asks_for_a_node_leaves_room_for_what_gke_runs_there(name: str) -> None:
     node = pools.Pool({"name": "np", "config": {"machineType": name}}).allocatable
-    room = node_sizes.room(name)
+    room = fabric_pods.room_on(name)
     assert room is not None
     assert Decimal("0.3") <= node["cpu"] - Decimal(room.milli_cpus) / 1000
     assert Decimal("0.5") <= node["memory"] / 2**30 - Decimal(room.mib) / 1024

@@ -12,19 +12,17 @@ import yaml
 
 from provision.kinds.gke.kubernetes import (
     all_gather,
-    apply,
     fabric_pods,
-    identity,
     jobs,
     kueue,
     nccl,
-    networks,
+    rollout,
+    stages,
     status,
-    storage,
 )
-from provision.kinds.gke.kubernetes.apply import Stage
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml, holds
+from provision.kinds.gke.kubernetes.rollout import Stage
 from tests.kubernetes import programs, samples
 from tests.kubernetes.world import PROGRESS, World
 
@@ -77,18 +75,18 @@ spec:
 
 def _stages(facts: ClusterFacts) -> list[Stage]:
     return [
-        Stage("networks", networks.objects(facts)),
+        Stage("networks", stages.network_objects(facts)),
         Stage("NCCL", nccl.objects(facts)),
         Stage(
             "the rest",
-            [*identity.objects(facts), *kueue.priority_classes(), *storage.objects(facts)],
+            [stages.account(facts), *kueue.priority_classes(), *stages.storage(facts)],
         ),
         Stage("the queue", kueue.objects(facts)),
     ]
 
 
 def _apply(world: World, facts: ClusterFacts) -> None:
-    apply.apply(world.cluster, _stages(facts), progress=PROGRESS)
+    rollout.apply(world.cluster, _stages(facts), progress=PROGRESS)
 
 
 def _find(world: World, thing: Object) -> Object:
@@ -166,7 +164,7 @@ def test_other_options_and_a_cache_reach_the_volumes_that_are_there(world: World
 
     _apply(world, changed)
 
-    volumes = [it for it in storage.objects(changed) if "csi" in it.get("spec", {})]
+    volumes = [it for it in stages.storage(changed) if "csi" in it.get("spec", {})]
     assert volumes
     for volume in volumes:
         wanted = volume["spec"]["mountOptions"]
@@ -189,7 +187,7 @@ def test_the_field_that_bypasses_the_queue_is_refused_at_once(world: World) -> N
     old: dict[str, Any] = kueue._cluster_queue(samples.TWO_QUEUED, kueue.CLUSTER_QUEUE, 2)
     old["spec"]["admissionChecks"] = [kueue.CHECK]
     with pytest.raises(KubernetesError) as caught:
-        apply.apply(world.cluster, [Stage("wrong", [old])], progress=PROGRESS)
+        rollout.apply(world.cluster, [Stage("wrong", [old])], progress=PROGRESS)
     assert ".spec.admissionChecks: field not declared in schema" in caught.value.message
 
 

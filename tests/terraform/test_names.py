@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from provision.catalogue import gpu_networks, machines, names
-from provision.preflight import counted
+from provision.preflight import made
 from provision.spec.ranges import Ranges
 
 PREFIX = "train"
@@ -87,7 +87,7 @@ def test_python_counts_against_quotas_what_terraform_makes(
         first_range=Ranges().first(is_cut=True),
     )
     asked = SimpleNamespace(spec=spec, of_kind=SimpleNamespace(policies=(), rules=RAY))
-    wanted = {(one.row.type, one.name) for one in counted.wanted(cast("Any", asked))}
+    wanted = {(one.row.type, one.name) for one in made.counted(cast("Any", asked))}
     kinds = {kind for kind, _ in wanted}
 
     assert wanted == {

@@ -429,18 +429,12 @@ def find(cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
     traces = _without_state(cloud.api, place, networks)
     if traces is None:
         return Left()
-    found = Sweep(traces, cloud.api, lambda _: None)
-    paths = []
-    for noun in (*found.nouns(), _DISKS):
-        for fate, it in found.listed(noun):
-            if noun != _DISKS or fate is Fate.GOES:
-                paths.append(path_in_document(it))
-            else:
-                found.kept.append(_kept(noun, it, Fate.UNKNOWN))
+    look = Sweep(traces, cloud.api, lambda _: None)
+    found = [(noun, *it) for noun in (*look.nouns(), _DISKS) for it in look.listed(noun)]
     return Left(
         what=f"what GKE made for the cluster {traces.cluster}",
-        paths=tuple(paths),
-        kept=tuple(found.kept),
+        paths=tuple(path_in_document(it) for _, fate, it in found if fate is Fate.GOES),
+        kept=tuple(_kept(noun, it, fate) for noun, fate, it in found if fate is not Fate.GOES),
     )
 
 
@@ -509,14 +503,10 @@ class Sweep:
         except GoogleApiError as error:
             if error.code != _FORBIDDEN:
                 raise
+            what = f"Whether GKE has left {noun.replace('-', ' ')} could not be looked for"
+            fix = f"get compute.{look.collection}.list (role Compute Viewer or more), {_AGAIN}"
             self.problems.append(
-                Problem(
-                    code=Code.NOT_REMOVED,
-                    what=f"Whether GKE has left {noun.replace('-', ' ')} could not be looked for",
-                    why=error.message,
-                    fix=f"get compute.{look.collection}.list (role Compute Viewer or more),"
-                    f" {_AGAIN}",
-                )
+                Problem(code=Code.NOT_REMOVED, what=what, why=error.message, fix=fix)
             )
             return
         has = self.traces.has_rule if noun == _RULES else self.traces.has_named
@@ -539,8 +529,8 @@ class Sweep:
                     self.problems.append(_unproven(noun, path_in_document(found), self.url))
 
     def _delete(self, noun: str, path: str) -> None:
+        service = Service.FILESTORE if noun == _INSTANCES else Service.COMPUTE
         try:
-            service = Service.FILESTORE if noun == _INSTANCES else Service.COMPUTE
             self.api.delete(service, path)
         except GoogleApiError as error:
             self.problems.append(

@@ -14,7 +14,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, CredentialsError, StateError
 from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds.gke import control_plane, left_behind
-from provision.kinds.gke.kubernetes import cancel, clearing
+from provision.kinds.gke.kubernetes import clearing
 from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
@@ -90,7 +90,7 @@ def _own(cloud: Cloud, record: Record) -> dict[str, Any] | None:
 def _cancel(context: Context, cloud: Cloud, cluster: Cluster, record: Record) -> None:
     try:
         facts = control_plane.kept(cloud.folder, record)
-        count = cancel.open_requests(cluster, facts) if facts and facts.has_queue else 0
+        count = clearing.cancel_requests(cluster, facts) if facts and facts.has_queue else 0
     except (ClusterError, CredentialsError, StateError, TransientError) as error:
         context.console.progress(f"Could not cancel the requests in the cluster first: {error}")
         return

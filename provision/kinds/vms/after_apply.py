@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 from provision import words
 from provision.codes import Code
 from provision.documents.connection import VmConnection, VmsConnection
+from provision.documents.timeline import StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, machines
 from provision.kinds.vms import (
+    agent,
     flex_start,
-    idle,
     instances,
-    interruptions,
     lost_accounts,
     out_of_date,
-    roster,
     startup,
-    waiting,
 )
 from provision.lifecycle import phases, plan_document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, OutOfDate
@@ -32,9 +30,12 @@ if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
     from provision.spec.group import Group
     from provision.state.location import Place
+    from provision.time.progress import Progress
 
 _HEARING: Final = 120.0
 """The longest wait for a sign of life, in seconds of cloud time: two heartbeats."""
+_URLS_AT_MOST: Final = 300.0
+"""The longest wait for the URLs of all notebooks together, in seconds of cloud time."""
 _POLL: Final = 15.0
 
 
@@ -46,26 +47,30 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         StillWaiting: Not all VMs run in time; everything is kept.
         ClusterError: The group or its resize requests can't be read.
     """
+    spec, requests = made.target.spec, made.target.inputs.resize_requests
     # First of all: VMs that come wait to hear how many they are.
-    roster.tell_size(cloud, made.target.spec)
-    group = flex_start.group(made.target.spec)
-    timeout = made.target.spec.capacity_timeout
-    requests = made.target.inputs.resize_requests
+    agent.tell_size(cloud, spec)
+    group, timeout = flex_start.group(spec), spec.capacity_timeout
     if requests:
-        waiting.for_requests(cloud.api, group, requests, timeout=timeout, progress=context.progress)
+        flex_start.wait(cloud.api, group, requests, timeout=timeout, progress=context.progress)
     if made.postponed:
         return
-    if made.target.spec.idle_seconds is not None:
-        idle.start(cloud.api, made.target.spec, context.console.progress)
+    if spec.idle_seconds is not None:
+        down = instances.down(instances.see(cloud.api, spec).members)
+        off = [one.name for one in down if one.is_off]
+        if off:
+            context.console.progress(f"Starting {words.listed(off)} again")
+        for name in off:
+            cloud.api.start_instance(spec.project_id, spec.zone, name)
     machines.wait(
         cloud.api,
         group,
         timeout=timeout,
         progress=context.progress,
         young=made.young,
-        may_leave=bool(made.target.spec.places),
+        may_leave=bool(spec.places),
     )
-    _renew(context, cloud, made.target.spec)
+    _renew(context, cloud, spec)
 
 
 def _renew(context: Context, cloud: Cloud, spec: VmSpec) -> None:
@@ -109,13 +114,14 @@ def _started(
     context: Context, cloud: Cloud, target: Deployment[VmSpec]
 ) -> tuple[dict[str, Startup], dict[str, str]]:
     """Wait until all VMs run and have started up; their start-ups, and the notebooks' URLs."""
-    group = flex_start.group(target.spec)
-    left = float(target.spec.capacity_timeout)
+    spec = target.spec
+    group, zone = flex_start.group(spec), f"projects/{spec.project_id}/zones/{spec.zone}"
+    left = float(spec.capacity_timeout)
     while True:
         found = _vms(context, cloud, target)
         context.note(instances.ending_soon(list(found.values())))
         started = {name: vm.started for name, vm in found.items()}
-        reader = startup.Reader(cloud.api, _zone(target), context.clock, started)
+        reader = startup.Reader(cloud.api, zone, context.clock, started)
         told = startup.wait(
             reader,
             found,
@@ -123,7 +129,7 @@ def _started(
             stay=lambda: machines.all_run(cloud.api, group),
         )
         urls = _urls(context, cloud, target, told) if machines.all_run(cloud.api, group) else {}
-        lost_accounts.require(cloud, target.spec)
+        lost_accounts.require(cloud, spec)
         _hear(context, cloud, group, found, told)
         # A start-up takes many minutes, and so do the notebooks' URLs.
         if machines.all_run(cloud.api, group):
@@ -147,7 +153,7 @@ def _hear(
     """
     deadline = context.progress.deadline(_HEARING, _POLL)
     while True:
-        heard = roster.heard(cloud)
+        heard = agent.heard(cloud)
         silent = {
             name: silence
             for name, it in told.items()
@@ -161,8 +167,8 @@ def _hear(
             raise ClusterError(
                 f"{first} {silent[first]}{more}",
                 code=Code.NOT_IN_TIME,
-                why=roster.WHY_SILENT,
-                fix=f"{roster.another_start(first, group)}\nthen run Create again",
+                why=agent.WHY_SILENT,
+                fix=f"{agent.another_start(first, group)}\nthen run Create again",
             )
         with context.progress.waits(f"a sign of life of {words.listed(silent)}"):
             deadline.pause()
@@ -171,44 +177,63 @@ def _hear(
 def _await_again(
     context: Context, cloud: Cloud, target: Deployment[VmSpec], *, timeout: float
 ) -> None:
-    """Say which VMs run no longer, and wait until their group has made them again."""
+    """Say which VMs run no longer, and wait until their group has made them again.
+
+    Raises:
+        ClusterError: It makes none again, as one of flex start.
+    """
     spec, group = target.spec, flex_start.group(target.spec)
     seen = instances.see(cloud.api, spec)
-    known = interruptions.read(cloud.api, spec, context.clock)
-    restarting = interruptions.restarting(seen.vms(context.clock), known, context.clock)
-    down = interruptions.down(seen.members, restarting)
-    if spec.group.mode.means.flex_start:
-        interruptions.lasting(group, down, known)
-    context.note(interruptions.notes(down, known))
+    known = instances.interruptions(cloud.api, spec, context.clock)
+    restarting = instances.restarting(seen.vms(context.clock), known, context.clock)
+    down = instances.down(seen.members, restarting)
+    if down and spec.group.mode.means.flex_start:
+        raise ClusterError.of(instances.gone(down, known, group))
+    context.note(instances.gone(down, known))
     machines.wait(cloud.api, group, timeout=timeout, progress=context.progress)
 
 
-def _zone(target: Deployment[VmSpec]) -> str:
-    return f"projects/{target.spec.project_id}/zones/{target.spec.zone}"
-
-
 def _vms(context: Context, cloud: Cloud, target: Deployment[VmSpec]) -> dict[str, instances.Vm]:
-    spec = target.spec
-    found = instances.find(cloud.api, spec, context.clock)
-    return {vm.name: vm for vm in found}
+    return {vm.name: vm for vm in instances.find(cloud.api, target.spec, context.clock)}
 
 
 def _urls(
     context: Context, cloud: Cloud, target: Deployment[VmSpec], told: Mapping[str, Startup]
 ) -> dict[str, str]:
     """Wait for the notebooks' URLs if the settings ask for them; note those that are missing."""
-    if not target.spec.shows_urls:
-        return {}
     wanted = {name for name, it in told.items() if it.has_notebook}
-    if not wanted:
+    if not (target.spec.shows_urls and wanted):
         return {}
-    urls = waiting.for_urls(
+    urls = wait_for_urls(
         lambda: {name: vm.notebook for name, vm in _vms(context, cloud, target).items()},
         wanted,
         progress=context.progress,
     )
     context.note(connection.missing(wanted - urls.keys()))
     return urls
+
+
+def wait_for_urls(
+    look: Callable[[], Mapping[str, str | None]],
+    wanted: Collection[str],
+    *,
+    progress: Progress,
+) -> dict[str, str]:
+    """Wait for the notebooks' URLs of all VMs at once.
+
+    `look`: asks Google once for all VMs: name of the VM -> URL, or None if there is none yet.
+    Returns name of the VM -> URL, for those that had one in time.
+    """
+    with progress.stage(StageName.URLS) as stage:
+        deadline = stage.deadline(_URLS_AT_MOST, _POLL)
+        while True:
+            urls = {name: url for name, url in look().items() if url and name in wanted}
+            ends = len(urls) == len(wanted) or deadline.is_over
+            news = f"{len(urls)} of {len(wanted)} notebooks have their URL"
+            (stage.counts if ends else stage.news)(news)
+            if ends:
+                return urls
+            deadline.pause()
 
 
 def _connection(
@@ -218,27 +243,24 @@ def _connection(
     told: Mapping[str, Startup],
 ) -> Callable[..., VmsConnection]:
     """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
-    found = instances.documents(cloud.api, made.target.spec)
-    seats = roster.seats(cloud)
-    with_notebook = {name for name, it in told.items() if it.has_notebook}
-    shown = with_notebook if made.target.spec.notebook else set[str]()
+    spec, seats = made.target.spec, agent.seats(cloud)
+    found = {it["name"]: it for it in instances.documents(cloud.api, spec)}
     vms = tuple(
         _vm(
             one,
-            made.target.spec,
-            rank=seats[one["name"]].rank if one["name"] in seats else None,
-            url=urls.get(one["name"]),
-            tunnel=one["name"] in shown,
+            spec,
+            rank=seats[name].rank if name in seats else None,
+            url=urls.get(name),
+            tunnel=spec.notebook and name in told and told[name].has_notebook,
         )
-        for one in found
+        for name, one in found.items()
     )
-    has_ray = made.target.spec.ray_version is not None and vms
-    machine = made.target.spec.group.machine
+    machine = spec.group.machine
     return functools.partial(
         VmsConnection,
         vms=vms,
-        ray=connection.ray(vms[0].ssh) if has_ray else None,
-        local_ssd_path=made.target.spec.local_ssd_path if machine and machine.local_ssds else None,
+        ray=connection.ray(vms[0].ssh) if spec.ray_version is not None and vms else None,
+        local_ssd_path=spec.local_ssd_path if machine and machine.local_ssds else None,
         local_ssd_gb=machine.local_ssd_gb if machine else 0,
     )
 

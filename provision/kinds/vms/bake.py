@@ -18,7 +18,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CheckError, ClusterError, SettingsError
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER, Owner
-from provision.kinds.vms import instances, tasks
+from provision.kinds.vms import agent, instances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -88,7 +88,7 @@ class VmImages:
         with context.progress.stage(StageName.IMAGE, OnInterrupt.KEEPS) as stage:
             stage.counts("the VM installs what jobs want, and is cleaned")
             image = context.settings.job_image or ""
-            told = tasks.ask(
+            told = agent.ask(
                 cloud.folder, stage, "seal", {"image": image}, vms={vm.name: vm.id},
                 seconds=_SEALING,
             )[vm.name]  # fmt: skip

@@ -41,7 +41,7 @@ class VmGroup(Kind[VmSpec]):
     finish = Later("provision.kinds.vms.after_apply", "finish")
     status = Later("provision.kinds.vms.status", "look")
     test = Later("provision.kinds.vms.testing", "run")
-    release = Later("provision.kinds.vms.release", "release")
+    release = Later("provision.kinds.vms.flex_start", "release")
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         """Resolve the image and the reservation if their checks did not."""
@@ -75,9 +75,9 @@ class VmGroup(Kind[VmSpec]):
 
     def held(self, cloud: Cloud, place: Place, *, older: bool = False) -> Held:
         """Templates, placement policies and accounts of the VMs."""
-        from provision.kinds.vms import held, instances
+        from provision.kinds.vms import instances, out_of_date
 
-        return held.by(instances.see(cloud.api, place), older=older)
+        return out_of_date.held(instances.see(cloud.api, place), older=older)
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the managed instance group."""

@@ -18,7 +18,7 @@ from provision.codes import Code
 from provision.errors import CheckError, ClusterError, Problem
 from provision.google.api import GoogleApiError
 from provision.google.resources import SERVICE_ACCOUNT
-from provision.kinds.vms import contents, instances, roster
+from provision.kinds.vms import agent, contents, instances
 from provision.screens.layout import counted
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def find(
     for vm in documents:
         for account in vm.get("serviceAccounts") or ():
             of_email[account["email"]].append(vm)
-    known = roster.accounts(cloud.folder) if of_email else {}
+    known = agent.accounts(cloud.folder) if of_email else {}
     return [
         one for email, vms in of_email.items() for one in _lost(cloud, place, email, vms, known)
     ]

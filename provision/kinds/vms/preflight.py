@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import images, names
 from provision.google import resources
 from provision.kinds.vms import boot_image
-from provision.preflight import secrets
 from provision.preflight.check import OfKind
-from provision.preflight.subnetwork import SUBNETWORK, in_the_network
+from provision.preflight.networks import in_the_network
+from provision.preflight.table import SUBNETWORK
 
 if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
@@ -32,7 +32,7 @@ def of(spec: VmSpec) -> OfKind:
     own_image = " useReadOnly" * (spec.image.project == spec.project_id)
     placing = names.WORKLOAD_POLICY if flex_start else names.PLACEMENT_POLICY
     return OfKind(
-        checks=(boot_image.IMAGE, secrets.SECRETS, *((SUBNETWORK,) if spec.existing else ())),
+        checks=(boot_image.IMAGE, *((SUBNETWORK,) if spec.existing else ())),
         apis=(
             *(("logging", "monitoring") if spec.ops_agent else ()),
             *(("secretmanager",) if spec.secrets else ()),

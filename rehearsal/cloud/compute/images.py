@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import scenarios
-from rehearsal.cloud.compute import labels, links, lists, resources
+from rehearsal.cloud.compute import links, lists, resources
 from rehearsal.cloud.compute.resources import DISK, IMAGE, INSTANCE
 from rehearsal.cloud.facts import images as facts
 from rehearsal.cloud.wire import GoogleError
@@ -263,7 +263,7 @@ def _insert(call: Call) -> Resource:
         raise GoogleError(
             400, "Invalid resource usage: 'Must specify exactly one source for an image.'."
         )
-    labels.check("labels", body.get("labels") or {})
+    links.check_labels("labels", body.get("labels") or {})
     of_disk = {} if given == ["sourceImage"] else _source_disk(call, body)
     source = None if of_disk else _source_image(call, body)
     content = (source.public.project, source.public.name) if source and source.public else None

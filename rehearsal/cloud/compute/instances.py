@@ -8,7 +8,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import fleet, links, lists, properties, resources, shared_metadata
+from rehearsal.cloud import org_policies, projects
+from rehearsal.cloud.compute import fleet, links, lists, properties, resources, startup_told, vms
 from rehearsal.cloud.compute.resources import (
     DISK,
     GROUP_MANAGER,
@@ -61,7 +62,7 @@ def _start(call: Call) -> Resource:
 def _set_metadata(call: Call) -> Resource:
     name = call.name(INSTANCE)
     instance = resources.require_ready(call, INSTANCE, name)
-    if call.body.get("fingerprint") != shared_metadata.of(call, instance)["fingerprint"]:
+    if call.body.get("fingerprint") != vms.metadata_of(call, instance)["fingerprint"]:
         raise GoogleError(
             412,
             "Supplied fingerprint does not match current metadata fingerprint.",
@@ -159,6 +160,52 @@ def _list_group_instances(call: Call) -> Resource:
     }
 
 
+_SWITCH = "enable-guest-attributes"
+
+
+def _get_guest_attributes(call: Call) -> Resource:
+    name = call.name(INSTANCE)
+    instance = resources.require(call, INSTANCE, name)
+    constraint = org_policies.GUEST_ATTRIBUTES
+    if org_policies.in_force(call.request.scenarios, constraint):
+        number = projects.require(call.project, call.store).number
+        raise GoogleError(
+            412, f"Constraint constraints/{constraint} violated for project {number}."
+        )
+    metadata = vms.metadata_of(call, instance)
+    if (properties.item(metadata, _SWITCH) or "").upper() != "TRUE":
+        raise GoogleError(412, "Guest attributes endpoint access is disabled.")
+    written = {
+        f"{startup_told.NAMESPACE}/{key}": value
+        for key, value in startup_told.attributes(instance, call.now).items()
+    }
+    link = f"{instance['selfLink']}/getGuestAttributes"
+    answer = {"kind": "compute#guestAttributes", "selfLink": link}
+    key = call.parameters.get("variableKey")
+    if key is not None:
+        if key not in written:
+            raise _not_found(key)
+        return {**answer, "variableKey": key, "variableValue": written[key]}
+    path = call.parameters.get("queryPath", "")
+    found = {key: value for key, value in written.items() if _is_below(key, path)}
+    if not found:
+        raise _not_found(path)
+    items = [
+        {"namespace": key.partition("/")[0], "key": key.partition("/")[2], "value": value}
+        for key, value in sorted(found.items())
+    ]
+    return {**answer, "queryPath": path, "queryValue": {"items": items}}
+
+
+def _is_below(key: str, path: str) -> bool:
+    """Whether a query path ("", "namespace/", "namespace/key") names this key."""
+    return path in ("", key) or (path.endswith("/") and key.startswith(path))
+
+
+def _not_found(path: str) -> GoogleError:
+    return GoogleError(404, f"The resource '{path}' of type 'Guest Attribute' was not found.")
+
+
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.get": _get,
     "instances.list": _list,
@@ -176,4 +223,5 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "disks.list": lists.of_place(DISK),
     "disks.aggregatedList": lists.of_project(DISK),
     "disks.delete": _delete_disk,
+    "instances.getGuestAttributes": _get_guest_attributes,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, links, lists, quotas, resources
+from rehearsal.cloud.compute import links, lists, quotas, resources
 from rehearsal.cloud.compute.resources import (
     ENDPOINT_GROUP,
     FIREWALL,
@@ -18,7 +18,7 @@ from rehearsal.cloud.compute.resources import (
     Kind,
     Resource,
 )
-from rehearsal.cloud.facts import places
+from rehearsal.cloud.facts import offers, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -192,7 +192,7 @@ def _profile(call: Call, reference: str) -> str:
     name = links.resolve(
         reference, project=call.project, collection="networkProfiles", field="networkProfile"
     )
-    if not catalogue.has_profile(links.last(name), call.request.scenarios):
+    if not offers.has_profile(links.last(name), call.request.scenarios):
         raise resources.not_found(name)
     return name
 

@@ -1,4 +1,10 @@
-"""Requests to a cluster's API: discovery, objects, logs."""
+"""Requests to a cluster's API: discovery, objects, logs.
+
+Kueue's API of what waits in its queues: who comes before whom.
+
+Source: Kueue v0.18.3, pkg/visibility: Workloads without quota, in the order in which their
+ClusterQueue takes them; those that wait for nodes are in none.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +18,20 @@ from rehearsal.cloud.kubernetes import (
     admission,
     changes,
     kinds,
-    logs,
     objects,
-    validation,
-    visibility,
+    programs,
+    queues,
+    scheduler,
 )
-from rehearsal.cloud.kubernetes.answers import Refusal, no_such_path, not_found, success
+from rehearsal.cloud.kubernetes.changes import Refusal, no_such_path, not_found, success
 from rehearsal.cloud.wire import Reply
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from rehearsal.cloud.kubernetes.kinds import Kind
     from rehearsal.cloud.kubernetes.objects import Object, World
+
 
 _VERSION: Final = {"major": "1", "minor": "34", "platform": "linux/amd64"}
 _NO_SCHEMA: Final = {
@@ -35,8 +44,17 @@ def answer(world: World, path: str) -> Reply:
     """Answer a request."""
     parts = [unquote(part) for part in path.split("/") if part]
     match parts:
-        case ["apis", visibility.GROUP, _, "namespaces", namespace, _, queue, "pendingworkloads"]:
-            return Reply(body=visibility.pending(world, namespace, queue))
+        case [
+            "apis",
+            "visibility.kueue.x-k8s.io",
+            _,
+            "namespaces",
+            namespace,
+            _,
+            queue,
+            "pendingworkloads",
+        ]:
+            return Reply(body=_pending_workloads(world, namespace, queue))
         case ["api", "v1", *rest]:
             return _below(world, "v1", rest)
         case ["apis", group, version, *rest]:
@@ -149,7 +167,7 @@ def _object(world: World, kind: Kind, namespace: str, name: str, part: str) -> R
     method, query = world.request.method, world.request.query
     content_type = world.request.headers.get("content-type", "").partition(";")[0]
     if part == "log" and found is not None:
-        text = logs.of(world, found, query.get("container", ""))
+        text = _log_of(world, found, query.get("container", ""))
         return Reply(body=text.encode(), headers={"Content-Type": "text/plain"})
     if method == "PATCH" and content_type == changes.APPLY:
         return _apply(world, kind, namespace, name)
@@ -224,7 +242,7 @@ def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
         return
     schema = kinds.schema(world.store, world.cluster, kind)
     name = thing["metadata"].get("name", "")
-    missing = validation.unknown(schema, thing)
+    missing = _unknown_fields(schema, thing)
     if missing and applied:
         group, _, version = kind.version.rpartition("/")
         raise Refusal(
@@ -235,7 +253,7 @@ def _check(world: World, kind: Kind, thing: Object, *, applied: bool) -> None:
     if missing and world.request.query.get("fieldValidation") == "Strict":
         words = ", ".join(f'unknown field "{path[1:]}"' for path in missing)
         raise Refusal(400, f"strict decoding error: {words}")
-    if found := validation.problems(schema, thing):
+    if found := _schema_problems(schema, thing):
         raise Refusal(422, f'{kind.name}.{kind.group} "{name}" is invalid: {"; ".join(found)}')
 
 
@@ -254,3 +272,153 @@ def _body(world: World) -> Any:
 
 def _warnings(kind: Kind) -> dict[str, str]:
     return {} if kind.has_schema else dict(_NO_SCHEMA)
+
+
+def _log_of(world: World, pod: Object, container: str) -> str:
+    """The log of a pod's container so far.
+
+    `container`: the container's name; "" where there is but one.
+    """
+    name = pod["metadata"]["name"]
+    known = pod["spec"].get("containers") or []
+    names = [it["name"] for it in known]
+    if not container and len(names) > 1:
+        choice = " ".join(names)
+        raise Refusal(
+            400, f"a container name must be specified for pod {name}, choose one of: [{choice}]"
+        )
+    before = next((it for it in _before(pod) if it["name"] == container), None)
+    if before is not None and "nodeName" in pod["spec"]:
+        return scheduler.init_log(world, pod, before)
+    chosen = next((it for it in known if it["name"] == (container or names[0])), None)
+    if chosen is None:
+        raise Refusal(400, f"container {container} is not valid for pod {name}")
+    if pod["status"]["phase"] == "Pending":
+        raise Refusal(
+            400,
+            f'container "{chosen["name"]}" in pod "{name}" is waiting to start: ContainerCreating',
+        )
+    return programs.log(world, pod, chosen)
+
+
+def _before(pod: Object) -> list[Object]:
+    found: list[Object] = pod["spec"].get("initContainers") or []
+    return found
+
+
+_GROUP_OF_QUEUES: Final = "visibility.kueue.x-k8s.io"
+
+
+def _pending_workloads(world: World, namespace: str, queue: str) -> Object:
+    """What waits in a LocalQueue, with its place among all of its ClusterQueue."""
+    kind = world.kind(queues.API, "workloads")
+    if kind is None:
+        raise no_such_path()
+    local = queues.find(world, "localqueues", queue, namespace)
+    cluster_queue = local["spec"]["clusterQueue"] if local else ""
+    waiting = [it for it in world.each(kind) if _waits(world, it, cluster_queue)]
+    waiting.sort(key=lambda it: (-it["spec"]["priority"], it["_number"]))
+    own = [
+        {
+            "metadata": {"name": it["metadata"]["name"], "namespace": namespace},
+            "priority": it["spec"]["priority"],
+            "localQueueName": queue,
+            "positionInClusterQueue": place,
+        }
+        for place, it in enumerate(waiting)
+        if (it["metadata"]["namespace"], it["spec"]["queueName"]) == (namespace, queue)
+    ]
+    items = [{**it, "positionInLocalQueue": place} for place, it in enumerate(own)]
+    return {
+        "kind": "PendingWorkloadsSummary",
+        "apiVersion": f"{_GROUP_OF_QUEUES}/v1beta2",
+        "items": items,
+    }
+
+
+def _waits(world: World, workload: Object, cluster_queue: str) -> bool:
+    spec, namespace = workload["spec"], workload["metadata"]["namespace"]
+    local = queues.find(world, "localqueues", spec["queueName"], namespace)
+    own = local is not None and local["spec"]["clusterQueue"] == cluster_queue
+    is_over = objects.holds(workload, "Finished") or spec.get("active") is False
+    return own and not is_over and not objects.holds(workload, "QuotaReserved")
+
+
+_PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+_COMMON: Final = frozenset({"apiVersion", "kind", "metadata"})
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+
+
+def _unknown_fields(schema: Mapping[str, Any], thing: Mapping[str, Any]) -> list[str]:
+    """The paths of fields that the schema does not have (".spec.admissionChecks")."""
+    return list(_unknown(schema, thing, "", top=True))
+
+
+def _unknown(
+    schema: Mapping[str, Any], value: Any, path: str, *, top: bool = False
+) -> Iterator[str]:
+    if isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _unknown(schema.get("items") or {}, entry, f"{path}[{index}]")
+    if not isinstance(value, dict):
+        return
+    properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    free = schema.get(_PRESERVE) or (not properties and others is None)
+    for name, inner in value.items():
+        if name in _COMMON and (top or schema.get(_EMBEDDED)):
+            continue
+        known = properties.get(name) or (others if isinstance(others, dict) else None)
+        if known is not None:
+            yield from _unknown(known, inner, f"{path}.{name}")
+        elif not free and others is not True:
+            yield f"{path}.{name}"
+
+
+def _schema_problems(schema: Mapping[str, Any], thing: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the values of known fields, in Kubernetes' words."""
+    return list(_problems(schema, thing, ""))
+
+
+def _problems(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
+    if value is None:
+        return
+    kind = schema.get("type")
+    if schema.get(_INT_OR_STRING):
+        kind = None
+    if kind is not None and not _is_a(value, kind):
+        yield f'{path[1:]}: Invalid value: "{type(value).__name__}": must be of type {kind}'
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        allowed = ", ".join(f'"{it}"' for it in schema["enum"])
+        yield f'{path[1:]}: Unsupported value: "{value}": supported values: {allowed}'
+    if isinstance(value, dict):
+        yield from _of_object(schema, value, path)
+    elif isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _problems(schema.get("items") or {}, entry, f"{path}[{index}]")
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    return isinstance(value, _TYPES[kind])
+
+
+def _of_object(schema: Mapping[str, Any], value: Mapping[str, Any], path: str) -> Iterator[str]:
+    for name in schema.get("required") or []:
+        if name not in value:
+            yield f"{path[1:]}.{name}: Required value".lstrip(".")
+    properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    for name, inner in value.items():
+        known = properties.get(name) or (others if isinstance(others, dict) else None)
+        if known is not None and name not in _COMMON:
+            yield from _problems(known, inner, f"{path}.{name}")

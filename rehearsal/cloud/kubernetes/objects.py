@@ -10,16 +10,16 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.kubernetes import kinds
+from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rehearsal.cloud.kubernetes.clusters import Cluster
-    from rehearsal.cloud.kubernetes.kinds import Kind
+    from rehearsal.cloud.kubernetes.kinds import Cluster, Kind
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
+
 
 Object = dict[str, Any]
 

@@ -9,7 +9,7 @@ import copy
 import hashlib
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import jobs, objects, pod_jobs, pods, programs, ray_programs
+from rehearsal.cloud.kubernetes import jobs, objects, pod_jobs, pods, programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -226,7 +226,7 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
     status = job["status"]
     submitter = world.get(kind, namespace, name) if kind else None
     if kind is not None and submitter is None:
-        ray_programs.begin(world, job, cluster)
+        programs.begin_on_ray(world, job, cluster)
         entrypoint = str(job["spec"].get("entrypoint", ""))
         template = copy.deepcopy(job["spec"].get("submitterPodTemplate") or {})
         spec = template.setdefault("spec", {})
@@ -251,7 +251,7 @@ def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> No
     if head is None or job.get("_head") not in {None, head["metadata"]["uid"]}:
         # What submitted the job hears no more of it, and Ray knows nothing of it any more.
         _fail(world, of_clusters, job, cluster, "SubmissionFailed", _LOST)
-    elif failed or (done and ray_programs.fails(job)):
+    elif failed or (done and programs.fails_on_ray(job)):
         # The operator asks Ray, and waits for no other try of the submitter.
         status["jobStatus"] = "FAILED"
         message = _FAILED.format(code=_ended(world, head) or 1)

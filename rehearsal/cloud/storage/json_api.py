@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import paging, policies, projects
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.storage import buckets, copies, objects, preconditions
-from rehearsal.cloud.storage.media import of_json_api
-from rehearsal.cloud.storage.preconditions import ConditionNotMet, NotModified
+from rehearsal.cloud.storage import buckets, objects
+from rehearsal.cloud.storage.buckets import ConditionNotMet, NotModified
+from rehearsal.cloud.storage.upload import of_json_api
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _list_buckets(request: Request, store: Store) -> Reply:
 def _get_bucket(request: Request, store: Store, bucket: str) -> Reply:
     found = buckets.find(store, bucket, "storage.buckets.get")
     try:
-        preconditions.check_read(request, found)
+        buckets.check_read(request, found)
     except NotModified:
         return Reply(status=304)
     return Reply(body=found)
@@ -155,7 +155,7 @@ def _get_object(request: Request, store: Store, bucket: str, name: str) -> Reply
     buckets.find(store, bucket, "storage.objects.get")
     found = objects.require(store, bucket, name, request.query.get("generation"))
     try:
-        preconditions.check_read(request, found)
+        buckets.check_read(request, found)
     except NotModified:
         return Reply(status=304)
     return Reply(body=objects.shown(request, found))
@@ -217,9 +217,9 @@ json_api = Routes(
         f"PATCH {_OBJECT}": _patch_object,
         f"PUT {_OBJECT}": _update_object,
         f"DELETE {_OBJECT}": _delete_object,
-        f"POST {_OBJECT}/compose": copies.compose,
-        f"POST {_COPY % 'rewriteTo'}": copies.rewrite,
-        f"POST {_COPY % 'copyTo'}": copies.copy,
+        f"POST {_OBJECT}/compose": objects.compose,
+        f"POST {_COPY % 'rewriteTo'}": objects.rewrite,
+        f"POST {_COPY % 'copyTo'}": objects.copy,
         "GET projects/{project}/serviceAccount": _service_agent,
     }
 )

@@ -10,15 +10,15 @@ from urllib.parse import quote
 import google_crc32c
 
 from rehearsal.cloud import policies
-from rehearsal.cloud.instants import moment, rfc3339
-from rehearsal.cloud.storage import buckets, preconditions
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.storage import buckets
+from rehearsal.cloud.wire import GoogleError, Reply, moment, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
+
 
 Object = dict[str, Any]
 
@@ -42,7 +42,7 @@ def create(
     owner = buckets.find(store, bucket, "storage.objects.create")
     name = metadata.get("name") or ""
     _check_name(name)
-    preconditions.check(request.query, live(store, bucket, name))
+    buckets.check(request.query, live(store, bucket, name))
     checksums = _checksums(content)
     _check_checksums(metadata, checksums)
     _retire(request, store, owner, name)
@@ -113,7 +113,7 @@ def is_empty(store: Store, bucket: str) -> bool:
 def change(request: Request, store: Store, bucket: str, name: str, *, whole: bool) -> Object:
     """Change an object's metadata: merged into what is there, or in place of the whole of it."""
     found = require(store, bucket, name, request.query.get("generation"))
-    preconditions.check(request.query, found)
+    buckets.check(request.query, found)
     body = {key: value for key, value in request.json().items() if key in _WRITABLE}
     kept = {key: value for key, value in found.items() if not whole or key not in _WRITABLE}
     if isinstance(body.get("metadata"), dict):
@@ -128,7 +128,7 @@ def delete(request: Request, store: Store, bucket: str, name: str) -> None:
     owner = buckets.find(store, bucket, "storage.objects.delete")
     generation = request.query.get("generation")
     found = require(store, bucket, name, generation)
-    preconditions.check(request.query, found)
+    buckets.check(request.query, found)
     if generation is None:
         _retire(request, store, owner, name)
     else:
@@ -223,3 +223,61 @@ def _check_checksums(given: Mapping[str, Any], actual: Mapping[str, str]) -> Non
                 f'Provided {words} "{given[field]}" doesn\'t match calculated {words}'
                 f' "{actual[field]}".',
             )
+
+
+_COMPONENTS = 32
+
+
+def copy(  # noqa: PLR0913 - the path has four names
+    request: Request, store: Store, *, source_bucket: str, source: str, bucket: str, name: str
+) -> Reply:
+    """Copy an object; what the request says of the copy replaces what is said of the original."""
+    buckets.find(store, source_bucket, "storage.objects.get")
+    found = require(store, source_bucket, source, request.query.get("sourceGeneration"))
+    buckets.check(request.query, found, source=True)
+    checksums = {key: found[key] for key in ("md5Hash", "crc32c")}
+    metadata = {**found, **request.json(), **checksums, "name": name}
+    made = create(request, store, bucket, metadata, content(store, found))
+    return Reply(body=shown(request, made))
+
+
+def rewrite(  # noqa: PLR0913 - the path has four names
+    request: Request, store: Store, *, source_bucket: str, source: str, bucket: str, name: str
+) -> Reply:
+    """Copy an object, in one go whatever its size."""
+    made = copy(
+        request, store, source_bucket=source_bucket, source=source, bucket=bucket, name=name
+    ).body
+    size = made["size"] if isinstance(made, dict) else "0"
+    return Reply(
+        body={
+            "kind": "storage#rewriteResponse",
+            "totalBytesRewritten": size,
+            "objectSize": size,
+            "done": True,
+            "resource": made,
+        }
+    )
+
+
+def compose(request: Request, store: Store, bucket: str, name: str) -> Reply:
+    """Put objects of a bucket one behind the other."""
+    body = request.json()
+    sources = body.get("sourceObjects") or []
+    if not 0 < len(sources) <= _COMPONENTS:
+        raise GoogleError(
+            400, f"The number of source components must be between 1 and {_COMPONENTS}."
+        )
+    parts = [
+        # A 64-bit number comes as a string or as a number.
+        require(store, bucket, part["name"], str(part.get("generation") or "") or None)
+        for part in sources
+    ]
+    metadata = {
+        "contentType": parts[0]["contentType"],
+        **(body.get("destination") or {}),
+        "name": name,
+    }
+    whole = b"".join(content(store, part) for part in parts)
+    made = create(request, store, bucket, metadata, whole)
+    return Reply(body=shown(request, made))

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider import schema
 from rehearsal.provider.resource import UNKNOWN
+from rehearsal.provider.resources.shapes import Scope as Scope  # noqa: PLC0414, TC001 - for the types that are no tables yet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from rehearsal.provider.api import Api
     from rehearsal.provider.resource import State
 
 
@@ -70,18 +70,6 @@ _ZERO: Mapping[Kind, Callable[[], Any]] = {
 
 _SETS = frozenset({Kind.SET, Kind.BLOCK_SET})
 _UNORDERED = frozenset({Kind.SET, Kind.BLOCK_SET, Kind.BLOCK})
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Where an object is, for the conversion of its links."""
-
-    api: Api  # the provider's settings
-    state: State  # all attributes of the object: the plan in a create or update, else the state
-    project: str  # the object's project
-    region: str = ""  # its region, "" for a global or zonal one whose region nobody named
-    zone: str = ""
-    prior: State | None = None  # the state before an update
 
 
 @dataclass(frozen=True)

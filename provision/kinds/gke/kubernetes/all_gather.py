@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import fabrics
@@ -20,6 +19,7 @@ from provision.catalogue.bandwidths import GIB, KIB, MIB
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds import diagnosis
 from provision.kinds.gke.kubernetes import bandwidth, fabric_pods, kueue, nccl, pod_fabrics
+from provision.kinds.gke.kubernetes.objects import labelled, mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,14 +55,12 @@ class Fabric:
 # The only build in this image, with MPI.
 _RDMA: Final = Fabric(program="/third_party/nccl-tests/build/all_gather_perf")
 
-FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
-    {
-        None: dataclasses.replace(_RDMA, largest="1G"),
-        GpuNetwork.RDMA: _RDMA,
-        GpuNetwork.TCPXO: Fabric(),
-        GpuNetwork.TCPX: Fabric(),
-    }
-)
+FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = {
+    None: dataclasses.replace(_RDMA, largest="1G"),
+    GpuNetwork.RDMA: _RDMA,
+    GpuNetwork.TCPXO: Fabric(),
+    GpuNetwork.TCPX: Fabric(),
+}
 """Kind of GPU network -> how to run the test on it; None: over the first interface."""
 
 _SOCKETS: Final = fabrics.STACKS[fabrics.Fabric.GIB]
@@ -186,13 +184,9 @@ def job_set(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """The test's container, the same on each of `nodes` nodes of a pool."""
     stack = nccl.software(facts, pool)
-    label = "metadata.labels['jobset.sigs.k8s.io/jobset-name']"
-    env: list[Object] = [{"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": label}}}]
+    env = [labelled("JOB_SET", fabric_pods.SET_LABEL)]
     if stack is None:
-        env += [
-            {"name": "NCCL_NET", "value": "Socket"},
-            {"name": "LD_LIBRARY_PATH", "value": f"{pod_fabrics.GIB}/lib64"},
-        ]
+        env += variables({"NCCL_NET": "Socket", "LD_LIBRARY_PATH": f"{pod_fabrics.GIB}/lib64"})
     return {
         "name": CONTAINER,
         "image": (stack or _SOCKETS).test.pinned,
@@ -249,8 +243,8 @@ def _bring_nccl(pod: Object) -> None:
             "name": "bring-nccl",
             "image": _SOCKETS.plugin.pinned,
             "command": ["/bin/sh", "-c", unpack],
-            "volumeMounts": [{"name": "gib", "mountPath": "/gib"}],
+            "volumeMounts": [mount("gib", "/gib")],
         }
     ]
     mounts = pod["containers"][0].setdefault("volumeMounts", [])
-    mounts.append({"name": "gib", "mountPath": pod_fabrics.GIB})
+    mounts.append(mount("gib", pod_fabrics.GIB))

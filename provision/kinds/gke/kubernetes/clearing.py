@@ -1,14 +1,22 @@
-"""Deleting what GKE makes things in Google Cloud for, while its controllers run to unmake them."""
+"""What is deleted in a cluster before the cluster itself is.
+
+ProvisioningRequests, which else would bring nodes meanwhile; and what GKE makes things in Google
+Cloud for, while its controllers run to unmake them.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.kinds.gke.kubernetes import kueue, status
+from provision.kinds.gke.kubernetes.objects import holds
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.objects import Object
 
 _CLAIM: Final = "PersistentVolumeClaim"
@@ -18,6 +26,30 @@ _RETAIN: Final = "Retain"
 _MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
 _FORM: Final = re.compile(r"projects/[a-z0-9.:-]+(/[a-z0-9-]+){4}")
 """Of the path of a disk or an instance."""
+
+
+def cancel_requests(cluster: Cluster, facts: ClusterFacts) -> int:
+    """Cancel the open ProvisioningRequests by deleting them (rule Q14).
+
+    The queue is stopped first, because it would create each request again. If there is another
+    Create, that starts the queue again. Returns the number of requests; if there are none, nothing
+    in the cluster is changed.
+
+    Raises:
+        KubernetesError: These credentials may not do that.
+        TransientError: The cluster does not answer now.
+    """
+    requests = cluster.all(status.REQUEST_API, status.REQUEST)
+    waiting = [one for one in requests if not (holds(one, "Provisioned") or holds(one, "Failed"))]
+    if not waiting:
+        return 0
+    for thing in kueue.objects(facts):
+        if thing["kind"] == "ClusterQueue":
+            cluster.apply({**thing, "spec": {**thing["spec"], "stopPolicy": "HoldAndDrain"}})
+    for one in waiting:
+        name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
+        cluster.delete(status.REQUEST_API, status.REQUEST, name, namespace)
+    return len(waiting)
 
 
 def step(cluster: Cluster) -> list[str]:

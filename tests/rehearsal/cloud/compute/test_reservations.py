@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.cloud.instants import rfc3339
+from rehearsal.cloud.wire import rfc3339
 from tests.rehearsal.cloud.compute.conftest import PROJECT, REGION, ZONE, Compute
 
 RESERVATIONS = f"{ZONE}/reservations"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, ray_access, status
+from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, stages, status
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_the_log_of_a_test_that_runs_has_no_table_yet(cluster: Gke, clock: Clock
 
 
 def test_ray_asks_for_a_token_where_the_operator_knows_one(cluster: Gke) -> None:
-    facts = dataclasses.replace(cluster.facts, ray_tokens=ray_access.tokens(cluster.api))
+    facts = dataclasses.replace(cluster.facts, ray_tokens=stages.ray_tokens(cluster.api))
     pool = jobs.main_pool(facts)
     made = cluster.api.create(jobs.ray_job(facts, pool))
     assert made["spec"]["rayClusterSpec"]["authOptions"] == {"mode": "token"}

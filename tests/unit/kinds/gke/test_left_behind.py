@@ -107,6 +107,11 @@ def test_only_a_rule_of_this_network_for_this_clusters_nodes_is_ours(
     assert expected or OURS.with_rules([found]) == OURS
 
 
+def _in(network: str) -> list[dict[str, Any]]:
+    """A cluster in a network."""
+    return [{"networkConfig": {"network": network}}]
+
+
 GATEWAYS = rule("gkegw1-nv9e-l7-np-net-global")
 
 
@@ -114,13 +119,9 @@ GATEWAYS = rule("gkegw1-nv9e-l7-np-net-global")
     ("others", "found", "expected"),
     [
         ([], GATEWAYS, True),
-        (
-            [{"networkConfig": {"network": "projects/p/global/networks/default"}}, {}],
-            GATEWAYS,
-            True,
-        ),
+        ([*_in("projects/p/global/networks/default"), {}], GATEWAYS, True),
         # Its name has the network, and nothing of the cluster.
-        ([{"networkConfig": {"network": NETWORK}}], GATEWAYS, False),
+        (_in(NETWORK), GATEWAYS, False),
         ([], rule(GATEWAYS["name"], network="projects/p/global/networks/default"), False),
         ([], rule("gkegw1-nv9e-mine"), False),
         ([], rule(f"k8s-fw-{BALANCER}"), False),
@@ -139,7 +140,7 @@ def test_the_rule_of_gateways_is_that_of_the_only_cluster_of_its_network(
     [
         ([], NETWORK, {SHORT}),
         ([], "projects/p/global/networks/default", set()),
-        ([{"networkConfig": {"network": NETWORK}}], NETWORK, set()),
+        (_in(NETWORK), NETWORK, set()),
     ],
 )
 def test_endpoints_are_those_of_the_only_cluster_of_their_network(
@@ -172,9 +173,6 @@ def test_what_has_the_stem_of_one_of_our_rules_is_ours() -> None:
     assert known.has_named({"name": f"k8s2-tcp-{SHORT}-default-api-00000000"})
     for name in (OTHER, f"k8s2-tcp-y{SHORT[1:]}-default-web-8a9b0c1d", f"x{BALANCER}", "web"):
         assert not known.has_named({"name": name})
-
-
-def test_nothing_is_ours_by_its_name_where_no_stem_is_known() -> None:
     for name in (BALANCER, "web", f"k8s-{ID}-node"):
         assert not OURS.has_named({"name": name})
 
@@ -232,7 +230,7 @@ def share(network: str = "np-net", **changed: str) -> dict[str, Any]:
         # One of another cluster.
         (share("default"), [], "Delete", Fate.UNPROVEN),
         (share("projects/q/global/networks/np-net"), [], "Delete", Fate.UNPROVEN),
-        (share(), [{"networkConfig": {"network": NETWORK}}], "Delete", Fate.UNPROVEN),
+        (share(), _in(NETWORK), "Delete", Fate.UNPROVEN),
         ({**share(), "networks": []}, [], "Delete", Fate.UNPROVEN),
         (share("default", **LABELS), [], "Delete", Fate.GOES),
     ],
@@ -377,37 +375,50 @@ def swept(google: Google, *, last: bool = True, text: str | None = None) -> tupl
     return count, notes
 
 
-def problems(google: Google) -> list[Problem]:
+def problem(google: Google, **volumes: str) -> Problem:
     with pytest.raises(ClusterError) as caught:
-        swept(google)
+        swept(google, text=dataclasses.replace(TRACES, volumes=volumes).document())
     assert caught.value.exit_code == 8
-    return list(caught.value.problems)
+    (found,) = caught.value.problems
+    return found
+
+
+RULE = f"projects/p/global/firewalls/k8s-fw-{BALANCER}"
 
 
 def test_what_is_ours_goes_and_what_is_not_stays() -> None:
-    other = f"{REGION}/targetPools/a{'0' * 31}"
-    google = Google(*PARTS, other, "projects/p/global/firewalls/k8s-fw-web")
+    others = [f"{REGION}/targetPools/{OTHER}", "projects/p/global/firewalls/k8s-fw-web"]
+    google = Google(*PARTS, *others)
     assert swept(google) == (2, [])
-    assert google.paths == [other, "projects/p/global/firewalls/k8s-fw-web"]
+    assert google.paths == others
     assert swept(google) == (0, [])
 
 
 @pytest.mark.parametrize("networks", [frozenset({NETWORK}), frozenset[str]()])
 def test_what_is_another_clusters_stays_whatever_the_traces_say(networks: frozenset[str]) -> None:
-    there = [*PARTS, f"projects/p/global/firewalls/k8s-fw-{BALANCER}"]
-    google = Google(*there)
-    google.tags = ["gke-other-0a1b2c3d-node"]
-    google.clusters = [{"networkConfig": {"network": NETWORK}}]
-    known = dataclasses.replace(TRACES, networks=networks)
-    assert swept(google, text=known.document()) == (0, [])
-    assert google.paths == there
+    google = Google(*PARTS, RULE)
+    google.tags, google.clusters = ["gke-other-0a1b2c3d-node"], _in(NETWORK)
+    assert swept(google, text=dataclasses.replace(TRACES, networks=networks).document()) == (0, [])
+    assert google.paths == [*PARTS, RULE]
 
 
-def test_nothing_is_touched_while_the_cluster_is_there() -> None:
+@pytest.mark.parametrize(("cluster", "text"), [({"status": "RUNNING"}, None), (None, "")])
+def test_nothing_is_touched_while_the_cluster_is_there_or_without_traces(
+    cluster: dict[str, Any] | None, text: str | None
+) -> None:
     google = Google(*PARTS)
-    google.cluster = {"status": "RUNNING"}
-    assert swept(google) == (0, [])
+    google.cluster = cluster
+    assert swept(google, text=text) == (0, [])
     assert google.paths == PARTS
+
+
+def test_the_groups_of_nodes_of_ingresses_go_but_no_managed_one() -> None:
+    zone = "projects/p/zones/us-central1-a/instanceGroups"
+    managed = f"{zone}/gke-np-gke-np-gpu-0a1b2c3d-grp"
+    google = Google(f"{zone}/k8s-ig--{ID}", managed)
+    known = dataclasses.replace(TRACES, stems=frozenset({ID}))
+    assert swept(google, text=known.document()) == (1, [])
+    assert google.paths == [managed]
 
 
 GATEWAY = [
@@ -434,24 +445,9 @@ def test_what_gateways_have_left_goes_by_the_rule_of_their_network_if_no_other_c
     network: str, refused: dict[str, int], goes: list[str]
 ) -> None:
     google = Google(*GATEWAY, OTHER_GATEWAY, *PARTS, refused=refused)
-    google.clusters = [{"networkConfig": {"network": f"projects/p/global/networks/{network}"}}]
+    google.clusters = _in(f"projects/p/global/networks/{network}")
     assert swept(google) == (len(goes) + len(PARTS), [])
     assert google.paths == [it for it in (*GATEWAY, OTHER_GATEWAY) if it not in goes]
-
-
-def test_the_groups_of_nodes_of_ingresses_go_but_no_managed_one() -> None:
-    zone = "projects/p/zones/us-central1-a/instanceGroups"
-    managed = f"{zone}/gke-np-gke-np-gpu-0a1b2c3d-grp"
-    google = Google(f"{zone}/k8s-ig--0123456789abcdef", managed)
-    known = dataclasses.replace(TRACES, stems=frozenset({"0123456789abcdef"}))
-    assert swept(google, text=known.document()) == (1, [])
-    assert google.paths == [managed]
-
-
-def test_nothing_is_touched_without_traces() -> None:
-    google = Google(*PARTS)
-    assert swept(google, text="") == (0, [])
-    assert google.paths == PARTS
 
 
 def test_traces_that_cannot_be_read_are_said_to_be() -> None:
@@ -460,71 +456,13 @@ def test_traces_that_cannot_be_read_are_said_to_be() -> None:
     assert "gcloud storage rm gs://b/np/leftovers.json" in caught.value.problems[0].fix
 
 
-def test_what_cannot_be_removed_is_named_with_the_command_that_does() -> None:
-    google = Google(*PARTS, refused={PARTS[1]: 400})
-    (problem,) = problems(google)
-    assert problem.what == f"{PARTS[1]} could not be removed"
-    command = f"gcloud compute target-pools delete {BALANCER} --region us-central1 --project p"
-    assert problem.fix.splitlines() == [command, "then run Destroy again"]
-    assert google.paths == [PARTS[1]]
-
-
-def test_an_outage_while_something_is_removed_may_be_over_later() -> None:
-    (problem,) = problems(Google(*PARTS, refused={PARTS[1]: 503}))
-    assert problem.code is Code.UNREACHABLE
-
-
-@pytest.mark.parametrize(("policy", "code"), [("Retain", 0), ("Delete", 400), ("Delete", 0)])
-def test_a_filestore_instance_goes_or_is_named(policy: str, code: int) -> None:
-    text = dataclasses.replace(TRACES, volumes={SHARE: policy}).document()
-    google = Google(SHARE, refused={SHARE: code} if code else {})
-    command = "gcloud filestore instances delete pvc-1 --location us-central1-c --project p"
-    if code:
-        with pytest.raises(ClusterError) as caught:
-            swept(google, text=text)
-        assert caught.value.problems[0].fix.startswith(command)
-        return
-    count, notes = swept(google, text=text)
-    assert (count, google.paths) == ((1, []) if policy == "Delete" else (0, [SHARE]))
-    assert [note.fix for note in notes] == (
-        [] if policy == "Delete" else [f"if nobody needs its data: {command}"]
-    )
-    assert swept(Google(), text=text) == (0, [])
-
-
-@pytest.mark.parametrize("what", [{"labels": {}}, {"networks": [{"network": "default"}]}])
-def test_a_filestore_instance_that_may_be_anothers_is_left_and_named(what: dict[str, Any]) -> None:
-    google = Google(SHARE)
-    google.share = what
-    with pytest.raises(ClusterError) as caught:
-        swept(google, text=dataclasses.replace(TRACES, volumes={SHARE: "Delete"}).document())
-    (problem,) = caught.value.problems
-    assert problem.what == f"{SHARE} is kept, and is billed"
-    assert "if it is another's: gcloud storage rm gs://b/np/leftovers.json\n" in problem.fix
-    assert google.paths == [SHARE]
-
-
-def test_before_the_last_time_it_is_left_without_a_word() -> None:
-    google = Google(*PARTS, refused={PARTS[1]: 400})
-    assert swept(google, last=False) == (1, [])
-
-
-def test_that_something_may_not_be_listed_is_said_and_the_rest_goes() -> None:
-    google = Google(*PARTS, refused={"addresses": 403})
-    (problem,) = problems(google)
-    assert problem.what == "Whether GKE has left addresses could not be looked for"
-    assert "compute.addresses.list" in problem.fix
-    assert google.paths == []
-
-
-def test_any_other_refusal_ends_it() -> None:
-    with pytest.raises(TerraformError, match="Could not look for what GKE has left"):
-        swept(Google(refused={"addresses": 400}))
-
-
 @pytest.mark.parametrize(
     ("path", "command"),
     [
+        (
+            f"regions/us-central1/targetPools/{BALANCER}",
+            f"target-pools delete {BALANCER} --region us-central1",
+        ),
         (f"global/firewalls/k8s-fw-{BALANCER}", f"firewall-rules delete k8s-fw-{BALANCER}"),
         (f"global/backendServices/{BALANCER}", f"backend-services delete {BALANCER} --global"),
         (f"global/httpHealthChecks/{BALANCER}", f"http-health-checks delete {BALANCER}"),
@@ -534,14 +472,75 @@ def test_any_other_refusal_ends_it() -> None:
         ),
     ],
 )
-def test_commands_say_where_things_are(path: str, command: str) -> None:
-    (problem,) = problems(Google(f"projects/p/{path}", refused={f"projects/p/{path}": 403}))
-    assert problem.fix.splitlines()[0] == f"gcloud compute {command} --project p"
+def test_what_cannot_be_removed_is_named_with_the_command_that_does(
+    path: str, command: str
+) -> None:
+    whole = f"projects/p/{path}"
+    google = Google(PARTS[0], whole, refused={whole: 403})
+    found = problem(google)
+    assert found.what == f"{whole} could not be removed"
+    assert found.fix.splitlines() == [
+        f"gcloud compute {command} --project p",
+        "then run Destroy again",
+    ]
+    assert google.paths == [whole]
+
+
+def test_an_outage_while_something_is_removed_may_be_over_later() -> None:
+    assert problem(Google(*PARTS, refused={PARTS[1]: 503})).code is Code.UNREACHABLE
+
+
+DELETE = "gcloud filestore instances delete pvc-1 --location us-central1-c --project p"
+
+
+@pytest.mark.parametrize(
+    ("policy", "left", "fixes"),
+    [("Retain", [SHARE], [f"if nobody needs its data: {DELETE}"]), ("Delete", [], [])],
+)
+def test_a_filestore_instance_goes_or_is_named(
+    policy: str, left: list[str], fixes: list[str]
+) -> None:
+    text = dataclasses.replace(TRACES, volumes={SHARE: policy}).document()
+    google = Google(SHARE)
+    count, notes = swept(google, text=text)
+    assert (count, google.paths) == (1 - len(left), left)
+    assert [note.fix for note in notes] == fixes
+    assert swept(Google(), text=text) == (0, [])
+
+
+def test_a_filestore_instance_that_cannot_be_removed_is_named() -> None:
+    assert problem(Google(SHARE, refused={SHARE: 400}), **{SHARE: "Delete"}).fix.startswith(DELETE)
+
+
+@pytest.mark.parametrize("what", [{"labels": {}}, {"networks": [{"network": "default"}]}])
+def test_a_filestore_instance_that_may_be_anothers_is_left_and_named(what: dict[str, Any]) -> None:
+    google = Google(SHARE)
+    google.share = what
+    found = problem(google, **{SHARE: "Delete"})
+    assert found.what == f"{SHARE} is kept, and is billed"
+    assert "if it is another's: gcloud storage rm gs://b/np/leftovers.json\n" in found.fix
+    assert google.paths == [SHARE]
+
+
+def test_before_the_last_time_it_is_left_without_a_word() -> None:
+    assert swept(Google(*PARTS, refused={PARTS[1]: 400}), last=False) == (1, [])
+
+
+def test_that_something_may_not_be_listed_is_said_and_the_rest_goes() -> None:
+    google = Google(*PARTS, refused={"addresses": 403})
+    found = problem(google)
+    assert found.what == "Whether GKE has left addresses could not be looked for"
+    assert "compute.addresses.list" in found.fix
+    assert google.paths == []
+
+
+def test_any_other_refusal_ends_it() -> None:
+    with pytest.raises(TerraformError, match="Could not look for what GKE has left"):
+        swept(Google(refused={"addresses": 400}))
 
 
 # ------------------------------------------------------------------ without a state
 
-RULE = f"projects/p/global/firewalls/k8s-fw-{BALANCER}"
 PLACE = cast("Place", SimpleNamespace(project_id="p", region="us-central1", name_prefix="np"))
 
 

@@ -11,7 +11,8 @@ import pytest
 from provision.documents.checks import VmCheck
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
-from provision.kinds.vms import bandwidth, health, tasks, testing, verdict
+from provision.errors import ClusterError, StillWaiting
+from provision.kinds.vms import agent, bandwidth, health, testing
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
 from provision.time.clock import Clock
@@ -20,8 +21,11 @@ from provision.time.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from provision.context import Cloud
     from provision.errors import Problem
-    from provision.kinds.vms.verdict import Measured
+    from provision.kinds.vms.bandwidth import Measured
+    from provision.state.folder import StateFolder
+    from provision.state.record import Record
 
 WHERE = "np-mig --zone z --project p"
 GOOD, HALF = 188.0, 94.0
@@ -110,7 +114,7 @@ def _measured(folder: Folder, vms: Sequence[Vm]) -> Measured:
     assert plan is not None
     progress = Progress(Clock(1e-9), lambda _: None)
     with progress.stage(StageName.TEST) as stage:
-        return testing._measure(cast("Any", SimpleNamespace(folder=folder)), plan, stage)
+        return bandwidth.measure(cast("StateFolder", folder), plan, stage)
 
 
 def _said(problems: Sequence[Problem]) -> str:
@@ -120,7 +124,7 @@ def _said(problems: Sequence[Problem]) -> str:
 def test_good_vms_are_measured_once_and_leave_nothing_in_the_folder() -> None:
     folder = _network()
     measured = _measured(folder, _vms(4))
-    assert verdict.between(measured, WHERE) == []
+    assert bandwidth.problems(measured, WHERE) == []
     (task,) = folder.asked
     assert (task["kind"], task["seconds"]) == ("bandwidth", bandwidth.SECONDS)
     assert task["vms"] == {"vm-0": "100", "vm-1": "101", "vm-2": "102", "vm-3": "103"}
@@ -131,14 +135,14 @@ def test_good_vms_are_measured_once_and_leave_nothing_in_the_folder() -> None:
     assert (document.vms, document.gpus, document.nccl) == (4, 32, "2.28.7")
     assert document.bandwidth == pytest.approx(GOOD)
     assert document.expected == 188.90
-    words = verdict.passed({}, document)
+    words = testing.passed({}, document)
     assert "all_gather reaches 188.0 GB/s, 100% of the 188.9 GB/s published for 2 (none" in words
 
 
 def test_the_slow_vm_of_eight_is_named_with_what_mends_it() -> None:
     folder = _network("vm-5")
     measured = _measured(folder, _vms(8))
-    (problem,) = verdict.between(measured, WHERE)
+    (problem,) = bandwidth.problems(measured, WHERE)
     assert problem.what == "vm-5 is at fault: 94.0 GB/s, 50% of the 188.9 GB/s published"
     assert problem.fix.endswith(f"recreate-instances {WHERE} --instances=vm-5")
     # All, halves, quarters, and each of the bad pair with a good one.
@@ -149,12 +153,12 @@ def test_the_slow_vm_of_eight_is_named_with_what_mends_it() -> None:
 
 
 def test_several_slow_vms_are_named_each() -> None:
-    problems = verdict.between(_measured(_network("vm-0", "vm-6"), _vms(8)), WHERE)
+    problems = bandwidth.problems(_measured(_network("vm-0", "vm-6"), _vms(8)), WHERE)
     assert [it.what.partition(" ")[0] for it in problems] == ["vm-0", "vm-6"]
 
 
 def test_of_two_slow_vms_neither_is_blamed() -> None:
-    (problem,) = verdict.between(_measured(_network("vm-1"), _vms(2)), WHERE)
+    (problem,) = bandwidth.problems(_measured(_network("vm-1"), _vms(2)), WHERE)
     assert problem.what.startswith("between vm-0, vm-1: 94.0 GB/s")
     assert "--instances=vm-0,vm-1" in problem.fix
     assert "INSTANCE_COUNT" in problem.fix
@@ -162,7 +166,7 @@ def test_of_two_slow_vms_neither_is_blamed() -> None:
 
 def test_sockets_on_all_vms_are_the_fabrics_fault_and_no_single_vms() -> None:
     folder = _network(network="Socket")
-    (problem,) = verdict.between(_measured(folder, _vms(3)), WHERE)
+    (problem,) = bandwidth.problems(_measured(folder, _vms(3)), WHERE)
     assert problem.what == "all 3 VMs: NCCL used Socket there instead of FasTrak"
     assert "step fabric" in problem.fix
     assert len(folder.asked) == 1
@@ -192,10 +196,10 @@ def _one_is_otherwise(name: str, document: dict[str, Any] | None) -> Folder:
 def test_who_fails_by_itself_is_named_and_the_others_are_measured_without_it(
     document: dict[str, Any] | None, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "_BEGIN", 0.0)
+    monkeypatch.setattr(agent, "_BEGIN", 0.0)
     folder = _one_is_otherwise("vm-1", document)
     measured = _measured(folder, _vms(4))
-    (problem,) = verdict.between(measured, WHERE)
+    (problem,) = bandwidth.problems(measured, WHERE)
     assert problem.what.startswith(words)
     assert list(folder.asked[-1]["vms"]) == ["vm-0", "vm-2", "vm-3"]
     assert measured.document.faulty == ("vm-1",)
@@ -208,7 +212,7 @@ def test_a_failure_that_may_be_anybodys_is_searched_for() -> None:
             return {"state": "failed", "detail": "process 17: exit code 1"}
         return cast("dict[str, Any]", _network()._answer(task, vm))
 
-    (problem,) = verdict.between(_measured(Folder(answer), _vms(4)), WHERE)
+    (problem,) = bandwidth.problems(_measured(Folder(answer), _vms(4)), WHERE)
     assert problem.what.startswith("vm-2 is at fault: ")
     assert "failed: process 17: exit code 1" in problem.what
 
@@ -220,7 +224,7 @@ def test_wrong_values_fail_whatever_the_bandwidth() -> None:
             row["wrong"] = 1
         return document
 
-    (problem,) = verdict.between(_measured(Folder(answer), _vms(2)), WHERE)
+    (problem,) = bandwidth.problems(_measured(Folder(answer), _vms(2)), WHERE)
     assert "NCCL computed 14 wrong values" in problem.what
 
 
@@ -236,24 +240,24 @@ def test_a_vm_that_somebody_uses_is_left_out_and_never_at_fault() -> None:
 
     measured = _measured(Folder(answer), _vms(3))
 
-    assert verdict.between(measured, WHERE) == []
+    assert bandwidth.problems(measured, WHERE) == []
     assert (measured.busy, measured.document.vms) == (("vm-1",), 2)
     assert measured.document.bandwidth == pytest.approx(GOOD)
-    note = verdict.left_out({"vm-1": ("python3 (41)",)}, all_of_them=False)
+    note = testing.left_out({"vm-1": ("python3 (41)",)}, all_of_them=False)
     assert note.what == "not measured: the GPUs of vm-1 (python3 (41)) are in use"
 
 
 def test_a_bad_vm_is_not_recreated_under_who_works_on_it() -> None:
     vms = _vms(1)
     used = VmCheck(faults=("7 GPUs instead of 8",), users=("python3 (41)",))
-    (problem,) = verdict.of_vms(vms, {"vm-0": used}, WHERE)
+    (problem,) = testing.of_vms(vms, {"vm-0": used}, WHERE)
     assert problem.fix.startswith("end python3 (41), or let them end; then let Google recreate it")
 
 
 def test_login_shells_that_are_not_as_jobs_are_one_problem_that_recreates_nothing() -> None:
     vms = _vms(2)
     found = health.judge(vms[0], {"login": ["NCCL_NET=gIB instead of nothing"]}).login
-    (problem,) = verdict.of_vms(vms, {vm.name: VmCheck(login=found) for vm in vms}, WHERE)
+    (problem,) = testing.of_vms(vms, {vm.name: VmCheck(login=found) for vm in vms}, WHERE)
     assert problem.what == "a login shell on vm-0, vm-1 has NCCL_NET=gIB instead of nothing"
     assert "recreate" not in problem.fix
 
@@ -266,11 +270,10 @@ def test_another_nccl_than_the_plugins_is_told_with_what_makes_jobs_use_it() -> 
         found["answer"] |= {"plugin": "/usr/local/gib/lib64/libnccl.so.2", "plugin_nccl": "2.29.1"}
         return found
 
-    note = verdict.other_nccl(_measured(Folder(answer), _vms(2)).document)
-    assert note is not None
+    (note,) = bandwidth.notes(_measured(Folder(answer), _vms(2)))
     assert "NCCL 2.28.7, and the network's plugin came with 2.29.1" in note.what
     assert "LD_PRELOAD=/usr/local/gib/lib64/libnccl.so.2" in note.fix
-    assert verdict.other_nccl(_measured(network, _vms(2)).document) is None
+    assert bandwidth.notes(_measured(network, _vms(2))) == []
 
 
 def test_without_nccl_on_machines_that_need_no_plugin_nothing_is_measured_and_that_is_a_note() -> (
@@ -278,27 +281,27 @@ def test_without_nccl_on_machines_that_need_no_plugin_nothing_is_measured_and_th
 ):
     lacking = _done({"measured": False, "why": "there is no libnccl.so.2 on this VM"})
     measured = _measured(Folder(lambda *_: lacking), _vms(2, "g2-standard-24", 1))
-    assert verdict.between(measured, WHERE) == []
-    note = verdict.not_measured(measured.document)
+    assert bandwidth.problems(measured, WHERE) == []
+    (note,) = bandwidth.notes(measured)
     assert note.what.endswith(
         "was not measured: can't measure: there is no libnccl.so.2 on this VM"
     )
     assert "libnccl2" in note.fix
-    assert verdict.passed({}, measured.document).endswith("bandwidth not measured")
+    assert testing.passed({}, measured.document).endswith("bandwidth not measured")
 
 
 def test_without_nccl_on_machines_with_a_fabric_the_test_fails() -> None:
     lacking = _done({"measured": False, "why": "there is no libnccl.so.2 on this VM"})
-    (problem,) = verdict.between(_measured(Folder(lambda *_: lacking), _vms(2)), WHERE)
+    (problem,) = bandwidth.problems(_measured(Folder(lambda *_: lacking), _vms(2)), WHERE)
     assert problem.what.startswith("all 2 VMs: can't measure")
 
 
 def test_machines_without_a_published_figure_get_no_verdict() -> None:
     folder = _network(network="Socket")
     measured = _measured(folder, _vms(2, "a2-highgpu-8g", 1))
-    assert verdict.between(measured, WHERE) == []
+    assert bandwidth.problems(measured, WHERE) == []
     assert folder.asked[0]["arguments"]["sizes"][-1] == 2**30
-    assert "without a verdict" in verdict.passed({}, measured.document)
+    assert "without a verdict" in testing.passed({}, measured.document)
 
 
 @pytest.mark.parametrize(
@@ -325,13 +328,6 @@ def test_each_machine_is_measured_and_judged_by_its_own_figures(
 def test_between_one_vm_or_vms_without_gpus_there_is_nothing_to_measure() -> None:
     assert bandwidth.plan(_vms(1)) is None
     assert bandwidth.plan(_vms(2, "n1-standard-8", 1)) is None
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"state": 7}', "no JSON"])
-def test_an_answer_that_a_program_has_spoiled_is_a_failure(text: str) -> None:
-    answer = tasks.Answer.of(text)
-    assert answer.is_over
-    assert answer.failure == "failed: its answer can't be read"
 
 
 OLDER = "by a version of this tool whose VMs hear of nothing; run Create --replace-vms"
@@ -382,6 +378,55 @@ def test_of_who_can_not_be_asked_its_start_up_tells(
 def test_many_bad_vms_are_named_and_a_handful_in_full() -> None:
     vms = _vms(9)
     checked = {vm.name: VmCheck(faults=("7 GPUs instead of 8",)) for vm in vms}
-    problems = verdict.of_vms(vms, checked, WHERE)
+    problems = testing.of_vms(vms, checked, WHERE)
     assert len(problems) == 6
     assert problems[5].what == "4 more: vm-5, vm-6, vm-7, vm-8"
+
+
+RECORD = cast(
+    "Record",
+    SimpleNamespace(project_id="p", zone="z", region="r", name_prefix="np", settings={}),
+)
+OPEN = {"name": "np-1", "state": "ACCEPTED", "resizeBy": 1}
+GONE_BY = {"name": "np-1", "state": "SUCCEEDED", "resizeBy": 1}
+
+
+def _with(*statuses: str) -> list[Vm]:
+    about = {"machineType": "a2-highgpu-2g", "networkInterfaces": [{}]}
+    return [
+        Vm.of({"name": f"np-vm-{number}", "status": status, **about}, Clock(0))
+        for number, status in enumerate(statuses)
+    ]
+
+
+def _cloud(group: dict[str, Any] | None, *requests: dict[str, Any]) -> Cloud:
+    api = SimpleNamespace(find=lambda *_: group, resize_requests=lambda _: list(requests))
+    folder = SimpleNamespace(outputs=lambda: {"group": {"size": 2}})
+    return cast("Cloud", SimpleNamespace(api=api, folder=folder))
+
+
+@pytest.mark.parametrize(
+    ("cloud", "vms", "error", "code"),
+    [
+        (_cloud({"targetSize": 2}), _with("RUNNING"), StillWaiting, 75),
+        (_cloud({"targetSize": 2}), [], StillWaiting, 75),
+        (_cloud({"targetSize": 2}), _with("RUNNING", "STAGING"), StillWaiting, 75),
+        (_cloud({"targetSize": 0}, OPEN), _with("RUNNING"), StillWaiting, 75),
+        (_cloud({"targetSize": 1}, GONE_BY), _with("RUNNING"), ClusterError, 8),
+        (_cloud({"targetSize": 0}), [], ClusterError, 8),
+        (_cloud(None), [], ClusterError, 8),
+        (_cloud({"targetSize": 3}), _with("RUNNING", "RUNNING", "RUNNING"), ClusterError, 8),
+    ],
+)
+def test_row_6_a_part_of_the_vms_or_none_does_not_pass(
+    cloud: Cloud, vms: list[Vm], error: type[StillWaiting | ClusterError], code: int
+) -> None:
+    with pytest.raises(error) as caught:
+        testing.require_all(cloud, RECORD, vms)
+    assert caught.value.exit_code == code
+    running = sum(vm.status == "RUNNING" for vm in vms)
+    assert f"{running} of 2 VMs of np-mig" in caught.value.problems[0].what
+
+
+def test_all_of_them_are_tested() -> None:
+    testing.require_all(_cloud({"targetSize": 2}), RECORD, _with("RUNNING", "RUNNING"))

@@ -12,16 +12,7 @@ import yaml
 
 from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes import (
-    fabric_pods,
-    gate,
-    jobs,
-    node_sizes,
-    objects,
-    pod_fabrics,
-    pod_secrets,
-    torchrun,
-)
+from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects, pod_fabrics, torchrun
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
 from provision.settings.secrets import Secret
 from tests.kubernetes import samples
@@ -166,7 +157,7 @@ def test_every_job_on_all_gpus_has_all_interfaces_and_waits_at_the_gate(
     for pod in pods.values():
         asked = json.loads(pod["metadata"]["annotations"]["networking.gke.io/interfaces"])
         assert [it["interfaceName"] for it in asked] == [f"eth{n}" for n in range(pool.interfaces)]
-        assert pod["spec"]["initContainers"][0]["name"] == gate.NAME
+        assert pod["spec"]["initContainers"][0]["name"] == nccl.GATE
 
 
 @WITH_NETWORK
@@ -462,14 +453,14 @@ def test_jobs_ask_for_nearly_all_of_their_node(name: str) -> None:
         assert asked["nvidia.com/gpu"] == limits["nvidia.com/gpu"] == str(pool.gpus)
         assert asked["memory"] == limits["memory"]
         assert "cpu" not in limits, file
-        room = node_sizes.room(pool.machine_type)
+        room = fabric_pods.room_on(pool.machine_type)
         assert room is not None
         assert machine.vcpus * 400 <= room.milli_cpus < machine.vcpus * 1000
 
 
 def test_shared_memory_is_250_gib_or_half_of_what_the_pod_has() -> None:
     sizes = {
-        name: node_sizes.room(name)
+        name: fabric_pods.room_on(name)
         for name in ("a3-highgpu-8g", "a2-highgpu-1g", "n1-standard-2", "n1-highcpu-2")
     }
     shared = {name: room.shared_memory for name, room in sizes.items() if room}
@@ -557,7 +548,7 @@ WITH_SECRETS = {
 
 
 def _reader(pod: Object) -> Object:
-    (found,) = (it for it in _containers(pod) if it["name"] == pod_secrets.NAME)
+    (found,) = (it for it in _containers(pod) if it["name"] == fabric_pods.READS_SECRETS)
     return found
 
 
@@ -566,13 +557,19 @@ def test_secrets_are_read_after_the_gate_and_before_a_daemon_starts(name: str) -
     for file, pod in _whole(WITH_SECRETS[name]).items():
         order = [it["name"] for it in pod["spec"].get("initContainers", [])]
         if file == "nccl-all-gather.yaml":
-            assert pod_secrets.NAME not in order
+            assert fabric_pods.READS_SECRETS not in order
             continue
-        wanted = [gate.NAME, "rdma-libraries", pod_secrets.NAME, "tcpx-daemon", "tcpxo-daemon"]
+        wanted = [
+            nccl.GATE,
+            "rdma-libraries",
+            fabric_pods.READS_SECRETS,
+            "tcpx-daemon",
+            "tcpxo-daemon",
+        ]
         assert order == [it for it in wanted if it in order]
-        assert pod_secrets.NAME in order
+        assert fabric_pods.READS_SECRETS in order
         volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
-        used = _mounts(_reader(pod))[pod_secrets.FOLDER]
+        used = _mounts(_reader(pod))[fabric_pods.SECRETS]
         assert volumes[used]["emptyDir"]["medium"] == "Memory"
 
 
@@ -587,7 +584,7 @@ def _read(pod: Object, tmp_path: Path, gcloud: str) -> Any:
         (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
         (tmp_path / name).chmod(0o755)
     command = _reader(pod)["command"]
-    return _run(command, {}, tmp_path, pod_secrets.FOLDER, place=tmp_path / "secrets")
+    return _run(command, {}, tmp_path, fabric_pods.SECRETS, place=tmp_path / "secrets")
 
 
 @pytest.mark.parametrize("file", ["torchrun-demo-a100-8g.yaml", "ray-cluster.yaml"])
@@ -604,7 +601,7 @@ def test_a_job_has_the_value_of_a_secret_in_its_environment(file: str, tmp_path:
     else:
         own = container["command"].index("bash", 1) + 1
         command = [*container["command"][:own], "sh", "-c", 'echo "$HF_TOKEN"']
-    ran = _run(command, {}, tmp_path, pod_secrets.FOLDER, place=tmp_path / "secrets")
+    ran = _run(command, {}, tmp_path, fabric_pods.SECRETS, place=tmp_path / "secrets")
     assert ran.stdout == "a  b'c\n"
 
 
