@@ -366,7 +366,11 @@ def _adopted(
         orphans = [orphan for orphan in orphans if not orphan.displaces]
     if not orphans:
         return found
-    _tell_orphans(context, orphans)
+    for orphan in orphans:
+        context.console.progress(
+            f"{orphan.import_id} exists already: an earlier run was interrupted and left it."
+            " It is imported into the state."
+        )
     desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
     desk.adopt(ownership.import_blocks(orphans))
     displaces = any(orphan.displaces for orphan in orphans)
@@ -406,11 +410,3 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
 def _hourly(context: Context) -> str | None:
     cost = context.report.cost
     return None if cost is None or cost.most.unknown else str(cost.most.per_hour)
-
-
-def _tell_orphans(context: Context, orphans: Sequence[ownership.Orphan]) -> None:
-    for orphan in orphans:
-        context.console.progress(
-            f"{orphan.import_id} exists already: an earlier run was interrupted and left it."
-            " It is imported into the state."
-        )
