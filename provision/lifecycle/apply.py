@@ -20,7 +20,7 @@ from provision.lifecycle import (
     candidates,
     consent,
     exclusive,
-    held,
+    in_use,
     marked,
     ownership,
     phases,
@@ -289,7 +289,7 @@ def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment
             cloud.api,
             context.console.progress,
             last=False,
-            buckets={cloud.folder.location.bucket, *(held.buckets(record) if record else ())},
+            buckets={cloud.folder.location.bucket, *(in_use.buckets(record) if record else ())},
             hosts=record.hosts if record else (),
             rows=resources.WITHOUT_LOSS,
             held=kind.held(cloud, target.spec),
@@ -315,11 +315,11 @@ def _planned(
             context.console.progress(f"{address} exists but does not have all its nodes: {words}")
         desk.keep(kept)
         found = _of_ours(context, cloud, target, desk)
-    stays = held.let_stand(cloud, kind, target, desk, found)
+    stays = in_use.take_out_of_state(cloud, kind, target, desk, found)
     if stays:
         found = _of_ours(context, cloud, target, desk)
     found = _adopted(context, cloud, target, desk, found)
-    return dataclasses.replace(found, held=held.called(stays))
+    return dataclasses.replace(found, held=in_use.names_of(stays))
 
 
 def _of_ours(context: Context, cloud: Cloud, target: Deployment[SpecT], desk: Workspace) -> Plan:

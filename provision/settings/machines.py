@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BeforeValidator
 
-from provision.catalogue import machines, meant
+from provision.catalogue import machines, suggestions
 from provision.settings import parsing
 from provision.settings.parsing import InvalidValueError
 
@@ -26,11 +26,11 @@ def _machine_type(text: str) -> str:
         raise InvalidValueError(
             "is a machine with TPUs", "this tool makes machines with GPUs, and no others"
         )
-    found = meant.gpus(text)
+    found = suggestions.gpus(text)
     # A name of the right form may be newer than the table: a rule notes it.
     if re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", text) and len(text) <= _LABEL and not found:
         return text
-    fitting = meant.machine_types(text)
+    fitting = suggestions.machine_types(text)
     what = f"is a GPU, {found[0].name}, not a machine type" if found else "is not a machine type"
     if fitting:
         listed = ", ".join(fitting[:_MOST_NAMED])
@@ -39,12 +39,12 @@ def _machine_type(text: str) -> str:
     if found:
         gpu = found[0].name
         why = f"it is attached to N1 machines: write ACCELERATOR_TYPE={gpu} and GPU_COUNT=1 too"
-        raise InvalidValueError(what, why, fix=meant.USUAL_WITHOUT_GPUS)
+        raise InvalidValueError(what, why, fix=suggestions.USUAL_WITHOUT_GPUS)
     raise InvalidValueError(what, "such as a2-highgpu-2g")
 
 
 def _accelerator(text: str) -> str:
-    found = meant.gpus(text)
+    found = suggestions.gpus(text)
     if found:
         raise InvalidValueError(
             "is not a GPU type", f"Google's name for it is {found[0].name}", fix=found[0].name

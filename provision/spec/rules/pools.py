@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import limits, meant
+from provision.catalogue import limits, suggestions
 from provision.catalogue.machines import Consumption, Offered
 from provision.codes import Code
 from provision.settings.choices import Orchestrator
@@ -74,7 +74,7 @@ def _most(pool: Pool) -> Iterator[Finding]:
 
 def _machine(pool: Pool) -> Iterator[Finding]:
     if pool.machine is None and not (pool.gpu_type and pool.gpu_count):
-        like = meant.like(pool.machine_type)
+        like = suggestions.like(pool.machine_type)
         guess = f"; did you mean {' or '.join(like)}?" if like else ""
         yield Finding(
             code=Code.MISSING_SETTING,
