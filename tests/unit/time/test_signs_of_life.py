@@ -117,9 +117,7 @@ def _requests(run: Run) -> None:
 
 
 def _startup(run: Run) -> None:
-    reader = SimpleNamespace(
-        read=lambda names: dict.fromkeys(names, startup.Startup()), options=""
-    )
+    reader = SimpleNamespace(read=lambda names: dict.fromkeys(names, startup.Startup()), options="")
     startup.wait(cast("Any", reader), {"vm-1", "vm-2"}, progress=run.progress)
 
 
