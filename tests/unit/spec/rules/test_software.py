@@ -8,7 +8,7 @@ import pytest
 
 from provision.intake import load
 from tests.unit.conftest import MANDATORY
-from tests.unit.spec.rules.table import Row, rows
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given
