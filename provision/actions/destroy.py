@@ -11,7 +11,7 @@ from provision.deployment import workspace
 from provision.documents.changes import Changes
 from provision.errors import StateError
 from provision.kinds import registry
-from provision.lifecycle import confirmation, exclusive, ownership, phases, remove
+from provision.lifecycle import consent, exclusive, ownership, phases, remove
 from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def destroy(context: Context) -> None:
             )
         return
     kind = registry.named(record.kind)
-    confirmation.require(context, cloud, record, kind, asked=registry.given(context.settings))
+    consent.require_destroy(context, cloud, record, kind, asked=registry.given(context.settings))
     with (
         context.log(cloud, "destroy") as log,
         workspace.removal_folder(kind.root, location, record) as root,

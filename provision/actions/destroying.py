@@ -19,7 +19,7 @@ from provision.errors import (
     Unanswered,
 )
 from provision.kinds import registry
-from provision.lifecycle import confirmation, ownership, phases
+from provision.lifecycle import consent, ownership, phases
 from provision.settings.choices import Action
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def after(context: Context, work: Callable[[], None], settle: Callable[[], str])
         ProvisionError: What the work, or else Destroy, ended with; a CapacityError for a wait.
     """
     before = ownership.deployed(context, connect(context))
-    doubts = confirmation.doubts(context, before, registry.given(context.settings))
+    doubts = consent.doubts(context, before, registry.given(context.settings))
     if doubts and not context.agreed:
         raise SettingsError.of(doubts)
     context.stages.destroys = True

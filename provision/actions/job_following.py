@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from provision.deployment.jobs import Jobs
 
 _NEVER_BEGAN: Final = (
-    "correct JOB_IMAGE (--image), or let the machines' account read it, and run it again; this job"
+    "correct --image, or let the machines' account read it, and run it again; this job"
     " is cancelled, and its machines are free"
 )
 _POLL: Final = 3.0

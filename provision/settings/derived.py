@@ -29,12 +29,6 @@ class Derived:
         return self.rule(*(validated[name] for name in self.of))
 
 
-def _stop_notice(orchestrator: Orchestrator, run: int | None) -> int | None:
-    """A tenth of the run: large models take minutes to save, short runs have none to give away."""
-    is_group = orchestrator is not Orchestrator.GKE
-    return max(120, min(600, run // 10)) if is_group and run is not None else None
-
-
 def _built_in_gpus(vm_type: str) -> int | None:
     machine = machines.lookup(vm_type)
     return machine.gpus if machine else None
@@ -126,11 +120,6 @@ MAX_RUN: Final = Derived(
     "`7d` with flex start, else unset",
     ("enable_flex_start",),
     lambda flex_start: limits.LONGEST_RUN if flex_start else None,
-)
-STOP_NOTICE: Final = Derived(
-    "a tenth of MAX_RUN_DURATION, from `2m` to `10m`",
-    ("orchestrator_type", "max_run_duration"),
-    _stop_notice,
 )
 EXTERNAL_IP: Final = Derived(
     "`yes` with `default_network`, else `no`",

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import Problem
-from provision.settings import parsing, spelling, synonyms
+from provision.settings import parsing, spelling
 from provision.settings.masking import mask, mask_setting
+from provision.settings.model import OPTIONS
 from provision.settings.parsing import shorten
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _IDENTIFIES: Final = frozenset(
 """The settings that say which deployment is meant."""
 _PROXIES: Final = re.compile("(?i:(https?|no|all|ftp)_proxy)")
 """What other programs read, too."""
+_OF_CI: Final = frozenset({"JOB_NAME"})
+"""What Jenkins calls its own job, and was a setting; a job of Run has it, too."""
 OF_PROGRAMS: Final = frozenset({"HTTPS_PROXY", "NO_PROXY"})
 """The settings among them."""
 _OTHERS: Final = re.compile(
@@ -55,9 +58,13 @@ _OTHERS: Final = re.compile(
 class Given:
     """One value that somebody gave."""
 
-    name: str  # the variable as the user wrote it
+    name: str  # the variable as the user wrote it; or the option
     raw: str  # the value as it was read
     text: str  # the value as its field parses it
+
+    def written(self, value: str) -> str:
+        """How to give another value."""
+        return f"{self.name}{' ' if self.name.startswith('-') else '='}{value}"
 
 
 @dataclass(frozen=True)
@@ -95,8 +102,8 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
 
     `environ`: the process environment. Other programs' variables are ignored; but in the image,
     outside of a CI system, what a container engine was given was meant for this program, and is
-    treated as a file's. `flags`: variable -> value from the command line, with the highest
-    precedence.
+    treated as a file's. `flags`: variable, or option -> value from the command line, with the
+    highest precedence.
     """
     reading = Reading()
     lines: dict[str, str] = {}
@@ -122,6 +129,7 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
         values |= {name: value for name, value in source.items() if value.strip()}
     for name in sorted(filter(spelling.is_known, values), key=flags.__contains__):
         _take(name, values[name], reading, strongest=name in flags)
+    _take_options(flags, reading)
     others = _but_for_others(environ)
     _compare(lines, {name: others[name] for name in others if name not in flags}, reading)
     return reading
@@ -264,16 +272,12 @@ def _is_clear(
     """Add the problem of a misnomer; False for what was meant for us, and nobody knows."""
     if spelling.is_known(name) or not (in_environ + in_file).strip():
         return True
-    if not in_file.strip() and _PROXIES.fullmatch(name):
+    if not in_file.strip() and (_PROXIES.fullmatch(name) or name in _OF_CI):
         return True
-    setting = synonyms.setting_of(name)
-    if setting:
-        problem = synonyms.problem(name, in_file, in_environ, given)
-    else:
-        problem = spelling.misnomer(name, (in_file or in_environ).strip())
+    problem = spelling.misnomer(name, in_file, in_environ, given)
     if problem:
         reading.problems.append(problem)
-        reading.misnomers[name] = _meant(setting, problem)
+        reading.misnomers[name] = _meant(spelling.meant_by(name), problem)
     return problem is not None or not in_file.strip()
 
 
@@ -320,6 +324,15 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
         )
         return
     reading.given[field_name] = Given(name=name, raw=raw, text=text)
+
+
+def _take_options(flags: Mapping[str, str], reading: Reading) -> None:
+    """Add the values of the options that the action has."""
+    action = reading.given["action"].text.capitalize() if "action" in reading.given else ""
+    for name, text in flags.items():
+        field_name = OPTIONS.get(f"{action} {name}")
+        if field_name:
+            reading.given[field_name] = Given(name=name, raw=text, text=text.strip())
 
 
 def _text(name: str, raw: str, reading: Reading) -> str:

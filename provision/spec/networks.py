@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision.google.resources import NETWORK, SUBNETWORK
 from provision.settings.choices import NetworkConfig
-from provision.settings.networks import NetworkPath, SubnetworkPath
+from provision.settings.resource_paths import NetworkPath, SubnetworkPath
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from provision.catalogue import gke_versions, gpu_networks, limits, machines, names, zones
 from provision.catalogue.machines import Binding
 from provision.google.resources import GROUP
-from provision.settings.reservations import ReservationPath
+from provision.settings.resource_paths import ReservationPath
 from provision.spec import capacity
 from provision.spec.capacity import Mode
 
@@ -99,7 +99,7 @@ class Pool:
     @property
     def gpu_part(self) -> str:
         """The part of a GPU that each machine has, such as "1/8"; "" for whole GPUs."""
-        return self.machine.shape.part if self.machine else ""
+        return self.machine.part if self.machine else ""
 
     @property
     def local_ssds(self) -> int:

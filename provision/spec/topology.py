@@ -17,7 +17,7 @@ from provision.documents.topology import (
     StoreKind,
     Topology,
 )
-from provision.settings.networks import EVERY_ADDRESS
+from provision.settings.resource_paths import EVERY_ADDRESS
 from provision.spec.cluster import GkeSpec, VmSpec
 from provision.spec.ranges import Ranges
 

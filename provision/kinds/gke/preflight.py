@@ -10,7 +10,7 @@ from provision.codes import Code
 from provision.errors import CheckError
 from provision.google import resources
 from provision.google.api import Service
-from provision.kinds.gke import leftovers
+from provision.kinds.gke import left_behind
 from provision.preflight.check import Check, Finding, OfKind, note, refuse
 from provision.preflight.networks import in_the_network
 from provision.preflight.table import SUBNETWORK
@@ -47,7 +47,7 @@ def of(spec: GkeSpec) -> OfKind:
         # Whoever reaches the control plane by its DNS name needs it (GKE, "Network isolation").
         pods_account=True,
         used={"container.clusters": "connect"},
-        swept=leftovers.PERMISSIONS,
+        swept=left_behind.PERMISSIONS,
         beside_the_role=(
             "and grant roles/container.admin too: objects in the cluster, such as cluster roles,",
             "take permissions of Kubernetes that no short list can name.",

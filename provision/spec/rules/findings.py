@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from provision.codes import Code
 from provision.settings.candidates import ASKED_BY
 from provision.settings.choices import Orchestrator
+from provision.settings.model import option_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,7 @@ class Case:
 
     def name(self, name: str) -> str:
         """The variable of a field, as the user wrote it if they did."""
-        return self.names.get(name, name.upper())
+        return self.names.get(name) or option_of(name) or name.upper()
 
     def by(self, way: Way) -> Case:
         """The case of another way of CAPACITY."""

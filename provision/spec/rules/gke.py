@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision import words
-from provision.catalogue import gke_nodes, gke_versions, limits, names, zones
+from provision.catalogue import gke_versions, limits, machine_sizes, names, zones
 from provision.codes import Code
-from provision.settings.networks import EVERY_ADDRESS
+from provision.settings.resource_paths import EVERY_ADDRESS
 from provision.spec import pools
 from provision.spec.capacity import Mode
 from provision.spec.rules.findings import Case, Finding, Rules
@@ -130,12 +130,12 @@ def _room(case: Case) -> Iterator[Finding]:
 def _system_nodes(case: Case) -> Iterator[Finding]:
     """Warn where the pods that keep the queue going find no place: no job would ever start."""
     settings = case.settings
-    wanted = [*gke_nodes.OF_GKE, gke_nodes.JOBSET]
-    wanted += [gke_nodes.KUEUE] if settings.enable_kueue else []
-    wanted += [gke_nodes.RAY_HEAD] if settings.enable_ray_operator else []
+    wanted = [*machine_sizes.OF_GKE, machine_sizes.JOBSET]
+    wanted += [machine_sizes.KUEUE] if settings.enable_kueue else []
+    wanted += [machine_sizes.RAY_HEAD] if settings.enable_ray_operator else []
     pool = settings.system_node_pool
     machine, most = pool.vm_type, pool.max
-    missing = gke_nodes.left_out(machine, most, wanted)
+    missing = machine_sizes.left_out(machine, most, wanted)
     if missing:
         yield Finding(
             code=Code.NOTE,
@@ -215,22 +215,6 @@ def _floors(case: Case) -> Iterator[Finding]:
                 + (", or GPU_DRIVER_VERSION=LATEST" if by_driver else ""),
             )
             return
-
-
-@RULES.on(*MAKES_POOLS, "test_pool")
-def _tested(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if not case.is_gke or settings.test_pool is None:
-        return
-    known = [pool.name for pool in pools.of(settings)]
-    if names.own_pool(settings.name_prefix, settings.test_pool, known) is None:
-        yield Finding(
-            code=Code.INVALID_VALUE,
-            field="test_pool",
-            what="is none of the cluster's GPU pools",
-            why=f"they are {words.listed(known)}",
-            fix=f"TEST_POOL={known[0]}, or remove TEST_POOL: then Test tests each",
-        )
 
 
 @RULES.on(*MAKES_POOLS, gke=True)

@@ -63,7 +63,7 @@ def _built_in(
         kin = [
             other.name
             for other in machines.MACHINE_TYPES.values()
-            if other.family is machine.family and other.gpus == gpu_count and not other.shape.part
+            if other.family is machine.family and other.gpus == gpu_count and not other.part
         ]
         elsewhere = f", or VM_TYPE={kin[0]}" if kin else ""
         yield Finding(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import gpu_networks, machines, zones
 from provision.codes import Code
 from provision.settings.choices import NetworkConfig, OnlineCheck
-from provision.settings.networks import PRIVATE, NetworkPath, SubnetworkPath
+from provision.settings.resource_paths import PRIVATE, NetworkPath, SubnetworkPath
 from provision.spec import cluster, ranges
 from provision.spec.networks import ExistingNetwork
 from provision.spec.rules.findings import Case, Finding, Rules

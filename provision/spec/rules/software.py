@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import fabrics, image_systems, images, machines
+from provision.catalogue import fabrics, images, machines
 from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.settings import masking
@@ -40,7 +40,7 @@ def _secure_boot(case: Case) -> Iterator[Finding]:
     is_named = any(case.asked(it) for it in ("image_project", "image_name", "image_family_name"))
     line = machines.image_line(settings.vm_type)
     project = settings.image_project if is_named else line.project
-    plain = image_systems.PUBLIC.get(project)
+    plain = images.PUBLIC_SYSTEMS.get(project)
     if project == images.DEEP_LEARNING.project or (plain is not None and plain.plain):
         why = f"on images of {project} NVIDIA's driver is built on the VM, and not signed"
     elif (
@@ -133,18 +133,6 @@ def _idle(case: Case) -> Iterator[Finding]:
             why="a group that lets its VMs power themselves off makes none again that was lost",
             fix="IDLE_TIMEOUT only with jobs that need not survive a lost VM",
             note=True,
-        )
-
-
-@RULES.on("stop_notice", "max_run_duration")
-def _notice(case: Case) -> Iterator[Finding]:
-    notice, run = case.settings.stop_notice, case.settings.max_run_duration
-    if case.asked("stop_notice") and notice is not None and (run is None or notice >= run):
-        yield Finding(
-            field="stop_notice",
-            what=f"is {'not shorter than' if run else 'set without'} MAX_RUN_DURATION",
-            why="it says how long before that end a program is told",
-            fix="STOP_NOTICE=2m" if run else "set MAX_RUN_DURATION too, or take STOP_NOTICE out",
         )
 
 

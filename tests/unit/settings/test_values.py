@@ -62,8 +62,6 @@ PASSES = {
     ],
     "SERVICE_ACCOUNT": ["Default", "me@my-project.iam.gserviceaccount.com"],
     "SKIP_CHECKS": ["quota, image,"],
-    "TEST_CORDON": ["yes", "no"],
-    "TEST_POOL": ["nodepool-1", "my-cluster-h100"],
     "TERRAFORM_GCS_PATH": ["gs://bucket", "gs://a.b-c_d/folder/more"],
     "VM_LOCALFILE_DEST_PATH": ["/a", "/usr/x_1/y.z"],
     "ZONE": ["us-central1-ai1a", "europe-west1-d"],
@@ -126,7 +124,6 @@ FAILS = {
     "TERRAFORM_GCS_PATH": ["bucket", "gs://", "gs://b", "gs://bucket/", "gs://bucket//x", "gs://bu/../x"],
     "VM_LOCALFILE_DEST_PATH": ["relative", "/", "/a/", "/a b", "/a/../b", '/a"b'],
     "VM_TYPE": ["A2-highgpu-2g", "a2_highgpu_2g", "2g", "ct5lp-hightpu-4t", "tpu7x-standard-4t"],
-    "TEST_POOL": ["Pool_1", "-a"],
     "ZONE": ["us-central1", "us-central1-A", "us-central1-aa", "bogus", "us"],
 }  # fmt: skip
 

@@ -157,9 +157,7 @@ TABLE = """
 @TWO KUEUE_GPU_QUOTA=4 -- KUEUE_GPU_QUOTA
 @TWO KUEUE_GPU_QUOTA=5 ~> KUEUE_GPU_QUOTA: than the 4 GPUs that the pools have
 
-# Pools to test, room for the system's pods, and an endpoint for every address
-@GKE TEST_POOL=(nodepool-1|np-nodepool-1) --
-@GKE TEST_POOL=nodepool-2 -> TEST_POOL: none of the cluster's GPU pools
+# Room for the system's pods, and an endpoint for every address
 @GKE SYSTEM_NODE_POOL=vm_type=e2-small ~> SYSTEM_NODE_POOL: kube-dns
 @GKE SYSTEM_NODE_POOL=vm_type=e2-medium ENABLE_RAY_OPERATOR=yes
     ~> SYSTEM_NODE_POOL: the head of a Ray cluster

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from provision.intake import load
-from tests.unit.conftest import MANDATORY
 from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
@@ -62,8 +58,6 @@ ENABLE_NOTEBOOK=no -- *
 SERVICE_ACCOUNT=default -- *
 
 IDLE_TIMEOUT=2h ENABLE_FLEX_START=yes -> IDLE_TIMEOUT: can't be combined with ENABLE_FLEX_START
-STOP_NOTICE=10m MAX_RUN_DURATION=10m -> STOP_NOTICE: is not shorter than
-STOP_NOTICE=10m -> STOP_NOTICE: is set without MAX_RUN_DURATION
 
 @PROXY ORCHESTRATOR_TYPE=gke ~> HTTPS_PROXY: alone
 HTTPS_PROXY=http://127.0.0.1:8080 ~> HTTPS_PROXY: this machine
@@ -72,7 +66,6 @@ NO_PROXY=10.0.0.0/8 ~> NO_PROXY: no effect
 
 # Settings of other kinds of cluster.
 GKE_VERSION=1.33. -> GKE_VERSION: no effect with ORCHESTRATOR_TYPE=none
-TEST_NODES=2 -> TEST_NODES: no effect
 ENABLE_QUEUED_PROVISIONING=yes -> ENABLE_QUEUED_PROVISIONING: no effect
 GKE_NODE_COUNT_PER_NODE_POOL=2 -> GKE_NODE_COUNT_PER_NODE_POOL: no effect
 RAY_VERSION=2.60.0 -> RAY_VERSION: no effect
@@ -91,14 +84,3 @@ ENABLE_QUEUED_PROVISIONING=no ENABLE_RAY_OPERATOR=off --
 )
 def test_what_is_to_run_is_said_to_run_or_not(given: Given, row: Row) -> None:
     row.holds(given)
-
-
-@pytest.mark.parametrize(
-    ("run", "notice"), [("10m", 120), ("1h", 360), ("7d", 600), ("12h", 600), (None, None)]
-)
-def test_a_stop_notice_is_a_tenth_of_the_run_from_2_minutes_to_10(
-    run: str | None, notice: int | None
-) -> None:
-    settings = load(MANDATORY | ({"MAX_RUN_DURATION": run} if run else {})).settings
-    assert settings is not None
-    assert settings.stop_notice == notice
