@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.catalogue import machines
-from tests.unit.spec.rules.table import Row, rows
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given

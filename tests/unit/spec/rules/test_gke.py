@@ -21,7 +21,7 @@ from provision.spec import pools as node_pools
 from provision.spec.capacity import Mode
 from provision.state.location import StateLocation
 from tests.unit.conftest import MANDATORY
-from tests.unit.spec.rules.table import Row, rows
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given

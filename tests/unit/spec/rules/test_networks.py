@@ -9,7 +9,7 @@ import pytest
 from provision.intake import load
 from provision.spec import cluster
 from tests.unit.conftest import MANDATORY
-from tests.unit.spec.rules.table import Row, rows
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec

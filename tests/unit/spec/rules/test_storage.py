@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provision.catalogue import filestores
 from provision.catalogue.filestores import Tier
-from tests.unit.spec.rules.table import Row, rows
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given
