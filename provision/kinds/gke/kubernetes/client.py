@@ -109,12 +109,9 @@ class Cluster:
 
         The API refuses a field that it does not know, even in parts without a schema.
         """
-        metadata = thing["metadata"]
-        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
         query = {"fieldManager": MANAGER, "force": "true", **_STRICT}
         body = Body(thing, "application/apply-patch+yaml")
-        path = f"{path}/{metadata['name']}"
-        return self._json(f"apply {title(thing)}", "PATCH", path, query, body)
+        return self._json(f"apply {title(thing)}", "PATCH", self._path_of(thing), query, body)
 
     def create(self, thing: Object) -> Object:
         """Create an object; the API may complete its name."""
@@ -177,6 +174,11 @@ class Cluster:
         except (KubernetesError, TransientError):
             return {}
         return {it["metadata"]["name"]: int(it["positionInClusterQueue"]) + 1 for it in items}
+
+    def _path_of(self, thing: Object) -> str:
+        metadata = thing["metadata"]
+        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
+        return f"{path}/{metadata['name']}"
 
     def _if_there(
         self,
