@@ -146,7 +146,8 @@ def test_the_end_of_a_booking_or_of_a_run_is_a_failure_only_where_no_job_has_run
     assert found.state == state
     assert advice in found.advice
     if not advice:
-        assert (found.reason, found.message, found.waits_for) == ("", "", "")
+        told = (found.reason, found.message, found.waits_for, found.advice)
+        assert told == ("", "", "", "")
 
 
 QUOTA_WORDS = "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 1.0 in region us-central1."
