@@ -201,6 +201,11 @@ class Cluster:
                 return None
             raise
 
+    def _path_of(self, thing: Object) -> str:
+        metadata = thing["metadata"]
+        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
+        return f"{path}/{metadata['name']}"
+
     def _path(self, api_version: str, kind: str, namespace: str) -> str:
         """The path of the objects of a kind; the API's list of kinds is read only once."""
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import billed_shapes, gke_nodes, machines
+from provision.catalogue import machine_sizes, machines
 from provision.kinds.gke.kubernetes import nccl, pod_fabrics, stages
 from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
 from provision.kinds.gke.kubernetes.objects import mount, variables
@@ -349,10 +349,10 @@ class Room:
 
 def room_on(machine_type: str) -> Room | None:
     """What a pod can ask for on a node of a machine type; None if its size is not known."""
-    machine, memory = machines.lookup(machine_type), billed_shapes.memory(machine_type)
+    machine, memory = machines.lookup(machine_type), machine_sizes.memory(machine_type)
     if machine is None or memory is None:
         return None
-    cpus, gib = gke_nodes.allocatable(machine.vcpus, float(memory))
+    cpus, gib = machine_sizes.allocatable(machine.vcpus, float(memory))
     cpus -= min(_SYSTEM_CPUS, cpus / 2)
     gib -= min(_SYSTEM_GIB, gib / 2) + gib * _SYSTEM_SHARE
     return Room(

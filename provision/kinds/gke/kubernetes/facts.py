@@ -17,11 +17,18 @@ from provision.catalogue import accounts, bandwidths, machines, names
 from provision.catalogue.bandwidths import Reference
 from provision.catalogue.machines import GpuNetwork
 from provision.documents import json_object
-from provision.settings.machines import AcceleratorName, MachineTypeName
 from provision.settings.queues import Queue
 from provision.settings.secrets import Secret
 from provision.settings.storage import Mount
-from provision.settings.values import AbsolutePath, GkeVersion, PoolName, ProjectId, RayVersion
+from provision.settings.values import (
+    AbsolutePath,
+    AcceleratorName,
+    GkeVersion,
+    MachineTypeName,
+    PoolName,
+    ProjectId,
+    RayVersion,
+)
 from provision.spec import outbound
 from provision.spec.capacity import Mode
 from provision.spec.cluster import GkeSpec
