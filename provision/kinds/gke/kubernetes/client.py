@@ -175,11 +175,6 @@ class Cluster:
             return {}
         return {it["metadata"]["name"]: int(it["positionInClusterQueue"]) + 1 for it in items}
 
-    def _path_of(self, thing: Object) -> str:
-        metadata = thing["metadata"]
-        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
-        return f"{path}/{metadata['name']}"
-
     def _if_there(
         self,
         doing: str,
