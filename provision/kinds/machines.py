@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.time.progress import Progress
 
 _POLL: Final = 10.0

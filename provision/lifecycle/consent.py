@@ -260,7 +260,7 @@ def describe_ending(context: Context, cloud: Cloud, record: Record, kind: Kind[A
         words=kind.called,
         zone=record.zone,
         machines=machines if vms is None else tuple(_words(vms, kind.member, context.clock)),
-        running=sum(_runs(vm) for vm in vms or ()),
+        running=sum(vm.get("status") == "RUNNING" for vm in vms or ()),
         hourly=record.hourly,
         counts=_counts(cloud),
         data=tuple(Held(words=it) for it in (*_shares(cloud), *kind.data(context, cloud, record))),
@@ -289,10 +289,6 @@ def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]] | None:
             raise
         return None
     return [vm for scope in scopes for vm in scope.get("instances", [])]
-
-
-def _runs(vm: Mapping[str, Any]) -> bool:
-    return bool(vm.get("status") == "RUNNING")
 
 
 def _words(vms: Sequence[Mapping[str, Any]], member: str, clock: Clock) -> Iterator[str]:

@@ -43,10 +43,13 @@ _IN_USE: Final = 400
 
 def where(cloud: Cloud, record: Record) -> Record:
     """The record, with the zone and region where the machines are."""
-    found = [_zone(one) for one in _there(cloud, record, resources.GROUP)]
+    groups = _there(cloud, record, resources.GROUP)
+    found = [str(one["zone"]).rpartition("/")[2] for one in groups]
     if not found:
         clusters = _there(cloud, record, resources.CLUSTER)
-        found = list(_zones_of_pools(clusters, record))
+        # A search takes pools from zone to zone.
+        pools = _pools(clusters, record) if record.searching else ()
+        found = [zone for pool in pools for zone in pool.get("locations", ())]
         if not found and any(one.get("location") == record.region for one in clusters):
             return record
         found = found or [zone for one in clusters for zone in one.get("locations", ())]
@@ -79,12 +82,6 @@ def _there(cloud: Cloud, record: Record, row: Resource) -> list[dict[str, Any]]:
     return cloud.api.marked(row.look, record.project_id, owner)
 
 
-def _zones_of_pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[str]:
-    """The zones of pools that a search takes from zone to zone."""
-    for pool in _pools(clusters, record) if record.searching else ():
-        yield from pool.get("locations", ())
-
-
 def _pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[Mapping[str, Any]]:
     """The pools that run jobs."""
     system = names.SYSTEM_POOL.of(record.name_prefix)
@@ -96,10 +93,6 @@ def _pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[Ma
 def _without_model(properties: Mapping[str, Any]) -> Way:
     affinity = properties.get("reservationAffinity", {}).get("consumeReservationType")
     return Way.RESERVATION if affinity == "SPECIFIC_RESERVATION" else Way.ON_DEMAND
-
-
-def _zone(group: Mapping[str, Any]) -> str:
-    return str(group["zone"]).rpartition("/")[2]
 
 
 @dataclass(frozen=True)

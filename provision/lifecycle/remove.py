@@ -12,7 +12,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import TerraformError
 from provision.files import private
 from provision.google import resources
-from provision.lifecycle import exclusive, held, marked, ownership, phases
+from provision.lifecycle import exclusive, in_use, marked, ownership, phases
 from provision.lifecycle.phases import Phase
 from provision.state import liveness
 
@@ -201,7 +201,7 @@ def _buckets(cloud: Cloud, record: Record) -> set[str]:
     granted = cloud.folder.of_type(resources.BUCKET_ROLE.type).values()
     return (
         {cloud.folder.location.bucket}
-        | held.buckets(record)
+        | in_use.buckets(record)
         | {mount["bucket"] for mount in mounted}
         | {str(role.get("bucket") or "").removeprefix("b/") for role in granted} - {""}
     )

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from provision.catalogue import machines, meant
+from provision.catalogue import machines, suggestions
 from provision.codes import Code
 from provision.errors import Alternatives, Problem
 from provision.settings import parsing
@@ -386,17 +386,19 @@ def _machines(value: str) -> dict[str, str]:
     """The machines that a name of machines or of GPUs asks for."""
     if value.isdecimal():
         many = {it.name for it in machines.MACHINE_TYPES.values() if str(it.gpus) == value}
-        types = [it for it in meant.machine_types("a100") if it in many]
+        types = [it for it in suggestions.machine_types("a100") if it in many]
     else:
-        types = list(meant.machine_types(value))
+        types = list(suggestions.machine_types(value))
     if types:
         return {_VM_TYPE: types[0]}
     gpu = (
-        value if value in machines.ATTACHMENTS else next((it.name for it in meant.gpus(value)), "")
+        value
+        if value in machines.ATTACHMENTS
+        else next((it.name for it in suggestions.gpus(value)), "")
     )
     if gpu:
         attached = {"ACCELERATOR_TYPE": gpu, "GPU_COUNT": "1"}
-        return {_VM_TYPE: meant.USUAL_WITHOUT_GPUS, **attached}
+        return {_VM_TYPE: suggestions.USUAL_WITHOUT_GPUS, **attached}
     is_plain = machines.plain_series(value) is not None and _fits(_VM_TYPE, value)
     return {_VM_TYPE: value} if is_plain else {}
 

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from provision.catalogue import limits, machines, meant, names, zones
+from provision.catalogue import limits, machines, names, suggestions, zones
 from provision.settings import candidates, parsing
 from provision.settings.choices import (
     ACTIONS_BY_OTHER_NAMES,
@@ -456,7 +456,7 @@ def _machine_type(text: str) -> str:
         raise InvalidValueError(
             "is a machine with TPUs", "this tool makes machines with GPUs, and no others"
         )
-    found = meant.gpus(text)
+    found = suggestions.gpus(text)
     # A name of the right form may be newer than the table: a rule notes it.
     if (
         re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", text)
@@ -464,7 +464,7 @@ def _machine_type(text: str) -> str:
         and not found
     ):
         return text
-    fitting = meant.machine_types(text)
+    fitting = suggestions.machine_types(text)
     what = f"is a GPU, {found[0].name}, not a machine type" if found else "is not a machine type"
     if fitting:
         listed = ", ".join(fitting[:_MOST_NAMED])
@@ -473,12 +473,12 @@ def _machine_type(text: str) -> str:
     if found:
         gpu = found[0].name
         why = f"it is attached to N1 machines: write ACCELERATOR_TYPE={gpu} and GPU_COUNT=1 too"
-        raise InvalidValueError(what, why, fix=meant.USUAL_WITHOUT_GPUS)
+        raise InvalidValueError(what, why, fix=suggestions.USUAL_WITHOUT_GPUS)
     raise InvalidValueError(what, "such as a2-highgpu-2g")
 
 
 def _accelerator(text: str) -> str:
-    found = meant.gpus(text)
+    found = suggestions.gpus(text)
     if found:
         raise InvalidValueError(
             "is not a GPU type", f"Google's name for it is {found[0].name}", fix=found[0].name

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud
     from provision.documents.vm_status import StartupStep
     from provision.spec.cluster import VmSpec
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.state.folder import StateFolder
     from provision.time.clock import Clock
     from provision.time.stages import OpenStage

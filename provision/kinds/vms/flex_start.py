@@ -28,7 +28,7 @@ from provision.kinds.vms import bake, variables
 from provision.kinds.vms.instances import arguments
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

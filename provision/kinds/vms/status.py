@@ -26,8 +26,7 @@ from provision.lifecycle import pricing
 from provision.settings.choices import NetworkConfig
 from provision.spec import capacity
 from provision.spec.capacity import Mode
-from provision.spec.group import Group
-from provision.spec.pools import Pool, Size
+from provision.spec.pools import Group, Pool, Size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

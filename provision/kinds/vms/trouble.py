@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from provision.kinds.vms.flex_start import ResizeRequest
     from provision.kinds.vms.instances import Interruption, Member
     from provision.kinds.vms.lost_accounts import LostAccount
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.time.clock import Clock
 
 _LEFT: Final = 5

@@ -118,6 +118,15 @@ DATA_SUBNETWORK = Found(
 class _Firewall(_Logged):
     """A create leaves empty lists out; an update says them, to take their members away."""
 
+    def customize(self, api: Api, prior: State | None, plan: State) -> State:
+        """A rule for what comes in has to say from where."""
+        sources = ("source_ranges", "source_tags", "source_service_accounts")
+        if plan["direction"] != "EGRESS" and not any(plan[name] for name in sources):
+            raise ValueError(
+                "one of source_tags, source_ranges, or source_service_accounts must be defined"
+            )
+        return super().customize(api, prior, plan)
+
     def encode(self, body: dict[str, Any], where: Scope, *, create: bool) -> dict[str, Any]:
         body = super().encode(body, where, create=create)
         return {name: it for name, it in body.items() if it != []} if create else body

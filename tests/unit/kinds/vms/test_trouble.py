@@ -14,7 +14,7 @@ from provision.kinds.vms import trouble
 from provision.kinds.vms.flex_start import ResizeRequest
 from provision.kinds.vms.instances import Event, Interruption, Member
 from provision.kinds.vms.lost_accounts import LostAccount
-from provision.spec.group import Group
+from provision.spec.pools import Group
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:

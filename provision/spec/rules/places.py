@@ -1,15 +1,19 @@
-"""Rules about where Google offers what, and until when: notes, as today's list is Google's."""
+"""Rules about where: regions and zones, and where Google offers what, and until when.
+
+What comes of dated lists is a note, as today's list is Google's.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.catalogue import machines, offers, zones
 from provision.codes import Code
-from provision.settings.choices import Orchestrator
+from provision.settings import candidates
 from provision.spec import pools
-from provision.spec.rules.findings import Case, Finding, Rule
+from provision.spec.rules.findings import Case, Finding, Rules
 from provision.spec.rules.pools import MAKES_POOLS
 
 if TYPE_CHECKING:
@@ -18,18 +22,64 @@ if TYPE_CHECKING:
     from provision.catalogue.offers import Listing
     from provision.spec.pools import Pool
 
+
+RULES: Final = Rules()
+
 _MOST_PLACES: Final = 12
 """The number of places that a note names."""
-
 _DECIDES: Final = "the online check decides"
 
 
+@RULES.on("region", "zone")
+def _region(case: Case) -> Iterator[Finding]:
+    region, named = case.settings.region, case.settings.places
+    outside = [zone for zone in named.zones if zones.region_of(zone) != region]
+    if outside and case.asked("region"):
+        there = zones.region_of(outside[0])
+        yield Finding(
+            field="region",
+            what=f"does not contain the zone {outside[0]}",
+            why=f"the zone is in {there}",
+            fix="remove REGION" if named.is_several else f"REGION={there}, or remove REGION",
+        )
+
+
+@RULES.on("zone", "orchestrator_type")
+def _several_zones(case: Case) -> Iterator[Finding]:
+    settings, named = case.settings, case.settings.places
+    if not named.is_several or not case.is_gke:
+        return
+    region = zones.region_of(settings.zone)
+    beyond = sorted({zones.region_of(it) for it in named.zones} - {region})
+    if beyond:
+        inside = [it for it in named.zones if zones.region_of(it) == region]
+        other = f"ZONE={','.join(inside)}"
+        if named.text in candidates.ANYWHERE:
+            other = f"REGION={region}, or ZONE={region}-*"
+        yield Finding(
+            field="zone",
+            what=f"names zones of {region} and of {words.listed(beyond)}",
+            why="a GKE cluster is in one region, and only its GPU pools go from zone to zone",
+            fix=other,
+        )
+    fixed = [pool for pool in settings.gke_node_pools or () if pool.zone]
+    if fixed and len(fixed) == len(settings.gke_node_pools or ()):
+        yield Finding(
+            code=Code.WITHOUT_EFFECT,
+            field="zone",
+            what="names several zones, and each pool of GKE_NODE_POOLS has its own",
+            why="Create goes from zone to zone with the pools that name none",
+            fix=f"ZONE={settings.zone}, or leave zone out of the pools that may be in any of them",
+        )
+
+
 def _pools(case: Case) -> tuple[Pool, ...]:
-    if case.settings.orchestrator_type is Orchestrator.GKE:
+    if case.is_gke:
         return pools.of(case.settings)
     return (pools.group(case.settings),)
 
 
+@RULES.on("zone")
 def _unknown_zones(case: Case) -> Iterator[Finding]:
     named = case.settings.places
     for zone in named.zones:
@@ -64,6 +114,7 @@ def _unknown_zone(zone: str) -> Iterator[Finding]:
     )
 
 
+@RULES.on("zone", "project_id")
 def _ai_zone(case: Case) -> Iterator[Finding]:
     if any(map(zones.is_ai_zone, case.settings.places.zones)):
         yield Finding(
@@ -77,6 +128,7 @@ def _ai_zone(case: Case) -> Iterator[Finding]:
         )
 
 
+@RULES.on(*MAKES_POOLS)
 def _not_offered(case: Case) -> Iterator[Finding]:
     found = (finding for pool in _pools(case) for finding in _of_pool(pool))
     yield from dict.fromkeys(found)
@@ -109,6 +161,7 @@ def _lacking(listing: Listing, name: str, pool: Pool) -> Iterator[Finding]:
     )
 
 
+@RULES.on(*MAKES_POOLS)
 def _ending(case: Case) -> Iterator[Finding]:
     names = dict.fromkeys(pool.gpu_type for pool in _pools(case))
     for gpu in (machines.GPUS.get(name or "") for name in names):
@@ -125,9 +178,10 @@ def _ending(case: Case) -> Iterator[Finding]:
             )
 
 
+@RULES.on("vm_type", "orchestrator_type")
 def _part(case: Case) -> Iterator[Finding]:
     pool = pools.group(case.settings)
-    if case.settings.orchestrator_type is not Orchestrator.GKE and pool.gpu_part:
+    if not case.is_gke and pool.gpu_part:
         yield Finding(
             code=Code.IMAGE_UNSUITABLE,
             field="vm_type",
@@ -137,12 +191,3 @@ def _part(case: Case) -> Iterator[Finding]:
             fix="IMAGE_NAME=<an image with the vGPU driver>, or VM_TYPE=g4-standard-48",
             note=True,
         )
-
-
-RULES: Final = (
-    Rule(("zone",), _unknown_zones),
-    Rule(("zone", "project_id"), _ai_zone),
-    Rule(MAKES_POOLS, _not_offered),
-    Rule(MAKES_POOLS, _ending),
-    Rule(("vm_type", "orchestrator_type"), _part),
-)
