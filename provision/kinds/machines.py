@@ -87,7 +87,7 @@ def all_run(api: GoogleApi, group: Group) -> bool:
 
 
 @contextlib.contextmanager
-def told(what: str) -> Iterator[None]:
+def checking(what: str) -> Iterator[None]:
     """Report Google's errors after the apply as errors of a cluster that exists.
 
     `what`: what could not be checked; it completes "could not check whether".
@@ -108,7 +108,7 @@ def told(what: str) -> Iterator[None]:
 
 
 def _look(api: GoogleApi, group: Group) -> list[dict[str, Any]]:
-    with told(f"the VMs of the group {group.name} run"):
+    with checking(f"the VMs of the group {group.name} run"):
         return api.managed_instances(group.project, group.zone, group.name)
 
 

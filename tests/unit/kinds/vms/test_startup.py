@@ -107,12 +107,15 @@ def test_one_document_has_all_steps_and_the_gpus() -> None:
     assert it.gpu_check == {"gpus": 8}
 
 
-def test_what_nccl_uses_is_told_with_the_gpus() -> None:
+def test_what_nccl_uses_is_told_with_the_gpus_as_far_as_both_are_objects() -> None:
     fabric = {"kind": "gib", "plugin": "nccl-gib=1.1.0", "faults": [], "notes": []}
     told = {"state": "done", "steps": {}, "gpu_check": {"gpus": 8}, "fabric": fabric}
     it = Startup.of({"startup": json.dumps(told)})
     assert it.gpu_check == {"gpus": 8, "fabric": fabric}
     assert Startup.of({"startup": json.dumps({**told, "fabric": "?"})}).gpu_check == {"gpus": 8}
+    odds: list[object] = [True, [], "x", 7, None]
+    for odd in odds:
+        assert Startup.of({"startup": json.dumps({**told, "gpu_check": odd})}).gpu_check is None
 
 
 def test_a_failure_before_a_reset_is_not_that_of_the_boot_after_it() -> None:
@@ -210,14 +213,6 @@ def test_a_vm_that_says_nothing_is_late_in_the_end() -> None:
     assert "guest agent" in problem.why
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_command_that_takes_long_is_no_failure() -> None:
-    found, _ = _wait(FakeApi(a=[_told("running", "command")]))
-    (note,) = startup.notes(found)
-    assert note.setting == "STARTUP_COMMAND"
-    assert note.what == "the command is still running on a"
-
-
 def test_a_command_that_fails_is_one() -> None:
     (problem,) = _failure(FakeApi(a=[_told("failed", "command", "exit code 3")]))
     assert problem.setting == "STARTUP_COMMAND"
@@ -230,13 +225,14 @@ def _failing(times: int) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_command_that_failed_and_is_begun_again_is_worth_a_note() -> None:
+def test_a_command_that_takes_long_or_failed_and_is_begun_again_is_worth_a_note() -> None:
     found, said = _wait(FakeApi(a=[_failing(2)], b=[_told("running", "command")]))
     failing, running = startup.notes(found)
     assert failing.what == "the command failed on a, and is begun again"
     assert failing.why == "no module\nexit code 1"
     assert "/var/log/aiinfra/command.log" in failing.fix
     assert running.what == "the command is still running on b"
+    assert (failing.setting, running.setting) == ("STARTUP_COMMAND", "STARTUP_COMMAND")
     assert "1 at the step command, which failed and is begun again" in said[0]
 
 
@@ -290,8 +286,3 @@ def test_an_interrupt_does_not_wait_for_a_thousand_looks(
     with pytest.raises(KeyboardInterrupt):
         reader.read(api.vms)
     assert len(api.asked) < 100
-
-
-@pytest.mark.parametrize("found", [True, [], "x", 7, None])
-def test_a_gpu_check_that_is_no_object_counts_as_none(found: object) -> None:
-    assert Startup.of({"startup": json.dumps({"gpu_check": found})}).gpu_check is None
