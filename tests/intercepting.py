@@ -209,7 +209,7 @@ class Answers(SimpleHTTPRequestHandler):
             self.server.bearers[host].add(self.headers["Authorization"].partition(" ")[2])
         skipped = {"connection", "content-length", "transfer-encoding"}
         headers = {k: v for k, v in self.headers.items() if k.lower() not in skipped}
-        with closing(http.client.HTTPConnection(site.netloc, timeout=60)) as server:
+        with closing(http.client.HTTPConnection(site.netloc, timeout=600)) as server:
             server.request(self.command, site.path + self.path, body, headers)
             answer = server.getresponse()
             said = answer.read()

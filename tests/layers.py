@@ -190,6 +190,8 @@ def commands(
         alike = [it for it in wanted if (it.spread, it.per_processor) == (spread, load)]
         folders = [f"tests/{it.name}" for it in alike if not it.again]
         processes = ["-n", str(math.ceil(workers * load)), "--dist", spread.value]
+        if spread is Spread.FILES:
+            processes.append("--no-loadscope-reorder")
         spreading = [] if spread is Spread.NONE else processes
         # What is not spread has tests that need a machine for themselves, and a start for each.
         starts = [[folder] for folder in folders] if spread is Spread.NONE else [folders]

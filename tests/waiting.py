@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SECONDS = 100
+SECONDS = 600
 """Below pytest's limit for a test, which tells less. Only a test that fails waits so long."""
 
 

@@ -29,20 +29,9 @@ class Derived:
         return self.rule(*(validated[name] for name in self.of))
 
 
-def _stop_notice(orchestrator: Orchestrator, run: int | None) -> int | None:
-    """A tenth of the run: large models take minutes to save, short runs have none to give away."""
-    is_group = orchestrator is not Orchestrator.GKE
-    return max(120, min(600, run // 10)) if is_group and run is not None else None
-
-
 def _built_in_gpus(vm_type: str) -> int | None:
     machine = machines.lookup(vm_type)
     return machine.gpus if machine else None
-
-
-def _built_in_accelerator(vm_type: str) -> str | None:
-    machine = machines.lookup(vm_type)
-    return machine.accelerator if machine else None
 
 
 def _image_project(vm_type: str, family: str | None) -> str:
@@ -60,16 +49,6 @@ def _image_family(
     if is_named or orchestrator is Orchestrator.GKE:
         return None
     return machines.image_line(vm_type).family
-
-
-def _boot_disk(vm_type: str) -> DiskType:
-    family = machines.family(vm_type)
-    return DiskType(family.boot_disks[0]) if family else DiskType.PD_SSD
-
-
-def _state_bucket(project_id: str) -> str | None:
-    # A bucket name can't contain the colon of a domain-scoped project.
-    return None if ":" in project_id else f"gs://{names.STATE_BUCKETS}{project_id}"
 
 
 def _scales(orchestrator: Orchestrator, *on: bool) -> bool:
@@ -98,10 +77,15 @@ def _gpu_quota(  # noqa: PLR0913, PLR0917 - one argument per setting that it dep
 
 REGION: Final = Derived("the zone without its last part", ("zone",), zones.region_of)
 STATE_PATH: Final = Derived(
-    "`gs://aiinfra-terraform-<PROJECT_ID>`, created if missing", ("project_id",), _state_bucket
+    "`gs://aiinfra-terraform-<PROJECT_ID>`, created if missing",
+    ("project_id",),
+    # A bucket name can't contain the colon of a domain-scoped project.
+    lambda project: None if ":" in project else f"gs://{names.STATE_BUCKETS}{project}",
 )
 GPU_COUNT: Final = Derived("that of `VM_TYPE`", ("vm_type",), _built_in_gpus)
-ACCELERATOR_TYPE: Final = Derived("that of `VM_TYPE`", ("vm_type",), _built_in_accelerator)
+ACCELERATOR_TYPE: Final = Derived(
+    "that of `VM_TYPE`", ("vm_type",), lambda it: getattr(machines.lookup(it), "accelerator", None)
+)
 IMAGE_FAMILY: Final = Derived(
     "by machine type",
     ("orchestrator_type", "vm_type", "accelerator_type", "image_name"),
@@ -120,17 +104,12 @@ DISK_SIZE: Final = Derived(
 DISK_TYPE: Final = Derived(
     "`pd-ssd`, or `hyperdisk-balanced` if the machine family does not support `pd-ssd`",
     ("vm_type",),
-    _boot_disk,
+    lambda it: DiskType(found.boot_disks[0] if (found := machines.family(it)) else "pd-ssd"),
 )
 MAX_RUN: Final = Derived(
     "`7d` with flex start, else unset",
     ("enable_flex_start",),
     lambda flex_start: limits.LONGEST_RUN if flex_start else None,
-)
-STOP_NOTICE: Final = Derived(
-    "a tenth of MAX_RUN_DURATION, from `2m` to `10m`",
-    ("orchestrator_type", "max_run_duration"),
-    _stop_notice,
 )
 EXTERNAL_IP: Final = Derived(
     "`yes` with `default_network`, else `no`",

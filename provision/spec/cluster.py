@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from provision.settings.queues import Queue
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
-    from provision.spec.firewall_rules import FirewallRule
+    from provision.spec.networks import FirewallRule
     from provision.spec.pools import Pool
     from provision.spec.ranges import Part
 
@@ -295,7 +295,6 @@ class GkeSpec(ClusterSpec):
     # the number of GPUs that jobs in all queues can use at the same time; None for all GPUs of the
     # pools
     gpu_quota: int | None
-    max_wait: int  # how many seconds a job that Create writes waits in Google's queue
     test_nodes: int  # the number of nodes of the bandwidth test
     # The kind of GPU network whose names do not say their kind; None for that of the first pool
     # that has any. A kind keeps its names as long as it exists.
@@ -353,6 +352,11 @@ class GkeSpec(ClusterSpec):
         return next(iter(self.network_kinds), "")
 
 
+def _stop_notice(run: int | None) -> int | None:
+    """A tenth of the run: large models take minutes to save, short runs have none to give away."""
+    return None if run is None else max(120, min(600, run // 10))
+
+
 def vms(settings: Settings) -> VmSpec:
     """Make the specification of a group of VMs."""
     is_ray = settings.orchestrator_type is Orchestrator.RAY
@@ -364,7 +368,7 @@ def vms(settings: Settings) -> VmSpec:
         image=_image(settings),
         command=settings.startup_command,
         restart=settings.startup_restart,
-        stop_notice=settings.stop_notice,
+        stop_notice=_stop_notice(settings.max_run_duration),
         files_destination=settings.vm_localfile_dest_path,
         node_ssh=settings.enable_node_ssh,
         idle_seconds=settings.idle_timeout,
@@ -416,7 +420,6 @@ def gke(settings: Settings) -> GkeSpec:
         kueue=settings.enable_kueue,
         queues=settings.kueue_queues or (),
         gpu_quota=settings.kueue_gpu_quota,
-        max_wait=settings.kueue_max_wait,
         test_nodes=settings.test_nodes,
     )
 

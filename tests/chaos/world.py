@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 COUNT: Final = 2
 """INSTANCE_COUNT."""
-_AT_MOST: Final = real_provider.seconds(100.0)
+_AT_MOST: Final = real_provider.seconds(600.0)
 """Seconds after which a run counts as hung."""
-_GRACE: Final = real_provider.seconds(30.0)
+_GRACE: Final = real_provider.seconds(300.0)
 """Seconds in which what a kill has left over ends by itself."""
 _PASSED_ON: Final = ("PATH", "HOME", given.VARIABLE)
 _BETWEEN: Final = 0.1
@@ -184,13 +184,13 @@ class World:
     def knows_group(self) -> bool:
         """Whether the state has a group of VMs."""
         url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
-        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=60)
+        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=600)
         return "google_compute_instance_group_manager" in answer.text
 
     def state_fault(self) -> str:
         """Why the Terraform state can't be read; "" when it can, or when there is none."""
         url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
-        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=60)
+        answer = requests.get(f"{url}b/{_BUCKET}/o/{_STATE}", {"alt": "media"}, timeout=600)
         if answer.status_code == HTTPStatus.NOT_FOUND:
             return ""
         try:
@@ -203,7 +203,7 @@ class World:
         """Delete `deployment.json`, if it is there."""
         url = self._rehearsal.environ["GOOGLE_STORAGE_CUSTOM_ENDPOINT"]
         path = f"{url}b/{_BUCKET}/o/np-deployment%2Fdeployment.json"
-        requests.delete(path, headers={"Authorization": "Bearer test"}, timeout=60)
+        requests.delete(path, headers={"Authorization": "Bearer test"}, timeout=600)
 
     def run_second(self, action: str) -> tuple[Ended, int]:
         """Run an action for a second state with the same prefix, in a bucket of its own."""
@@ -213,7 +213,7 @@ class World:
             params={"project": "my-project"},
             json={"name": "second-state"},
             headers={"Authorization": "Bearer test"},
-            timeout=60,
+            timeout=600,
         )
         since = len(self._rehearsal.requests())
         ended = self._finish(action, self._start(action, TERRAFORM_GCS_PATH="gs://second-state"))

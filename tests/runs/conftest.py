@@ -115,7 +115,7 @@ class Rehearsal:
 
     def finish(self, started: Started) -> Ended:
         """Wait for a started program."""
-        code = started.ended(real_provider.seconds(100))
+        code = started.ended(real_provider.seconds(600))
         err = self.said(started)
         assert not _CRASH.search(err), err
         document = json.loads(self.result(started))
@@ -233,16 +233,16 @@ class Rehearsal:
         """Kill a run and all that it has started."""
         started.send_signal(signal.SIGKILL)
         mark = f"{session.FOLDER_VARIABLE}={self.folder}"
-        deadline = time.monotonic() + real_provider.seconds(60)
+        deadline = time.monotonic() + real_provider.seconds(600)
         while present := processes.of_run(mark, started.pid):
             assert time.monotonic() < deadline
             processes.kill(present)
             time.sleep(0.05)
-        started.ended(real_provider.seconds(60))
+        started.ended(real_provider.seconds(600))
 
     def when_asked(self, method: str, part: str) -> None:
         """Wait until the cloud has had such a request."""
-        deadline = time.monotonic() + real_provider.seconds(60)
+        deadline = time.monotonic() + real_provider.seconds(600)
         read = 0
         while time.monotonic() < deadline:
             # Only what is new: the cloud serves in this very process.
@@ -252,7 +252,7 @@ class Rehearsal:
             if any(r["method"] == method and part in r["path"] for r in requests):
                 return
             time.sleep(0.05)
-        raise AssertionError(f"no {method} of {part} within a minute")
+        raise AssertionError(f"no {method} of {part} within ten minutes")
 
 
 def _scrubbed() -> dict[str, str]:

@@ -11,7 +11,6 @@ from dotenv import dotenv_values
 
 from provision.kinds.gke.kubernetes.objects import holds
 from rehearsal.inventory import stays
-from tests import real_provider
 from tests.runs import cluster_side, rights
 from tests.runs.reading import to_read
 from tests.waiting import until
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
-A_MINUTE = 60
 
 
 @dataclass(frozen=True)
@@ -118,8 +116,7 @@ def _run(rehearsal: Rehearsal, connection: dict[str, Any], file: str) -> Object:
     """Submit a rendered example, as the how-to says, and see it end well."""
     cluster = cluster_side.kubectl(rehearsal, connection)
     made = cluster.create(cluster_side.job(rehearsal, connection, file))
-    seconds = real_provider.seconds(A_MINUTE)
-    until(lambda: _is_done(cluster, made), lambda: f"{file} does not end: {made}", seconds=seconds)
+    until(lambda: _is_done(cluster, made), lambda: f"{file} does not end: {made}")
     return made
 
 

@@ -42,7 +42,7 @@ def _send(rehearsal: Rehearsal, path: str, body: dict[str, Any]) -> None:
         rehearsal.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] + f"projects/my-project/{path}",
         json=body,
         headers={"Authorization": "Bearer test"},
-        timeout=60,
+        timeout=600,
     )
     assert answer.ok, answer.text
 

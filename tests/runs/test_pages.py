@@ -244,7 +244,6 @@ def test_the_first_settings_of_a_how_to_are_accepted(page: Path) -> None:
     assert load(MANDATORY | settings, fetch=lambda _: "").problems == ()
 
 
-@pytest.mark.timeout(600)  # a dozen whole runs
 @SLOW_RECIPE
 def test_the_first_commands_of_the_how_tos_work_one_after_the_other(
     rehearse: Callable[..., Rehearsal],

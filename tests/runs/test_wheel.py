@@ -49,7 +49,7 @@ def _run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedP
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=600,
         check=False,
     )
 

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from tests.startup.debian_vm import DebianVM
 
 
+# They take longest, so they begin first: what begins last is waited for with idle processors.
+_FIRST = ("test_ray.py", "test_ray_jobs.py", "test_ray_on_debian.py", "test_debian.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files, which xdist hands out in this order."""
+    items.sort(key=lambda it: _FIRST.index(it.path.name) if it.path.name in _FIRST else len(_FIRST))
+
+
 @pytest.fixture
 def vm(tmp_path: Path) -> Iterator[VM]:
     """A VM that has not booted yet, on which nothing is set up but the GPU check."""

@@ -140,7 +140,7 @@ def root(terraform: Terraform, tmp_path: Path, request: pytest.FixtureRequest) -
                     "name": bucket,
                     "iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}},
                 },
-                timeout=10,
+                timeout=600,
             ).raise_for_status()
         with attached.served(environment) as reattach:
             yield Root(terraform, directory, environment | reattach, database)

@@ -110,7 +110,7 @@ def _make_state_bucket(base_url: str) -> None:
         f"{base_url}/storage/v1/b",
         params={"project": "my-project"},
         json={"name": "aiinfra-terraform-my-project", "iamConfiguration": uniform},
-        timeout=60,
+        timeout=600,
     ).raise_for_status()
 
 
@@ -204,7 +204,6 @@ def _moves(kind: str, family: str) -> Iterator[dict[str, str]]:
         if family != "a3-highgpu-8g"
     ],
 )
-@pytest.mark.timeout(400)
 def test_google_takes_every_move(
     stand: Callable[[Deployment[Any]], Desk], kind: str, family: str
 ) -> None:

@@ -44,7 +44,7 @@ except Interrupted as error:
 """
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environ, check=False, capture_output=True, timeout=30)
+    done = subprocess.run(command, env=environ, check=False, capture_output=True, timeout=600)
     return done.returncode, done.stderr.decode()
 
 

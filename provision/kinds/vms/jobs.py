@@ -20,7 +20,7 @@ from provision.documents.job import Job, JobState
 from provision.errors import SettingsError
 from provision.kinds import job_folder
 from provision.kinds.job_folder import JobFolder
-from provision.kinds.vms import roster
+from provision.kinds.vms import agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,13 +106,13 @@ class VmJobs(Jobs):
         self._change_index(marked)
 
     def _require_room(self, spec: JobSpec) -> None:
-        most = roster.size(self._folder)
+        most = agent.size(self._folder)
         if most is not None and (spec.nodes or 0) > most:
             raise SettingsError(
                 f"The job wants {spec.nodes} VMs, and the group has {most}",
                 why="all VMs of a job begin together, so it would wait for ever",
-                fix=f"JOB_NODES={most}, or a greater INSTANCE_COUNT and Create",
-                setting="JOB_NODES",
+                fix=f"--nodes {most}, or a greater INSTANCE_COUNT and Create",
+                setting="--nodes",
             )
 
     def _change_index(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:

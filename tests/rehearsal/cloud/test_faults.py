@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.cloud.fault_rules import EFFECTS, Effect, Rule
-from rehearsal.cloud.faults import CONTROL, Faults
+from rehearsal.cloud.faults import CONTROL, EFFECTS, Effect, Faults, Rule
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
 
@@ -45,7 +44,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 def _sent(cloud: Cloud, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
     """Send a request of its own connection; status and body of the answer."""
-    connection = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=600)
     try:
         text = None if body is None else json.dumps(body)
         connection.request(method, path, text, {"Authorization": "Bearer token"})
@@ -255,7 +254,7 @@ def test_a_cloud_that_ends_lets_go_what_it_holds(tmp_path: Path) -> None:
         making = threading.Thread(target=_swallowed, args=[lambda: _made(cloud)])
         making.start()
         cloud.faults.wait(number)
-    making.join(10)
+    making.join(600)
     assert not making.is_alive()
 
 
@@ -318,7 +317,7 @@ def test_serve_takes_faults_and_names_one_that_is_none(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         base = _base(map(shlex.split, process.stdout))
-        connection = http.client.HTTPConnection(base.removeprefix("http://"), timeout=60)
+        connection = http.client.HTTPConnection(base.removeprefix("http://"), timeout=600)
         connection.request("GET", NETWORKS, headers={"Authorization": "Bearer token"})
         assert connection.getresponse().status == 503
         connection.close()

@@ -44,7 +44,7 @@ def _ask(base_url: str, path: str, body: dict[str, Any] | None = None) -> dict[s
         data=None if body is None else json.dumps(body).encode(),
         headers={"Authorization": "Bearer token"},
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - loopback
+    with urllib.request.urlopen(request, timeout=600) as answer:  # noqa: S310 - loopback
         document: dict[str, Any] = json.load(answer)
         return document
 
@@ -61,7 +61,7 @@ def test_it_says_where_it_is_and_ends_on_sigterm(tmp_path: Path) -> None:
     with _serving(tmp_path / "db") as (process, base_url):
         assert _names(base_url) == {"default"}
         process.send_signal(signal.SIGTERM)
-        assert process.wait(10) == 0
+        assert process.wait(600) == 0
 
 
 def test_it_ends_with_its_parents_pipe(tmp_path: Path) -> None:
@@ -74,14 +74,14 @@ def test_it_ends_with_its_parents_pipe(tmp_path: Path) -> None:
         os.close(reading)
         assert _names(base_url) == {"default"}
         os.close(writing)
-        assert process.wait(10) == 0
+        assert process.wait(600) == 0
 
 
 def test_what_was_answered_survives_kill_9(tmp_path: Path) -> None:
     with _serving(tmp_path / "db") as (process, base_url):
         _make(base_url, "kept")
         process.kill()
-        process.wait(10)
+        process.wait(600)
     with _serving(tmp_path / "db") as (_, base_url):
         assert _names(base_url) == {"default", "kept"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.cloud import projects, scenarios
-from rehearsal.cloud.fault_rules import Effect, Fault
+from rehearsal.cloud.faults import Effect, Fault
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import Request
@@ -111,7 +111,7 @@ def test_clients_that_try_again_get_what_they_want(tmp_path: Path) -> None:
 
 
 def _post(cloud: Cloud, body: str) -> int | None:
-    connection = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=600)
     try:
         connection.request("POST", RULES, body, {"Authorization": "Bearer token"})
         return connection.getresponse().status
@@ -124,7 +124,7 @@ def _post(cloud: Cloud, body: str) -> int | None:
 @pytest.mark.loopback
 def test_the_metadata_server_is_spared(tmp_path: Path) -> None:
     with Cloud(database=tmp_path / "cloud.sqlite", scenario="flaky") as cloud:
-        connection = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=60)
+        connection = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=600)
         for _ in range(100):
             connection.request("GET", "/", headers={"Metadata-Flavor": "Google"})
             answer = connection.getresponse()

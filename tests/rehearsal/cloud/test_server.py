@@ -37,7 +37,7 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def connection(cloud: Cloud) -> Iterator[http.client.HTTPConnection]:
-    opened = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=60)
+    opened = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=600)
     yield opened
     opened.close()
 
@@ -132,7 +132,7 @@ def test_a_chunked_body_is_put_together(
 )
 def test_a_broken_body_is_refused(cloud: Cloud, framing: bytes) -> None:
     host, _, port = cloud.base_url.removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port)), timeout=60) as plain:
+    with socket.create_connection((host, int(port)), timeout=600) as plain:
         plain.sendall(b"POST /probe/x HTTP/1.1\r\nHost: here\r\n" + framing)
         assert plain.recv(100).startswith(b"HTTP/1.1 400 Bad Request\r\n")
 
@@ -213,7 +213,7 @@ def test_bytes_that_are_no_text_are_logged_by_their_length(
 @pytest.mark.parametrize(
     ("path", "service"),
     [
-        ("/compute/v1/projects/p", "vm_idle:service"),
+        ("/compute/v1/projects/p", "vm_agents:compute_service"),
         ("/storage/v1/b", "storage:json_api"),
         ("/upload/storage/v1/b/x/o", "storage:upload"),
         ("/download/storage/v1/b/x/o/y", "storage:media"),
@@ -234,7 +234,7 @@ def test_each_path_has_its_service(path: str, service: str) -> None:
 
 def test_an_end_drops_the_connections_that_are_kept_alive(tmp_path: Path) -> None:
     with Cloud(database=tmp_path / "cloud.sqlite") as cloud:
-        kept = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=60)
+        kept = http.client.HTTPConnection(cloud.base_url.removeprefix("http://"), timeout=600)
         _ask(kept, "GET", NETWORKS)
         assert kept.sock is not None
         open_socket = kept.sock

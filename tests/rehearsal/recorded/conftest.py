@@ -156,7 +156,7 @@ def _call(method: str, url: str, body: Row | None = None) -> Row:
         method=method,
         headers={"Authorization": "Bearer token", "Content-Type": "application/json"},
     )
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - loopback
+    with urllib.request.urlopen(request, timeout=600) as answer:  # noqa: S310 - loopback
         document: Row = json.load(answer)
     return document
 

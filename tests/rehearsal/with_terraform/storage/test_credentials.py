@@ -56,7 +56,7 @@ def test_google_auth_takes_the_metadata_server_over_a_persons_credentials(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -85,7 +85,7 @@ def test_terraform_does_not_read_a_persons_credentials(cloud: Cloud, tmp_path: P
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     # Only Cloud Storage itself can say so: credentials were found, and taken.
     assert "bucket doesn't exist" in done.stderr

@@ -41,7 +41,7 @@ def test_of_two_who_make_an_object_that_must_not_exist_one_wins(servers: tuple[s
         f"{servers[0]}/storage/v1/b",
         params={"project": "proj-a1"},
         json={"name": "race"},
-        timeout=60,
+        timeout=600,
     ).raise_for_status()
     rounds = 20
     together = threading.Barrier(2)
@@ -50,12 +50,12 @@ def test_of_two_who_make_an_object_that_must_not_exist_one_wins(servers: tuple[s
         codes = []
         with requests.Session() as session:
             for number in range(rounds):
-                together.wait(timeout=30)
+                together.wait(timeout=600)
                 answer = session.post(
                     f"{server}/upload/storage/v1/b/race/o",
                     params={"uploadType": "media", "name": f"l{number}", "ifGenerationMatch": "0"},
                     data=server,
-                    timeout=30,
+                    timeout=600,
                 )
                 codes.append(answer.status_code)
         return codes

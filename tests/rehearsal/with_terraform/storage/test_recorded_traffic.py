@@ -115,7 +115,7 @@ def _send(
         params=query,
         data=_body(etags.translate(exchange["path"], exchange["body"])),
         headers=headers,
-        timeout=60,
+        timeout=600,
     )
 
 
@@ -124,7 +124,7 @@ def _delete_generations(cloud: Cloud, items: list[dict[str, Any]]) -> None:
     for item in items:
         url = item["selfLink"].replace("https://www.googleapis.com", cloud.base_url)
         query = {"generation": item["generation"]}
-        assert requests.delete(url, params=query, timeout=60).status_code == 204
+        assert requests.delete(url, params=query, timeout=600).status_code == 204
 
 
 def _body(recorded: Any) -> bytes | None:

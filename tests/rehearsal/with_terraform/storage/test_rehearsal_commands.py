@@ -59,7 +59,7 @@ def _environ(folder: Path) -> dict[str, str]:
 
 def _answers(base_url: str) -> bool:
     try:
-        return requests.get(base_url, timeout=5).ok
+        return requests.get(base_url, timeout=600).ok
     except requests.ConnectionError:
         return False
 
@@ -138,7 +138,7 @@ def test_a_rehearsal_says_that_it_is_one_and_what_it_presumes_and_runs_the_progr
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     first, second = done.stderr.splitlines()
@@ -155,7 +155,7 @@ def test_a_cloud_is_served_shown_and_forgotten(tmp_path: Path) -> None:
             f"{variables['GOOGLE_STORAGE_CUSTOM_ENDPOINT']}b",
             params={"project": "my-project"},
             json={"name": "loom"},
-            timeout=10,
+            timeout=600,
         )
         assert made.ok
         assert " b/loom.\n" in _command(environ, "show").stdout
@@ -180,7 +180,7 @@ def test_it_runs_without_the_program_and_tells_a_browser_what_it_knows_and_refus
 ) -> None:
     shutil.copytree(_ROOT / "rehearsal", tmp_path / "alone" / "rehearsal")
     with _serving(_environ(tmp_path), "-c", _ALONE, cwd=tmp_path / "alone") as variables:
-        answer = requests.get(variables["page"], timeout=10)
+        answer = requests.get(variables["page"], timeout=600)
     assert answer.headers["Content-Type"] == "text/html; charset=UTF-8"
     knows, _, rest = answer.text.partition("Google's alone")
     refuses, _, others = rest.partition("</details>")

@@ -69,7 +69,7 @@ class _Terraform:
             f"{cloud.base_url}/storage/v1/b",
             params={"project": "proj-a1"},
             json={"name": "state-of-work", "location": "us-central1"},
-            timeout=60,
+            timeout=600,
         ).raise_for_status()
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -80,7 +80,7 @@ class _Terraform:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=600,
         )
 
 
@@ -112,7 +112,7 @@ def _hold_the_lock(cloud: Cloud) -> str:
         params={"uploadType": "media", "name": _LOCK, "ifGenerationMatch": "0"},
         data=json.dumps(lock),
         headers={"Content-Type": "application/json"},
-        timeout=60,
+        timeout=600,
     )
     answer.raise_for_status()
     # To this backend a lock's id is the generation of the object that holds it.
@@ -144,7 +144,7 @@ def test_a_held_lock_names_its_holder_and_can_be_forced(
 
 
 def test_a_missing_bucket_is_said_to_be_missing(terraform: _Terraform, cloud: Cloud) -> None:
-    gone = requests.delete(f"{cloud.base_url}/storage/v1/b/state-of-work", timeout=10)
+    gone = requests.delete(f"{cloud.base_url}/storage/v1/b/state-of-work", timeout=600)
     assert gone.status_code == 204
     done = terraform("init", "-no-color")
     assert done.returncode == 1

@@ -13,7 +13,7 @@ from aiinfra_vm import configuration, metadata
 
 BEFORE_THE_END = 120.0
 """Seconds between the notice and a maintenance that is known beforehand, and the end of a run where
-STOP_NOTICE is not given."""
+its notice is not given."""
 
 _PREEMPTED = "instance/preempted"
 _MAINTENANCE = "instance/upcoming-maintenance?alt=json"
