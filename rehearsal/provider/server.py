@@ -11,7 +11,7 @@ import copy
 import functools
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 from tf.gen import tfplugin_pb2 as pb
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from rehearsal.provider.schema import Kind, Schema
 
 SERVICE: Final = "tfplugin6.Provider"
-
-_T = TypeVar("_T")
-
-
-class NotOfferedError(Exception):
-    """A type that has a schema but no implementation."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"The stand-in for the google provider can validate {name}, not make it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,15 +245,13 @@ class Provider:
         """What Google answers; arguments that the answer leaves out stay as configured."""
         it = schema.load("data", request.type_name)
         config = _decode(request.config, it)
-        found = self._data_source(request.type_name).read(self._connection(), dict(config))
+        source = self._implementations.data_sources[request.type_name]
+        found = source.read(self._connection(), dict(config))
         state = schema.complete(it.block, config | found)
         return pb.ReadDataSource.Response(state=_encode(state, it))
 
     def _resource(self, name: str) -> Resource:
-        return _offered(self._implementations.resources, name)
-
-    def _data_source(self, name: str) -> DataSource:
-        return _offered(self._implementations.data_sources, name)
+        return self._implementations.resources[name]
 
     def _connection(self) -> Api:
         if self._api is None:
@@ -286,13 +275,6 @@ def _capabilities() -> Any:
 
 def _findings(it: Schema, request: Any) -> list[Any]:
     return messages.diagnostics(validation.validate(it.block, _decode(request.config, it)))
-
-
-def _offered(implementations: Mapping[str, _T], name: str) -> _T:
-    try:
-        return implementations[name]
-    except KeyError:
-        raise NotOfferedError(name) from None
 
 
 def _decode(value: Any, it: Schema) -> Any:
