@@ -34,9 +34,6 @@ NO_BUCKET = "The specified bucket does not exist."
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?)*")
 _SHORTEST, _LONGEST, _LONGEST_DOTTED = 3, 63, 222
-_LABEL_KEY = re.compile(r"[a-z\w][\w-]{0,62}")
-_LABEL_VALUE = re.compile(r"[\w-]{0,63}")
-_LABELS = 64
 _MULTI_REGIONS = frozenset({"ASIA", "EU", "US"})
 _DUAL_REGIONS = frozenset({"ASIA1", "EUR4", "EUR5", "EUR7", "EUR8", "NAM4"})
 _LOCK_AFTER = 90 * 24 * 3600.0  # seconds in which uniform access can still be turned off
@@ -199,25 +196,13 @@ def _location_type(location: str) -> str:
 
 
 def _keep(request: Request, store: Store, bucket: Bucket, *, metageneration: int) -> Bucket:
-    """Check and keep a bucket's new state."""
-    _check_metadata(bucket)
+    """Keep a bucket's new state."""
     _complete_access(bucket, request.now)
     bucket["metageneration"] = str(metageneration)
     bucket["etag"] = base64.b64encode(b"\x08" + policies.varint(metageneration)).decode()
     bucket["updated"] = rfc3339(request.now)
     store.put(COLLECTION, bucket["name"], bucket)
     return bucket
-
-
-def _check_metadata(bucket: Bucket) -> None:
-    labels = bucket.get("labels") or {}
-    if len(labels) > _LABELS:
-        raise GoogleError(400, f"A bucket can't have more than {_LABELS} labels.")
-    for key, value in labels.items():
-        if not (_LABEL_KEY.fullmatch(key) and _LABEL_VALUE.fullmatch(value)) or (
-            key != key.lower() or value != value.lower()
-        ):
-            raise GoogleError(400, f"Invalid label: {key}={value}")
 
 
 def _complete_access(bucket: Bucket, now: float) -> None:

@@ -31,22 +31,6 @@ def test_checksums_are_those_of_the_content(api: Api) -> None:
     assert made["size"] == "9"
 
 
-def test_a_wrong_checksum_is_refused_and_nothing_is_kept(api: Api) -> None:
-    api.bucket()
-    head = json.dumps({"name": "x", "md5Hash": "AAAA"}).encode()
-    body = b"--B\r\n\r\n" + head + b"\r\n--B\r\nContent-Type: a/b\r\n\r\ncontent\r\n--B--"
-    reply = api(
-        "upload",
-        "POST",
-        "b/loom/o?uploadType=multipart",
-        body,
-        {"content-type": "multipart/related; boundary=B"},
-    )
-    assert reply.status == 400
-    assert "Provided MD5 hash" in str(reply.body)
-    assert api.refused("storage", "GET", "b/loom/o/x")[0] == 404
-
-
 def test_generations_only_grow(api: Api) -> None:
     api.bucket()
     generations = [int(_body(api, name)["generation"]) for name in "aab"]
