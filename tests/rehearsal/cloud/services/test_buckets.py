@@ -59,16 +59,6 @@ def test_a_bucket_needs_a_project_that_exists(api: Api) -> None:
     assert words == "Unknown project id: missing-one"
 
 
-def test_names_are_global(api: Api) -> None:
-    api.bucket()
-    mine = api.refused("storage", "POST", "b?project=proj-a1", {"name": "loom"})
-    assert mine[:2] == (409, "conflict")
-    assert "you already own it" in mine[2]
-    theirs = api.refused("storage", "POST", "b?project=another-one", {"name": "loom"})
-    assert theirs[:2] == (409, "conflict")
-    assert theirs[2].startswith("The requested bucket name is not available.")
-
-
 def test_a_strangers_bucket_is_forbidden_but_not_missing(api: Api) -> None:
     api("storage", "POST", "b?project=foreign-corp", {"name": "loom"})
     code, reason, words = api.refused("storage", "GET", "b/loom")
@@ -155,14 +145,3 @@ def test_conditions_need_uniform_access_and_a_policy_of_version_three(api: Api) 
     api.json("storage", "PATCH", "b/loom", {"iamConfiguration": uniform})
     kept = api.json("storage", "PUT", "b/loom/iam", policy)
     assert (kept["version"], kept["bindings"][-1]["condition"]) == (3, condition)
-
-
-def test_all_permissions_asked_for_are_granted(api: Api) -> None:
-    api.bucket()
-    target = "b/loom/iam/testPermissions?permissions=storage.a.b&permissions=storage.c.d"
-    assert api.json("storage", "GET", target)["permissions"] == ["storage.a.b", "storage.c.d"]
-
-
-def test_an_unchanged_bucket_is_not_sent_again(api: Api) -> None:
-    api.bucket()
-    assert api("storage", "GET", "b/loom?ifMetagenerationNotMatch=1").status == 304
