@@ -25,7 +25,7 @@ def named(machine_type: str, attached: str | None = None, count: int = 0) -> str
     if machine is None or machine.family.gpu is None:
         return ""
     # A machine may have a part of one, such as "1/8".
-    return f"{machine.shape.part or machine.gpus or 0} x {kind(machine.family.gpu.name)}"
+    return f"{machine.part or machine.gpus or 0} x {kind(machine.family.gpu.name)}"
 
 
 def kind(accelerator: str) -> str:

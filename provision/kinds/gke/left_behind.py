@@ -86,7 +86,7 @@ _Policy = Annotated[str, Field(pattern="^[A-Za-z]{0,20}$")]
 
 
 class Fate(enum.Enum):
-    """What becomes of something; only what was made for a claim does not go in any case.
+    """What becomes of something that GKE left; what was made for no claim goes in any case.
 
     `GOES`: Its volume's policy is Delete. `STAYS`: Its volume's policy is another one, such as
     Retain. `UNKNOWN`: Nobody could ask for the policy while the cluster was there. `UNPROVEN`: Its
@@ -418,10 +418,11 @@ def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
 
 
 def find(cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
-    """What there is of a cluster that no state tells of, which are the names alone to tell then.
+    """What there is of a cluster that no state tells of: only names tell then whose something is.
 
-    A prefix has one cluster in a region; `networks` are those with the deployment's marker. Nothing
-    while the cluster is there, or where nobody may look.
+    They are that of the cluster, of which each prefix has one in a region, and those of the
+    networks that carry the deployment's marker. Nothing while the cluster is there, or where nobody
+    may look.
 
     Raises:
         GoogleApiError: Google does not say whether the cluster is there.
@@ -429,18 +430,12 @@ def find(cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
     traces = _without_state(cloud.api, place, networks)
     if traces is None:
         return Left()
-    found = Sweep(traces, cloud.api, lambda _: None)
-    paths = []
-    for noun in (*found.nouns(), _DISKS):
-        for fate, it in found.listed(noun):
-            if noun != _DISKS or fate is Fate.GOES:
-                paths.append(path_in_document(it))
-            else:
-                found.kept.append(_kept(noun, it, Fate.UNKNOWN))
+    look = Sweep(traces, cloud.api, lambda _: None)
+    found = [(noun, *it) for noun in (*look.nouns(), _DISKS) for it in look.listed(noun)]
     return Left(
         what=f"what GKE made for the cluster {traces.cluster}",
-        paths=tuple(paths),
-        kept=tuple(found.kept),
+        paths=tuple(path_in_document(it) for _, fate, it in found if fate is Fate.GOES),
+        kept=tuple(_kept(noun, it, fate) for noun, fate, it in found if fate is not Fate.GOES),
     )
 
 
@@ -509,14 +504,10 @@ class Sweep:
         except GoogleApiError as error:
             if error.code != _FORBIDDEN:
                 raise
+            what = f"Whether GKE has left {noun.replace('-', ' ')} could not be looked for"
+            fix = f"get compute.{look.collection}.list (role Compute Viewer or more), {_AGAIN}"
             self.problems.append(
-                Problem(
-                    code=Code.NOT_REMOVED,
-                    what=f"Whether GKE has left {noun.replace('-', ' ')} could not be looked for",
-                    why=error.message,
-                    fix=f"get compute.{look.collection}.list (role Compute Viewer or more),"
-                    f" {_AGAIN}",
-                )
+                Problem(code=Code.NOT_REMOVED, what=what, why=error.message, fix=fix)
             )
             return
         has = self.traces.has_rule if noun == _RULES else self.traces.has_named
@@ -539,8 +530,8 @@ class Sweep:
                     self.problems.append(_unproven(noun, path_in_document(found), self.url))
 
     def _delete(self, noun: str, path: str) -> None:
+        service = Service.FILESTORE if noun == _INSTANCES else Service.COMPUTE
         try:
-            service = Service.FILESTORE if noun == _INSTANCES else Service.COMPUTE
             self.api.delete(service, path)
         except GoogleApiError as error:
             self.problems.append(
@@ -557,7 +548,7 @@ class Sweep:
 
 
 def _kept(noun: str, thing: Mapping[str, Any], fate: Fate) -> Problem:
-    """That a disk or an instance is kept, as its volume's policy is not known to be Delete."""
+    """A disk or an instance whose volume's policy is not known to be Delete."""
     path = path_in_document(thing)
     name, more = path.rpartition("/")[2], f"\n{_AGAIN}" if fate is Fate.UNKNOWN else ""
     if noun == _INSTANCES:

@@ -15,8 +15,7 @@ from provision.documents.status import About, PoolMode, PoolNow, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
 from provision.kinds import gpus as gpu_words
-from provision.kinds import machines as shortage
-from provision.kinds import spending
+from provision.kinds import machines, spending
 from provision.kinds.gke import control_plane, health, pools, trouble
 from provision.kinds.gke.control_plane import State
 from provision.kinds.gke.kubernetes import pods, status
@@ -64,13 +63,13 @@ def look(
     )
     requests = tuple(places.added(one) for one in told.requests)
     found = list(_pools(document, facts, told, counts, clock))
-    machines = tuple(it for _, it in found)
+    now = tuple(it for _, it in found)
     gpus = {pool.name: pool.gpus for pool in facts.pools} if facts else {}
     case = trouble.Case(
         document=document,
-        machines=machines,
+        machines=now,
         counted=answers and not unknown,
-        refused=trouble.refused(cloud.api, record, document, machines),
+        refused=trouble.refused(cloud.api, record, document, now),
         expected=tuple(gpus),
         works=works,
         requests=requests,
@@ -90,7 +89,7 @@ def look(
         words="GKE cluster",
         trouble=(*trouble.found(case), *unknown),
         waiting=tuple(trouble.waiting(case)),
-        machines=machines,
+        machines=now,
         ends=tuple(health.all_ends(facts, told.nodes, clock)),
         cost=cost,
         so_far=None if unknown else so_far,
@@ -140,8 +139,8 @@ class Places:
             return thing
         zone, machine_type, gpu = wanted[0]
         if wanted[0] not in self._asked:
-            zones = shortage.other_zones(self._facts.project, zone, machine_type, gpu, self._api)
-            self._asked[wanted[0]] = list(shortage.places_in_words(region_of(zone), zones))
+            zones = machines.other_zones(self._facts.project, zone, machine_type, gpu, self._api)
+            self._asked[wanted[0]] = list(machines.places_in_words(region_of(zone), zones))
         first, *rest = thing.advice.split("\n")
         advice = "\n".join(filter(None, [first, *self._asked[wanted[0]], *rest]))
         return replace(thing, advice=advice)
@@ -211,7 +210,7 @@ def _pools(
             unready=there.unready if there else (),
             remaining_seconds=remaining[0] if remaining else None,
         )
-        machines = PoolNow(
+        asked_for = PoolNow(
             name=name,
             machine_type=machine_type,
             zone=zones[0] if len(zones) == 1 else "",
@@ -223,7 +222,7 @@ def _pools(
             there=count,
             ready=ready,
         )
-        yield now, machines
+        yield now, asked_for
 
 
 def _mode(name: str, pool: GpuPool | None) -> PoolMode | None:

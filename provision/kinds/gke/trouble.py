@@ -10,10 +10,10 @@ from provision.documents.gke_status import JobState, RequestState
 from provision.documents.status import About, Trouble, Waiting
 from provision.google import refusals
 from provision.google.api import GoogleApiError
-from provision.kinds import machines as shortage
+from provision.kinds import machines
 from provision.kinds.gke import control_plane, health
 from provision.kinds.gke.control_plane import State
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 _PASSING: Final = frozenset({State.PROVISIONING, State.RECONCILING})
-_REFUSED: Final = shortage.RefusalTexts(
+_REFUSED: Final = machines.RefusalTexts(
     words="",
     after_stockout="wait: Google goes on trying, and machines may become available",
     after_quota="once it is granted, Google makes the nodes",
@@ -219,7 +219,7 @@ def _until(moment: str | None, then: str, clock: Clock) -> _Until:
 
 
 def refused(
-    api: GoogleApi, record: Record, document: Mapping[str, Any], machines: Sequence[PoolNow]
+    api: GoogleApi, record: Record, document: Mapping[str, Any], pools: Sequence[PoolNow]
 ) -> dict[str, list[Problem]]:
     """Name of a pool that lacks nodes -> what Google refuses."""
     urls = {it["name"]: it.get("instanceGroupUrls", []) for it in document.get("nodePools", [])}
@@ -229,7 +229,7 @@ def refused(
             for url in urls.get(pool.name, [])
             for problem in _refused_group(api, record, pool, url)
         ]
-        for pool in machines
+        for pool in pools
         if missing(pool)
     }
 
@@ -250,7 +250,7 @@ def _refused_group(api: GoogleApi, record: Record, pool: PoolNow, url: str) -> l
     except GoogleApiError:
         return []
     texts = replace(_REFUSED, words=f"{_run(members)} of {group.size} {group.members} run")
-    return shortage.explain(group, refusals.of_instances(members), texts, api)
+    return machines.explain(group, refusals.of_instances(members), texts, api)
 
 
 def running(api: GoogleApi, record: Record, document: Mapping[str, Any]) -> dict[str, int | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import bandwidths
 from provision.codes import Code
-from provision.documents.checks import Bandwidth, BandwidthRow, NodeCheck, NodesTry
+from provision.documents.checks import Bandwidth, NodeCheck, NodesTry
 from provision.errors import Problem
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Remedies, Tried
@@ -104,7 +104,7 @@ class Tested:
                 if found.interfaces is not None
             },
             networks=measured.networks,
-            rows=tuple(BandwidthRow(**dataclasses.asdict(row)) for row in measured.rows),
+            rows=measured.rows,
             expected=figures.peak if figures else None,
             least=figures.least if figures else None,
             source=figures.source if figures else "",
@@ -146,15 +146,9 @@ def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
 def problems(tested: Tested) -> list[Problem]:
     """What is wrong with a pool."""
     pool, tried = tested.pool, tested.tried
-    found = [
-        _problem(
-            f"{name}: {'; '.join(it.faults)}",
-            f"its machine type is {pool.machine_type}",
-            _another(tested, (name,)),
-        )
-        for name, it in tested.checked.items()
-        if it.faults
-    ]
+    found = diagnosis.of_single(
+        tested.checked, lambda _: pool.machine_type, lambda name: _another(tested, (name,))
+    )
     if tested.told and _is_plain_everywhere(tested.told.whole, pool, len(tested.nodes)):
         everywhere = _problem(
             "NCCL used plain sockets instead of the GPU network",
@@ -173,7 +167,7 @@ def problems(tested: Tested) -> list[Problem]:
     remedies = Remedies(
         members="nodes",
         another=lambda names: _another(tested, names),
-        more="run Test with TEST_NODES=3 or more, if the pool may have as many",
+        more="run Test --nodes 3, or with more, if the pool may have as many",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, which new pools alone can have",
     )
     bar = diagnosis.bar(pool.machine_type, tested.figures)
@@ -228,7 +222,7 @@ def _another(tested: Tested, names: tuple[str, ...]) -> str:
     if set(names) <= set(tested.cordoned):
         cordon = f"it is cordoned (undo: kubectl uncordon {named})"
     else:
-        cordon = f"keep jobs away: kubectl cordon {named}, or Test with TEST_CORDON=yes"
+        cordon = f"keep jobs away: kubectl cordon {named}, or Test --cordon"
     means = Mode(tested.pool.mode).means
     if means.requested:
         return (

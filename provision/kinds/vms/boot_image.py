@@ -11,7 +11,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import fabrics, image_systems, images, machines
+from provision.catalogue import fabrics, images, machines
 from provision.codes import Code
 from provision.google.api import Service
 from provision.preflight import zones
@@ -344,7 +344,10 @@ _BEGINS: Final = re.compile(
 
 def _command(spec: VmSpec, found: Found) -> Iterator[Finding]:
     """A note on a command that begins with a program which the image has not."""
-    begins, public = _BEGINS.match(spec.command or ""), image_systems.PUBLIC.get(spec.image.project)
+    begins, public = (
+        _BEGINS.match(spec.command or ""),
+        images.PUBLIC_SYSTEMS.get(spec.image.project),
+    )
     name, plain = str(found["name"]), public is not None and public.plain
     family = found.get("family") or images.family_of(name)
     if begins is None:
@@ -367,10 +370,10 @@ def _system(spec: VmSpec, found: Found) -> Iterator[Finding]:
     nobody can add is refused of it.
     """
     project = spec.image.project
-    system = image_systems.of(project, found.get("licenses", []))
+    system = images.system_of(project, found.get("licenses", []))
     if system is None:
         return
-    is_public = project in image_systems.PUBLIC
+    is_public = project in images.PUBLIC_SYSTEMS
     setting, name = _named_by(spec.image), str(found["name"])
     gpu = machines.GPUS.get(spec.group.gpu_type or "")
     if gpu is not None and not gpu.open_module:
@@ -399,7 +402,7 @@ def _system(spec: VmSpec, found: Found) -> Iterator[Finding]:
         )
     if not (is_public and system.plain and spec.group.gpu_count):
         return
-    if image_systems.takes_driver(found.get("family", "")):
+    if images.takes_driver(found.get("family", "")):
         yield _unsuitable(
             f"the image {name} has no NVIDIA driver: start-up installs it",
             why="that takes some ten minutes and a reboot at each VM's first boot; there is no"
@@ -411,7 +414,7 @@ def _system(spec: VmSpec, found: Found) -> Iterator[Finding]:
     else:
         yield _unsuitable(
             f"the image {name} of {system.name} has no NVIDIA driver",
-            why=f"start-up can install it on {image_systems.INSTALLABLE}, alone",
+            why=f"start-up can install it on {images.INSTALLABLE}, alone",
             fix=fix,
             setting=setting,
         )

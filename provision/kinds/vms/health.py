@@ -122,7 +122,7 @@ def _faults(
     yield from _of_interfaces(vm, json_object.objects(found.get("interfaces")), machine)
     if machine is None or vm.attached:
         return
-    ssds, wanted = json_object.inner(found.get("local_ssd")), machine.shape.local_ssds
+    ssds, wanted = json_object.inner(found.get("local_ssd")), machine.local_ssds
     if ssds.get("disks") != wanted:
         yield f"{ssds.get('disks')} local SSDs instead of {wanted}"
     if ssds.get("disks") and not ssds.get("mounted"):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import image_systems, images, names
+from provision.catalogue import images, names
 from provision.google import resources
 from provision.kinds.vms import boot_image
 from provision.preflight.check import OfKind
@@ -14,7 +13,6 @@ from provision.preflight.table import SUBNETWORK
 
 if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
-    from provision.state.record import Record
 
 BAKES: Final = {
     "compute.disks": "useReadOnly",
@@ -65,15 +63,10 @@ def of(spec: VmSpec) -> OfKind:
 def _of_the_image(spec: VmSpec) -> tuple[str, ...]:
     """What is needed on another project whose images are not known to be public."""
     project = spec.image.project
-    known = {spec.project_id, *image_systems.PUBLIC, *(line.project for line in images.LINES)}
+    known = {spec.project_id, *images.PUBLIC_SYSTEMS, *(line.project for line in images.LINES)}
     if project in known:
         return ()
     return (
         f"On the project {project}, unless its images are public, roles/compute.imageUser, for you",
         "and for <number of this project>@cloudservices.gserviceaccount.com, which makes the VMs.",
     )
-
-
-def resolve(spec: VmSpec, record: Record | None) -> VmSpec:
-    """Resolve the image, if the check of images has not done it."""
-    return dataclasses.replace(spec, image=boot_image.resolve(spec.image, record))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from google.oauth2.credentials import Credentials
 
-from provision.actions import job_following
 from provision.actions import jobs as actions_of_jobs
 from provision.codes import Code
 from provision.deployment.deployment import OutOfDate
@@ -32,7 +31,7 @@ from provision.kinds.gke.kubernetes import clearing, rollout, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.left_behind import Traces
 from provision.kinds.vms import after_apply, agent, bake, flex_start, out_of_date, startup
-from provision.lifecycle import search, settle
+from provision.lifecycle import exclusive, search
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
@@ -45,8 +44,8 @@ from tests.kubernetes import samples
 from tests.unit.kinds.gke.kubernetes.test_trials import Nodes
 from tests.unit.kinds.test_machines import COMING, _group
 from tests.unit.kinds.vms.test_flex_start import GROUP, _document
-from tests.unit.lifecycle.test_settle import GROUP as OPERATION
-from tests.unit.lifecycle.test_settle import PLACE
+from tests.unit.lifecycle.test_earlier_runs import GROUP as OPERATION
+from tests.unit.lifecycle.test_earlier_runs import PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,9 +116,7 @@ def _requests(run: Run) -> None:
 
 
 def _startup(run: Run) -> None:
-    reader = SimpleNamespace(
-        read=lambda names: dict.fromkeys(names, startup.Startup()), place=PLACE
-    )
+    reader = SimpleNamespace(read=lambda names: dict.fromkeys(names, startup.Startup()), options="")
     startup.wait(cast("Any", reader), {"vm-1", "vm-2"}, progress=run.progress)
 
 
@@ -230,7 +227,7 @@ def _job(run: Run) -> None:
     """A job that waits behind another for ever."""
     context, jobs = _job_that(state=JobState.WAITING)
     context.progress = run.progress
-    job_following.follow(cast("Any", context), cast("Any", jobs), "train-1")
+    actions_of_jobs.follow(cast("Any", context), cast("Any", jobs), "train-1")
 
 
 def _cancelled(run: Run) -> None:
@@ -283,7 +280,7 @@ def _earlier_run(run: Run) -> None:
         cluster_operations=lambda *_: [],
         listed=lambda *_: [],
     )
-    settle.wait(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
+    exclusive.wait_for_earlier_run(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
 
 
 def _rollout(run: Run) -> None:
@@ -312,9 +309,8 @@ WAITS: dict[StageName, Callable[[Run], None]] = {
 """Every wait that has an end of its own -> how it is made to last until then."""
 
 MODULES = {
-    "actions/job_following.py",
     "actions/jobs.py",
-    "actions/watching.py",  # no stage: tests/unit/actions/test_watching.py
+    "actions/status.py",  # no stage: tests/unit/actions/test_watching.py
     "kinds/gke/jobs.py",
     "kinds/gke/kubernetes/job_attendant.py",  # in pods, where nobody looks
     "kinds/gke/kubernetes/rollout.py",
@@ -329,8 +325,8 @@ MODULES = {
     "kinds/vms/flex_start.py",
     "kinds/vms/out_of_date.py",
     "kinds/vms/startup.py",
+    "lifecycle/exclusive.py",
     "lifecycle/search.py",
-    "lifecycle/settle.py",
     "google/api.py",
 }
 """Where somebody waits for Google: above, and in the tests after that."""
@@ -393,7 +389,7 @@ def test_a_job_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) 
 
     jobs.find = find
     with pytest.raises(Interrupted):
-        job_following.follow(cast("Any", context), cast("Any", jobs), "train-1")
+        actions_of_jobs.follow(cast("Any", context), cast("Any", jobs), "train-1")
     assert len(run.waiting) >= LONG // stages_module.SILENCE
     assert {event.words for event in run.waiting} == {"train-1: runs on 1 machine"}
     assert {event.on_interrupt for event in run.waiting} == {OnInterrupt.JOB_GOES_ON}
@@ -502,12 +498,13 @@ def test_a_sign_of_life_of_a_silent_vm_is_waited_for_with_words(
     monkeypatch.setattr(agent, "heard", lambda _: heard)
     monkeypatch.setattr(machines, "all_run", lambda *_: True)
     monkeypatch.setattr(after_apply, "_HEARING", LONG)
+    monkeypatch.setattr(flex_start, "group", lambda _: _group())
     context = SimpleNamespace(progress=run.progress, clock=Clock())
     cloud = SimpleNamespace(api=None)
     vms = {"a": SimpleNamespace(started="")}
     told = {"a": SimpleNamespace(steps=())}
     with pytest.raises(ClusterError, match="a has not been heard of"):
-        after_apply._hear(*cast("Any", (context, cloud, _group(), vms, told)))
+        after_apply.Started(*cast("Any", (context, cloud, None)))._hear(*cast("Any", (vms, told)))
     assert {event.words for event in run.waiting} == {"a sign of life of a"}
 
 

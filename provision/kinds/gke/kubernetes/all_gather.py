@@ -11,8 +11,6 @@ machines.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import fabrics
@@ -20,6 +18,7 @@ from provision.catalogue.bandwidths import GIB, KIB, MIB
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds import diagnosis
 from provision.kinds.gke.kubernetes import bandwidth, fabric_pods, kueue, nccl, pod_fabrics
+from provision.kinds.gke.kubernetes.objects import labelled, mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,29 +40,19 @@ _ROUND_SECONDS: Final = 200
 CONTAINER: Final = "nccl"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fabric:
-    """How to run the test on one kind of GPU network."""
+# Built with MPI: without it each process would measure its own GPU.
+_WITH_MPI: Final = "/third_party/nccl-tests-mpi/build/all_gather_perf"
+# The only build in gIB's image, with MPI.
+_OF_GIB: Final = "/third_party/nccl-tests/build/all_gather_perf"
 
-    # the path of the test's program in the image, built with MPI: without it each process would
-    # measure its own GPU
-    program: str = "/third_party/nccl-tests-mpi/build/all_gather_perf"
-    # the largest message size where no published figure says another
-    largest: str = "8G"
-
-
-# The only build in this image, with MPI.
-_RDMA: Final = Fabric(program="/third_party/nccl-tests/build/all_gather_perf")
-
-FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = MappingProxyType(
-    {
-        None: dataclasses.replace(_RDMA, largest="1G"),
-        GpuNetwork.RDMA: _RDMA,
-        GpuNetwork.TCPXO: Fabric(),
-        GpuNetwork.TCPX: Fabric(),
-    }
-)
-"""Kind of GPU network -> how to run the test on it; None: over the first interface."""
+FABRICS: Final[Mapping[GpuNetwork | None, tuple[str, str]]] = {
+    None: (_OF_GIB, "1G"),
+    GpuNetwork.RDMA: (_OF_GIB, "8G"),
+    GpuNetwork.TCPXO: (_WITH_MPI, "8G"),
+    GpuNetwork.TCPX: (_WITH_MPI, "8G"),
+}
+"""Kind of GPU network -> the test's program in the image, and its largest message where no
+published figure says another; None: over the first interface."""
 
 _SOCKETS: Final = fabrics.STACKS[fabrics.Fabric.GIB]
 """What brings NCCL and its tests to nodes that have no plugin."""
@@ -186,13 +175,9 @@ def job_set(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """The test's container, the same on each of `nodes` nodes of a pool."""
     stack = nccl.software(facts, pool)
-    label = "metadata.labels['jobset.sigs.k8s.io/jobset-name']"
-    env: list[Object] = [{"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": label}}}]
+    env = [labelled("JOB_SET", fabric_pods.SET_LABEL)]
     if stack is None:
-        env += [
-            {"name": "NCCL_NET", "value": "Socket"},
-            {"name": "LD_LIBRARY_PATH", "value": f"{pod_fabrics.GIB}/lib64"},
-        ]
+        env += variables({"NCCL_NET": "Socket", "LD_LIBRARY_PATH": f"{pod_fabrics.GIB}/lib64"})
     return {
         "name": CONTAINER,
         "image": (stack or _SOCKETS).test.pinned,
@@ -203,8 +188,8 @@ def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 
 def program(pool: GpuPool, nodes: int) -> str:
     """What the test's pods run, for bash."""
-    fabric, bars, figures = FABRICS[pool.gpu_network], bandwidth.bars(pool, nodes), pool.bandwidth
-    smallest, largest = "1K", fabric.largest
+    path, largest = FABRICS[pool.gpu_network]
+    smallest, bars, figures = "1K", bandwidth.bars(pool, nodes), pool.bandwidth
     if figures:
         # Peaks and averages of other sizes are others.
         smallest, largest = map(_size, figures.averaged or (KIB, figures.size))
@@ -213,7 +198,7 @@ def program(pool: GpuPool, nodes: int) -> str:
         "nodes": nodes,
         "gpus": pool.gpus,
         "job": fabric_pods.REPLICATED_JOB,
-        "program": fabric.program,
+        "program": path,
         "smallest": smallest,
         "largest": largest,
         "least_out": f"{bars.out_of_place:.2f}",
@@ -249,8 +234,8 @@ def _bring_nccl(pod: Object) -> None:
             "name": "bring-nccl",
             "image": _SOCKETS.plugin.pinned,
             "command": ["/bin/sh", "-c", unpack],
-            "volumeMounts": [{"name": "gib", "mountPath": "/gib"}],
+            "volumeMounts": [mount("gib", "/gib")],
         }
     ]
     mounts = pod["containers"][0].setdefault("volumeMounts", [])
-    mounts.append({"name": "gib", "mountPath": pod_fabrics.GIB})
+    mounts.append(mount("gib", pod_fabrics.GIB))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision import words
 from provision.catalogue import bandwidths, machines
-from provision.documents.checks import NodeCheck
+from provision.documents.checks import BandwidthRow, NodeCheck
 from provision.kinds import gpus as gpu_words
 
 if TYPE_CHECKING:
@@ -19,20 +19,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """The result for one size of message; bus bandwidths in GB/s."""
-
-    size: int  # in bytes
-    out_of_place: float  # with the results in another buffer
-    in_place: float  # with the results in the same buffer
-    wrong: int  # the number of wrong values
-
-
-@dataclass(frozen=True, kw_only=True)
 class Measurement:
     """The results in a log; bus bandwidths in GB/s."""
 
-    rows: tuple[Row, ...]  # by message size
+    rows: tuple[BandwidthRow, ...]  # by message size
     average: float | None  # over all sizes; None if the test did not end
     out_of_bounds: int | None  # the total of wrong values; None if the test did not end
     # host -> the networks that NCCL used there, such as "gIB" or "Socket"
@@ -98,11 +88,11 @@ def parse(log: str) -> Measurement:
     )
 
 
-def _row(found: re.Match[str]) -> Row:
+def _row(found: re.Match[str]) -> BandwidthRow:
     size, out_of_place, wrong_out, in_place, wrong_in = found.groups()
     # Without checks (-c 0) NCCL writes N/A.
     wrong = sum(int(number) for number in (wrong_out, wrong_in) if number.isdigit())
-    return Row(
+    return BandwidthRow(
         size=int(size), out_of_place=float(out_of_place), in_place=float(in_place), wrong=wrong
     )
 

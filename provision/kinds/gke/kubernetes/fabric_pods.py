@@ -9,12 +9,12 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import billed_shapes, gke_nodes, machines
+from provision.catalogue import machine_sizes, machines
 from provision.kinds.gke.kubernetes import nccl, pod_fabrics, stages
 from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
+from provision.kinds.gke.kubernetes.objects import mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ Ray cluster (cluster-autoscaler 9910004, drainability/rules/replicated/rule.go; 
 so itself of the pods of a ProvisioningRequest alone.
 """
 
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, Any]] = {}
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the system has it
 _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 # Without it NCCL would use sockets, and nobody would know why.
@@ -69,7 +69,7 @@ _LOAD: Final = "python3 -c 'import ctypes, sys; [ctypes.CDLL(it) for it in sys.a
 GCLOUD: Final = "gcr.io/google.com/cloudsdktool/google-cloud-cli:578.0.0-slim"
 SECRETS: Final = "/run/aiinfra-secrets"
 """Where a job finds its secrets, one file for each variable; in memory."""
-SECRETS_MOUNT: Final = {"name": "secrets", "mountPath": SECRETS}
+SECRETS_MOUNT: Final = mount("secrets", SECRETS)
 READS_SECRETS: Final = "read-secrets"
 _EXPORT: Final = f'for file in {SECRETS}/*; do export "${{file##*/}}=$(cat "${{file}}")"; done'
 # GKE's metadata server takes some seconds until it knows a new pod.
@@ -113,36 +113,35 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
         ValueError: The container has no command, before which the environment could be set.
     """
     volumes, mounts, annotations = stages.pod_volumes(facts)
-    spec: Object = {
-        "serviceAccountName": stages.account_name(facts),
-    }
+    spec: Object = {"serviceAccountName": stages.account_name(facts)}
     if kind is not Kind.HEAD:
-        spec |= {"nodeSelector": _selector(pool), "tolerations": [dict(GPU_TOLERATION)]}
+        flex = {FLEX_LABEL: "true"} if pool.flex_start else {}
+        spec["nodeSelector"] = {POOL_LABEL: pool.name, **flex}
+        spec["tolerations"] = [dict(GPU_TOLERATION)]
     annotations |= STAYS
     # The end of its log is then in the pod, and outlasts the node for a moment.
     wanted = {"terminationMessagePolicy": "FallbackToLogsOnError", **container}
     _extend(wanted, "volumeMounts", mounts)
     if kind is not Kind.PART:
         before, beside, lines = [], [], []
-        stack, gated = nccl.software(facts, pool), nccl.gate(facts, pool)
+        stack, gate = nccl.software(facts, pool), nccl.gate(facts, pool)
         if kind is not Kind.HEAD:
             annotations |= stages.network_annotations(pool)
             wanted["resources"] = _resources(pool)
             lines.append(_NCCL if stack else _DRIVER)
-        if pool.gpu_network and stack and gated and kind is not Kind.HEAD:
+        if pool.gpu_network and stack and gate and kind is not Kind.HEAD:
             fabric = pod_fabrics.FABRICS[pool.gpu_network]
             annotations |= _devices(fabric, pool)
             _join(wanted, fabric, pool)
-            volumes += [*_volumes(fabric), gated.volume]
+            volumes += [*_volumes(fabric), nccl.READY_VOLUME]
             sidecar = pod_fabrics.daemon(fabric, stack, _daemon_mounts(fabric))
-            before.append(gated.container)
+            before.append(gate)
             beside += [sidecar] if sidecar else []
             bring = pod_fabrics.libraries(fabric, stack) if kind is Kind.RAY else None
             if bring:
                 before.append(bring)
-                volumes.append({"name": pod_fabrics.BROUGHT_VOLUME, "emptyDir": {}})
-                brought = _mount(pod_fabrics.BROUGHT_VOLUME, pod_fabrics.BROUGHT)
-                _extend(wanted, "volumeMounts", [brought])
+                volumes.append({"name": bring["name"], "emptyDir": {}})
+                _extend(wanted, "volumeMounts", [dict(pod_fabrics.BROUGHT_MOUNT)])
             lines += _lines(fabric, pool, kind)
         if facts.secrets:
             before.append(_read_secrets(facts))
@@ -153,8 +152,11 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
         _extend(spec, "initContainers", [*before, *beside])
         _begin_with(wanted, lines, kind)
         if kind is Kind.WHOLE:
-            _extend(wanted, "volumeMounts", [_mount("shared-memory", _SHARED_MEMORY)])
-            volumes.append(_shared_memory(pool))
+            _extend(wanted, "volumeMounts", [mount("shared-memory", _SHARED_MEMORY)])
+            room = room_on(pool.machine_type)
+            size = {"sizeLimit": room.shared_memory} if room else {}
+            memory = {"medium": "Memory", **size}
+            volumes.append({"name": "shared-memory", "emptyDir": memory})
     spec["containers"] = [wanted]
     if volumes:
         spec["volumes"] = volumes
@@ -193,13 +195,6 @@ def job_set(
     }
 
 
-def _selector(pool: GpuPool) -> dict[str, str]:
-    selector = {POOL_LABEL: pool.name}
-    if pool.flex_start:
-        selector[FLEX_LABEL] = "true"
-    return selector
-
-
 def _read_secrets(facts: ClusterFacts) -> Object:
     """The init container that reads secrets of Secret Manager, as variables of a job.
 
@@ -228,18 +223,12 @@ def _resources(pool: GpuPool) -> Object:
     return {"requests": asked, "limits": limits}
 
 
-def _shared_memory(pool: GpuPool) -> Object:
-    room = room_on(pool.machine_type)
-    size = {"sizeLimit": room.shared_memory} if room else {}
-    return {"name": "shared-memory", "emptyDir": {"medium": "Memory", **size}}
-
-
 def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
     """Give a job's container the variables, mounts and rights of a network."""
     own = {entry["name"] for entry in container.get("env", [])}
-    found = pod_fabrics.variables(fabric, pool.machine_type)
-    _extend(container, "env", [entry for entry in found if entry["name"] not in own])
-    inside = [_mount(_volume(path), at) for path, at in fabric.mounts.items()]
+    found = {**fabric.variables, **pod_fabrics.of_family(fabric, pool.machine_type)}
+    _extend(container, "env", variables({it: found[it] for it in found if it not in own}))
+    inside = [mount(_volume(path), at) for path, at in fabric.mounts.items()]
     _extend(container, "volumeMounts", [*inside, *_socket_mount(fabric)])
     if fabric.capabilities:
         added = {"capabilities": {"add": list(fabric.capabilities)}}
@@ -266,11 +255,7 @@ def _lines(fabric: PodFabric, pool: GpuPool, kind: Kind) -> list[str]:
 
 
 def _begin_with(container: Object, lines: list[str], kind: Kind) -> None:
-    """Let a container run lines of bash before its command, in the same process.
-
-    Raises:
-        ValueError: It has no command.
-    """
+    """Let a container run lines of bash before its command, in the same process."""
     if not lines:
         return
     if kind in {Kind.RAY, Kind.HEAD}:
@@ -304,19 +289,15 @@ def _volumes(fabric: PodFabric) -> list[Object]:
 
 def _daemon_mounts(fabric: PodFabric) -> list[Object]:
     return [
-        _mount(_volume(f"{pod_fabrics.BIN}/nvidia/lib64"), pod_fabrics.LIBRARIES),
-        _mount(_volume("/sys"), "/hostsysfs"),
-        _mount(_volume("/proc/sys"), "/hostprocsysfs"),
+        mount(_volume(f"{pod_fabrics.BIN}/nvidia/lib64"), pod_fabrics.LIBRARIES),
+        mount(_volume("/sys"), "/hostsysfs"),
+        mount(_volume("/proc/sys"), "/hostprocsysfs"),
         *_socket_mount(fabric),
     ]
 
 
 def _socket_mount(fabric: PodFabric) -> list[Object]:
-    return [_mount(_volume(fabric.socket), fabric.socket)] if fabric.socket else []
-
-
-def _mount(volume: str, path: str) -> Object:
-    return {"name": volume, "mountPath": path}
+    return [mount(_volume(fabric.socket), fabric.socket)] if fabric.socket else []
 
 
 def _volume(path: str) -> str:
@@ -368,10 +349,10 @@ class Room:
 
 def room_on(machine_type: str) -> Room | None:
     """What a pod can ask for on a node of a machine type; None if its size is not known."""
-    machine, memory = machines.lookup(machine_type), billed_shapes.memory(machine_type)
+    machine, memory = machines.lookup(machine_type), machine_sizes.memory(machine_type)
     if machine is None or memory is None:
         return None
-    cpus, gib = gke_nodes.allocatable(machine.vcpus, float(memory))
+    cpus, gib = machine_sizes.allocatable(machine.vcpus, float(memory))
     cpus -= min(_SYSTEM_CPUS, cpus / 2)
     gib -= min(_SYSTEM_GIB, gib / 2) + gib * _SYSTEM_SHARE
     return Room(

@@ -37,7 +37,9 @@ print(len(workers), "nodes,", total, "GPUs", ray.get([gpu.remote() for _ in rang
 def render(facts: ClusterFacts) -> dict[str, str]:
     """The example jobs that make sense on this cluster: file name -> YAML."""
     files: dict[str, list[Object]] = {}
-    for pool in _one_of_each(facts):
+    # The first pool of each machine type: one example is enough for equal pools.
+    first = {pool.machine_type: pool for pool in reversed(facts.pools)}
+    for pool in reversed(first.values()):
         files[f"sample-job-{pool.name}.yaml"] = [sample(facts, pool)]
         if pool.max_nodes > 1:
             nodes = min(_TORCHRUN_NODES, pool.max_nodes)
@@ -71,20 +73,14 @@ def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
     }
     template = fabric_pods.template(facts, pool, container, Kind.PART)
     template["spec"]["restartPolicy"] = "Never"
-    spec: Object = {"parallelism": 1, "completions": 1, "template": template}
-    if facts.has_queue:
-        spec["suspend"] = True
-    metadata = kueue.job_metadata(facts, pool, "sample-job-", _SAMPLE_SECONDS)
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+    spec = {"parallelism": 1, "completions": 1, "template": template}
+    return _queued(facts, pool, ("batch/v1", "Job", "sample-job-"), _SAMPLE_SECONDS, spec)
 
 
 def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A Ray cluster with its head on a node without GPUs."""
     spec = _ray_spec(facts, pool, min(_RAY_NODES, pool.max_nodes))
-    if facts.has_queue:
-        spec["suspend"] = True
-    metadata = kueue.job_metadata(facts, pool, "ray-", _RAY_SECONDS)
-    return {"apiVersion": RAY_API, "kind": "RayCluster", "metadata": metadata, "spec": spec}
+    return _queued(facts, pool, (RAY_API, "RayCluster", "ray-"), _RAY_SECONDS, spec)
 
 
 def ray_job(
@@ -101,28 +97,8 @@ def ray_job(
     `image`: the image of all its pods; None for Ray's own.
     """
     cluster = _ray_spec(facts, pool, nodes or min(_RAY_NODES, pool.max_nodes), image)
-    spec = {
-        "entrypoint": entrypoint,
-        "submitterPodTemplate": _submitter(cluster),
-        "shutdownAfterJobFinishes": True,
-        # Else its nodes go first, and nothing says why it failed.
-        "activeDeadlineSeconds": torchrun.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
-        "rayClusterSpec": cluster,
-    }
-    if facts.has_queue:
-        spec["suspend"] = True
-    metadata = kueue.job_metadata(facts, pool, "ray-job-", _RAY_SECONDS)
-    return {"apiVersion": RAY_API, "kind": "RayJob", "metadata": metadata, "spec": spec}
-
-
-def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:
-    """The first pool of each machine type: one example is enough for equal pools."""
-    return list({pool.machine_type: pool for pool in reversed(facts.pools)}.values())[::-1]
-
-
-def _submitter(cluster: Object) -> Object:
-    """KubeRay's own template of what submits a job (1.6.2, common/job.go), which must stay."""
-    container = {
+    # KubeRay's own template of what submits a job (1.6.2, common/job.go), which must stay.
+    submitter = {
         "name": "ray-job-submitter",
         "image": cluster["headGroupSpec"]["template"]["spec"]["containers"][0]["image"],
         "resources": {
@@ -130,8 +106,31 @@ def _submitter(cluster: Object) -> Object:
             "limits": {"cpu": "1", "memory": "1Gi"},
         },
     }
-    spec = {"restartPolicy": "Never", "containers": [container]}
-    return {"metadata": {"annotations": dict(STAYS)}, "spec": spec}
+    spec = {
+        "entrypoint": entrypoint,
+        "submitterPodTemplate": {
+            "metadata": {"annotations": dict(STAYS)},
+            "spec": {"restartPolicy": "Never", "containers": [submitter]},
+        },
+        "shutdownAfterJobFinishes": True,
+        # Else its nodes go first, and nothing says why it failed.
+        "activeDeadlineSeconds": torchrun.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
+        "rayClusterSpec": cluster,
+    }
+    return _queued(facts, pool, (RAY_API, "RayJob", "ray-job-"), _RAY_SECONDS, spec)
+
+
+def _queued(
+    facts: ClusterFacts, pool: GpuPool, what: tuple[str, str, str], seconds: int, spec: Object
+) -> Object:
+    """A job that the queue starts, where there is one.
+
+    `what`: API version, kind, and how its name begins.
+    """
+    api, kind, prefix = what
+    suspended = {"suspend": True} if facts.has_queue else {}
+    metadata = kueue.job_metadata(facts, pool, prefix, seconds)
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": {**spec, **suspended}}
 
 
 def _ray_spec(

@@ -93,28 +93,27 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [
         build(API, "ResourceFlavor", DEFAULT_FLAVOR, spec={}),
         *(_flavor(pool) for pool in facts.pools),
-        *([_config(), _check()] if facts.queued_pools else []),
+        *(_check() if facts.queued_pools else []),
         *_queues(facts),
-        *_workload_priorities(),
+        # The same priorities for the queue only: with them, no pod preempts another one.
+        *_priorities(API, "WorkloadPriorityClass", "in the queue"),
     ]
 
 
 def priority_classes() -> list[Object]:
     """Kubernetes' own priority classes, for pods; Kueue uses them too."""
+    return _priorities("scheduling.k8s.io/v1", "PriorityClass", "of a job")
+
+
+def _priorities(api: str, kind: str, of: str) -> list[Object]:
     return [
-        build(
-            "scheduling.k8s.io/v1",
-            "PriorityClass",
-            name,
-            value=value,
-            description=f"{name} priority of a job",
-        )
+        build(api, kind, name, value=value, description=f"{name} priority {of}")
         for name, value in _PRIORITIES.items()
     ]
 
 
 def job_metadata(facts: ClusterFacts, pool: GpuPool, prefix: str, seconds: int) -> Object:
-    """The metadata of a job on a pool: in the queue where there is one, for so many seconds.
+    """The metadata of a job on a pool: in the queue where there is one.
 
     `seconds`: how long it runs at most; nodes of a queued pool are asked for as long.
     """
@@ -158,20 +157,6 @@ def quantity(number: int) -> str:
     return str(number)
 
 
-def _workload_priorities() -> list[Object]:
-    """The same priorities for the queue only: with them, no pod preempts another one."""
-    return [
-        build(
-            API,
-            "WorkloadPriorityClass",
-            name,
-            value=value,
-            description=f"{name} priority in the queue",
-        )
-        for name, value in _PRIORITIES.items()
-    ]
-
-
 def _flavor(pool: GpuPool) -> Object:
     """The flavor for the nodes of one pool.
 
@@ -179,15 +164,15 @@ def _flavor(pool: GpuPool) -> Object:
     the flavor get it, together with the node selector for the pool's labels. Kueue matches what a
     job selects by against these labels alone, so the kind of GPU is one of them.
     """
-    labels = {POOL_LABEL: pool.name} | (
-        {ACCELERATOR_LABEL: pool.accelerator} if pool.accelerator else {}
-    )
+    gpu = {ACCELERATOR_LABEL: pool.accelerator} if pool.accelerator else {}
     queued = [dict(_QUEUED_TOLERATION)] if pool.queued else []
-    spec = {"nodeLabels": labels, "tolerations": [dict(GPU_TOLERATION), *queued]}
+    tolerations = [dict(GPU_TOLERATION), *queued]
+    spec = {"nodeLabels": {POOL_LABEL: pool.name, **gpu}, "tolerations": tolerations}
     return build(API, "ResourceFlavor", pool.name, spec=spec)
 
 
-def _config() -> Object:
+def _check() -> list[Object]:
+    """The check of queued pools, and its configuration."""
     # No `parameters`: Kueue deletes each request that says otherwise than these, and makes it
     # again, so they are no default for jobs without the annotation RUN_SECONDS (ADR 17).
     spec = {
@@ -197,10 +182,7 @@ def _config() -> Object:
         # podSetMergePolicy beside it: of merged pod sets only the first is told (kueue#14408).
         "podSetUpdates": {
             "nodeSelector": [
-                {
-                    "key": _REQUEST_LABEL,
-                    "valueFromProvisioningClassDetail": "ResizeRequestName",
-                }
+                {"key": _REQUEST_LABEL, "valueFromProvisioningClassDetail": "ResizeRequestName"}
             ]
         },
         # A full pool fails a request after two minutes, and the last job's idle nodes fill it for
@@ -211,17 +193,13 @@ def _config() -> Object:
             "backoffMaxSeconds": 1800,
         },
     }
-    return build(API, "ProvisioningRequestConfig", CONFIG, spec=spec)
-
-
-def _check() -> Object:
-    parameters = {
-        "apiGroup": "kueue.x-k8s.io",
-        "kind": "ProvisioningRequestConfig",
-        "name": CONFIG,
-    }
-    spec = {"controllerName": _CONTROLLER, "parameters": parameters}
-    return build(API, "AdmissionCheck", CHECK, spec=spec)
+    kind = "ProvisioningRequestConfig"
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": kind, "name": CONFIG}
+    check = {"controllerName": _CONTROLLER, "parameters": parameters}
+    return [
+        build(API, kind, CONFIG, spec=spec),
+        build(API, "AdmissionCheck", CHECK, spec=check),
+    ]
 
 
 def _queues(facts: ClusterFacts) -> list[Object]:
@@ -230,14 +208,13 @@ def _queues(facts: ClusterFacts) -> list[Object]:
     What one leaves idle the others borrow; it gets it back when it needs it.
     """
     rest = facts.gpu_quota - sum(share.gpus for share in facts.queues)
-    shares_of = [(CLUSTER_QUEUE, LOCAL_QUEUE, rest)]
-    shares_of += [(share.name, share.name, share.gpus) for share in facts.queues]
     found = []
-    for cluster_queue, local_queue, gpus in shares_of:
-        found += [
-            _cluster_queue(facts, cluster_queue, gpus),
-            build(API, "LocalQueue", local_queue, NAMESPACE, spec={"clusterQueue": cluster_queue}),
-        ]
+    for name, local, gpus in (
+        (CLUSTER_QUEUE, LOCAL_QUEUE, rest),
+        *((share.name, share.name, share.gpus) for share in facts.queues),
+    ):
+        queue = build(API, "LocalQueue", local, NAMESPACE, spec={"clusterQueue": name})
+        found += [_cluster_queue(facts, name, gpus), queue]
     return found
 
 
@@ -245,8 +222,17 @@ def _cluster_queue(facts: ClusterFacts, name: str, quota: int) -> Object:
     pools = sorted(facts.pools, key=lambda pool: _ORDER.index(Mode(pool.mode)))
     gpus = shares(quota, [pool.gpus * pool.max_nodes for pool in pools])
     # The flavor without GPUs comes first: pods without GPUs never wait for a GPU node.
-    flavors = [_quota(DEFAULT_FLAVOR, 0)]
-    flavors += [_quota(pool.name, share) for pool, share in zip(pools, gpus, strict=True)]
+    quotas = {DEFAULT_FLAVOR: 0, **dict(zip((pool.name for pool in pools), gpus, strict=True))}
+    flavors = [
+        {
+            "name": flavor,
+            "resources": [
+                {"name": resource, "nominalQuota": most}
+                for resource, most in {**_UNLIMITED, GPU: quantity(share)}.items()
+            ],
+        }
+        for flavor, share in quotas.items()
+    ]
     queued = [pool.name for pool in pools if pool.queued]
     # One of less priority gives way, or waits its turn if it has none.
     preemption = {"withinClusterQueue": "LowerPriority"}
@@ -256,19 +242,12 @@ def _cluster_queue(facts: ClusterFacts, name: str, quota: int) -> Object:
         "preemption": preemption,
     }
     if queued:
-        spec["admissionChecksStrategy"] = {
-            "admissionChecks": [{"name": CHECK, "onFlavors": queued}]
-        }
+        checks = [{"name": CHECK, "onFlavors": queued}]
+        spec["admissionChecksStrategy"] = {"admissionChecks": checks}
     if facts.queues:
         spec["cohortName"] = _COHORT
         preemption["reclaimWithinCohort"] = "Any"
     return build(API, "ClusterQueue", name, spec=spec)
-
-
-def _quota(flavor: str, gpus: int) -> Object:
-    quotas = {**_UNLIMITED, GPU: quantity(gpus)}
-    resources = [{"name": name, "nominalQuota": quota} for name, quota in quotas.items()]
-    return {"name": flavor, "resources": resources}
 
 
 # ------------------------------------------------------------------------------ its manager

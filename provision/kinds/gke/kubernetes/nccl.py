@@ -13,12 +13,11 @@ right in the cluster, as taking off a taint would.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import fabrics
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes.objects import Object, build
+from provision.kinds.gke.kubernetes.objects import Object, build, field, mount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,7 +38,7 @@ _PAUSE: Final = (
 READY: Final = "/run/aiinfra-nccl"
 """The folder of a node that says what is installed there. It is in memory, as are the devices that
 the installers prepare: both are gone when a node starts again."""
-_READY_MOUNT: Final = {"name": "nccl-is-ready", "mountPath": READY}
+_READY_MOUNT: Final = mount("nccl-is-ready", READY)
 
 GATE: Final = "wait-for-nccl"
 GATE_SECONDS: Final = 900
@@ -99,6 +98,14 @@ done
 """
 
 
+def _folder(name: str, path: str) -> Object:
+    """A volume that is a folder of the node."""
+    return {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
+
+
+READY_VOLUME: Final = _folder("nccl-is-ready", READY)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
     """What the node needs before the plugin is installed."""
@@ -114,8 +121,7 @@ class Installer:
 
     name: str
     command: str  # what unpacks the plugin in the container
-    host_paths: Mapping[str, str]  # volume -> folder of the node
-    mounts: Mapping[str, str]  # volume -> mount path in the container
+    folders: Mapping[str, tuple[str, str]]  # volume -> folder of the node, and in the container
     # source -> destination, both in the container, copied once the plugin is unpacked
     copies: Mapping[str, str]
     preparation: Preparation | None = None  # what runs before the installation; None for nothing
@@ -125,45 +131,39 @@ class Installer:
 _UNPACK: Final = "/scripts/container_entry.sh install"
 _WITH_NCCL: Final = f"{_UNPACK} --install-nccl"
 _BIN: Final = "/home/kubernetes/bin"
-_TCP_MOUNTS: Final = MappingProxyType({"var-lib": "/var/lib", "bin": "/usr/local"})
-_TCP_PATHS: Final = MappingProxyType({"var-lib": "/var/lib", "bin": _BIN})
+_TCP_FOLDERS: Final = {"var-lib": ("/var/lib", "/var/lib"), "bin": (_BIN, "/usr/local")}
 
-INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = MappingProxyType(
-    {
-        GpuNetwork.RDMA: Installer(
-            name="nccl-rdma-installer",
-            # Without --install-nccl since v1.1.1 (container-engine-accelerators 2da1c92f).
-            command=_UNPACK,
-            host_paths={"libraries": f"{_BIN}/nvidia/lib64", "gib": f"{_BIN}/gib"},
-            mounts={
-                "libraries": "/usr/local/home/kubernetes/bin/nvidia/lib64",
-                "gib": "/usr/local/home/kubernetes/bin/gib",
-            },
-            copies={
-                "/var/lib/gib/lib64/.": "/usr/local/home/kubernetes/bin/nvidia/lib64",
-                "/var/lib/gib/.": "/usr/local/home/kubernetes/bin/gib",
-            },
-            preparation=Preparation(name="quiet-martians", script=_QUIET_RDMA),
-        ),
-        GpuNetwork.TCPX: Installer(
-            name="nccl-tcpx-installer",
-            command=_WITH_NCCL,
-            host_paths=_TCP_PATHS,
-            mounts=_TCP_MOUNTS,
-            copies={"/var/lib/tcpx/lib64/.": "/usr/local/nvidia/lib64"},
-            injects=True,
-        ),
-        GpuNetwork.TCPXO: Installer(
-            name="nccl-tcpxo-installer",
-            command=f"chmod 755 /scripts/container_entry.sh\n{_WITH_NCCL}",
-            host_paths=_TCP_PATHS,
-            mounts=_TCP_MOUNTS,
-            copies={"/var/lib/tcpxo/lib64/.": "/usr/local/nvidia/lib64"},
-            preparation=Preparation(name="apertures", script=_APERTURES, on_the_node=True),
-            injects=True,
-        ),
-    }
-)
+INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = {
+    GpuNetwork.RDMA: Installer(
+        name="nccl-rdma-installer",
+        # Without --install-nccl since v1.1.1 (container-engine-accelerators 2da1c92f).
+        command=_UNPACK,
+        folders={
+            "libraries": (f"{_BIN}/nvidia/lib64", f"/usr/local{_BIN}/nvidia/lib64"),
+            "gib": (f"{_BIN}/gib", f"/usr/local{_BIN}/gib"),
+        },
+        copies={
+            "/var/lib/gib/lib64/.": f"/usr/local{_BIN}/nvidia/lib64",
+            "/var/lib/gib/.": f"/usr/local{_BIN}/gib",
+        },
+        preparation=Preparation(name="quiet-martians", script=_QUIET_RDMA),
+    ),
+    GpuNetwork.TCPX: Installer(
+        name="nccl-tcpx-installer",
+        command=_WITH_NCCL,
+        folders=_TCP_FOLDERS,
+        copies={"/var/lib/tcpx/lib64/.": "/usr/local/nvidia/lib64"},
+        injects=True,
+    ),
+    GpuNetwork.TCPXO: Installer(
+        name="nccl-tcpxo-installer",
+        command=f"chmod 755 /scripts/container_entry.sh\n{_WITH_NCCL}",
+        folders=_TCP_FOLDERS,
+        copies={"/var/lib/tcpxo/lib64/.": "/usr/local/nvidia/lib64"},
+        preparation=Preparation(name="apertures", script=_APERTURES, on_the_node=True),
+        injects=True,
+    ),
+}
 """Kind of GPU network -> its installer."""
 
 
@@ -191,18 +191,12 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [*found, *([_injector(injected)] if injected else [])]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Gate:
-    """What keeps a pod from starting before its node is ready for NCCL."""
+def gate(facts: ClusterFacts, pool: GpuPool) -> Object | None:
+    """The init container that the pods of a pool wait in; None where nothing is installed.
 
-    # An init container. It has to be the first one: the devices of a daemon must exist when the
-    # daemon's container is made.
-    container: Object
-    volume: Object
-
-
-def gate(facts: ClusterFacts, pool: GpuPool) -> Gate | None:
-    """What the pods of a pool wait at; None where nothing is installed on its nodes."""
+    It has to be the first one: the devices of a daemon must exist when the daemon's container is
+    made. Its pod has `READY_VOLUME`.
+    """
     stack = software(facts, pool)
     if stack is None or pool.gpu_network is None:
         return None
@@ -214,17 +208,16 @@ def gate(facts: ClusterFacts, pool: GpuPool) -> Gate | None:
         installer=installer.name,
         namespace=NAMESPACE,
     )
-    container: Object = {
+    return {
         "name": GATE,
         # The node has it already, or pulls it for the installer at this very moment.
         "image": stack.plugin.pinned,
         "command": ["/bin/sh", "-c", script],
-        "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "env": [field("NODE", "spec.nodeName")],
         "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [{**_READY_MOUNT, "readOnly": True}],
     }
-    return Gate(container=container, volume=_ready_volume())
 
 
 def _marker(installer: Installer, stack: Stack) -> str:
@@ -232,21 +225,45 @@ def _marker(installer: Installer, stack: Stack) -> str:
     return f"{READY}/{installer.name}-{stack.plugin.version}"
 
 
-def _ready_volume() -> Object:
-    """The volume with the folder `READY` of the node."""
-    return {"name": _READY_MOUNT["name"], "hostPath": {"path": READY, "type": "DirectoryOrCreate"}}
-
-
 def _installer(installer: Installer, stack: Stack, accelerators: Iterable[str]) -> Object:
+    done = _marker(installer, stack)
+    once = _ONCE.format(marker=done, folder=READY)
+    image, privileged = stack.plugin.pinned, {"privileged": True}
+    steps: list[Object] = []
+    if (before := installer.preparation) is not None:
+        entry = ["nsenter", "--all", "--target", "1", "--"] if before.on_the_node else []
+        steps.append(
+            {
+                "name": before.name,
+                "image": image,
+                "securityContext": privileged,
+                "volumeMounts": [dict(_READY_MOUNT)],
+                "command": [*entry, "/bin/sh", "-c", once + before.script],
+            }
+        )
+    copies = [
+        line
+        for source, to in installer.copies.items()
+        for line in (f"mkdir -p {to}", f"cp -r {source} {to}")
+    ]
+    script = "\n".join([once.rstrip(), installer.command, *copies, f"touch {done}", ""])
+    inside = [mount(name, path) for name, (_, path) in installer.folders.items()]
+    steps.append(
+        {
+            "name": installer.name,
+            "image": image,
+            "resources": {"requests": {"cpu": "150m"}},
+            "securityContext": privileged,
+            "volumeMounts": [*inside, dict(_READY_MOUNT)],
+            "command": ["/bin/sh", "-c", script],
+        }
+    )
     pod = {
         "volumes": [
-            *(
-                {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
-                for name, path in installer.host_paths.items()
-            ),
-            _ready_volume(),
+            *(_folder(name, path) for name, (path, _) in installer.folders.items()),
+            READY_VOLUME,
         ],
-        "initContainers": [*_preparation(installer, stack), _installation(installer, stack)],
+        "initContainers": steps,
         "containers": [{"name": "pause", "image": _PAUSE}],
     }
     return _daemon_set(installer.name, accelerators, pod)
@@ -266,7 +283,7 @@ def _injector(accelerators: Iterable[str]) -> Object:
                 "image": fabrics.DEVICE_INJECTOR.pinned,
                 "resources": {"requests": {"cpu": "150m"}},
                 "securityContext": {"privileged": True},
-                "volumeMounts": [{"name": name, "mountPath": it} for name, it in folders.items()],
+                "volumeMounts": [mount(name, path) for name, path in folders.items()],
             }
         ],
     }
@@ -291,45 +308,3 @@ def _daemon_set(name: str, accelerators: Iterable[str], pod: Object) -> Object:
         "template": {"metadata": {"labels": labels}, "spec": {**general, **pod}},
     }
     return build("apps/v1", "DaemonSet", name, NAMESPACE, spec=spec)
-
-
-def _preparation(installer: Installer, stack: Stack) -> list[Object]:
-    wanted = installer.preparation
-    if wanted is None:
-        return []
-    entry = ["nsenter", "--all", "--target", "1", "--"] if wanted.on_the_node else []
-    once = _ONCE.format(marker=_marker(installer, stack), folder=READY)
-    return [
-        {
-            "name": wanted.name,
-            "image": stack.plugin.pinned,
-            "securityContext": {"privileged": True},
-            "volumeMounts": [dict(_READY_MOUNT)],
-            "command": [*entry, "/bin/sh", "-c", once + wanted.script],
-        }
-    ]
-
-
-def _installation(installer: Installer, stack: Stack) -> Object:
-    copies = [
-        line
-        for source, to in installer.copies.items()
-        for line in (f"mkdir -p {to}", f"cp -r {source} {to}")
-    ]
-    done = _marker(installer, stack)
-    once = _ONCE.format(marker=done, folder=READY)
-    return {
-        "name": installer.name,
-        "image": stack.plugin.pinned,
-        "resources": {"requests": {"cpu": "150m"}},
-        "securityContext": {"privileged": True},
-        "volumeMounts": [
-            *({"name": name, "mountPath": path} for name, path in installer.mounts.items()),
-            dict(_READY_MOUNT),
-        ],
-        "command": [
-            "/bin/sh",
-            "-c",
-            "\n".join([once.rstrip(), installer.command, *copies, f"touch {done}", ""]),
-        ],
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -50,6 +51,32 @@ def containers(pod: Object) -> Iterator[Mapping[str, Any]]:
     status = pod.get("status") or {}
     for kind in ("initContainerStatuses", "containerStatuses"):
         yield from status.get(kind) or []
+
+
+def mount(volume: str, path: str) -> Object:
+    """The mount of a volume in a container."""
+    return {"name": volume, "mountPath": path}
+
+
+def variables(values: Mapping[str, object]) -> list[Object]:
+    """Variables of a container."""
+    return [{"name": name, "value": str(value)} for name, value in values.items()]
+
+
+def field(variable: str, path: str) -> Object:
+    """A variable of a container with what a field of its pod has."""
+    return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def labelled(variable: str, label: str) -> Object:
+    """A variable of a container with what a label of its pod says."""
+    return field(variable, f"metadata.labels['{label}']")
+
+
+def later(moment: str, seconds: float) -> str:
+    """The moment so many seconds after another one, both in RFC 3339 format."""
+    then = dt.datetime.fromisoformat(moment) + dt.timedelta(seconds=seconds)
+    return then.astimezone(dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def name_of(text: str) -> str:

@@ -17,7 +17,15 @@ from provision.catalogue import limits
 from provision.documents import json_object
 from provision.kinds.gke.kubernetes import fabric_pods, job_attendant, jobs, kueue, torchrun
 from provision.kinds.gke.kubernetes.fabric_pods import RANK_LABEL, SET_LABEL
-from provision.kinds.gke.kubernetes.objects import MANAGER, conditions, holds
+from provision.kinds.gke.kubernetes.objects import (
+    MANAGER,
+    conditions,
+    field,
+    holds,
+    labelled,
+    mount,
+    variables,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,10 +43,10 @@ SHARED: Final = str(job_attendant.SHARED)
 _PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 _GRACE: Final = 120  # seconds from SIGTERM to SIGKILL, as on VMs
 _MARGIN: Final = 900
-"""Seconds for which nodes are asked for beyond JOB_TIME: their start, and the job's end."""
+"""Seconds for which nodes are asked for beyond --time: their start, and the job's end."""
 _JAX_PORT: Final = 29600
 _FOLDER: Final = f"{SHARED}/folder"
-_MOUNT: Final = {"name": CONTAINER, "mountPath": SHARED}
+_MOUNT: Final = mount(CONTAINER, SHARED)
 # The program is no child of a shell's job control, gets the pod's SIGTERM, and its exit code stays
 # where the log is kept. What still writes when it has ended has ten seconds.
 PROGRAM: Final = f"""\
@@ -131,9 +139,10 @@ def _end_of_nodes(wanted: Wanted) -> torchrun.OrderedEnd:
 
 def _variables(wanted: Wanted, ours: list[Object]) -> list[Object]:
     """The variables of a job's containers: ours, and those that somebody has set, which win."""
-    spec, named = wanted.spec, {"name": "JOB_NAME", "value": wanted.name}
-    given = [{"name": name, "value": _as_it_is(value)} for name, value in spec.env.items()]
-    return [*(it for it in (*ours, named) if it["name"] not in spec.env), *given]
+    env = wanted.spec.env
+    known = [*ours, *variables({"JOB_NAME": wanted.name})]
+    given = variables({name: _as_it_is(value) for name, value in env.items()})
+    return [*(it for it in known if it["name"] not in env), *given]
 
 
 def _attend(
@@ -165,10 +174,7 @@ def _attend(
         "name": "keep-log",
         "restartPolicy": "Always",
         "command": [*run, "keep", wanted.bucket, wanted.told],
-        "env": [
-            *place,
-            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
-        ],
+        "env": [*place, field("NODE_NAME", "spec.nodeName")],
     }
     if facts.secrets:  # which are masked in what is kept
         keep["volumeMounts"] = [*common["volumeMounts"], dict(fabric_pods.SECRETS_MOUNT)]
@@ -186,7 +192,7 @@ def _as_it_is(text: str) -> str:
 def _job_set(facts: ClusterFacts, wanted: Wanted) -> Object:
     spec = wanted.spec
     pod = fabric_pods.template(facts, wanted.pool, _container(wanted), fabric_pods.Kind.WHOLE)
-    place = [_labelled("NODE_RANK", RANK_LABEL), _labelled("JOB_RESTART", ATTEMPT_LABEL)]
+    place = [labelled("NODE_RANK", RANK_LABEL), labelled("JOB_RESTART", ATTEMPT_LABEL)]
     _attend(facts, pod["spec"], wanted, place)
     pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": _grace(wanted)}
     lost = {"type": "DisruptionTarget", "status": "True"}
@@ -227,8 +233,8 @@ def _container(wanted: Wanted) -> Object:
     }
     ours = [
         *torchrun.launch_variables(wanted.pool, wanted.nodes),
-        _labelled("JOB_RESTART", ATTEMPT_LABEL),
-        *({"name": name, "value": value} for name, value in others.items()),
+        labelled("JOB_RESTART", ATTEMPT_LABEL),
+        *variables(others),
     ]
     return {
         "name": CONTAINER,
@@ -238,12 +244,6 @@ def _container(wanted: Wanted) -> Object:
         "volumeMounts": [dict(_MOUNT)],
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
-
-
-def _labelled(name: str, label: str) -> Object:
-    """A variable with what a label of the pod says."""
-    path = f"metadata.labels['{label}']"
-    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
 def _end_of_set(thing: Object) -> End | None:
@@ -311,7 +311,7 @@ def _ray_job(facts: ClusterFacts, wanted: Wanted) -> Object:
         is_head = group is cluster["headGroupSpec"]
         pod["metadata"]["labels"] = {RAY_LABEL: wanted.name}
         pod["spec"]["terminationGracePeriodSeconds"] = _grace(wanted)
-        rank = [{"name": "NODE_RANK", "value": "0"}] if is_head else None
+        rank = variables({"NODE_RANK": 0}) if is_head else None
         _attend(facts, pod["spec"], wanted, rank)
         (container,) = pod["spec"]["containers"]
         container["env"] = _variables(wanted, container.get("env", []))
@@ -319,7 +319,7 @@ def _ray_job(facts: ClusterFacts, wanted: Wanted) -> Object:
         container["workingDir"] = _FOLDER
         if is_head:
             program = f"set -- {shlex.join(spec.command)}\n{_BEGIN}{PROGRAM}"
-            container["env"].append({"name": _VARIABLE, "value": _as_it_is(program)})
+            container["env"] += variables({_VARIABLE: _as_it_is(program)})
             write = f'printf %s "${{{_VARIABLE}}}" >{_SCRIPT}'
             container["command"] = [" && ".join([*container.get("command", []), write])]
             stop = {"exec": {"command": ["bash", "-c", _STOP, CONTAINER]}}
@@ -334,7 +334,7 @@ def _end_of_ray(thing: Object) -> End | None:
     if status.get("jobStatus") == "SUCCEEDED":
         return End(succeeded=True, why="", ended=status.get("endTime"))
     told = str(status.get("message") or status.get("reason") or status.get("jobStatus") or "")
-    why = "JOB_TIME is over" if status.get("reason") == _LATE else told.partition("\n")[0]
+    why = "--time is over" if status.get("reason") == _LATE else told.partition("\n")[0]
     return End(succeeded=False, why=why, ended=status.get("endTime"))
 
 

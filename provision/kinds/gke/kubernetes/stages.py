@@ -14,7 +14,7 @@ from provision.catalogue import gcsfuse
 from provision.kinds.gke.kubernetes import kueue, manifests, nccl
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.manifests import Manifest
-from provision.kinds.gke.kubernetes.objects import Object, build, name_of
+from provision.kinds.gke.kubernetes.objects import Object, build, mount, name_of
 from provision.kinds.gke.kubernetes.rollout import Stage
 
 if TYPE_CHECKING:
@@ -136,9 +136,9 @@ def storage(facts: ClusterFacts) -> list[Object]:
     """A volume and its claim for each mount, and a storage class that only binds these."""
     options = list(gcsfuse.in_pods(facts.bucket_options, facts.bucket_cache_gib))
     found = []
-    for mount in facts.buckets:
-        csi = {"driver": "gcsfuse.csi.storage.gke.io", "volumeHandle": mount.bucket}
-        found += _claimed(mount.path, _BUCKET_SIZE, {"mountOptions": options, "csi": csi})
+    for bucket in facts.buckets:
+        csi = {"driver": "gcsfuse.csi.storage.gke.io", "volumeHandle": bucket.bucket}
+        found += _claimed(bucket.path, _BUCKET_SIZE, {"mountOptions": options, "csi": csi})
     for share in facts.shares:
         nfs = {"server": share.server, "path": share.remote_path}
         found += _claimed(share.path, f"{share.size_gb}Gi", {"nfs": nfs})
@@ -178,7 +178,7 @@ def pod_volumes(facts: ClusterFacts) -> tuple[list[Object], list[Object], dict[s
     paths = [*(it.path for it in facts.buckets), *(it.path for it in facts.shares)]
     names = {path: name_of(path) for path in paths}
     volumes = [{"name": it, "persistentVolumeClaim": {"claimName": it}} for it in names.values()]
-    mounts = [{"name": name, "mountPath": path} for path, name in names.items()]
+    mounts = [mount(name, path) for path, name in names.items()]
     # Else the driver's container has 250m of CPU, 256 MiB, and 5 GiB of disk: a larger file, which
     # it stages there, has the pod evicted (gcs-fuse-csi-driver 5fcdc04, cmd/webhook/main.go).
     limits = {f"gke-gcsfuse/{what}-limit": "0" for what in _UNLIMITED}

@@ -6,7 +6,6 @@ Jobs, nodes, and ProvisioningRequests: where each stands, what it waits for, how
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -15,7 +14,7 @@ from provision.documents.gke_status import JobState, NodeRequest, RequestState, 
 from provision.google import refusals
 from provision.google.refusals import Refusal
 from provision.kinds.gke.kubernetes import kueue, nodes, pods, reasons, workloads
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes.objects import conditions, holds, later
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -235,10 +234,7 @@ def _until(thing: Object, state: RequestState, clock: Clock) -> tuple[str | None
         return int(text) if text.isdecimal() else 0
 
     def after(moment: str | None, seconds: int) -> str | None:
-        if not moment:
-            return None
-        ends = dt.datetime.fromisoformat(moment) + dt.timedelta(seconds=clock.wall(seconds))
-        return ends.isoformat(timespec="seconds").replace("+00:00", "Z")
+        return later(moment, clock.wall(seconds)) if moment else None
 
     match state:
         case RequestState.PENDING:

@@ -13,9 +13,10 @@ about to go (ADR 58).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from provision.kinds.gke.kubernetes import fabric_pods, kueue, torch_training
+from provision.kinds.gke.kubernetes.objects import field, labelled, variables
 from provision.kinds.gke.kubernetes.pod_fabrics import FIRST
 
 if TYPE_CHECKING:
@@ -126,9 +127,7 @@ exit "${{code}}"
 
 def launch_variables(pool: GpuPool, nodes: int) -> list[Object]:
     """What the processes of a job find each other by: the variables of a pod of a JobSet."""
-    in_set = f"metadata.labels['{fabric_pods.SET_LABEL}']"
-    rank = f"metadata.annotations['{fabric_pods.RANK_LABEL}']"
-    values: dict[str, Any] = {
+    values = {
         "NNODES": nodes,
         "NPROC_PER_NODE": pool.gpus,
         # The first pod's name, which JobSet makes.
@@ -138,9 +137,9 @@ def launch_variables(pool: GpuPool, nodes: int) -> list[Object]:
         **_stop_age(pool),
     }
     return [
-        {"name": "JOB_SET", "valueFrom": {"fieldRef": {"fieldPath": in_set}}},
-        {"name": "NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": rank}}},
-        *({"name": name, "value": str(value)} for name, value in values.items()),
+        labelled("JOB_SET", fabric_pods.SET_LABEL),
+        field("NODE_RANK", f"metadata.annotations['{fabric_pods.RANK_LABEL}']"),
+        *variables(values),
     ]
 
 

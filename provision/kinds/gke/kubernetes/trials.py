@@ -22,7 +22,7 @@ from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.google import refusals
 from provision.kinds.gke.kubernetes import all_gather, fabric_pods, jobs, reasons, status, workloads
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.objects import field, holds
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
@@ -327,8 +327,7 @@ def ray_job(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     made = _named(jobs.ray_job(bare, pool, nodes, program), RAY)
     (workers,) = made["spec"]["rayClusterSpec"]["workerGroupSpecs"]
     (worker,) = workers["template"]["spec"]["containers"]
-    node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
-    worker["env"] = [*worker.get("env", []), node]
+    worker["env"] = [*worker.get("env", []), field("NODE_NAME", "spec.nodeName")]
     return facts.mirrored(made)
 
 
@@ -396,10 +395,10 @@ def judge_ray(status: Mapping[str, Any], log: str, wanted: int) -> RayCheck:
 def _ray_made(cluster: Cluster) -> list[Object]:
     """The Ray clusters of the test, with their pods."""
     mine = f"ray.io/originated-from-cr-name={RAY}"
-    clusters = cluster.all(jobs.RAY_API, "RayCluster", NAMESPACE, mine)
-    names = [it["metadata"]["name"] for it in clusters]
-    pods = [cluster.all("v1", "Pod", NAMESPACE, f"ray.io/cluster={name}") for name in names]
-    return [*clusters, *(pod for those in pods for pod in those)]
+    found = cluster.all(jobs.RAY_API, "RayCluster", NAMESPACE, mine)
+    for name in [it["metadata"]["name"] for it in found]:
+        found += cluster.all("v1", "Pod", NAMESPACE, f"ray.io/cluster={name}")
+    return found
 
 
 def _ray_log(cluster: Cluster) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -13,10 +13,12 @@ from provision.catalogue import prices
 from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes import run_jobs
-from provision.spec.capacity import Mode
 from provision.spec.job import JobSpec
-from provision.spec.pools import Pool, Size
+from provision.spec.pools import Size
 from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from provision.spec.pools import Pool
 
 SCALES = Size(min=0, max=4)
 HOURS = 4 * 3600
@@ -24,15 +26,7 @@ NO_PRICES = dataclasses.replace(prices.listed(), rows={})
 
 
 def _made(size: Size = SCALES) -> Pool:
-    return Pool(
-        name=samples.ULTRA.name,
-        machine_type=samples.ULTRA.machine_type,
-        zone="us-central1-a",
-        mode=Mode(samples.ULTRA.mode),
-        size=size,
-        disk_size_gb=100,
-        disk_type="hyperdisk-balanced",
-    )
+    return samples.as_spec(samples.ULTRA, size)
 
 
 @pytest.mark.parametrize(("size", "nodes"), [(SCALES, 1), (Size(count=4), 4)])
@@ -45,7 +39,7 @@ def test_a_job_takes_all_nodes_of_a_pool_of_one_size_and_one_of_those_that_come_
 @pytest.mark.parametrize(
     ("changes", "seconds", "coming", "words"),
     [
-        ({}, HOURS, 2, "16 x H200 141 GB, PRICE/h, until JOB_TIME (4 hours) is over"),
+        ({}, HOURS, 2, "16 x H200 141 GB, PRICE/h, until --time (4 hours) is over"),
         ({}, None, 2, "16 x H200 141 GB, PRICE/h, until it ends, 7 days at most"),
         ({"max_run_seconds": 3600}, HOURS, 2, "PRICE/h, until it ends, 1 hour at most"),
         (

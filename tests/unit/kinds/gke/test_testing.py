@@ -21,8 +21,7 @@ from provision.kinds.gke import control_plane, testing
 from provision.kinds.gke.kubernetes import trials
 from provision.kinds.gke.kubernetes.trials import Ran
 from provision.lifecycle import pricing
-from provision.spec.capacity import Mode
-from provision.spec.pools import Pool, Size
+from provision.spec.pools import Size
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
@@ -198,22 +197,7 @@ ARM = samples.pool_like(
 MIXED = samples.facts(samples.MEGA, samples.L4, ARM, samples.HIGH)
 
 
-def _made(pool: GpuPool) -> Pool:
-    return Pool(
-        name=pool.name,
-        machine_type=pool.machine_type,
-        zone="us-central1-a",
-        gpu_type=pool.accelerator,
-        gpu_count=pool.gpus,
-        mode=Mode(pool.mode),
-        max_run_seconds=None,
-        size=Size(count=pool.max_nodes),
-        disk_size_gb=100,
-        disk_type="pd-balanced",
-    )
-
-
-MADE = {pool.name: _made(pool) for pool in MIXED.pools}
+MADE = {it.name: samples.as_spec(it, Size(count=it.max_nodes)) for it in MIXED.pools}
 
 
 def _names(parts: list[testing.Part]) -> list[str]:
@@ -244,7 +228,7 @@ def test_a_pool_that_is_not_there_or_has_no_image_is_refused(asked: str) -> None
     with pytest.raises(SettingsError) as caught:
         testing.chosen(MIXED, asked, "demo", MADE, None)
     (problem,) = caught.value.problems
-    assert problem.setting == "TEST_POOL"
+    assert problem.setting == "--pool"
     assert "demo-high, demo-l4, demo-mega" in problem.why
 
 

@@ -17,7 +17,7 @@ from rehearsal import session
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.run_jobs import Shape
     from tests.conftest import Golden
 
@@ -102,7 +102,7 @@ def test_nodes_of_a_queue_are_asked_for_no_longer_than_google_gives_them(
         ),
         (
             {"jobDeploymentStatus": "Failed", "reason": "DeadlineExceeded", "message": "m"},
-            (False, "JOB_TIME is over"),
+            (False, "--time is over"),
         ),
         ({"jobDeploymentStatus": "ValidationFailed", "reason": "why"}, (False, "why")),
     ],
@@ -183,16 +183,3 @@ def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: GpuPool) -> Non
         check=False,
     )
     assert checked.stdout == ""
-
-
-@pytest.mark.parametrize(
-    "pool", [samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4], ids=lambda pool: pool.name
-)
-def test_every_mount_of_the_bandwidth_test_has_its_volume(pool: GpuPool) -> None:
-    facts: ClusterFacts = samples.facts(pool, buckets=samples.FLEX_QUEUED_ULTRA.buckets)
-    template = all_gather.job_set(facts, pool, 2)["spec"]["replicatedJobs"][0]["template"]["spec"]
-    pod = template["template"]["spec"]
-    volumes = [volume["name"] for volume in pod["volumes"]]
-    assert len(set(volumes)) == len(volumes)
-    for container in [*pod.get("initContainers", []), *pod["containers"]]:
-        assert {mount["name"] for mount in container["volumeMounts"]} <= set(volumes)

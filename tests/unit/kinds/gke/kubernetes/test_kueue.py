@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -13,6 +13,10 @@ from provision.kinds.gke.kubernetes import kueue
 from provision.kinds.gke.kubernetes.kueue import configured
 from provision.settings.queues import Queue
 from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.objects import Object
 
 
 @given(
@@ -38,10 +42,23 @@ def test_quotas_have_the_form_in_which_the_webhook_would_write_them(number: int,
     assert kueue.quantity(number) == text
 
 
+def _queues(facts: ClusterFacts, kind: str = "ClusterQueue") -> list[Object]:
+    return [thing for thing in kueue.objects(facts) if thing["kind"] == kind]
+
+
+def _gpus(queue: Object) -> dict[str, str]:
+    """The flavors of a queue -> their quota of GPUs."""
+    (group,) = queue["spec"]["resourceGroups"]
+    return {
+        flavor["name"]: quota["nominalQuota"]
+        for flavor in group["flavors"]
+        for quota in flavor["resources"]
+        if quota["name"] == kueue.GPU
+    }
+
+
 def test_the_check_is_never_in_the_field_that_bypasses_it() -> None:
-    (queue,) = [
-        thing for thing in kueue.objects(samples.TWO_QUEUED) if thing["kind"] == "ClusterQueue"
-    ]
+    (queue,) = _queues(samples.TWO_QUEUED)
     assert "admissionChecks" not in queue["spec"]
     assert queue["spec"]["admissionChecksStrategy"] == {
         "admissionChecks": [{"name": "dws-prov", "onFlavors": ["demo-t4", "demo-a100"]}]
@@ -49,17 +66,12 @@ def test_the_check_is_never_in_the_field_that_bypasses_it() -> None:
 
 
 def test_pods_without_gpus_come_first_and_get_none() -> None:
-    (queue,) = [
-        thing for thing in kueue.objects(samples.TWO_QUEUED) if thing["kind"] == "ClusterQueue"
+    (queue,) = _queues(samples.TWO_QUEUED)
+    assert list(_gpus(queue).items()) == [
+        ("default-flavor", "0"),
+        ("demo-t4", "1"),
+        ("demo-a100", "1"),
     ]
-    (group,) = queue["spec"]["resourceGroups"]
-    gpus = {
-        flavor["name"]: quota["nominalQuota"]
-        for flavor in group["flavors"]
-        for quota in flavor["resources"]
-        if quota["name"] == "nvidia.com/gpu"
-    }
-    assert list(gpus.items()) == [("default-flavor", "0"), ("demo-t4", "1"), ("demo-a100", "1")]
 
 
 def test_a_cluster_that_wants_no_queue_has_none() -> None:
@@ -75,26 +87,24 @@ def test_pools_that_are_not_queued_have_a_queue_without_a_check() -> None:
 
 def test_flavors_go_from_what_is_paid_for_to_what_can_be_taken_away() -> None:
     mixed = samples.facts(samples.HIGH, samples.A100, samples.L4, samples.RESERVED)
-    (queue,) = [thing for thing in kueue.objects(mixed) if thing["kind"] == "ClusterQueue"]
-    (group,) = queue["spec"]["resourceGroups"]
-    names = [flavor["name"] for flavor in group["flavors"]]
-    assert names == ["default-flavor", "demo-reserved", "demo-l4", "demo-a100", "demo-high"]
+    (queue,) = _queues(mixed)
+    assert list(_gpus(queue)) == [
+        "default-flavor",
+        "demo-reserved",
+        "demo-l4",
+        "demo-a100",
+        "demo-high",
+    ]
 
 
 def test_teams_share_the_gpus_and_the_rest_is_for_all() -> None:
     teams = (Queue(name="a", gpus=8), Queue(name="b", gpus=4))
-    things = kueue.objects(samples.facts(samples.ULTRA, queues=teams))
-    queues = {it["metadata"]["name"]: it["spec"] for it in things if it["kind"] == "ClusterQueue"}
-    gpus = {
-        name: resource["nominalQuota"]
-        for name, spec in queues.items()
-        for flavor in spec["resourceGroups"][0]["flavors"]
-        for resource in flavor["resources"]
-        if flavor["name"] == samples.ULTRA.name and resource["name"] == kueue.GPU
-    }
+    facts = samples.facts(samples.ULTRA, queues=teams)
+    queues = _queues(facts)
+    gpus = {it["metadata"]["name"]: _gpus(it)[samples.ULTRA.name] for it in queues}
     assert gpus == {"dws-cluster-queue": "20", "a": "8", "b": "4"}
-    assert {spec["cohortName"] for spec in queues.values()} == {"aiinfra"}
-    local = [it["metadata"]["name"] for it in things if it["kind"] == "LocalQueue"]
+    assert {it["spec"]["cohortName"] for it in queues} == {"aiinfra"}
+    local = [it["metadata"]["name"] for it in _queues(facts, "LocalQueue")]
     assert local == ["dws-local-queue", "a", "b"]
 
 

@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from provision.kinds.gke.kubernetes import nccl
-from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from tests.kubernetes import samples
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ACCELERATORS = {
-    "a3-highgpu-8g": "nvidia-h100-80gb",
-    "a3-megagpu-8g": "nvidia-h100-mega-80gb",
-    "a3-ultragpu-8g": "nvidia-h200-141gb",
-    "a4-highgpu-8g": "nvidia-b200",
-    "a4x-highgpu-4g": "nvidia-gb200",
-    "a2-highgpu-8g": "nvidia-tesla-a100",
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+
+A4X = samples.pool_like(
+    samples.A4, machine_type="a4x-highgpu-4g", accelerator="nvidia-gb200", gpus=4
+)
+POOLS = {
+    it.machine_type: it
+    for it in (samples.HIGH, samples.MEGA, samples.ULTRA, samples.A4, samples.A2, A4X)
 }
 
 
-def _pool(machine: str) -> GpuPool:
-    return GpuPool(
-        name=machine.partition("-")[0],
-        machine_type=machine,
-        accelerator=ACCELERATORS[machine],
-        gpus=8,
-        max_nodes=2,
-        mode="standard",
-    )
-
-
 def _facts(*machines: str, version: str = "1.35.6-gke.1250000") -> ClusterFacts:
-    return ClusterFacts(
-        project="p",
-        name="demo",
-        location="r",
-        version=version,
-        pools=tuple(_pool(machine) for machine in machines),
-        workload_account="w@p",
-    )
+    made = samples.facts(*(POOLS[machine] for machine in machines))
+    return dataclasses.replace(made, version=version)
 
 
 def _sets(facts: ClusterFacts) -> dict[str, Any]:
@@ -72,7 +57,7 @@ def test_each_machine_gets_its_installer_and_those_with_a_daemon_the_injector(
     found = _sets(_facts(machine))
     assert set(found) == names
     for it in found.values():
-        assert _nodes(it) == [ACCELERATORS[machine]]
+        assert _nodes(it) == [POOLS[machine].accelerator]
         assert it["spec"]["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": "100%"}
 
 
@@ -99,7 +84,7 @@ def test_the_plugin_of_a3_high_fits_the_kernel_of_the_clusters_nodes(
     assert {it["image"].rpartition(":")[2] for it in pod["initContainers"]} == {plugin}
     waiting = nccl.gate(facts, facts.pools[0])
     assert waiting is not None
-    assert waiting.container["image"].endswith(f":{plugin}")
+    assert waiting["image"].endswith(f":{plugin}")
 
 
 def test_what_has_a_digest_is_installed_by_it() -> None:
@@ -146,7 +131,7 @@ def test_pods_wait_until_their_node_is_ready_and_say_what_is_missing(node: Path)
     waiting = nccl.gate(facts, facts.pools[0])
     assert waiting is not None
     (node / "ready" / "nccl-rdma-installer-v1.1.0").touch()
-    at_once = _script(waiting.container, node, **{"-ge 900": "-ge 0"})
+    at_once = _script(waiting, node, **{"-ge 900": "-ge 0"})
     late = _run(at_once)
     assert late.returncode == 1
     assert "NCCL is not installed on the node node-1" in late.stderr
@@ -188,9 +173,7 @@ def test_an_installer_says_that_it_is_done_and_leaves_what_is_installed_alone(no
     assert (installed / "nvidia/lib64/libnccl.so").read_text() == "x\n"
 
 
-def test_another_version_waits_until_no_program_of_the_node_uses_the_one_before(
-    node: Path,
-) -> None:
+def test_another_version_waits_until_no_program_of_the_node_uses_the_one_before(node: Path) -> None:
     script = _installation(node, "a3-ultragpu-8g", unpack="true")
     (node / "unpacked/lib64/libnccl.so").touch()
     maps = node / "proc/7/maps"

@@ -1,4 +1,4 @@
-"""Create looks whether NCCL's software is on the GPU nodes that there are."""
+"""Objects are applied in stages, and NCCL's software is waited for on the nodes there are."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from provision.codes import Code
 from provision.errors import ClusterError
 from provision.kinds.gke.kubernetes import rollout
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.objects import build
 from provision.kinds.gke.kubernetes.rollout import Stage
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from provision.time.retries import TransientError
+from tests.kubernetes import samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.objects import Object
 
 
@@ -118,23 +119,7 @@ def test_the_last_hindrance_is_told_when_the_time_is_up(monkeypatch: pytest.Monk
     assert problem.why == "503 try again"
 
 
-FACTS = ClusterFacts(
-    project="p",
-    name="demo",
-    location="r",
-    version="1.35.7-gke.1222000",
-    pools=(
-        GpuPool(
-            name="ultra",
-            machine_type="a3-ultragpu-8g",
-            accelerator="nvidia-h200-141gb",
-            gpus=8,
-            max_nodes=2,
-            mode="standard",
-        ),
-    ),
-    workload_account="w@p",
-)
+FACTS = samples.facts(samples.ULTRA)
 
 
 @pytest.fixture(autouse=True)
@@ -206,8 +191,7 @@ def test_a_cluster_without_gpu_networks_is_asked_for_nothing() -> None:
 
 
 def test_a_pool_of_arm_machines_gets_nothing_and_is_told_so() -> None:
-    (pool,) = FACTS.pools
-    arm = dataclasses.replace(pool, name="grace", machine_type="a4x-highgpu-4g")
+    arm = samples.pool_like(samples.ULTRA, name="grace", machine_type="a4x-highgpu-4g")
     cluster = Looks(_at(0))
     (note,), _ = _wait(cluster, dataclasses.replace(FACTS, pools=(arm,)))
     assert note.what.endswith("the nodes of grace (a4x-highgpu-4g)")
