@@ -145,7 +145,11 @@ class Google(GoogleApi):
         )
 
     def have(self, changes: str) -> None:
-        """Change what it has: "no PATH", "withheld PERMISSIONS", "off APIS" or "PATH = JSON"."""
+        """Change what it has.
+
+        "no PATH", "withheld PERMISSIONS", "off APIS", "PATH = JSON", or "PATH + JSON" with fields
+        that are in place of the same ones.
+        """
         for change in filter(None, changes.split("; ")):
             word, _, rest = change.partition(" ")
             match word:
@@ -156,7 +160,8 @@ class Google(GoogleApi):
                 case "off":
                     self.apis -= set(rest.split(", "))
                 case path:
-                    self.documents[path] = json.loads(rest.removeprefix("= "))
+                    before = self.documents[path] if rest.startswith("+") else {}
+                    self.documents[path] = before | json.loads(rest[2:])
 
     def _heard(self, path: str) -> None:
         self.asked[path] += 1
