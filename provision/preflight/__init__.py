@@ -127,39 +127,34 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     chosen = sorted((it for it in checks if it.applies(ctx)), key=lambda it: order.index(it.name))
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        told = list(pool.map(lambda check: _made(check, ctx), chosen))
-    failures = [(check, error) for check, (_, error) in zip(chosen, told, strict=True) if error]
-    states: dict[str, CheckState] = {
-        it.name: _state(*one) for it, one in zip(chosen, told, strict=True)
-    }
+        made = dict(zip(chosen, pool.map(lambda check: _made(check, ctx), chosen), strict=True))
+    seconds = round(time.monotonic() - begin, 1)
+    found = [one for its, _ in made.values() for one in its]
+    states: dict[str, CheckState] = {check.name: _state(*one) for check, one in made.items()}
+    stops = CheckState.FAILED in states.values()
     # Of a zone that there is not, Google can't answer anything else either.
     no_zone = states.get(OnlineCheck.ZONE) is CheckState.FAILED
-    unmade = [it for it in failures if not (no_zone and it[1].code == HTTPStatus.BAD_REQUEST)]
-    found = [one for found, _ in told for one in found]
-    in_order = _checks(spec, found, len(chosen) - len(unmade), begin)
-    states |= dict.fromkeys(spec.skipped_checks, CheckState.SKIPPED)
-    return _sorted(spec, found, _unmade(unmade), states, in_order)
-
-
-def _state(found: Sequence[Finding], error: GoogleApiError | None) -> CheckState:
-    """What became of a check."""
-    if any(one.stops for one in found):
-        return CheckState.FAILED
-    if error is not None:
-        return CheckState.UNCHECKED
-    is_part = any(it.problem and it.problem.code is Code.NOT_CHECKED for it in found)
-    return CheckState.PARTLY if is_part else CheckState.PASSED
-
-
-def _checks(spec: SpecT, found: Sequence[Finding], made: int, begin: float) -> Checks:
-    """How many checks were made, and what was in order."""
-    return Checks(
-        made=made,
-        skipped=tuple(str(name) for name in spec.skipped_checks),
-        seconds=round(time.monotonic() - begin, 1),
-        permissions=sum(one.permissions for one in found) or None,
-        apis=sum(one.apis for one in found) or None,
-        quotas=tuple(one.quota for one in found if one.quota),
+    unmade = {
+        check: error
+        for check, (_, error) in made.items()
+        if error and not (no_zone and error.code == HTTPStatus.BAD_REQUEST)
+    }
+    settled = {name: value for one in found for name, value in one.settled.items()}
+    return CheckResults(
+        problems=[_with_settings(it) for it in _of(found, {Effect.STOPS})],
+        foreign=_of(found, {Effect.FOREIGN}),
+        notes=_of(found, {Effect.NOTE} if stops else _NOTES),
+        unmade=_unmade(unmade),
+        states=states | dict.fromkeys(spec.skipped_checks, CheckState.SKIPPED),
+        spec=dataclasses.replace(spec, **settled),
+        checks=Checks(
+            made=len(chosen) - len(unmade),
+            skipped=tuple(str(name) for name in spec.skipped_checks),
+            seconds=seconds,
+            permissions=sum(one.permissions for one in found) or None,
+            apis=sum(one.apis for one in found) or None,
+            quotas=tuple(one.quota for one in found if one.quota),
+        ),
     )
 
 
@@ -173,10 +168,30 @@ def _made(check: Check, ctx: CheckContext[Any]) -> tuple[list[Finding], GoogleAp
     return found, None
 
 
-def _unmade(failures: Sequence[tuple[Check, GoogleApiError]]) -> list[Problem]:
+def _state(found: Sequence[Finding], error: GoogleApiError | None) -> CheckState:
+    """What became of a check."""
+    if any(one.stops for one in found):
+        return CheckState.FAILED
+    if error is not None:
+        return CheckState.UNCHECKED
+    is_part = any(it.problem and it.problem.code is Code.NOT_CHECKED for it in found)
+    return CheckState.PARTLY if is_part else CheckState.PASSED
+
+
+def _of(found: Sequence[Finding], effects: Collection[Effect]) -> list[Problem]:
+    return [one.problem for one in found if one.problem and one.effect in effects]
+
+
+def _with_settings(problem: Problem) -> Problem:
+    """A problem with the settings that its fix begins with, for programs."""
+    there = dataclasses.replace(problem.alternatives, settings=assignments(problem.fix))
+    return dataclasses.replace(problem, alternatives=there)
+
+
+def _unmade(failures: Mapping[Check, GoogleApiError]) -> list[Problem]:
     """One problem for each reason why checks could not be completed."""
     reasons: dict[str, tuple[list[str], Problem]] = {}
-    for check, error in failures:
+    for check, error in failures.items():
         reasons.setdefault(error.message, ([], error.problems[0]))[0].append(check.name)
     return [
         Problem(
@@ -194,35 +209,3 @@ def _skipping(names: Sequence[str], code: Code | None) -> str:
     if code is not None and code.is_retryable:
         return ""
     return f"SKIP_CHECKS={','.join(names)} skips these checks"
-
-
-def _mended(problem: Problem) -> Problem:
-    """A problem with the settings that its fix begins with, for programs."""
-    there = dataclasses.replace(problem.alternatives, settings=assignments(problem.fix))
-    return dataclasses.replace(problem, alternatives=there)
-
-
-def _sorted(
-    spec: SpecT,
-    found: Sequence[Finding],
-    unmade: Sequence[Problem],
-    states: Mapping[str, CheckState],
-    checks: Checks,
-) -> CheckResults[SpecT]:
-    for one in found:
-        if one.settled:
-            spec = dataclasses.replace(spec, **one.settled)
-    noted = {Effect.NOTE} if CheckState.FAILED in states.values() else _NOTES
-    return CheckResults(
-        problems=[_mended(it) for it in _of(found, {Effect.STOPS})],
-        foreign=_of(found, {Effect.FOREIGN}),
-        notes=_of(found, noted),
-        unmade=unmade,
-        states=states,
-        spec=spec,
-        checks=checks,
-    )
-
-
-def _of(found: Sequence[Finding], effects: Collection[Effect]) -> list[Problem]:
-    return [one.problem for one in found if one.problem and one.effect in effects]

@@ -46,20 +46,13 @@ def read(api: GoogleApi, project: str, date: str) -> Offers:
     for zone in api.pages("GET", f"projects/{project}/zones", "items", _PAGE):
         region, _, suffix = zone["name"].rpartition("-")
         regions[region].append(suffix)
-    built_in = (
-        (it["name"], it["zone"])
-        for it in _every(api, project, "machineTypes")
-        if it.get("accelerators")
-    )
-    attached = (
-        (it["name"], it["zone"])
-        for it in _every(api, project, "acceleratorTypes")
-        if it["name"] in machines.ATTACHMENTS
-    )
+    types = (it for it in _every(api, project, "machineTypes") if it.get("accelerators"))
     known = [name for name, it in machines.MACHINE_TYPES.items() if it.gpus is not None]
+    gpus = _every(api, project, "acceleratorTypes")
+    attached = (it for it in gpus if it["name"] in machines.ATTACHMENTS)
     found = Offers(
         zones=_listing("zones.list", date, {name: sorted(it) for name, it in regions.items()}),
-        machine_types=_listing("machineTypes.aggregatedList", date, _places(built_in, known)),
+        machine_types=_listing("machineTypes.aggregatedList", date, _places(types, known)),
         accelerators=_listing(
             "acceleratorTypes.aggregatedList", date, _places(attached, machines.ATTACHMENTS)
         ),
@@ -80,12 +73,12 @@ def _every(api: GoogleApi, project: str, collection: str) -> Iterator[dict[str, 
         yield from scope.get(collection, [])
 
 
-def _places(found: Iterable[tuple[str, str]], known: Iterable[str]) -> Mapping[str, Sequence[str]]:
+def _places(found: Iterable[dict[str, Any]], known: Iterable[str]) -> Mapping[str, Sequence[str]]:
     """Name -> its zones; a known name that is nowhere has none."""
-    rows: dict[str, list[str]] = {name: [] for name in known}
-    for name, zone in found:
-        rows.setdefault(name, []).append(zone.rpartition("/")[2])
-    return {name: sorted(set(where)) for name, where in rows.items()}
+    rows: dict[str, set[str]] = {name: set() for name in known}
+    for one in found:
+        rows.setdefault(one["name"], set()).add(one["zone"].rpartition("/")[2])
+    return {name: sorted(where) for name, where in rows.items()}
 
 
 def _listing(method: str, date: str, places: Mapping[str, Sequence[str]]) -> Listing:

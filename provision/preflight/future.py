@@ -7,19 +7,26 @@ for AI Hypercomputer (2026-04-06): with its approval an empty reservation is mad
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import limits
 from provision.catalogue.machines import Consumption
+from provision.codes import Code
 from provision.documents import json_object
 from provision.preflight.check import last
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from provision.errors import Problem
     from provision.preflight.answers import Document
     from provision.spec.pools import Pool
+
+
+SKIP: Final = "SKIP_CHECKS=reservation goes on without this check"
 
 
 class Procurement(enum.StrEnum):
@@ -55,21 +62,66 @@ def made(there: Iterable[Document], name: str) -> Document | None:
     """
     return max(
         (it for it in there if name in _made_by(it)),
-        key=lambda it: (meaning(it)[0] is Then.WAIT, window(it).get("startTime") or ""),
+        key=lambda it: (
+            _meaning(it)[0] is Then.WAIT,
+            json_object.text(json_object.inner(it.get("timeWindow")).get("startTime")),
+        ),
         default=None,
     )
 
 
 def _made_by(found: Document) -> set[str]:
     """The names of its reservations; it gives them its own where it has no other for them."""
-    status_ = json_object.inner(found.get("status"))
-    names = {last(it) for it in json_object.texts(status_.get("autoCreatedReservations"))}
+    status = json_object.inner(found.get("status"))
+    names = {last(it) for it in json_object.texts(status.get("autoCreatedReservations"))}
     return (names | {str(found.get("reservationName") or "")}) - {""} or {found["name"]}
 
 
-def meaning(found: Document) -> tuple[Then, str]:
+def told(found: Document, short: Problem, whose: str, where: str, *, empty: bool) -> Problem:
+    """That a reservation lacks machines, by how far Google is with the one that makes it.
+
+    `where`: the arguments with which gcloud finds it. `empty`: whether it has no machines at all.
+    """
+    window = json_object.inner(found.get("timeWindow"))
+    end = json_object.text(window.get("endTime"))
+    then, means = _meaning(found)
+    if empty and is_over(end):
+        then, means = Then.NEVER, f"it has ended at {end}"
+    elif then is Then.NEVER and not empty:
+        then = Then.AS_IT_IS
+    name, status = found["name"], _status(found) or "in no state"
+    why = f"its future reservation {name} of {count(found)} machines is {status}: {means}"
+    match then:
+        case Then.WAIT:
+            start = json_object.text(window.get("startTime"))
+            return dataclasses.replace(
+                short,
+                code=Code.WAITING,
+                what=f"machines of {whose} are still to come: from {start} to"
+                f" {end or 'an end that Google does not tell'}",
+                why=why,
+                fix=f"run it again once that time has begun; {SKIP}",
+            )
+        case Then.NEVER:
+            submit = (
+                "submit it, which can't be taken back: gcloud compute future-reservations update"
+                f" {name} {where} --planning-status=SUBMITTED"
+            )
+            is_draft = status == Procurement.DRAFTING
+            return dataclasses.replace(
+                short,
+                code=Code.RESERVATION_UNUSABLE,
+                what=f"{whose} has no machines, and gets none",
+                why=why,
+                fix=submit if is_draft else "use another reservation",
+            )
+        case Then.AS_IT_IS:
+            return dataclasses.replace(short, why=f"{why}; {short.why}")
+
+
+def _meaning(found: Document) -> tuple[Then, str]:
     """What its state means for a reservation that lacks machines."""
-    state = status(found)
+    state = _status(found)
     match Procurement(state) if state in set(Procurement) else Procurement.UNKNOWN:
         case Procurement.PENDING_APPROVAL:
             told = Then.WAIT, "Google has not approved it yet, which takes minutes"
@@ -93,7 +145,7 @@ def meaning(found: Document) -> tuple[Then, str]:
     return told
 
 
-def status(found: Document) -> str:
+def _status(found: Document) -> str:
     """How far Google is, in its own word; "" if it says nothing."""
     return json_object.text(json_object.inner(found.get("status")).get("procurementStatus"))
 
@@ -103,9 +155,9 @@ def count(found: Document) -> int:
     return int(json_object.inner(found.get("specificSkuProperties")).get("totalCount", 0))
 
 
-def window(found: Document) -> Document:
-    """Its time, from `startTime` to `endTime`."""
-    return json_object.inner(found.get("timeWindow"))
+def is_over(end: str) -> bool:
+    """Whether a time has passed."""
+    return bool(end) and dt.datetime.fromisoformat(end) <= dt.datetime.now(dt.UTC)
 
 
 def is_sold(pool: Pool) -> bool:

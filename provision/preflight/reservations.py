@@ -6,7 +6,6 @@ From what it reads also come the provisioning model and the placement of the mac
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +19,7 @@ from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
 from provision.preflight import future
 from provision.preflight.check import Effect, Finding, last, note, refuse, seen
+from provision.preflight.future import SKIP, is_over
 from provision.settings.resource_paths import ReservationPath
 from provision.state import reservations as state
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
     from provision.spec.pools import Pool
 
-_SKIP: Final = "SKIP_CHECKS=reservation goes on without this check"
 _DENSE: Final = "DENSE"
 _SETTLING: Final = frozenset({"CREATING", "UPDATING"})
 _GONE: Final = "TERMINATED"
@@ -212,7 +211,8 @@ def _explained(
     yield from unseen
     is_missing = short.code is Code.RESERVATION_UNUSABLE
     if found is not None:
-        told = _told(asked, found, short, empty=empty)
+        where = f"--zone={asked.zone} --project={asked.owner}"
+        told = future.told(found, short, asked.name, where, empty=empty)
         if is_missing:
             # It has the fields of the reservation that it makes.
             sku = json_object.inner(found.get("specificSkuProperties"))
@@ -229,44 +229,6 @@ def _explained(
         yield Finding(dataclasses.replace(short, fix=short.fix + buying))
     else:
         yield Finding(short)
-
-
-def _told(asked: _Asked, found: Document, short: Problem, *, empty: bool) -> Problem:
-    """The lack, by how far Google is."""
-    end = future.window(found).get("endTime") or ""
-    then, means = future.meaning(found)
-    if empty and _is_over(end):
-        then, means = future.Then.NEVER, f"it has ended at {end}"
-    elif then is future.Then.NEVER and not empty:
-        then = future.Then.AS_IT_IS
-    name, status = found["name"], future.status(found) or "in no state"
-    why = f"its future reservation {name} of {future.count(found)} machines is {status}: {means}"
-    match then:
-        case future.Then.WAIT:
-            start = future.window(found).get("startTime") or ""
-            return dataclasses.replace(
-                short,
-                code=Code.WAITING,
-                what=f"machines of {asked.name} are still to come: from {start} to"
-                f" {end or 'an end that Google does not tell'}",
-                why=why,
-                fix=f"run it again once that time has begun; {_SKIP}",
-            )
-        case future.Then.NEVER:
-            submit = (
-                "submit it, which can't be taken back: gcloud compute future-reservations update"
-                f" {name} --zone={asked.zone} --project={asked.owner} --planning-status=SUBMITTED"
-            )
-            is_draft = status == future.Procurement.DRAFTING
-            return dataclasses.replace(
-                short,
-                code=Code.RESERVATION_UNUSABLE,
-                what=f"{asked.name} has no machines, and gets none",
-                why=why,
-                fix=submit if is_draft else "use another reservation",
-            )
-        case future.Then.AS_IT_IS:
-            return dataclasses.replace(short, why=f"{why}; {short.why}")
 
 
 # ------------------------------------------------------------------ does it fit
@@ -395,7 +357,7 @@ def _room(ctx: CheckContext[ClusterSpec], asked: _Asked, found: Document) -> Ite
             setting=asked.setting,
             what=f"{asked.name} has none of its {count} machines yet",
             why="its time has not begun: Google adds the machines then (assuredCount is 0)",
-            fix=f"run Create once it has begun; {_SKIP}",
+            fix=f"run Create once it has begun; {SKIP}",
         )
     elif parts:
         name, part = list(parts.items())[-1]
@@ -459,7 +421,7 @@ def _left(
         setting=asked.setting,
         what=f"{name} has {free} of {count} machines left, the settings ask for {wanted}{more}",
         why=f"{used} of them are used, and Google refuses more than there are",
-        fix=f"{amount}, or {elsewhere}; {_SKIP}" if free + own else f"{elsewhere}; {_SKIP}",
+        fix=f"{amount}, or {elsewhere}; {SKIP}" if free + own else f"{elsewhere}; {SKIP}",
     )
 
 
@@ -506,7 +468,7 @@ def _degraded(asked: _Asked, what: str, health: Mapping[str, Any]) -> Iterator[F
 
 def _end(asked: _Asked, found: Document) -> Iterator[Finding]:
     end = found.get("deleteAtTime")
-    if end and _is_over(end):
+    if end and is_over(end):
         yield asked.refuse(
             f"{asked.name} has ended at {end}",
             why="Google gives no machines of it any more, and deletes it",
@@ -519,10 +481,6 @@ def _end(asked: _Asked, found: Document) -> Iterator[Finding]:
             why="Google deletes it then; machines that are bound to it are deleted with it",
             fix="save what you need before that time",
         )
-
-
-def _is_over(end: str) -> bool:
-    return bool(end) and dt.datetime.fromisoformat(end) <= dt.datetime.now(dt.UTC)
 
 
 def _maintenance(asked: _Asked, found: Document) -> Iterator[Finding]:

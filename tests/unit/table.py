@@ -6,7 +6,8 @@
     A=1        --                          there is no problem
     A=1        -- *                        there is no note either
 
-`@NAME` is a part that several rows have. A line that is indented goes on with the row before.
+`@NAME` is a part that several rows have. A line that is indented goes on with the row before. What
+stands before `::` is what Google has, see `stand_in.Google.have`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from tests.unit.conftest import Given
 
-_ROW = re.compile(r"(?P<given>.*?)(?:^|\s)(?P<arrow>->|~>|--)(?:\s+(?P<told>.*))?")
+_ROW = re.compile(
+    r"(?:(?P<world>.*) :: ?)?(?P<given>.*?)(?:^|\s)(?P<arrow>->|~>|--)(?:\s+(?P<told>.*))?"
+)
 _CHOICE = re.compile(r"\(([^()]*\|[^()]*)\)")
 
 
@@ -35,6 +38,7 @@ class Row:
     environ: Mapping[str, str]
     arrow: str
     told: str
+    world: str = ""
 
     def holds(self, given: Given) -> None:
         loaded = given(**self.environ).loaded
@@ -67,12 +71,12 @@ def rows(table: str, **parts: str) -> pytest.MarkDecorator:
 
 
 def _of_line(line: str, parts: Mapping[str, str]) -> Iterator[tuple[str, Row]]:
-    found = _ROW.fullmatch(line)
+    found = _ROW.fullmatch(re.sub(r"@(\w+)", lambda part: parts[part[1]], line))
     assert found is not None, line
-    asked = re.sub(r"@(\w+)", lambda part: parts[part[1]], found["given"])
-    for text in _chosen(asked):
+    world = found["world"] or ""
+    for text in _chosen(found["given"]):
         environ = dict(word.split("=", 1) for word in shlex.split(text))
-        yield text, Row(environ, found["arrow"], found["told"] or "")
+        yield f"{world} {text}".strip(), Row(environ, found["arrow"], found["told"] or "", world)
 
 
 def _chosen(text: str) -> Iterator[str]:

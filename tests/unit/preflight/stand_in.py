@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -142,6 +143,25 @@ class Google(GoogleApi):
             record=record,
             makes_bucket=makes_bucket,
         )
+
+    def have(self, changes: str) -> None:
+        """Change what it has.
+
+        "no PATH", "withheld PERMISSIONS", "off APIS", "PATH = JSON", or "PATH + JSON" with fields
+        that are in place of the same ones.
+        """
+        for change in filter(None, changes.split("; ")):
+            word, _, rest = change.partition(" ")
+            match word:
+                case "no":
+                    del self.documents[rest]
+                case "withheld":
+                    self.withheld = set(rest.split(", "))
+                case "off":
+                    self.apis -= set(rest.split(", "))
+                case path:
+                    before = self.documents[path] if rest.startswith("+") else {}
+                    self.documents[path] = before | json.loads(rest[2:])
 
     def _heard(self, path: str) -> None:
         self.asked[path] += 1

@@ -2,84 +2,95 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from provision.codes import Code
 from tests.unit.preflight.stand_in import PARENT, PROJECT
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from provision.errors import Problem
     from tests.unit.preflight.stand_in import Google
 
 RING = "projects/my-keys/locations/us-central1/keyRings/ml"
 KEY = f"{RING}/cryptoKeys/gpu"
-ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-GKE = {"orchestrator_type": "gke", "disk_size_gb": "100"}
-SHARES = {"nfs_fileshare_list": "/mnt/share:ZONAL:1024"}
+GRANT = f"gcloud kms keys add-iam-policy-binding {KEY} --member"
 
 
 def _agent(name: str) -> str:
     return f"serviceAccount:service-123@{name}.iam.gserviceaccount.com"
 
 
-COMPUTE = _agent("compute-system")
+def _policy(member: str) -> dict[str, Any]:
+    role = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+    return {"bindings": [{"role": role, "members": [member]}]}
 
 
 @pytest.fixture
 def keeper(google: Google) -> Google:
     """A Google with a key that disks may be encrypted with."""
-    google.documents["crm/projects/my-project"] |= {"projectNumber": "123"}
-    google.documents[KEY] = {
-        "name": KEY,
-        "purpose": "ENCRYPT_DECRYPT",
-        "primary": {"state": "ENABLED"},
+    google.documents[PARENT] |= {"projectNumber": "123"}
+    google.documents |= {
+        KEY: {"name": KEY, "purpose": "ENCRYPT_DECRYPT", "primary": {"state": "ENABLED"}},
+        f"{KEY}:getIamPolicy": _policy(_agent("compute-system")),
+        f"{RING}:getIamPolicy": {},
     }
-    _let(google, COMPUTE)
     return google
 
 
-def _let(google: Google, *members: str) -> None:
-    google.documents[f"{KEY}:getIamPolicy"] = {"bindings": [{"role": ROLE, "members": members}]}
-    google.documents[f"{RING}:getIamPolicy"] = {}
+TABLE = """
+@ASKED -- KMS_KEY
+no @KEY :: @ASKED -> KMS_KEY: there is no projects/my-keys/
+@KEY + {"purpose": "ASYMMETRIC_SIGN"} :: @ASKED -> KMS_KEY: its purpose is ASYMMETRIC_SIGN
+@KEY + {"primary": {"state": "DISABLED"}} :: @ASKED
+    -> KMS_KEY: its primary version is DISABLED
+@KEY + {"primary": null} :: @ASKED -> KMS_KEY: its primary version is missing
+# Each service agent without a role is named with the command that grants it; the ring's will do.
+@NOBODY :: @ASKED -> KMS_KEY: may not use gpu | @GRANT @DISKS
+@NOBODY :: @ASKED @GKE -> KMS_KEY: may not use gpu | @GRANT @DISKS | @GRANT @SECRETS
+@NOBODY :: @ASKED @SHARES -> KMS_KEY: may not use gpu | @GRANT @DISKS | @GRANT @FILES
+@KEY:getIamPolicy = {}; @RING:getIamPolicy = @LETS :: @ASKED -- KMS_KEY
+# A policy that demands own keys is satisfied by one, and where nothing is made that it is about.
+@POLICY = @DEMANDED :: -> KMS_KEY: constraints/gcp.restrictNonCmekServices
+@POLICY = @DEMANDED :: @ASKED -- KMS_KEY
+@POLICY = @DEMANDED_OF_FILES :: -- KMS_KEY
+"""
+PARTS = {
+    "ASKED": f"kms_key={KEY}",
+    "KEY": KEY,
+    "RING": RING,
+    "GKE": "orchestrator_type=gke disk_size_gb=100",
+    "SHARES": "nfs_fileshare_list=/mnt/share:ZONAL:1024",
+    "GRANT": GRANT,
+    "DISKS": _agent("compute-system"),
+    "SECRETS": _agent("container-engine-robot"),
+    "FILES": _agent("cloud-filer"),
+    "NOBODY": f"{KEY}:getIamPolicy = {json.dumps(_policy('user:me@example.com'))}",
+    "LETS": json.dumps(_policy(_agent("compute-system"))),
+    "POLICY": f"{PROJECT}/policies/gcp.restrictNonCmekServices:getEffectivePolicy",
+    **{
+        name: json.dumps({"spec": {"rules": [{"values": {"deniedValues": [denied]}}]}})
+        for name, denied in (
+            ("DEMANDED", "compute.googleapis.com"),
+            ("DEMANDED_OF_FILES", "file.googleapis.com"),
+        )
+    },
+}
 
 
-def _about(problems: Iterable[Problem]) -> list[Problem]:
-    return [it for it in problems if it.setting == "KMS_KEY"]
+@rows(TABLE, **PARTS)
+def test_a_key_fits_or_is_refused_with_what_its_keeper_has_to_do(keeper: Google, row: Row) -> None:
+    keeper.documents[PARENT] |= {"parent": {"type": "organization", "id": "1"}}
+    keeper.apis.add("orgpolicy")
+    keeper.have(row.world)
 
+    found = keeper.check(row.environ)
 
-def test_a_key_that_google_may_use_passes(keeper: Google) -> None:
-    found = keeper.check(kms_key=KEY)
-    assert not _about([*found.problems, *found.notes])
-
-
-@pytest.mark.parametrize(
-    ("settings", "agents"),
-    [
-        ({}, ["compute-system"]),
-        (GKE, ["compute-system", "container-engine-robot"]),
-        (SHARES, ["compute-system", "cloud-filer"]),
-    ],
-)
-def test_each_service_agent_without_a_role_is_named_with_the_command_that_grants_it(
-    keeper: Google, settings: dict[str, str], agents: list[str]
-) -> None:
-    _let(keeper, "user:me@example.com")
-    (problem,) = _about(keeper.check(settings, kms_key=KEY).problems)
-    assert problem.code is Code.PERMISSION_MISSING
-    for agent in agents:
-        member = _agent(agent)
-        assert f"gcloud kms keys add-iam-policy-binding {KEY} --member {member}" in problem.fix
-    assert problem.fix.count("gcloud kms") == len(agents)
-
-
-def test_a_role_on_the_ring_will_do(keeper: Google) -> None:
-    keeper.documents[f"{KEY}:getIamPolicy"] = {}
-    keeper.documents[f"{RING}:getIamPolicy"] = {"bindings": [{"role": ROLE, "members": [COMPUTE]}]}
-    assert not _about(keeper.check(kms_key=KEY).problems)
+    row.is_said_by(found.problems, found.notes)
+    for problem in found.problems:
+        assert problem.fix.count("gcloud kms") == row.told.count("gcloud kms")
 
 
 def test_what_may_not_be_seen_is_not_missing(keeper: Google) -> None:
@@ -87,40 +98,7 @@ def test_what_may_not_be_seen_is_not_missing(keeper: Google) -> None:
     keeper.refusals[f"{RING}:getIamPolicy"] = 403
     found = keeper.check(kms_key=KEY)
     assert not found.problems
-    (note,) = _about(found.notes)
+    (note,) = [it for it in found.notes if it.setting == "KMS_KEY"]
+    assert note.code is Code.NOT_CHECKED
     assert "could not see whether Google's service agents may use the key" in note.what
-    assert COMPUTE in note.fix
-
-
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"purpose": "ASYMMETRIC_SIGN"}, "its purpose is ASYMMETRIC_SIGN"),
-        ({"primary": {"state": "DISABLED"}}, "its primary version is DISABLED"),
-        ({"primary": None}, "its primary version is missing"),
-    ],
-)
-def test_a_key_that_can_not_encrypt_is_refused(
-    keeper: Google, change: dict[str, object], why: str
-) -> None:
-    keeper.documents[KEY] |= change
-    (problem,) = _about(keeper.check(kms_key=KEY).problems)
-    assert problem.why == why
-
-
-def test_a_key_that_is_not_there_is_said(keeper: Google) -> None:
-    del keeper.documents[KEY]
-    (problem,) = _about(keeper.check(kms_key=KEY).problems)
-    assert problem.code is Code.RESOURCE_NOT_FOUND
-
-
-def test_a_policy_that_demands_own_keys_is_satisfied_by_one(keeper: Google) -> None:
-    keeper.documents[PARENT] |= {"parent": {"type": "organization", "id": "1"}}
-    keeper.apis.add("orgpolicy")
-    policy = f"{PROJECT}/policies/gcp.restrictNonCmekServices:getEffectivePolicy"
-    rule = {"values": {"deniedValues": ["compute.googleapis.com"]}}
-    keeper.documents[policy] = {"spec": {"rules": [rule]}}
-    assert [it.code for it in _about(keeper.check().problems)] == [Code.POLICY_FORBIDS]
-    assert not _about(keeper.check(kms_key=KEY).problems)
-    rule["values"] = {"deniedValues": ["file.googleapis.com"]}  # of which nothing is made
-    assert not _about(keeper.check().problems)
+    assert _agent("compute-system") in note.fix

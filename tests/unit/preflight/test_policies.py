@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.catalogue import constraints
 from tests.unit.preflight.stand_in import PARENT, PROJECT
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from tests.unit.preflight.stand_in import Google
-
-GKE = {"orchestrator_type": "gke", "disk_size_gb": "100"}
-ON_GKE = "orchestrator_type=gke disk_size_gb=100"
-OWN = "service_account=vms@my-project.iam.gserviceaccount.com"
-ENFORCED = '{"enforce": true}'
 
 
 @pytest.fixture(autouse=True)
@@ -25,89 +21,87 @@ def _in_an_organization(google: Google) -> None:
     google.apis.add("orgpolicy")
 
 
-def _in_force(google: Google, constraint: str, rule: dict[str, Any]) -> None:
-    path = f"{PROJECT}/policies/{constraint}:getEffectivePolicy"
-    google.documents[path] = {"spec": {"rules": [rule]}}
+# What a constraint does, and the setting that avoids it.
+TABLE = """
+compute.vmExternalIpAccess {"denyAll": true} ::
+    -> ENABLE_EXTERNAL_IP: constraints/compute.vmExternalIpAccess | ENABLE_EXTERNAL_IP=false
+compute.managed.vmExternalIpAccess @ENFORCED ::
+    -> ENABLE_EXTERNAL_IP: constraints/compute.managed.vmExternalIpAccess
+    | ENABLE_EXTERNAL_IP=false
+compute.vmExternalIpAccess @BASTION_ALONE ::
+    -> ENABLE_EXTERNAL_IP: constraints/compute.vmExternalIpAccess | ENABLE_EXTERNAL_IP=false
+compute.vmExternalIpAccess {"denyAll": true} :: enable_external_ip=no --
+compute.managed.vmExternalIpAccess @ENFORCED :: enable_external_ip=no --
+compute.vmExternalIpAccess @BASTION_ALONE :: enable_external_ip=no --
+compute.requireShieldedVm @ENFORCED ::
+    -> SECURE_BOOT: constraints/compute.requireShieldedVm | ORCHESTRATOR_TYPE=gke | SECURE_BOOT=yes
+compute.requireShieldedVm @ENFORCED :: @GKE --
+gcp.restrictNonCmekServices @DISKS_DENIED ::
+    -> KMS_KEY: constraints/gcp.restrictNonCmekServices | KMS_KEY
+compute.disableGuestAttributesAccess @ENFORCED ::
+    -> ORCHESTRATOR_TYPE: constraints/compute.disableGuestAttributesAccess | ORCHESTRATOR_TYPE=gke
+compute.disableGuestAttributesAccess @ENFORCED :: @GKE --
+iam.disableServiceAccountCreation @ENFORCED ::
+    -> SERVICE_ACCOUNT: constraints/iam.disableServiceAccountCreation | SERVICE_ACCOUNT=<EMAIL>
+iam.managed.disableServiceAccountCreation @ENFORCED ::
+    -> SERVICE_ACCOUNT: constraints/iam.managed.disableServiceAccountCreation
+    | SERVICE_ACCOUNT=<EMAIL>
+iam.disableServiceAccountCreation @ENFORCED :: service_account=@ACCOUNT --
+iam.managed.disableServiceAccountCreation @ENFORCED :: service_account=@ACCOUNT --
+iam.disableServiceAccountCreation @ENFORCED :: @GKE service_account=@ACCOUNT
+    -> SERVICE_ACCOUNT: a GKE cluster makes one for its pods
+compute.trustedImageProjects @OTHER_IMAGES ::
+    -> IMAGE_PROJECT: constraints/compute.trustedImageProjects | IMAGE_PROJECT
+compute.trustedImageProjects @OTHER_IMAGES :: @GKE --
 
-
-def _values(*allowed: str, denied: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {"values": {"allowedValues": list(allowed), "deniedValues": list(denied)}}
-
-
-BASTION = json.dumps(_values("projects/my-project/zones/us-central1-a/instances/bastion"))
-DISKS = json.dumps(_values(denied=("file.googleapis.com", "compute.googleapis.com")))
-IMAGES = json.dumps(_values("projects/my-images", "is:projects/other"))
-EUROPE = json.dumps(_values("in:eu-locations"))
-NOT_HERE = json.dumps(_values(denied=("us-central1-a",)))
-# A constraint, its rule, the setting that is named, words of the fix, settings that avoid it
-DENIED = f"""
-compute.vmExternalIpAccess | {{"denyAll": true}} | ENABLE_EXTERNAL_IP | ENABLE_EXTERNAL_IP=false\
- | enable_external_ip=no
-compute.managed.vmExternalIpAccess | {ENFORCED} | ENABLE_EXTERNAL_IP | ENABLE_EXTERNAL_IP=false\
- | enable_external_ip=no
-compute.vmExternalIpAccess | {BASTION} | ENABLE_EXTERNAL_IP | ENABLE_EXTERNAL_IP=false\
- | enable_external_ip=no
-compute.requireShieldedVm | {ENFORCED} | SECURE_BOOT | ORCHESTRATOR_TYPE=gke | {ON_GKE}
-compute.requireShieldedVm | {ENFORCED} | SECURE_BOOT | SECURE_BOOT=yes |
-gcp.restrictNonCmekServices | {DISKS} | KMS_KEY | KMS_KEY |
-compute.disableGuestAttributesAccess | {ENFORCED} | ORCHESTRATOR_TYPE | ORCHESTRATOR_TYPE=gke\
- | {ON_GKE}
-iam.disableServiceAccountCreation | {ENFORCED} | SERVICE_ACCOUNT | SERVICE_ACCOUNT=<EMAIL> | {OWN}
-iam.managed.disableServiceAccountCreation | {ENFORCED} | SERVICE_ACCOUNT\
- | SERVICE_ACCOUNT=<EMAIL> | {OWN}
-compute.trustedImageProjects | {IMAGES} | IMAGE_PROJECT | IMAGE_PROJECT | {ON_GKE}
-gcp.resourceLocations | {EUROPE} | ZONE | set ZONE |
-gcp.resourceLocations | {NOT_HERE} | ZONE | set ZONE |
+gcp.resourceLocations {"values": {"allowedValues": ["in:eu-locations"]}} ::
+    -> ZONE: constraints/gcp.resourceLocations | set ZONE
+gcp.resourceLocations {"values": {"deniedValues": ["us-central1-a"]}} ::
+    -> ZONE: constraints/gcp.resourceLocations | set ZONE
+gcp.resourceLocations {"allowAll": true} :: --
+gcp.resourceLocations {"enforce": false} :: --
+gcp.resourceLocations {"values": {"allowedValues": ["in:us-locations"]}} :: --
+gcp.resourceLocations {"values": {"allowedValues": ["in:us-central1-locations"]}} :: --
+gcp.resourceLocations {"values": {"allowedValues": ["us-central1"]}} :: --
+gcp.resourceLocations
+    {"values": {"allowedValues": ["in:eu-locations", "in:low-carbon-locations"]}} :: --
+gcp.resourceLocations {"values": {"deniedValues": ["europe-west4"]}} :: --
 """
 
 
-@pytest.mark.parametrize("case", DENIED.strip().splitlines())
-def test_what_a_policy_forbids_is_told_with_the_setting_that_avoids_it(
-    google: Google, case: str
-) -> None:
-    constraint, rule, setting, fix, without = (part.strip() for part in case.split(" |"))
-    _in_force(google, constraint, json.loads(rule))
-
-    (problem,) = google.check().problems
-
-    assert problem.setting == setting
-    assert f"constraints/{constraint}" in problem.why
-    assert fix in problem.fix
-    assert f"exception from the constraint {constraint}" in problem.fix
-    if without:
-        assert google.check(dict(it.split("=") for it in without.split())).problems == []
-
-
-def test_a_gke_cluster_makes_an_account_whatever_that_of_its_nodes_is(google: Google) -> None:
-    _in_force(google, "iam.disableServiceAccountCreation", {"enforce": True})
-    own = {"service_account": OWN.partition("=")[2]}
-    (problem,) = google.check(GKE | own).problems
-    assert "a GKE cluster makes one for its pods" in problem.fix
-
-
-@pytest.mark.parametrize(
-    "rule",
-    [
-        {"allowAll": True},
-        {"enforce": False},
-        _values("in:us-locations"),
-        _values("in:us-central1-locations"),
-        _values("us-central1"),
-        _values("in:eu-locations", "in:low-carbon-locations"),
-        _values(denied=("europe-west4",)),
-    ],
+@rows(
+    TABLE,
+    ACCOUNT="vms@my-project.iam.gserviceaccount.com",
+    BASTION_ALONE='{"values": {"allowedValues":'
+    ' ["projects/my-project/zones/us-central1-a/instances/bastion"]}}',
+    DISKS_DENIED='{"values": {"deniedValues": ["file.googleapis.com", "compute.googleapis.com"]}}',
+    ENFORCED='{"enforce": true}',
+    GKE="orchestrator_type=gke disk_size_gb=100",
+    OTHER_IMAGES='{"values": {"allowedValues": ["projects/my-images", "is:projects/other"]}}',
 )
-def test_a_policy_that_allows_it_or_may_is_no_problem(google: Google, rule: dict[str, Any]) -> None:
-    _in_force(google, "gcp.resourceLocations", rule)
-    assert google.check().problems == []
+def test_what_a_policy_forbids_is_told_with_the_setting_that_avoids_it(
+    google: Google, row: Row
+) -> None:
+    constraint, _, rule = row.world.partition(" ")
+    _in_force(google, constraint, rule)
+
+    found = google.check(row.environ)
+
+    row.is_said_by(found.problems, found.notes)
+    assert len(found.problems) == (row.arrow == "->")
+    for problem in found.problems:
+        assert f"exception from the constraint {constraint}" in problem.fix
+
+
+def _in_force(google: Google, constraint: str, rule: str) -> None:
+    path = f"{PROJECT}/policies/{constraint}:getEffectivePolicy"
+    google.documents[path] = {"spec": {"rules": [json.loads(rule)]}}
 
 
 def test_london_and_zurich_are_not_in_the_european_union(google: Google) -> None:
-    _in_force(google, "gcp.resourceLocations", _values("in:eu-locations"))
+    _in_force(google, "gcp.resourceLocations", '{"values": {"allowedValues": ["in:eu-locations"]}}')
     told = {
-        zone: [
-            it.setting for it in google.check(zone=zone, region=zone[:-2]).problems if it.setting
-        ]
+        zone: [it.setting for it in google.check(zone=zone, region=zone[:-2]).problems]
         for zone in ("europe-west4-a", "europe-west2-a", "europe-west6-b")
     }
     forbidden = {zone for zone, settings in told.items() if settings.count("ZONE") > 1}

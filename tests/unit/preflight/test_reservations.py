@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from provision.spec.capacity import Mode
 from provision.state import reservations as state
 from tests.unit.preflight.stand_in import PROJECT, ZONE
 from tests.unit.preflight.test_quotas import RECORD
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,25 +103,106 @@ def test_a_reservation_that_fits_passes_and_is_read_once(having: Google) -> None
     assert (group.mode, group.reservation_read, group.policies) == (Mode.RESERVATION, True, ())
 
 
-def test_a_reservation_that_does_not_exist_is_refused(google: Google) -> None:
-    (problem,) = google.check(NAMED).problems
-    assert problem.setting == "RESERVATION_NAME"
-    assert "there is no reservation mine in my-project" in problem.what
-    assert "gcloud compute reservations list" in problem.fix
-    assert "projects/<project>/reservations/mine" in problem.fix
+TABLE = """
+no @HERE :: @MINE
+    -> RESERVATION_NAME: there is no reservation mine in my-project
+    | gcloud compute reservations list | projects/<project>/reservations/mine
+# In another zone with other machines: both sides are told.
+no @HERE; @ELSEWHERE :: @MINE
+    -> RESERVATION_NAME: the reservation mine has a3-megagpu-8g in us-central1-c, the settings ask
+    for a2-highgpu-2g in us-central1-a | ZONE=us-central1-c and VM_TYPE=a3-megagpu-8g
+@HERE + {"status": "INVALID"} :: @MINE -> RESERVATION_NAME: is INVALID
+@HERE + {"specificReservationRequired": false} :: @MINE
+    -> RESERVATION_NAME: specificReservationRequired is false
+@HERE + {"specificReservation": {}} :: @MINE -> RESERVATION_NAME: is not one of VMs
+@HERE + {"deleteAtTime": "2026-01-01T00:00:00.000-08:00"} :: @MINE
+    -> RESERVATION_NAME: has ended at
+@HERE = @OTHER :: @MINE -> RESERVATION_NAME: VM_TYPE=a3-megagpu-8g
+@HERE = @ONE :: @MINE instance_count=2 -> RESERVATION_NAME: INSTANCE_COUNT=1
+@HERE = @HALF :: @MINE instance_count=2 -> RESERVATION_NAME: has 1 of 2 machines left
+@HERE = @USED :: @MINE instance_count=2 -> RESERVATION_NAME: wait until others have ended
+@HERE = @NOT_YET :: @MINE -> RESERVATION_NAME: has not begun | SKIP_CHECKS=reservation
+
+# Another project's must be shared.
+@THERE + {"shareSettings": {"shareType": "LOCAL"}} :: @THEIRS
+    -> RESERVATION_NAME: --add-share-with=my-project
+@THERE + {"shareSettings": {"shareType": "SPECIFIC_PROJECTS", "projectMap": {"another": {}}}} ::
+    @THEIRS -> RESERVATION_NAME: --add-share-with=my-project
+@THERE + {"shareSettings": {"shareType": "SPECIFIC_PROJECTS", "projectMap": {"my-project": {}}}} ::
+    @THEIRS --
+@THERE + {"shareSettings": {"shareType": "SPECIFIC_PROJECTS", "projectMap": {"42": {}}}} ::
+    @THEIRS --
+@THERE + {"shareSettings": {"shareType": "ORGANIZATION"}} :: @THEIRS --
+
+# What is worth knowing.
+@HERE + {"status": "CREATING"} :: @MINE ~> RESERVATION_NAME: is CREATING
+@HERE + {"deleteAtTime": "2097-01-01T00:00:00Z"} :: @MINE
+    ~> RESERVATION_NAME: ends at 2097-01-01T00:00:00Z
+@HERE + {"resourceStatus": {"healthInfo": @ILL}} :: @MINE ~> RESERVATION_NAME: 2 blocks
+@HERE + {"resourceStatus": {"reservationMaintenance": @PLANNED}} :: @MINE
+    ~> RESERVATION_NAME: from 2026-12-24T00:00:00Z on
+
+# Blocks and sub-blocks must be there and have machines left.
+@DENSE :: @ULTRA reservation_name=mine/@B/b1 instance_count=2
+    ~> RESERVATION_NAME: the block b1 as degraded
+@DENSE :: @ULTRA reservation_name=mine/@B/b2 instance_count=2
+    -> RESERVATION_NAME: the reservation mine has no block b2 | it has: b1
+@DENSE :: @ULTRA reservation_name=mine/@B/b1/@S/s1 instance_count=2
+    -> RESERVATION_NAME: the sub-block s1 of the reservation mine has 1 of 4 machines left
+@DENSE :: @ULTRA reservation_name=mine/@B/b1/@S/s2 instance_count=2
+    -> RESERVATION_NAME: no sub-block s2
+
+# What does not go with it.
+@HERE = @OTHER; @HERE + {"deploymentType": "DENSE"} :: @MEGA max_run_duration=1d
+    -> MAX_RUN_DURATION: remove MAX_RUN_DURATION
+@HERE = @OTHER; @HERE + {"deploymentType": "DENSE"} :: @MEGA enable_compact_placement=yes --
+@HERE = @OTHER :: @MEGA enable_compact_placement=yes
+    -> ENABLE_COMPACT_PLACEMENT: ENABLE_COMPACT_PLACEMENT=no
+"""
+ELSEWHERE = {**document("a3-megagpu-8g"), "zone": f"https://x/v1/{PROJECT}/zones/us-central1-c"}
+NOT_YET = document()
+NOT_YET["specificReservation"]["assuredCount"] = "0"
+ILL = {"healthStatus": "DEGRADED", "degradedBlockCount": 2}
+PART_ILL = {"healthStatus": "DEGRADED", "degradedSubBlockCount": 1}
+BLOCK = {"name": "b1", "count": 20, "inUseCount": 3, "healthInfo": PART_ILL}
+SUB_BLOCK = {"name": "s1", "count": 4, "inUseCount": 3}
+DENSE = {
+    HERE: document("a3-ultragpu-8g", count=50, deploymentType="DENSE"),
+    f"{HERE}/reservationBlocks/b1": {"resource": BLOCK},
+    f"{HERE}/reservationBlocks/b1/reservationSubBlocks/s1": {"resource": SUB_BLOCK},
+}
+PLANNED = {"upcomingGroupMaintenance": {"windowStartTime": "2026-12-24T00:00:00Z"}}
+DOCUMENTS = {
+    "OTHER": document("a3-megagpu-8g"),
+    "ONE": document(count=1),
+    "HALF": document(used=1),
+    "USED": document(used=2),
+    "NOT_YET": NOT_YET,
+    "ILL": ILL,
+    "PLANNED": PLANNED,
+}
 
 
-def test_one_in_another_zone_with_other_machines_is_told_with_both_sides(google: Google) -> None:
-    other = {**document("a3-megagpu-8g"), "zone": f"https://x/v1/{PROJECT}/zones/us-central1-c"}
-    google.documents[f"{PROJECT}/zones/us-central1-c/reservations/mine"] = other
-
-    (problem,) = google.check(NAMED).problems
-
-    assert problem.what == (
-        "the reservation mine has a3-megagpu-8g in us-central1-c, the settings ask for"
-        " a2-highgpu-2g in us-central1-a"
-    )
-    assert "ZONE=us-central1-c and VM_TYPE=a3-megagpu-8g" in problem.fix
+@rows(
+    TABLE,
+    HERE=HERE,
+    THERE=f"{THERE} = {json.dumps(document())}; {THERE}",
+    MINE="reservation_name=mine",
+    THEIRS="reservation_name=projects/owner-1/reservations/mine",
+    MEGA="vm_type=a3-megagpu-8g reservation_name=mine",
+    ULTRA="vm_type=a3-ultragpu-8g disk_type=hyperdisk-balanced",
+    B="reservationBlocks",
+    S="reservationSubBlocks",
+    ELSEWHERE=f"{PROJECT}/zones/us-central1-c/reservations/mine = {json.dumps(ELSEWHERE)}",
+    DENSE="; ".join(f"{path} = {json.dumps(it)}" for path, it in DENSE.items()),
+    **{name: json.dumps(it) for name, it in DOCUMENTS.items()},
+)
+def test_a_reservation_can_be_used_or_is_refused_with_what_mends_it(
+    having: Google, row: Row
+) -> None:
+    having.have(row.world)
+    found = only(having, dict(row.environ))
+    row.is_said_by(found.problems, found.notes)
 
 
 def test_one_that_google_makes_between_two_looks_is_no_other_zones(
@@ -136,28 +219,6 @@ def test_one_that_google_makes_between_two_looks_is_no_other_zones(
 
     monkeypatch.setattr(google, "get", read)
     assert only(google, NAMED).problems == []
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"status": "INVALID"}, "is INVALID"),
-        ({"specificReservationRequired": False}, "specificReservationRequired is false"),
-        ({"specificReservation": {}}, "is not one of VMs"),
-        ({"deleteAtTime": "2026-01-01T00:00:00.000-08:00"}, "has ended at"),
-        (document("a3-megagpu-8g"), "VM_TYPE=a3-megagpu-8g"),
-        (document(count=1), "INSTANCE_COUNT=1"),
-        (document(used=1), "has 1 of 2 machines left"),
-        (document(used=2), "wait until others have ended"),
-    ],
-)
-def test_what_cannot_work_is_refused_with_the_setting_that_mends_it(
-    having: Google, changed: Json, words: str
-) -> None:
-    having.documents[HERE] = document() | changed
-    found = only(having, {**NAMED, "instance_count": "2"})
-    assert words in told(found.problems)
-    assert {it.setting for it in found.problems} == {"RESERVATION_NAME"}
 
 
 def test_all_that_is_wrong_is_told_at_once(having: Google) -> None:
@@ -226,34 +287,6 @@ def test_what_the_deployment_uses_already_is_not_counted_twice(having: Google) -
     assert only(having, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
 
 
-def test_capacity_that_has_not_begun_is_refused_where_nobody_knows_more(having: Google) -> None:
-    having.documents[HERE]["specificReservation"]["assuredCount"] = "0"
-    (problem,) = only(having, NAMED).problems
-    assert "has not begun" in problem.why
-    assert "SKIP_CHECKS=reservation" in problem.fix
-
-
-@pytest.mark.parametrize(
-    ("share", "passes"),
-    [
-        ({"shareType": "LOCAL"}, False),
-        ({"shareType": "SPECIFIC_PROJECTS", "projectMap": {"another": {}}}, False),
-        ({"shareType": "SPECIFIC_PROJECTS", "projectMap": {"my-project": {}}}, True),
-        ({"shareType": "SPECIFIC_PROJECTS", "projectMap": {"123": {}}}, True),
-        ({"shareType": "ORGANIZATION"}, True),
-    ],
-)
-def test_another_projects_reservation_must_be_shared(
-    having: Google, *, share: Json, passes: bool
-) -> None:
-    having.documents[THERE] = document(shareSettings=share)
-    having.documents[f"crm/{PROJECT}"]["projectNumber"] = "123"
-    problems = only(having, SHARED).problems
-    assert (problems == []) is passes
-    if not passes:
-        assert "--add-share-with=my-project" in problems[0].fix
-
-
 def test_one_that_may_not_be_read_is_a_note_and_the_run_goes_on(having: Google) -> None:
     having.refusals["projects/owner-1"] = 403
     found = only(having, SHARED)
@@ -261,49 +294,6 @@ def test_one_that_may_not_be_read_is_a_note_and_the_run_goes_on(having: Google) 
     assert found.problems == []
     assert "could not look at the reservation mine of owner-1" in note.what
     assert not found.spec.group.reservation_read
-
-
-ILL = {"healthInfo": {"healthStatus": "DEGRADED", "degradedBlockCount": 2}}
-PLANNED = {"upcomingGroupMaintenance": {"windowStartTime": "2026-12-24T00:00:00Z"}}
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"status": "CREATING"}, "is CREATING"),
-        ({"deleteAtTime": "2097-01-01T00:00:00Z"}, "ends at 2097-01-01T00:00:00Z"),
-        ({"resourceStatus": ILL}, "2 blocks"),
-        ({"resourceStatus": {"reservationMaintenance": PLANNED}}, "from 2026-12-24T00:00:00Z on"),
-    ],
-)
-def test_what_is_worth_knowing_is_a_note(having: Google, more: Json, words: str) -> None:
-    having.documents[HERE] = document(**more)
-    found = only(having, NAMED)
-    assert found.problems == []
-    assert words in told(found.notes)
-
-
-def test_blocks_and_sub_blocks_must_be_there_and_have_machines_left(having: Google) -> None:
-    having.documents[HERE] = document("a3-ultragpu-8g", count=50, deploymentType="DENSE")
-    base = f"{HERE}/reservationBlocks"
-    health = {"healthStatus": "DEGRADED", "degradedSubBlockCount": 1}
-    block = {"name": "b1", "count": 20, "inUseCount": 3, "healthInfo": health}
-    having.documents[f"{base}/b1"] = {"resource": block}
-    part = {"name": "s1", "count": 4, "inUseCount": 3}
-    having.documents[f"{base}/b1/reservationSubBlocks/s1"] = {"resource": part}
-
-    def asked(path: str) -> Any:
-        return only(having, {**ULTRA, "reservation_name": path, "instance_count": "2"})
-
-    found = asked("mine/reservationBlocks/b1")
-    assert found.problems == []
-    assert "the block b1 as degraded" in told(found.notes)
-    (problem,) = asked("mine/reservationBlocks/b2").problems
-    assert (problem.what, problem.why) == ("the reservation mine has no block b2", "it has: b1")
-    (problem,) = asked("mine/reservationBlocks/b1/reservationSubBlocks/s1").problems
-    assert "the sub-block s1 of the reservation mine has 1 of 4 machines left" in problem.what
-    (problem,) = asked("mine/reservationBlocks/b1/reservationSubBlocks/s2").problems
-    assert "no sub-block s2" in problem.what
 
 
 @pytest.mark.parametrize(
@@ -337,20 +327,10 @@ def test_dense_capacity_changes_what_is_made(having: Google) -> None:
     assert found.group.mode is Mode.RESERVATION_BOUND
 
 
-def test_a_run_duration_and_a_placement_that_do_not_go_with_it_are_refused(having: Google) -> None:
-    having.documents[HERE] = document("a3-megagpu-8g", deploymentType="DENSE")
-    run = {"max_run_duration": "1d"}
-    (problem,) = only(having, {**NAMED, **MEGA, **run}).problems
-    assert (problem.setting, problem.fix) == ("MAX_RUN_DURATION", "remove MAX_RUN_DURATION")
-
-    close = {"enable_compact_placement": "yes"}
-    assert only(having, {**NAMED, **MEGA, **close}).problems == []
-    having.documents[HERE] = document("a3-megagpu-8g")
-    (problem,) = only(having, {**NAMED, **MEGA, **close}).problems
-    assert problem.setting == "ENABLE_COMPACT_PLACEMENT"
+def test_a_policy_of_the_reservations_own_takes_the_place_of_ours(having: Google) -> None:
     policies = {"policy": f"https://x/v1/{PROJECT}/regions/us-central1/resourcePolicies/own"}
     having.documents[HERE] = document("a3-megagpu-8g", resourcePolicies=policies)
-    found = only(having, {**NAMED, **MEGA, **close})
+    found = only(having, {**NAMED, **MEGA, "enable_compact_placement": "yes"})
     assert found.problems == []
     assert (found.spec.group.policies, found.spec.group.compact) == (("own",), False)
 
