@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rehearsal import clock, inventory, page, session, story
-from rehearsal.cloud import fault_rules, faults, scenarios
+from rehearsal.cloud import faults, scenarios
 from rehearsal.errors import RehearsalError, UnknownFault
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _LOOK = 1.0
 
 def _faults_help() -> str:
     """The grammar of a fault, in a line, and what there is."""
-    effects = "; ".join(f"{effect}: {words}" for effect, words in fault_rules.EFFECTS.items())
+    effects = "; ".join(f"{effect}: {words}" for effect, words in faults.EFFECTS.items())
     return (
         "what goes wrong between client and cloud: 'METHODS PATH: EFFECT [NUMBER] [after=N]"
         " [times=N] [for=SECONDS] [chance=P]', as 'DELETE **: delay 3' or 'POST|PUT"

@@ -6,7 +6,7 @@ import html
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rehearsal.cloud import compute, container, discovery, fault_rules, scenarios, server
+from rehearsal.cloud import compute, container, discovery, faults, scenarios, server
 from rehearsal.cloud.kubernetes import kinds
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.storage.json_api import json_api
@@ -84,7 +84,7 @@ def written() -> str:
             "<h2>Scenarios</h2>",
             _words(scenarios.SCENARIOS),
             "<h2>Faults, by POST to /rehearsal/faults</h2>",
-            _words({effect.value: words for effect, words in fault_rules.EFFECTS.items()}),
+            _words({effect.value: words for effect, words in faults.EFFECTS.items()}),
         ]
     )
 

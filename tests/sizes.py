@@ -17,7 +17,7 @@ _WHOLE: Final = ("bench", "smoke", "terraform")
 """Folders that are one part; of others each folder below is a part of its own."""
 _DEEP: Final = ("provision/kinds", "provision/kinds/gke", "rehearsal/cloud")
 """Parts whose folders are parts again."""
-_SUFFIXES: Final = (".py", ".tf", ".hcl", ".sh")
+_SUFFIXES: Final = (".py", ".tf", ".hcl", ".tfvars", ".sh")
 _TESTS_OF_MODULES: Final = "terraform (tftest)"
 
 
@@ -57,7 +57,7 @@ def _documented(text: str) -> set[int]:
 
 def _part(path: Path) -> str:
     """The part that a file of the tree is in."""
-    if path.name.endswith(".tftest.hcl"):
+    if path.name.endswith((".tftest.hcl", ".tfvars")):
         return _TESTS_OF_MODULES
     folders = [str(it) for it in reversed(path.parents)][1:]
     if path.parts[0] in _WHOLE:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from provision.context import Context
-    from provision.deployment.images import Images
+    from provision.deployment.kind import Images
     from provision.settings.model import Settings
 
 

@@ -22,7 +22,7 @@ from provision.errors import (
     Unanswered,
 )
 from provision.kinds import registry
-from provision.lifecycle import confirmation, exclusive, ownership, phases, remove
+from provision.lifecycle import consent, exclusive, ownership, phases, remove
 from provision.lifecycle.phases import Phase
 from provision.settings.choices import Action
 
@@ -60,7 +60,7 @@ def destroy(context: Context) -> None:
             )
         return
     kind = registry.named(record.kind)
-    confirmation.require(context, cloud, record, kind, asked=registry.given(context.settings))
+    consent.require_destroy(context, cloud, record, kind, asked=registry.given(context.settings))
     with (
         context.log(cloud, "destroy") as log,
         workspace.removal_folder(kind.root, location, record) as root,
@@ -94,7 +94,7 @@ def after_all(context: Context, work: Callable[[], None], settle: Callable[[], s
         ProvisionError: What the work, or else Destroy, ended with; a CapacityError for a wait.
     """
     before = ownership.deployed(context, connect(context))
-    doubts = confirmation.doubts(context, before, registry.given(context.settings))
+    doubts = consent.doubts(context, before, registry.given(context.settings))
     if doubts and not context.agreed:
         raise SettingsError.of(doubts)
     context.stages.destroys = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provision.actions import copied_folder, report_page, secrets_access, validate
 from provision.context import connect
 from provision.kinds import registry
-from provision.lifecycle import apply, calendar, older_machines
+from provision.lifecycle import apply, calendar, plan_document
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -35,5 +35,5 @@ def _plan(context: Context) -> bool:
         backend = exists and cloud.folder.has_state()
         found, older = apply.plan(context, cloud, kind, target, backend=backend)
     context.report.changes = found.counts
-    older_machines.tell(context, older)
+    plan_document.tell_of_older(context, older)
     return bool(older) or not found.is_empty

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import image_systems, images
+from provision.catalogue import images
 from provision.catalogue.machines import GpuNetwork
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def refusal(fabric: Fabric | None, project: str) -> str:
 
     `fabric`: the fabric; None for no GPU network.
     """
-    system = image_systems.PUBLIC.get(project)
+    system = images.PUBLIC_SYSTEMS.get(project)
     if system is None or fabric not in _NEED_SOFTWARE:
         return ""
     if not system.apt:

@@ -3,6 +3,11 @@
 Which families there are is asked of Google at each Create. This module knows how their names read,
 which is the best of several, and what one is worth where Google can't be asked. Sources: Deep
 Learning VM, "Choose an image" (2026-04-10); AI Hypercomputer, "OS images" (2026-04-06).
+
+What the operating system of an image has that start-up needs is told as far as its project tells.
+Sources: the projects of public images and their licenses (Compute Engine, "Operating system
+details", 2026); which systems Google's installer of drivers knows (compute-gpu-installation,
+linux/README.md of v1.9.1, 2026-08-05).
 """
 
 from __future__ import annotations
@@ -15,13 +20,18 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+INSTALLABLE: Final = "Debian 12 and 13, Ubuntu 22.04, 24.04 and 26.04, on x86"
+"""The systems on which start-up installs a driver, in words."""
+_INSTALLABLE: Final = re.compile(
+    r"debian-1[23]|ubuntu-(?:minimal-)?(?:2204|2404|2604)-lts(?:-amd64)?"
+)
+_PROJECT: Final = re.compile(r"projects/([^/]+)/global/licenses/")
 UBUNTUS: Final = ("2404", "2204")
 """Releases of Ubuntu that the start-up is known to work on, the preferred one first.
 
 Ubuntu 22.04 and its Python 3.10 end before the images do (2027-04 and 2026-10; images: 2028-08). A
 newer release comes last: the repositories that the start-up uses follow it by months.
 """
-
 _DEEP_LEARNING: Final = re.compile(
     r"(?:pytorch-(?P<pytorch>\d+(?:-\d+)*)|common)-cu(?P<cuda>\d+)-ubuntu-(?P<ubuntu>\d{4})"
     r"-nvidia-(?P<driver>\d+)"
@@ -33,6 +43,69 @@ _WITH_DRIVER: Final = re.compile(r"-nvidia-(?P<driver>\d+)")
 _DATE: Final = re.compile(r"-v\d{8}")
 _FIRST_OPEN: Final = 570
 """The first branch of the driver with which these images have the open kernel module alone."""
+_NO_SOFTWARE: Final = "no CUDA toolkit, no PyTorch and no JupyterLab"
+SUPPORTED_UNTIL: Final[Mapping[str, str]] = MappingProxyType(
+    dict.fromkeys(
+        (
+            f"{framework}-cu129-ubuntu-{ubuntu}-nvidia-580"
+            for framework in ("pytorch-2-9", "common")
+            for ubuntu in UBUNTUS
+        ),
+        "2028-08-04",
+    )
+)
+"""Family -> the last day of its support, by Google's page; Google's API seldom tells it."""
+SUPPORT_PAGE_OF: Final = "2026-04-10"
+"""The date of that page."""
+BAKED: Final = "aiinfra-bake"
+"""The label of an image that Bake has made; its value is a digest of what is installed."""
+FROM: Final = "aiinfra-from"
+"""The label with the family of the image that it was made from."""
+PROGRAMS: Final = "aiinfra-has"
+"""The label with those of the programs of `_BRINGS` that it has, with "_" between them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """An operating system."""
+
+    name: str  # what people call it
+    runs: bool = True  # whether start-up can run at all: it needs bash, Python 3 and systemd
+    apt: bool = False  # whether its packages are installed by apt-get, as start-up does
+    plain: bool = True  # whether the project's images have no driver of NVIDIA's
+
+
+_ROCKY: Final = System(name="Rocky Linux")
+
+PUBLIC_SYSTEMS: Final[Mapping[str, System]] = MappingProxyType(
+    {
+        "almalinux-cloud": System(name="AlmaLinux"),
+        "centos-cloud": System(name="CentOS"),
+        "cos-cloud": System(name="Container-Optimized OS", runs=False),
+        "debian-cloud": System(name="Debian", apt=True),
+        "fedora-coreos-cloud": System(name="Fedora CoreOS", runs=False),
+        "opensuse-cloud": System(name="openSUSE"),
+        "oracle-linux-cloud": System(name="Oracle Linux"),
+        "rhel-cloud": System(name="Red Hat Enterprise Linux"),
+        "rocky-linux-accelerator-cloud": System(name="Rocky Linux", plain=False),
+        "rocky-linux-cloud": _ROCKY,
+        "suse-cloud": System(name="SUSE Linux Enterprise"),
+        "ubuntu-os-cloud": System(name="Ubuntu", apt=True),
+        "windows-cloud": System(name="Windows", runs=False),
+    }
+)
+"""The project of a public image, or of the license of an image made from one -> its system."""
+
+
+def system_of(project: str, licenses: Iterable[str]) -> System | None:
+    """The system of an image of a project with these licenses; None where neither tells."""
+    named = [match[1] for it in licenses if (match := _PROJECT.search(it))]
+    return next((PUBLIC_SYSTEMS[it] for it in (project, *named) if it in PUBLIC_SYSTEMS), None)
+
+
+def takes_driver(family: str) -> bool:
+    """Whether start-up can install NVIDIA's driver on a public image of that family."""
+    return _INSTALLABLE.fullmatch(family) is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +133,7 @@ class Line:
     """A line of images."""
 
     project: str
-    query: str  # what finds its families in Google's list: a `filter` of images.list
+    query: str  # what finds its families in Google's list: a `filter` of list
     arm: bool  # whether they are for Arm processors
     family: str  # the family that was the preferred one on 2026-11-22, where Google is not asked
     lacks: str = ""  # what the start-up and users miss on them, in words; "" for nothing
@@ -82,7 +155,6 @@ DEEP_LEARNING: Final = Line(
 )
 """The Deep Learning VM images: CUDA, and PyTorch in the system's Python. There are none for Arm."""
 
-_NO_SOFTWARE: Final = "no CUDA toolkit, no PyTorch and no JupyterLab"
 
 ACCELERATOR: Final = Line(
     project="ubuntu-os-accelerator-images",
@@ -112,22 +184,6 @@ def lacking(project: str) -> str:
     return next((line.lacks for line in LINES if line.project == project), "")
 
 
-SUPPORTED_UNTIL: Final[Mapping[str, str]] = MappingProxyType(
-    dict.fromkeys(
-        (
-            f"{framework}-cu129-ubuntu-{ubuntu}-nvidia-580"
-            for framework in ("pytorch-2-9", "common")
-            for ubuntu in UBUNTUS
-        ),
-        "2028-08-04",
-    )
-)
-"""Family -> the last day of its support, by Google's page; Google's API seldom tells it."""
-
-SUPPORT_PAGE_OF: Final = "2026-04-10"
-"""The date of that page."""
-
-
 def contents(family: str) -> Contents | None:
     """What the name of a family says; None for one that is of none of the lines."""
     match = _DEEP_LEARNING.fullmatch(family) or _ACCELERATOR.fullmatch(family)
@@ -154,14 +210,6 @@ _BRINGS: Final[Mapping[str, Callable[[Contents], bool]]] = MappingProxyType(
     }
 )
 """Program -> whether an image of these contents has it, by reports of 2026 on its images."""
-
-
-BAKED: Final = "aiinfra-bake"
-"""The label of an image that Bake has made; its value is a digest of what is installed."""
-FROM: Final = "aiinfra-from"
-"""The label with the family of the image that it was made from."""
-PROGRAMS: Final = "aiinfra-has"
-"""The label with those of the programs of `_BRINGS` that it has, with "_" between them."""
 
 
 def has(

@@ -8,9 +8,11 @@ own tests. For a type that is not in the table, the online check decides.
 from __future__ import annotations
 
 import enum
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import images
 
@@ -149,9 +151,9 @@ class Shape:
     nics: int = 1
     local_ssds: int = 0  # the number of local SSDs that it includes
     # its consumption options, if they differ from those of the family
-    consumption: frozenset[Consumption] | None = None
+    own_ways: frozenset[Consumption] | None = None
     # the options of which that is not certain, if it has options of its own
-    doubtful: frozenset[Consumption] = frozenset()
+    own_doubtful: frozenset[Consumption] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,47 +206,21 @@ class Series:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineType:
-    """One machine type."""
+class MachineType(Shape):
+    """One machine type: a size of a family."""
 
     name: str  # its name in the API, such as "a2-highgpu-2g"
-    family: Family  # the facts about its family
-    shape: Shape  # the facts about its size
-
-    @property
-    def vcpus(self) -> int:
-        """The number of vCPUs."""
-        return self.shape.vcpus
-
-    @property
-    def gpus(self) -> int | None:
-        """The number of GPUs that it includes; None if GPUs are attached (N1)."""
-        return self.shape.gpus
-
-    @property
-    def nics(self) -> int:
-        """The number of interfaces in the recommended set-up."""
-        return self.shape.nics
-
-    @property
-    def local_ssds(self) -> int:
-        """The number of local SSDs that it includes."""
-        return self.shape.local_ssds
+    family: Family
 
     @property
     def local_ssd_gb(self) -> int:
         """The size of all its local SSDs together, in GB, as quotas count it."""
-        return self.shape.local_ssds * self.family.local_ssd_gb
+        return self.local_ssds * self.family.local_ssd_gb
 
     @property
     def accelerator(self) -> str | None:
         """The GPU that it includes, by its name in the API; None if GPUs are attached."""
         return self.family.accelerator
-
-    @property
-    def boot_disks(self) -> tuple[str, ...]:
-        """The disk types that it can boot from, the preferred one first."""
-        return self.family.boot_disks
 
     @property
     def gpu_network(self) -> GpuNetwork | None:
@@ -257,14 +233,12 @@ class MachineType:
     @property
     def consumption(self) -> frozenset[Consumption]:
         """The consumption options."""
-        own = self.shape.consumption
-        return self.family.consumption if own is None else own
+        return self.family.consumption if self.own_ways is None else self.own_ways
 
     @property
     def doubtful(self) -> frozenset[Consumption]:
         """More options, of which it is not certain that Google offers them."""
-        own = self.shape.consumption
-        return self.family.doubtful if own is None else self.shape.doubtful
+        return self.family.doubtful if self.own_ways is None else self.own_doubtful
 
     def offered(self, way: Consumption) -> Offered:
         """Whether Google offers it in some way; a plain reservation stands for all three kinds."""
@@ -282,6 +256,10 @@ class MachineType:
         return self.nics if self.gpu_network else min(max(2, self.vcpus), 8)
 
 
+_SIZES: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
+    Path(__file__).with_name("sizes.json").read_text("utf-8")
+)
+"""Machine type with GPUs -> vCPUs, memory in GiB, GPUs and local SSDs, the smallest first."""
 _PD: Final = ("pd-ssd", "pd-balanced", "pd-standard")
 _PD_SSD: Final = ("pd-ssd", "pd-balanced")
 _PD_OR_HYPERDISK: Final = ("pd-ssd", "pd-balanced", "hyperdisk-balanced")
@@ -370,6 +348,22 @@ def _n1(kind: str, *sizes: int) -> Family:
     )
 
 
+def _sizes(family: str, **more: Mapping[str, Any]) -> tuple[Shape, ...]:
+    """The sizes of a family, the smallest first.
+
+    `more`: field -> the last part of a name -> its value there, where it is not the usual one.
+    """
+    found = {
+        name.removeprefix(f"{family}-"): size
+        for name, size in _SIZES.items()
+        if name.startswith(f"{family}-")
+    }
+    return tuple(
+        Shape(suffix=suffix, **size, **{it: of[suffix] for it, of in more.items() if suffix in of})
+        for suffix, size in found.items()
+    )
+
+
 ROWS: Final = (
     Family(
         name="g2-standard",
@@ -379,16 +373,7 @@ ROWS: Final = (
         boot_disks=_PD_SSD,
         gpu_network=None,
         consumption=_USUAL_WAYS,
-        shapes=(
-            Shape(suffix="4", gpus=1, vcpus=4, gib=16),
-            Shape(suffix="8", gpus=1, vcpus=8, gib=32),
-            Shape(suffix="12", gpus=1, vcpus=12, gib=48),
-            Shape(suffix="16", gpus=1, vcpus=16, gib=64),
-            Shape(suffix="24", gpus=2, vcpus=24, gib=96),
-            Shape(suffix="32", gpus=1, vcpus=32, gib=128),
-            Shape(suffix="48", gpus=4, vcpus=48, gib=192),
-            Shape(suffix="96", gpus=8, vcpus=96, gib=384),
-        ),
+        shapes=_sizes("g2-standard"),
     ),
     Family(
         name="g4-standard",
@@ -399,15 +384,7 @@ ROWS: Final = (
         gpu_network=None,
         consumption=_USUAL_WAYS - {Consumption.RESERVATION},
         doubtful=frozenset({Consumption.RESERVATION}),
-        shapes=(
-            Shape(suffix="6", gpus=1, part="1/8", vcpus=6, gib=22),
-            Shape(suffix="12", gpus=1, part="1/4", vcpus=12, gib=45),
-            Shape(suffix="24", gpus=1, part="1/2", vcpus=24, gib=90),
-            Shape(suffix="48", gpus=1, vcpus=48, gib=180),
-            Shape(suffix="96", gpus=2, vcpus=96, gib=360),
-            Shape(suffix="192", gpus=4, vcpus=192, gib=720),
-            Shape(suffix="384", gpus=8, vcpus=384, gib=1440),
-        ),
+        shapes=_sizes("g4-standard", part={"6": "1/8", "12": "1/4", "24": "1/2"}),
     ),
     Family(
         name="a2-highgpu",
@@ -417,12 +394,7 @@ ROWS: Final = (
         boot_disks=_PD,
         gpu_network=None,
         consumption=_USUAL_WAYS,
-        shapes=(
-            Shape(suffix="1g", gpus=1, vcpus=12, gib=85),
-            Shape(suffix="2g", gpus=2, vcpus=24, gib=170),
-            Shape(suffix="4g", gpus=4, vcpus=48, gib=340),
-            Shape(suffix="8g", gpus=8, vcpus=96, gib=680),
-        ),
+        shapes=_sizes("a2-highgpu"),
     ),
     Family(
         name="a2-megagpu",
@@ -432,7 +404,7 @@ ROWS: Final = (
         boot_disks=_PD,
         gpu_network=None,
         consumption=_USUAL_WAYS,
-        shapes=(Shape(suffix="16g", gpus=16, vcpus=96, gib=1360),),
+        shapes=_sizes("a2-megagpu"),
     ),
     Family(
         name="a2-ultragpu",
@@ -442,12 +414,7 @@ ROWS: Final = (
         boot_disks=_PD,
         gpu_network=None,
         consumption=_USUAL_WAYS,
-        shapes=(
-            Shape(suffix="1g", gpus=1, vcpus=12, gib=170, local_ssds=1),
-            Shape(suffix="2g", gpus=2, vcpus=24, gib=340, local_ssds=2),
-            Shape(suffix="4g", gpus=4, vcpus=48, gib=680, local_ssds=4),
-            Shape(suffix="8g", gpus=8, vcpus=96, gib=1360, local_ssds=8),
-        ),
+        shapes=_sizes("a2-ultragpu"),
     ),
     Family(
         name="a3-highgpu",
@@ -458,11 +425,8 @@ ROWS: Final = (
         gpu_network=GpuNetwork.TCPX,
         consumption=_ALL_WAYS,
         binding=Binding.SOMETIMES,
-        shapes=(
-            Shape(suffix="1g", gpus=1, vcpus=26, gib=234, local_ssds=2, consumption=_OF_A_PART),
-            Shape(suffix="2g", gpus=2, vcpus=52, gib=468, local_ssds=4, consumption=_OF_A_PART),
-            Shape(suffix="4g", gpus=4, vcpus=104, gib=936, local_ssds=8, consumption=_OF_A_PART),
-            Shape(suffix="8g", gpus=8, vcpus=208, gib=1872, nics=5, local_ssds=16),
+        shapes=_sizes(
+            "a3-highgpu", own_ways=dict.fromkeys(("1g", "2g", "4g"), _OF_A_PART), nics={"8g": 5}
         ),
     ),
     Family(
@@ -477,10 +441,7 @@ ROWS: Final = (
         # Google's table of consumption options has no row for it.
         doubtful=_USUAL_WAYS - {Consumption.SPOT},
         binding=Binding.SOMETIMES,
-        shapes=(
-            Shape(suffix="8g", gpus=8, vcpus=208, gib=1872, local_ssds=16),
-            Shape(suffix="8g-nolssd", gpus=8, vcpus=208, gib=1872),
-        ),
+        shapes=_sizes("a3-edgegpu"),
     ),
     Family(
         name="a3-megagpu",
@@ -492,7 +453,7 @@ ROWS: Final = (
         consumption=_ALL_WAYS,
         binding=Binding.SOMETIMES,
         image_line=images.ACCELERATOR,
-        shapes=(Shape(suffix="8g", gpus=8, vcpus=208, gib=1872, nics=9, local_ssds=16),),
+        shapes=_sizes("a3-megagpu", nics={"8g": 9}),
     ),
     Family(
         name="a3-ultragpu",
@@ -507,10 +468,7 @@ ROWS: Final = (
         flex_compact=True,
         binding=Binding.ALWAYS,
         image_line=images.ACCELERATOR,
-        shapes=(
-            Shape(suffix="8g", gpus=8, vcpus=224, gib=2952, nics=10, local_ssds=32),
-            Shape(suffix="8g-nolssd", gpus=8, vcpus=224, gib=2952, nics=10),
-        ),
+        shapes=_sizes("a3-ultragpu", nics={"8g": 10, "8g-nolssd": 10}),
     ),
     Family(
         name="a4-highgpu",
@@ -524,7 +482,7 @@ ROWS: Final = (
         flex_compact=True,
         binding=Binding.ALWAYS,
         image_line=images.ACCELERATOR,
-        shapes=(Shape(suffix="8g", gpus=8, vcpus=224, gib=3968, nics=10, local_ssds=32),),
+        shapes=_sizes("a4-highgpu", nics={"8g": 10}),
     ),
     Family(
         name="a4x-highgpu",
@@ -540,7 +498,7 @@ ROWS: Final = (
         arm=True,
         image_line=images.ACCELERATOR_ARM,
         local_ssd_gb=3000,
-        shapes=(Shape(suffix="4g", gpus=4, vcpus=140, gib=884, nics=6, local_ssds=4),),
+        shapes=_sizes("a4x-highgpu", nics={"4g": 6}),
     ),
     Family(
         name="a4x-maxgpu",
@@ -556,7 +514,7 @@ ROWS: Final = (
         in_topology=18,
         arm=True,
         image_line=images.ACCELERATOR_ARM,
-        shapes=(Shape(suffix="4g-metal", gpus=4, vcpus=144, gib=960, local_ssds=4),),
+        shapes=_sizes("a4x-maxgpu"),
     ),
     _n1("standard", 1, 2, 4, 8, 16, 32, 64, 96),
     _n1("highmem", 2, 4, 8, 16, 32, 64, 96),
@@ -601,7 +559,7 @@ class Tables:
         """Make the tables from rows."""
         families = {row.name: row for row in rows}
         types = [
-            MachineType(name=f"{row.name}-{shape.suffix}", family=row, shape=shape)
+            MachineType(name=f"{row.name}-{shape.suffix}", family=row, **vars(shape))
             for row in families.values()
             for shape in row.shapes
         ]

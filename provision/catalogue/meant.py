@@ -124,7 +124,7 @@ def _carrying(meant: Iterable[Gpu], count: int | None) -> Iterator[MachineType]:
     fit = [
         it
         for it in machines.MACHINE_TYPES.values()
-        if it.accelerator in order and not it.shape.part and count in {None, it.gpus}
+        if it.accelerator in order and not it.part and count in {None, it.gpus}
     ]
     yield from sorted(
         fit,

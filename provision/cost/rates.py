@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, Self
 
-from provision.catalogue import billed_shapes, machines, prices
+from provision.catalogue import machine_sizes, machines, prices
 from provision.catalogue.machines import Consumption
 from provision.catalogue.prices import Source
 
@@ -87,7 +87,7 @@ def machine(pool: Pool, listed: Prices) -> Rate:
     """
     if pool.mode.means.bound:
         return Rate(None, missing=f"{pool.machine_type} of a reservation that it is bound to")
-    shape = billed_shapes.of(pool.machine_type)
+    shape = machine_sizes.billed(pool.machine_type)
     terms: list[tuple[Decimal | int, str]]
     if shape is None:
         terms = [(1, prices.machine(pool.machine_type))]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from provision.deployment.deployment import NOTHING_HELD, Deployment, Left, RunInputs, SpecT
 from provision.google.owner import Owner
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Held, OutOfDate
-    from provision.deployment.images import Images
     from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
+    from provision.documents.image import OwnImage
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
     from provision.errors import Problem
@@ -46,6 +46,34 @@ class Later:
     def find(self) -> Any:
         """The function."""
         return getattr(importlib.import_module(self.module), self.function)
+
+
+class Images(Protocol):
+    """Makes images of a cluster of one machine, and knows those that were made."""
+
+    @property
+    def instead(self) -> Mapping[str, str]:
+        """Setting -> its value for that cluster, whatever the env.list says."""
+
+    @property
+    def without(self) -> Collection[str]:
+        """The settings that mean nothing to that cluster."""
+
+    def require_name(self, name: str) -> None:
+        """See that this can be the name of an image."""
+
+    def require_free(self, cloud: Cloud, project: str, name: str) -> None:
+        """See that no image has this name."""
+
+    def make(self, context: Context, cloud: Cloud, record: Record, name: str) -> OwnImage:
+        """Make an image of the only machine, which is good for nothing else afterwards.
+
+        Raises:
+            ClusterError: There is none, or it is not what it should be.
+        """
+
+    def found(self, cloud: Cloud, project: str) -> Sequence[OwnImage]:
+        """All images of a project that Bake has made, by name; none if they may not be listed."""
 
 
 class Kind(ABC, Generic[SpecT]):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.documents import plain
 from provision.files import private
 from provision.state import terraform_state
-from provision.terraform import configuration, declared, moves
-from provision.terraform.providers import locked
+from provision.terraform import configuration, moves
+from provision.terraform.configuration import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -157,7 +157,9 @@ def providers() -> frozenset[str]:
 @functools.cache
 def declares() -> frozenset[str]:
     """The addresses of the resources that the roots declare, without the keys of instances."""
-    return frozenset(address for root in _ROOTS.iterdir() for address in declared.addresses(root))
+    return frozenset(
+        address for root in _ROOTS.iterdir() for address in configuration.addresses(root)
+    )
 
 
 def _place(archive: Path, root: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from provision.codes import Code
 from provision.documents import json_object
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from provision.google.owner import Owner
     from provision.google.resources import Look
+
+_Found = TypeVar("_Found")
+_Else = TypeVar("_Else")
 
 __all__ = ["GoogleApi", "GoogleApiError", "Service"]
 
@@ -57,14 +60,10 @@ class GoogleApi(Rest):
 
     def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
         """The guest attributes of a VM, by key; {} if it has none, or is gone."""
-        try:
-            document = self.call(
-                "GET", Service.COMPUTE, f"{path}/getGuestAttributes", {"queryPath": f"{namespace}/"}
-            )
-        except GoogleApiError as error:
-            if error.code == _NOT_FOUND:
-                return {}
-            raise
+        query, of_vm = {"queryPath": f"{namespace}/"}, f"{path}/getGuestAttributes"
+        document = _unless(
+            {_NOT_FOUND}, lambda: self.call("GET", Service.COMPUTE, of_vm, query), {}
+        )
         return _pairs(document.get("queryValue"))
 
     def apply_updates(
@@ -139,12 +138,8 @@ class GoogleApi(Rest):
 
     def resize_requests(self, group: str) -> list[dict[str, Any]]:
         """The resize requests of a managed instance group; none if there is no such group."""
-        try:
-            return list(self.pages("GET", f"{group}/resizeRequests", "items", {}))
-        except GoogleApiError as error:
-            if error.code == _NOT_FOUND:
-                return []
-            raise
+        path = f"{group}/resizeRequests"
+        return _unless({_NOT_FOUND}, lambda: list(self.pages("GET", path, "items", {})), [])
 
     def cancel_resize_request(self, group: str, name: str) -> None:
         """Cancel a resize request and wait until that is done.
@@ -174,12 +169,7 @@ class GoogleApi(Rest):
 
     def find(self, service: Service, path: str) -> dict[str, Any] | None:
         """A resource by its path; None if it does not exist."""
-        try:
-            return self.get(service, path)
-        except GoogleApiError as error:
-            if error.code == _NOT_FOUND:
-                return None
-            raise
+        return _unless({_NOT_FOUND}, lambda: self.get(service, path), None)
 
     def listed(self, look: Look, project: str, **query: str) -> list[dict[str, Any]]:
         """All resources of one type in a project.
@@ -189,14 +179,12 @@ class GoogleApi(Rest):
         """
         is_compute = look.service is Service.COMPUTE
         key = "items" if is_compute else look.list_key or look.collection
-        try:
-            found = list(
-                self.pages("GET", look.list_path(project), key, query, service=look.service)
-            )
-        except GoogleApiError as error:
-            if error.code == _FORBIDDEN and look.may_be_off:
-                return []
-            raise
+        path = look.list_path(project)
+        found = _unless(
+            {_FORBIDDEN} if look.may_be_off else set(),
+            lambda: list(self.pages("GET", path, key, query, service=look.service)),
+            [],
+        )
         if is_compute and not look.is_global:
             return [one for scope in found for one in scope.get(look.collection, [])]
         return found
@@ -220,22 +208,16 @@ class GoogleApi(Rest):
         """Compute Engine's operations of these types in a zone; none if they may not be listed."""
         path = f"projects/{project}/zones/{zone}/operations"
         query = {"filter": f'operationType eq "{"|".join(types)}"'}
-        try:
-            return list(self.pages("GET", path, "items", query))
-        except GoogleApiError as error:
-            if error.code == _FORBIDDEN:
-                return []
-            raise
+        return _unless({_FORBIDDEN}, lambda: list(self.pages("GET", path, "items", query)), [])
 
     def cluster_operations(self, project: str, location: str) -> list[dict[str, Any]]:
         """Kubernetes Engine's operations that are not done; none if they may not be listed."""
         path = f"projects/{project}/locations/{location}/operations"
-        try:
-            found = list(self.pages("GET", path, "operations", {}, service=Service.CONTAINER))
-        except GoogleApiError as error:
-            if error.code == _FORBIDDEN:
-                return []
-            raise
+        found = _unless(
+            {_FORBIDDEN},
+            lambda: list(self.pages("GET", path, "operations", {}, service=Service.CONTAINER)),
+            [],
+        )
         return [one for one in found if one["status"] != "DONE"]
 
     def delete(self, service: Service, path: str) -> None:
@@ -244,69 +226,29 @@ class GoogleApi(Rest):
         Raises:
             GoogleApiError: It is still in use, or these credentials may not delete it.
         """
-        try:
-            operation = self.call("DELETE", service, path, {})
-        except GoogleApiError as error:
-            if error.code == _NOT_FOUND:
-                return
-            raise
-        match service:
-            case Service.FILESTORE:
-                self._finish_named(operation, path)
-            case Service.CONTAINER:
-                self._finish_of_cluster(operation, path)
-            case _:
-                self._finish(operation, path)
+        operation = _unless({_NOT_FOUND}, lambda: self.call("DELETE", service, path, {}), None)
+        if operation is not None:
+            self._finish(operation, path, service)
 
-    def _finish_named(self, operation: dict[str, Any], path: str) -> None:
-        """Wait for the end of an operation of the newer APIs, which have a field `done`.
+    def _finish(
+        self, operation: dict[str, Any], path: str, service: Service = Service.COMPUTE
+    ) -> None:
+        """Wait for the end of an operation; the newer APIs' have a field `done`, not a status.
 
         Raises:
             GoogleApiError: It failed.
         """
         with self._progress.waits(_named(operation, path)):
-            while not operation.get("done"):
-                self._pause()
-                operation = self.get(Service.FILESTORE, operation["name"])
-        if failure := operation.get("error"):
-            said = json_object.text(json_object.inner(failure).get("message"))
-            raise GoogleApiError(400, said, path)
-
-    def _finish_of_cluster(self, operation: dict[str, Any], path: str) -> None:
-        """Wait for the end of one of Kubernetes Engine's operations.
-
-        Raises:
-            GoogleApiError: It failed.
-        """
-        place = path.partition("/clusters/")[0]
-        with self._progress.waits(_named(operation, path)):
-            while operation["status"] != "DONE":
-                self._pause()
-                operation = self.get(Service.CONTAINER, f"{place}/operations/{operation['name']}")
-        if failure := operation.get("error"):
-            said = json_object.text(json_object.inner(failure).get("message"))
-            raise GoogleApiError(400, said, path)
-
-    def _pause(self) -> None:
-        self._progress.clock.pause(_OPERATION_POLL)
-
-    def _finish(self, operation: dict[str, Any], path: str) -> None:
-        """Wait for the end of one of Compute Engine's operations.
-
-        Raises:
-            GoogleApiError: It failed.
-        """
-        with self._progress.waits(_named(operation, path)):
-            while operation.get("status", "DONE") != "DONE":
-                self._pause()
-                operation = self.get(
-                    Service.COMPUTE, str(operation.get("selfLink")).partition("/v1/")[2]
-                )
-        failures = json_object.objects(json_object.inner(operation.get("error")).get("errors"))
-        for failure in failures:
+            while not _is_done(operation, service):
+                self._progress.clock.pause(_OPERATION_POLL)
+                operation = self.get(service, _where(operation, path, service))
+        failure = json_object.inner(operation.get("error"))
+        for one in json_object.objects(failure.get("errors")):
             code = json_object.whole(operation.get("httpErrorStatusCode")) or 400
-            said = json_object.text(failure.get("message") or failure.get("code"))
+            said = json_object.text(one.get("message") or one.get("code"))
             raise GoogleApiError(code, said, path)
+        if failure and service is not Service.COMPUTE:
+            raise GoogleApiError(400, json_object.text(failure.get("message")), path)
 
     def revoke(self, project: str, email: str, kept: Collection[str]) -> None:
         """Revoke a service account's roles on the project, except for those to keep.
@@ -340,19 +282,28 @@ class GoogleApi(Rest):
         path = f"b/{bucket}/iam"
 
         def once() -> None:
-            try:
-                # Older policy versions omit conditions.
-                query = {"optionsRequestedPolicyVersion": "3"}
-                policy = self.call("GET", Service.STORAGE, path, query)
-            except GoogleApiError as error:
-                if error.code in {_FORBIDDEN, _NOT_FOUND}:
-                    return
-                raise
+            # Older policy versions omit conditions.
+            query = {"optionsRequestedPolicyVersion": "3"}
+            policy = _unless(
+                {_FORBIDDEN, _NOT_FOUND},
+                lambda: self.call("GET", Service.STORAGE, path, query),
+                {},
+            )
             changed = _without(policy, is_revoked)
             if changed != policy:
                 self.call("PUT", Service.STORAGE, path, {}, changed | {"version": 3})
 
         _against_conflicts(once)
+
+
+def _unless(codes: Collection[int], ask: Callable[[], _Found], otherwise: _Else) -> _Found | _Else:
+    """What Google answers; something else where it refuses with one of these codes."""
+    try:
+        return ask()
+    except GoogleApiError as error:
+        if error.code in codes:
+            return otherwise
+        raise
 
 
 def _pairs(document: object) -> dict[str, str]:
@@ -367,6 +318,23 @@ def _named(operation: Mapping[str, Any], path: str) -> str:
     kind = operation.get("operationType")
     what = f"operation {kind}" if kind else "operation"
     return f"Google's {what} on {'/'.join(path.split('/')[-2:])}"
+
+
+def _is_done(operation: Mapping[str, Any], service: Service) -> bool:
+    if service is Service.FILESTORE:
+        return bool(operation.get("done"))
+    return bool(operation.get("status", "DONE") == "DONE")
+
+
+def _where(operation: Mapping[str, Any], path: str, service: Service) -> str:
+    """The path of an operation."""
+    match service:
+        case Service.FILESTORE:
+            return str(operation["name"])
+        case Service.CONTAINER:
+            return f"{path.partition('/clusters/')[0]}/operations/{operation['name']}"
+        case _:
+            return str(operation.get("selfLink")).partition("/v1/")[2]
 
 
 def _without(

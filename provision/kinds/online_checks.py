@@ -8,9 +8,7 @@ from typing import Final
 
 from provision.kinds.gke.preflight import VERSION
 from provision.kinds.vms.boot_image import IMAGE
-from provision.preflight.secrets import SECRETS
-from provision.preflight.subnetwork import SUBNETWORK
-from provision.preflight.table import CHECKS
+from provision.preflight.table import CHECKS, SUBNETWORK
 from provision.settings.choices import OnlineCheck
 
 _ORDER: Final = list(OnlineCheck)
@@ -21,7 +19,7 @@ def markdown() -> str:
     rows = "\n".join(
         f"| `{check.name}` | {', '.join(f'`{call}`' for call in check.calls)} | {check.says} |"
         for check in sorted(
-            (*CHECKS, IMAGE, SECRETS, SUBNETWORK, VERSION), key=lambda it: _ORDER.index(it.name)
+            (*CHECKS, IMAGE, SUBNETWORK, VERSION), key=lambda it: _ORDER.index(it.name)
         )
     )
     return _PAGE.replace("ROWS", rows)

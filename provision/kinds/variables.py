@@ -1,10 +1,11 @@
-"""The variables that all Terraform roots have in common."""
+"""The variables that all Terraform roots have in common, and their accounts for people."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from provision.catalogue import filestores
+from provision.catalogue import filestores, names
+from provision.documents.plan import Identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str, Any]:
     """The variables that every root takes."""
+    account = spec.service_account
     return {
         "project_id": spec.project_id,
         "name_prefix": spec.name_prefix,
@@ -28,7 +30,10 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
         "zone": spec.zone,
         "labels": dict(spec.labels),
         "state_folder": {"bucket": location.bucket, "folder": location.folder},
-        "service_account": _service_account(spec.service_account),
+        "service_account": {
+            "create": account == "dedicated",
+            "email": None if account in {"dedicated", "default"} else account,
+        },
         "gcs_mounts": [mount.model_dump() for mount in spec.buckets],
         "filestores": [
             {
@@ -78,11 +83,11 @@ def _existing(it: ExistingNetwork | None, networks: Sequence[Network]) -> dict[s
     }
 
 
-def _service_account(asked: str) -> dict[str, Any]:
-    match asked:
-        case "dedicated":
-            return {"create": True, "email": None}
-        case "default":
-            return {"create": False, "email": None}
-        case email:
-            return {"create": False, "email": email}
+def identity(spec: ClusterSpec, bearer: str) -> Identity:
+    """The account that machines act as; a plan knows its roles."""
+    known = {
+        "dedicated": names.SERVICE_ACCOUNT.of(spec.name_prefix),
+        "default": "the project's default account",
+    }
+    asked = spec.service_account
+    return Identity(account=known.get(asked, asked), bearer=bearer, made=asked == "dedicated")

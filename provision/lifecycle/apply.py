@@ -17,21 +17,18 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Interrupted, SettingsError, TerraformError
 from provision.google import refusals, resources
 from provision.lifecycle import (
-    adopt,
-    approval,
     candidates,
+    consent,
     exclusive,
     held,
-    older_machines,
+    marked,
     ownership,
     phases,
-    planned,
+    plan_document,
     pricing,
-    sweep,
-    whereabouts,
 )
+from provision.lifecycle.exclusive import await_account
 from provision.lifecycle.phases import Phase
-from provision.lifecycle.settle import await_account
 from provision.preflight.answers import Answers
 from provision.settings.choices import OnlineCheck
 from provision.spec import topology
@@ -121,7 +118,7 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     spec = kind.resolve(found.require(is_gate=is_gate), record)
     # As long as nothing was made, nobody has said yes to it.
     deployed = record if record and cloud.folder.has_state() else None
-    context.report.plan = planned.begun(context, kind, spec, deployed, found.checks, tried)
+    context.report.plan = plan_document.begun(context, kind, spec, deployed, found.checks, tried)
     pricing.tell(context, spec, listed, deployed)
     inputs = RunInputs(files=archive, certificates=context.certificates)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
@@ -148,10 +145,10 @@ def plan(
         desk = Workspace(root, tool, live=False)
         prepared, _ = kind.prepare(cloud, target, desk)
         found = _planned(context, cloud, kind, prepared, desk)
-        approval.describe(context, cloud, kind, prepared.spec, found)
+        consent.describe_plan(context, cloud, kind, prepared.spec, found)
         older = kind.out_of_date(cloud, target.spec) if backend else ()
         # Here already: nobody should wait for the log to be kept.
-        approval.show(context, older=len(older), as_result=True)
+        consent.show_plan(context, older=len(older), as_result=True)
         return found, older
 
 
@@ -162,11 +159,11 @@ def agree(
 
     Returns the plan that they agreed to; None where nobody is asked.
     """
-    if not approval.asks_first(context):
+    if not consent.asks_first(context):
         return None
     try:
         found, _ = plan(context, cloud, kind, target, backend=False)
-        approval.require(context, found)
+        consent.require_create(context, found)
     except Interrupted as error:
         raise Interrupted(error.signum, "Interrupted; nothing was made") from error
     return context.report.plan
@@ -241,12 +238,12 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     asks = _is_young(found) or not (found.change or found.add)
     older = kind.out_of_date(cloud, target.spec) if asks else ()
     if _is_young(found) and older and not (is_again or context.replace_vms):
-        context.note([older_machines.note(older)])
-    approval.describe(context, cloud, kind, target.spec, found)
+        context.note([plan_document.note_of_older(older)])
+    consent.describe_plan(context, cloud, kind, target.spec, found)
     if agreed is None or context.report.plan != agreed:
-        approval.show(context, older=len(older), is_again=is_again)
+        consent.show_plan(context, older=len(older), is_again=is_again)
         if not _goes_on(cloud, target.spec):
-            approval.require(context, found, is_again=is_again)
+            consent.require_create(context, found, is_again=is_again)
     try:
         if not found.is_empty:
             desk.tool.apply()
@@ -285,7 +282,7 @@ def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment
     """
     with phases.aside(context), phases.during(Phase.MAKING, cloud):
         record = cloud.folder.record()
-        return sweep.sweep(
+        return marked.sweep(
             target.spec.project_id,
             target.owner,
             cloud.folder.known(),
@@ -349,7 +346,7 @@ def _got_otherwise(cloud: Cloud, spec: ClusterSpec) -> tuple[str, ...]:
         for address, it in pools
         if zone_of.get(it["name"]) not in (None, *(it.get("node_locations") or ()))
     ]
-    if spec.way is not None and whereabouts.way(cloud, record) is not spec.way:
+    if spec.way is not None and marked.way(cloud, record) is not spec.way:
         moved += cloud.folder.of_type(resources.GROUP.type)
     return tuple(moved)
 
@@ -363,7 +360,7 @@ def _adopted(
 ) -> Plan:
     """The plan, made again if it would create what an earlier run has made already."""
     ours = ownership.ours(target.spec, cloud.folder.location)
-    orphans = adopt.find(found.creations, ours, cloud.folder.addresses(), cloud.api)
+    orphans = ownership.orphans(found.creations, ours, cloud.folder.addresses(), cloud.api)
     if not desk.live:
         # An address that is in the state has to be removed from it before an import.
         orphans = [orphan for orphan in orphans if not orphan.displaces]
@@ -371,7 +368,7 @@ def _adopted(
         return found
     _tell_orphans(context, orphans)
     desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
-    desk.adopt(adopt.import_blocks(orphans))
+    desk.adopt(ownership.import_blocks(orphans))
     displaces = any(orphan.displaces for orphan in orphans)
     return dataclasses.replace(_of_ours(context, cloud, target, desk), displaces=displaces)
 
@@ -411,7 +408,7 @@ def _hourly(context: Context) -> str | None:
     return None if cost is None or cost.most.unknown else str(cost.most.per_hour)
 
 
-def _tell_orphans(context: Context, orphans: Sequence[adopt.Orphan]) -> None:
+def _tell_orphans(context: Context, orphans: Sequence[ownership.Orphan]) -> None:
     for orphan in orphans:
         context.console.progress(
             f"{orphan.import_id} exists already: an earlier run was interrupted and left it."

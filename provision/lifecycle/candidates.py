@@ -17,7 +17,7 @@ from provision.cost import estimate
 from provision.documents.plan import Candidate
 from provision.errors import CheckError, Problem, StillWaiting
 from provision.google.api import GoogleApiError, Service
-from provision.lifecycle import pricing, whereabouts
+from provision.lifecycle import marked, pricing
 from provision.settings.candidates import Site
 from provision.settings.choices import Way
 from provision.spec.rules import every
@@ -59,8 +59,8 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
     settings, there = context.settings, None
     ways = settings.capacity or (None,)
     if record is not None and cloud.folder.has_state():
-        zone = whereabouts.find(cloud, record).zone
-        there = Site(zone, whereabouts.way(cloud, record) if settings.capacity else None)
+        zone = marked.where(cloud, record).zone
+        there = Site(zone, marked.way(cloud, record) if settings.capacity else None)
         if settings.places.names(zone) and there.way in ways:
             staying = at(there)
             if not _may_leave(cloud, kind, record, staying):

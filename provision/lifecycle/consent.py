@@ -1,4 +1,4 @@
-"""Who is asked before money is spent, or machines, jobs or data go: one table for all actions.
+"""What is asked before money is spent, or machines, jobs or data go: one table for all actions.
 
 A slip on a terminal is caught by a question; a pipeline has nobody to ask, so what it may not do
 without a question is refused there. `--yes` is a yes to all of it.
@@ -7,18 +7,85 @@ without a question is refused there. `--yes` is a yes to all of it.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import enum
 import sys
+from collections import Counter, defaultdict
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from provision.errors import Interrupted, Unanswered
+from provision import intake, words
+from provision.catalogue import prices
+from provision.codes import Code
+from provision.cost import estimate
+from provision.documents.ending import Ending, Held
+from provision.documents.plan import Change
+from provision.errors import (
+    ClusterError,
+    Declined,
+    Interrupted,
+    Problem,
+    SettingsError,
+    StateError,
+    Unanswered,
+)
 from provision.google import resources
+from provision.google.api import GoogleApiError, Service
+from provision.google.owner import MARKER
+from provision.lifecycle import plan_document
+from provision.screens import ending as screen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from provision.context import Cloud, Context
+    from provision.deployment.deployment import SpecT
+    from provision.deployment.kind import Kind
+    from provision.documents.cost import Cost
     from provision.documents.plan import Loss
+    from provision.spec.pools import Pool
+    from provision.state.record import Record
+    from provision.terraform.plan import Plan
+    from provision.time.clock import Clock
+
+_PASSES: Final = frozenset(
+    row.noun
+    for row in (
+        resources.NODE_POOL,
+        resources.GROUP,
+        resources.RESIZE_REQUEST,
+        resources.TEMPLATE,
+        resources.RESOURCE_POLICY,
+        resources.DASHBOARD,
+        resources.PROJECT_ROLE,
+        resources.ACCOUNT_ROLE,
+        resources.BUCKET_ROLE,
+        resources.SERVICE_ACCOUNT,
+        resources.OBJECT,
+    )
+)
+"""What is recreated, or not needed any more, as long as no machine ends with it."""
+_PAGE: Final = """# What is asked, and when
+
+This page is made from `provision/lifecycle/consent.py`; `make docs` renews it.
+
+| what is at stake | on a terminal | without one |
+| --- | --- | --- |
+{rows}
+
+Everything else goes on without a question: what ends no machine and loses no data needs none.
+`--yes` agrees to all of it beforehand. Where several are at stake, the strictest counts.
+`MAX_HOURLY_COST` decides about money where nobody is asked. `--replace-vms` is itself the word for
+the machines that it replaces, and `--destroy-after` for those of the cluster: it asks as where
+there is no terminal. Where ZONE names several zones, a Create asks once: until all machines have
+run together, those that came are no loss to it. What belongs to others, and locks, have rules of
+their own: [after a kill](../how-to/after-a-kill.md).
+"""
+_FORBIDDEN: Final = 403
+_POOL_LABEL: Final = "goog-k8s-node-pool-name"
+"""The label that GKE puts on the VM of a node."""
+_PROTECT = "PROTECT"
 
 
 class Way(enum.IntEnum):
@@ -64,39 +131,6 @@ _WORDS: Final = {
     Way.ASKS: 'asks for a typed "yes"',
     Way.REFUSES: "ends with exit code 2, unless `--yes` is given",
 }
-_PASSES: Final = frozenset(
-    row.noun
-    for row in (
-        resources.NODE_POOL,
-        resources.GROUP,
-        resources.RESIZE_REQUEST,
-        resources.TEMPLATE,
-        resources.RESOURCE_POLICY,
-        resources.DASHBOARD,
-        resources.PROJECT_ROLE,
-        resources.ACCOUNT_ROLE,
-        resources.BUCKET_ROLE,
-        resources.SERVICE_ACCOUNT,
-        resources.OBJECT,
-    )
-)
-"""What is recreated, or not needed any more, as long as no machine ends with it."""
-_PAGE: Final = """# What is asked, and when
-
-This page is made from `provision/lifecycle/consent.py`; `make docs` renews it.
-
-| what is at stake | on a terminal | without one |
-| --- | --- | --- |
-{rows}
-
-Everything else goes on without a question: what ends no machine and loses no data needs none.
-`--yes` agrees to all of it beforehand. Where several are at stake, the strictest counts.
-`MAX_HOURLY_COST` decides about money where nobody is asked. `--replace-vms` is itself the word for
-the machines that it replaces, and `--destroy-after` for those of the cluster: it asks as where
-there is no terminal. Where ZONE names several zones, a Create asks once: until all machines have
-run together, those that came are no loss to it. What belongs to others, and locks, have rules of
-their own: [after a kill](../how-to/after-a-kill.md).
-"""
 
 
 def way(stakes: Iterable[Stake], *, terminal: bool) -> Way:
@@ -132,3 +166,284 @@ def page() -> str:
 
 if __name__ == "__main__":
     Path(sys.argv[1]).write_text(page(), encoding="utf-8")
+
+
+def describe_plan(
+    context: Context, cloud: Cloud, kind: Kind[SpecT], spec: SpecT, found: Plan
+) -> None:
+    """Put what Terraform would do into the report's plan."""
+    if context.report.plan is not None:
+        context.report.plan = plan_document.complete(context.report.plan, cloud, kind, spec, found)
+
+
+def show_plan(
+    context: Context, *, older: int = 0, is_again: bool = False, as_result: bool = False
+) -> None:
+    """Show the report's plan.
+
+    `older`: VMs that are older than the settings, although nothing changes. `is_again`: whether
+    this run has shown a plan before: then only what is counted is said.
+    """
+    from provision.screens import layout  # noqa: PLC0415 - not every action needs it
+    from provision.screens import plan as screen  # noqa: PLC0415 - as above
+
+    plan = context.report.plan
+    if plan is None:
+        return
+    if is_again:
+        context.console.progress(layout.unglued(screen.summary(plan, older)))
+        return
+    lines = screen.lines(
+        plan, context.report.cost, context.console.width, older=older, hint=not context.full
+    )
+    context.console.show(lines, as_result=as_result)
+
+
+def asks_first(context: Context) -> bool:
+    """Whether a person is asked before anything of a new cluster is made."""
+    is_new = context.report.plan is not None and context.report.plan.change is Change.NEW
+    return is_new and context.console.is_terminal and not context.agreed
+
+
+def require_create(context: Context, found: Plan, *, is_again: bool = False) -> None:
+    """Ask, as the table of `consent` says, before a plan is applied."""
+    if context.agreed or found.is_empty:
+        return
+    losses = "\n".join(loss.words for loss in found.losses if matters(loss))
+    undone, no = "nothing was changed", "Nothing was changed, as you said"
+    if asks_first(context):
+        undone, no = "nothing was made", "Not created, as you said: nothing was made"
+    if is_again:
+        undone = "what was made before is kept"
+    asked = way(_stakes(context, losses), terminal=context.console.is_terminal)
+    # After something was made, an interrupt and a no are told as they are anywhere else.
+    with contextlib.nullcontext() if is_again else unanswered(undone):
+        match asked:
+            case Way.PASSES:
+                agrees = True
+            case Way.GOES_ON:
+                agrees = context.console.go_on("Go on?")
+            case Way.ASKS:
+                agrees = context.console.ask("Apply these changes?")
+            case Way.REFUSES:
+                raise SettingsError(
+                    f"This Create would end or lose what exists; {undone}",
+                    why=losses,
+                    fix="if that is what you want, run Create again with --yes, which agrees to it",
+                    code=Code.APPROVAL_NEEDED,
+                )
+    if agrees:
+        return
+    if is_again:
+        raise SettingsError(f"The rest was not done, as you said; {undone}", code=Code.DECLINED)
+    raise Declined(no, why=losses)
+
+
+def _stakes(context: Context, losses: str) -> Iterator[Stake]:
+    if losses:
+        yield Stake.LOSS
+    plan, cost = context.report.plan, context.report.cost
+    if plan is not None and plan.change is Change.NEW:
+        yield Stake.CLUSTER
+    if cost is not None and cost.before is not None:
+        grown = cost.most.per_hour - cost.before
+        if grown >= Decimal(str(context.settings.ask_above)):
+            yield Stake.COST
+
+
+def describe_ending(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) -> Ending:
+    """What ends, as far as Google tells it; also put into the report."""
+    vms = _machines(cloud, record)
+    machines = ("not known: these credentials may not list VMs",)
+    found = Ending(
+        name=record.name_prefix,
+        words=kind.called,
+        zone=record.zone,
+        machines=machines if vms is None else tuple(_words(vms, kind.member, context.clock)),
+        running=sum(_runs(vm) for vm in vms or ()),
+        hourly=record.hourly,
+        counts=_counts(cloud),
+        data=tuple(Held(words=it) for it in (*_shares(cloud), *kind.data(context, cloud, record))),
+        jobs=tuple(_unfinished(context, cloud, record, kind)),
+    )
+    context.report.ending = found
+    context.report.cost = _cost(context, record, kind, vms or ())
+    return found
+
+
+def _unfinished(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) -> Sequence[str]:
+    try:
+        return kind.jobs(context, cloud, record).unfinished()
+    except (SettingsError, StateError, ClusterError):
+        return ()  # this kind has none, or nothing answers that would know them
+
+
+def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]] | None:
+    """The VMs with the deployment's marker; None where these credentials may not list them."""
+    path = f"projects/{record.project_id}/aggregated/instances"
+    query = {"filter": f"labels.{MARKER}={record.cluster_id}"}
+    try:
+        scopes = list(cloud.api.pages("GET", path, "items", query, service=Service.COMPUTE))
+    except GoogleApiError as error:
+        if error.code != _FORBIDDEN:
+            raise
+        return None
+    return [vm for scope in scopes for vm in scope.get("instances", [])]
+
+
+def _runs(vm: Mapping[str, Any]) -> bool:
+    return bool(vm.get("status") == "RUNNING")
+
+
+def _words(vms: Sequence[Mapping[str, Any]], member: str, clock: Clock) -> Iterator[str]:
+    """What there is of each kind, as "2 VMs run: a2-highgpu-2g in us-east1-b, for up to 2 h"."""
+    kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for vm in vms:
+        kinds[_last(vm["machineType"]), _last(vm["zone"]), str(vm.get("status", ""))].append(vm)
+    for (machine_type, zone, status), them in sorted(kinds.items()):
+        count = len(them)
+        members = member if count == 1 else f"{member}s"
+        run = "runs" if count == 1 else "run"
+        is_so = run if status == "RUNNING" else f"{'is' if count == 1 else 'are'} {status}"
+        started = [vm.get("lastStartTimestamp") or vm.get("creationTimestamp") for vm in them]
+        ages = [clock.since(dt.datetime.fromisoformat(it).timestamp()) for it in started if it]
+        most = "" if count == 1 else "up to "
+        age = f", for {most}{words.duration(max(ages))}" if ages and status == "RUNNING" else ""
+        yield f"{count:,} {members} {is_so}: {machine_type} in {zone}{age}"
+
+
+def _counts(cloud: Cloud) -> dict[str, int]:
+    """The resources in the state, by what people call them, what matters most first."""
+    found = Counter(resources.noun(type_) for type_ in cloud.folder.types())
+    return dict(sorted(found.items(), key=lambda one: resources.place(one[0])))
+
+
+def _shares(cloud: Cloud) -> Iterator[str]:
+    """The shares that go with all their files; buckets are never deleted."""
+    for share in cloud.folder.of_type(resources.FILESTORE.type).values():
+        files = (share.get("file_shares") or [{}])[0]
+        yield f"Filestore {share.get('name')}, {files.get('capacity_gb')} GB, with all its files"
+
+
+def _cost(
+    context: Context, record: Record, kind: Kind[Any], vms: Sequence[Mapping[str, Any]]
+) -> Cost | None:
+    """What it costs now; None where these settings are not those that it was made with."""
+    given = {name.upper() for name in context.settings.model_fields_set}
+    for way in context.settings.capacity or (None,):
+        settings = context.settings.by(way)
+        now = intake.effective(settings)
+        if record.settings and not plan_document.changed_settings(record.settings, now, given):
+            break
+    else:
+        return None
+    spec = kind.spec(settings)
+    running = {pool.name: sum(_is_of(vm, pool) for vm in vms) for pool in spec.pools}
+    return estimate.of(spec, prices.listed().by(context.today), running)
+
+
+def _is_of(vm: Mapping[str, Any], pool: Pool) -> bool:
+    label = (vm.get("labels") or {}).get(_POOL_LABEL, pool.name)
+    return bool(label == pool.name and _last(vm["machineType"]) == pool.machine_type)
+
+
+def _last(link: str) -> str:
+    return link.rpartition("/")[2]
+
+
+def require_destroy(
+    context: Context, cloud: Cloud, record: Record, kind: Kind[Any], *, asked: str | None
+) -> None:
+    """Show what ends, and make sure that it is to be deleted; `--yes` is a yes to all of it.
+
+    `asked`: the kind of cluster that the settings name; None where they name none.
+    """
+    found = describe_ending(context, cloud, record, kind)
+    context.console.show(screen.lines(found, context.report.cost, context.console.width))
+    if context.agreed:
+        return
+    doubts_found = [*doubts(context, record, asked), *_jobs(found)]
+    at_stake = {
+        Stake.MACHINES: found.machines,
+        Stake.DATA: found.data,
+        Stake.JOBS: found.jobs,
+        Stake.DOUBT: doubts_found,
+    }
+    stakes = [stake for stake, there in at_stake.items() if there]
+    # --destroy-after is the word for it, and whoever gave it may be gone by now.
+    asks = context.console.is_terminal and not context.destroy_after
+    match way(stakes, terminal=asks):
+        case Way.PASSES:
+            return
+        case Way.REFUSES:
+            raise SettingsError.of(doubts_found)
+        case Way.ASKS | Way.GOES_ON:
+            for doubt in doubts_found:
+                context.console.progress(f"{doubt.what}: {doubt.why}.")
+            with unanswered("nothing was deleted"):
+                agrees = context.console.ask(f"Delete {record.name_prefix} in {record.zone}?")
+            if not agrees:
+                raise Declined("Nothing was deleted, as you said")
+
+
+def doubts(context: Context, record: Record | None, asked: str | None) -> list[Problem]:
+    """What speaks against a Destroy, as far as the settings and the record tell."""
+    contradictions = _contradictions(context, record, asked) if record else ()
+    return [*contradictions, *_protection(context, record)]
+
+
+def _jobs(found: Ending) -> Iterator[Problem]:
+    """The jobs that would end, which others may have begun."""
+    if found.jobs:
+        yield Problem(
+            code=Code.APPROVAL_NEEDED,
+            what=f"Jobs would end: {words.listed(found.jobs)}",
+            why="Destroy takes the machines that they run on, and their logs",
+            fix="wait until they are over, or Cancel them; or run Destroy --yes",
+        )
+
+
+def _contradictions(context: Context, record: Record, asked: str | None) -> Iterator[Problem]:
+    """Where the settings say something else than the record."""
+    settings = context.settings
+    given = settings.model_fields_set
+    if "zone" in given and not settings.places.names(record.zone):
+        yield _contradiction("ZONE", settings.places.text, record.zone)
+    if asked not in {None, record.kind}:
+        deployed = f"a cluster of the kind {record.kind}"
+        yield _contradiction("ORCHESTRATOR_TYPE", f"for one of the kind {asked}", deployed)
+
+
+def _contradiction(setting: str, given: str, deployed: str) -> Problem:
+    return Problem(
+        code=Code.APPROVAL_NEEDED,
+        setting=setting,
+        what=f"{setting} is {given}, but what is deployed is {deployed}",
+        why="this env.list may be of another cluster",
+        fix="check NAME_PREFIX and the env.list; if this deployment is meant, run Destroy --yes",
+    )
+
+
+def _protection(context: Context, record: Record | None) -> Iterator[Problem]:
+    """What protects it: either side does, and a record that does not say that nothing does."""
+    name = context.settings.name_prefix
+    what, fix = f"{name} is protected", "run Create with PROTECT=no first"
+    if context.settings.protect:
+        why = "these settings have PROTECT=yes"
+    elif record is None:
+        return
+    elif _PROTECT not in record.settings:
+        what = f"nobody knows whether {name} is protected"
+        why = "deployment.json, which says that, was lost or damaged"
+        fix = "run Create first, which writes it again"
+    elif record.settings[_PROTECT]:
+        why = "the last Create had PROTECT=yes"
+    else:
+        return
+    yield Problem(
+        code=Code.APPROVAL_NEEDED,
+        setting=_PROTECT,
+        what=what,
+        why=why,
+        fix=f"run Destroy --yes; or {fix}",
+    )

@@ -15,7 +15,7 @@ from provision.catalogue import names
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.files import private
 from provision.google import resources
-from provision.lifecycle import exclusive, phases, sweep
+from provision.lifecycle import exclusive, marked, phases
 from provision.lifecycle.phases import Phase
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def let_go(context: Context, cloud: Cloud, kind: Kind[SpecT], made: Applied[Spec
         record = cloud.folder.record() or before
         found = kind.held(cloud, spec, older=True)
         with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
-            sweep.sweep(
+            marked.sweep(
                 spec.project_id,
                 made.target.owner,
                 cloud.folder.known(),

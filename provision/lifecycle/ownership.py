@@ -1,9 +1,17 @@
-"""Whose a deployment is, and whether these settings may change it."""
+"""Whose a deployment is, whether these settings may change it, and what it has beside its state.
+
+Names are deterministic and every resource carries the marker of its deployment, so nothing that a
+killed run leaves behind is lost: Create imports it into the state with an import block, and Destroy
+removes it. A resource of the same name without the marker belongs to somebody else and is never
+touched.
+"""
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
 from provision.codes import Code
@@ -12,17 +20,22 @@ from provision.documents import json_object
 from provision.errors import StateError
 from provision.google import owner, resources
 from provision.google.owner import MARKER, Owner
-from provision.lifecycle import namesakes, whereabouts
+from provision.lifecycle import marked
 from provision.state.location import STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
+    from provision.google.api import GoogleApi
+    from provision.google.resources import Look
     from provision.state.location import Place, StateLocation
     from provision.state.record import Record
-    from provision.terraform.plan import Existing, Plan
+    from provision.terraform.plan import Creation, Existing, Plan
+
+_AT_ONCE: Final = 8
+"""The number of concurrent look-ups."""
 
 
 def ours(place: Place, location: StateLocation) -> Owner:
@@ -117,7 +130,7 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
     if record is None:
         return None
     check_project(context, cloud, record)
-    return whereabouts.find(cloud, record)
+    return marked.where(cloud, record)
 
 
 def existing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], purpose: str) -> Record:
@@ -169,11 +182,11 @@ def require_standing(context: Context, cloud: Cloud) -> None:
 def require_nothing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> None:
     """Make sure that nothing lives in the cloud under the names of a deployment without a state."""
     location, place = cloud.folder.location, context.settings
-    found = namesakes.find(cloud.api, place, location)
-    networks = namesakes.networks(found, ours(place, location))
+    found = marked.namesakes(cloud.api, place, location)
+    networks = marked.networks_of(found, ours(place, location))
     left = [kind.left(cloud, place, networks) for kind in kinds]
     if found or any(one.paths for one in left):
-        raise namesakes.error(found, place, location, left)
+        raise marked.not_in_state(found, place, location, left)
     context.note([problem for one in left for problem in one.kept])
 
 
@@ -209,3 +222,85 @@ def check_project(context: Context, cloud: Cloud, record: Record) -> None:
             f" PROJECT_ID={record.project_id}",
             setting="PROJECT_ID",
         )
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """A resource that exists and carries our marker, but is not in the state."""
+
+    address: str  # its address in the Terraform root
+    import_id: str  # Terraform's import ID for it
+    displaces: bool  # whether the state has another object at that address
+
+
+def orphans(
+    creations: Sequence[Creation], ours: Owner, addresses: Collection[str], api: GoogleApi
+) -> list[Orphan]:
+    """Find the resources that a plan would create although they exist.
+
+    `addresses`: the addresses in the state, even if the object is gone from the cloud.
+    """
+    known = [
+        (creation, look)
+        for creation in creations
+        if (look := _look(creation)) and look.terms <= creation.values.keys()
+    ]
+    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = list(pool.map(lambda pair: _find(pair[0], pair[1], ours, api), known))
+    there = [
+        (creation, look, document)
+        for (creation, look), document in zip(known, found, strict=True)
+        if document is not None
+    ]
+    foreign = [
+        resources.foreign(look.import_id.format_map(creation.values), owner.read(document))
+        for creation, look, document in there
+        if not look.is_of(document, ours)
+    ]
+    if foreign:
+        raise StateError.of(foreign)
+    return [
+        Orphan(
+            creation.address,
+            _identity(creation, look, document),
+            displaces=creation.address in addresses,
+        )
+        for creation, look, document in there
+    ]
+
+
+def import_blocks(orphans: Sequence[Orphan]) -> dict[str, Any]:
+    """Terraform's import blocks for the orphans, as a JSON configuration."""
+    return {"import": [{"to": orphan.address, "id": orphan.import_id} for orphan in orphans]}
+
+
+def _identity(creation: Creation, look: Look, document: Mapping[str, Any]) -> str:
+    if creation.type == resources.GROUP.type:
+        return look.identity({**creation.values, "zone": _last(document["zone"])}, document)
+    return look.identity(creation.values, document)
+
+
+def _look(creation: Creation) -> Look | None:
+    """How to look up a resource; None for a type that can't be left behind."""
+    row = resources.BY_TYPE.get(creation.type)
+    return row.lookup if row else None
+
+
+def _find(creation: Creation, look: Look, ours: Owner, api: GoogleApi) -> Mapping[str, Any] | None:
+    """The existing object, or its parent for a part of a resource; None if it does not exist."""
+    if look.by_list:
+        return _marked(creation, look, ours, api)
+    document = api.find(look.service, look.at(creation.values))
+    if document is None and creation.type == resources.GROUP.type:
+        # A run that was killed in a move leaves the group in another zone, where its VMs bill on.
+        return _marked(creation, look, ours, api)
+    if document is None or not look.part:
+        return document
+    parts = [part["name"] for part in document.get(look.part, [])]
+    return document if creation.values["name"] in parts else None
+
+
+def _marked(
+    creation: Creation, look: Look, ours: Owner, api: GoogleApi
+) -> Mapping[str, Any] | None:
+    return next(iter(api.marked(look, creation.values["project"], ours)), None)

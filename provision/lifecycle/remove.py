@@ -12,7 +12,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import TerraformError
 from provision.files import private
 from provision.google import resources
-from provision.lifecycle import exclusive, held, namesakes, ownership, phases, sweep
+from provision.lifecycle import exclusive, held, marked, ownership, phases
 from provision.lifecycle.phases import Phase
 from provision.state import liveness
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Held, Left
     from provision.deployment.kind import Kind
-    from provision.lifecycle.namesakes import Namesake
+    from provision.lifecycle.marked import Namesake
     from provision.state.folder import StateFolder
     from provision.state.location import Place
     from provision.state.record import Record
@@ -123,14 +123,14 @@ class _Found:
 def _look(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) -> _Found:
     """Look for what has this deployment's names or marker."""
     location, place = cloud.folder.location, context.settings
-    found = namesakes.find(cloud.api, place, location)
+    found = marked.namesakes(cloud.api, place, location)
     owner = ownership.ours(place, location)
-    networks = namesakes.networks(found, owner)
+    networks = marked.networks_of(found, owner)
     with phases.during(Phase.REMOVING, cloud, "What a cluster has left could not be looked for"):
         left = [kind.left(cloud, place, networks) for kind in kinds]
     has_left = any(one.paths for one in left)
     if (found or has_left) and not context.agreed:
-        raise namesakes.error(found, place, location, left)
+        raise marked.not_in_state(found, place, location, left)
     others = [one for one in found if one.owner.id != owner.id]
     return _Found(len(others) < len(found) or has_left, others, networks, left)
 
@@ -152,7 +152,7 @@ def _remove_found(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], fo
             removed += _sweep_all(context, cloud, place, last=True)
             left = [kind.left(cloud, place, ()) for kind in kinds]
     if found.others:
-        raise namesakes.error(found.others, place, location)
+        raise marked.not_in_state(found.others, place, location)
     context.note([problem for one in left for problem in one.kept])
     return removed
 
@@ -181,7 +181,7 @@ def _sweep_all(  # noqa: PLR0913 - one of them is a choice between two ways
     holding: Held = NOTHING_HELD,
 ) -> int:
     with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
-        return sweep.sweep(
+        return marked.sweep(
             place.project_id,
             ownership.ours(place, cloud.folder.location),
             cloud.folder.known(),

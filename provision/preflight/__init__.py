@@ -18,7 +18,7 @@ from provision.documents.checks import CheckState
 from provision.documents.plan import Checks
 from provision.errors import CheckError, Problem, StateError, StillWaiting, assignments
 from provision.google.api import GoogleApiError
-from provision.preflight.check import CheckContext, CheckNote, Foreign, Passed, Settled, SpecT
+from provision.preflight.check import CheckContext, Effect, SpecT
 from provision.preflight.table import CHECKS
 from provision.settings.choices import OnlineCheck
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from provision.preflight.check import Check, Finding, OfKind
     from provision.state.record import Record
 
+_NOTES: Final = frozenset({Effect.NOTE, Effect.NOTE_IF_MADE})
 _AT_ONCE: Final = 16
 """The number of concurrent checks: all of them, and as many as there are open connections."""
 
@@ -135,32 +136,30 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     no_zone = states.get(OnlineCheck.ZONE) is CheckState.FAILED
     unmade = [it for it in failures if not (no_zone and it[1].code == HTTPStatus.BAD_REQUEST)]
     found = [one for found, _ in told for one in found]
-    passed = [one for one in found if isinstance(one, Passed)]
-    in_order = _checks(spec, passed, len(chosen) - len(unmade), begin)
+    in_order = _checks(spec, found, len(chosen) - len(unmade), begin)
     states |= dict.fromkeys(spec.skipped_checks, CheckState.SKIPPED)
     return _sorted(spec, found, _unmade(unmade), states, in_order)
 
 
 def _state(found: Sequence[Finding], error: GoogleApiError | None) -> CheckState:
     """What became of a check."""
-    if any(isinstance(one, (Problem, Foreign)) for one in found):
+    if any(one.stops for one in found):
         return CheckState.FAILED
     if error is not None:
         return CheckState.UNCHECKED
-    unseen = (it for it in found if isinstance(it, CheckNote))
-    is_part = any(it.problem.code is Code.NOT_CHECKED for it in unseen)
+    is_part = any(it.problem and it.problem.code is Code.NOT_CHECKED for it in found)
     return CheckState.PARTLY if is_part else CheckState.PASSED
 
 
-def _checks(spec: SpecT, passed: Sequence[Passed], made: int, begin: float) -> Checks:
+def _checks(spec: SpecT, found: Sequence[Finding], made: int, begin: float) -> Checks:
     """How many checks were made, and what was in order."""
     return Checks(
         made=made,
         skipped=tuple(str(name) for name in spec.skipped_checks),
         seconds=round(time.monotonic() - begin, 1),
-        permissions=sum(one.permissions for one in passed) or None,
-        apis=sum(one.apis for one in passed) or None,
-        quotas=tuple(one.quota for one in passed if one.quota),
+        permissions=sum(one.permissions for one in found) or None,
+        apis=sum(one.apis for one in found) or None,
+        quotas=tuple(one.quota for one in found if one.quota),
     )
 
 
@@ -211,16 +210,19 @@ def _sorted(
     checks: Checks,
 ) -> CheckResults[SpecT]:
     for one in found:
-        if isinstance(one, Settled):
-            spec = dataclasses.replace(spec, **one.values)
-    stops = CheckState.FAILED in states.values()
-    notes = (one for one in found if isinstance(one, CheckNote))
+        if one.settled:
+            spec = dataclasses.replace(spec, **one.settled)
+    noted = {Effect.NOTE} if CheckState.FAILED in states.values() else _NOTES
     return CheckResults(
-        problems=[_mended(one) for one in found if isinstance(one, Problem)],
-        foreign=[one.problem for one in found if isinstance(one, Foreign)],
-        notes=[it.problem for it in notes if not (it.if_made and stops)],
+        problems=[_mended(it) for it in _of(found, {Effect.STOPS})],
+        foreign=_of(found, {Effect.FOREIGN}),
+        notes=_of(found, noted),
         unmade=unmade,
         states=states,
         spec=spec,
         checks=checks,
     )
+
+
+def _of(found: Sequence[Finding], effects: Collection[Effect]) -> list[Problem]:
+    return [one.problem for one in found if one.problem and one.effect in effects]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     from provision.google.api import GoogleApi
 
 T = TypeVar("T")
+Document = dict[str, Any]
 
 _NOT_FOUND: Final = 404
 _MOST_SERVICES: Final = "200"
@@ -31,22 +32,45 @@ class Answers:
         self._asked: dict[Hashable, concurrent.futures.Future[Any]] = {}
         self._lock = threading.Lock()
 
-    def find(self, service: Service, path: str) -> dict[str, Any] | None:
+    # -------------------------------------------------------------- resources
+
+    def find(self, service: Service, path: str) -> Document | None:
         """A resource by its path; None if it does not exist."""
         return self._once((service, path), lambda: self._api.find(service, path))
 
-    def get(self, service: Service, path: str) -> dict[str, Any]:
+    def get(self, service: Service, path: str) -> Document:
         """A resource by its path; it is an error if it does not exist."""
         return self._once(("get", service, path), lambda: self._api.get(service, path))
 
-    def images(self, project: str, query: str) -> list[dict[str, Any]]:
+    def listed(self, path: str) -> list[Document]:
+        """The resources of Compute Engine in one place, such as the blocks of a reservation."""
+        return self._pages(path)
+
+    def images(self, project: str, query: str) -> list[Document]:
         """The images of a project, deprecated ones too, for which a filter holds."""
-        path = f"projects/{project}/global/images"
+        return self._pages(f"projects/{project}/global/images", filter=query)
 
-        def ask() -> list[dict[str, Any]]:
-            return list(self._api.pages("GET", path, "items", {"filter": query}))
+    def everywhere(self, project: str, collection: str, name: str) -> list[Document]:
+        """The resources of that name in all zones of a project."""
+        scopes = self._pages(f"projects/{project}/aggregated/{collection}", filter=f"name={name}")
+        return [it for scope in scopes for it in scope.get(collection, [])]
 
-        return self._once(("images", project, query), ask)
+    def machines_with(
+        self, project: str, label: str, value: str, *, after: str = ""
+    ) -> list[Document]:
+        """The VMs of a project, in all zones, that have a label with that value.
+
+        `after`: what was looked at before, if the answer must be younger than that: a group may
+        make VMs meanwhile, which a list from before would not have.
+        """
+        path, query = f"projects/{project}/aggregated/instances", f"labels.{label}={value}"
+        scopes = self._pages(path, after=after, filter=query)
+        return [vm for scope in scopes for vm in scope.get("instances", [])]
+
+    def shares(self, project: str) -> list[Document]:
+        """The Filestore instances of a project, in all places."""
+        path = f"projects/{project}/locations/-/instances"
+        return self._pages(path, key="instances", service=Service.FILESTORE)
 
     def zones_with(self, project: str, collection: str, name: str) -> set[str]:
         """The zones that offer a resource of that name in a collection such as "machineTypes"."""
@@ -54,19 +78,14 @@ class Answers:
             (project, collection, name), lambda: self._api.zones_with(project, collection, name)
         )
 
-    def everywhere(self, project: str, collection: str, name: str) -> list[dict[str, Any]]:
-        """The resources of that name in all zones of a project."""
-        path = f"projects/{project}/aggregated/{collection}"
-
-        def ask() -> list[dict[str, Any]]:
-            scopes = self._api.pages("GET", path, "items", {"filter": f"name={name}"})
-            return [it for scope in scopes for it in scope.get(collection, [])]
-
-        return self._once(("everywhere", path, name), ask)
-
-    def listed(self, path: str) -> list[dict[str, Any]]:
-        """The resources of Compute Engine in one place, such as the blocks of a reservation."""
-        return self._once(("listed", path), lambda: list(self._api.pages("GET", path, "items", {})))
+    def subnetwork(self, path: str) -> Document | None:
+        """A subnetwork, with how many of its addresses are free; None if it does not exist."""
+        try:
+            return self._call("GET", Service.COMPUTE, path, {"views": "WITH_UTILIZATION"})
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return None
+            raise
 
     def folders(self, bucket: str, prefix: str, page: str) -> tuple[list[str], str]:
         """The folders in a folder of a bucket, with a slash each; of one page of its entries.
@@ -75,119 +94,83 @@ class Answers:
         to the next page; "" for the last one.
         """
         query = {"delimiter": "/", "fields": "prefixes,nextPageToken", "prefix": prefix}
-
-        def ask() -> tuple[list[str], str]:
-            asked = query | {"pageToken": page} if page else query
-            listed = self._api.call("GET", Service.STORAGE, f"b/{bucket}/o", asked)
-            return list(listed.get("prefixes", ())), str(listed.get("nextPageToken") or "")
-
-        return self._once(("folders", bucket, prefix, page), ask)
+        query |= {"pageToken": page} if page else {}
+        found = self._call("GET", Service.STORAGE, f"b/{bucket}/o", query)
+        return list(found.get("prefixes", ())), str(found.get("nextPageToken") or "")
 
     def begins_any(self, bucket: str, prefix: str) -> bool:
         """Whether the name of an object in a bucket begins so."""
         query = {"prefix": prefix, "maxResults": "1", "fields": "items/name"}
+        return bool(self._call("GET", Service.STORAGE, f"b/{bucket}/o", query).get("items"))
 
-        def ask() -> bool:
-            return bool(self._api.call("GET", Service.STORAGE, f"b/{bucket}/o", query).get("items"))
-
-        return self._once(("begins", bucket, prefix), ask)
+    # -------------------------------------------------------------- projects and rights
 
     def enabled_apis(self, project: str) -> set[str]:
         """The APIs that a project has enabled, such as "compute.googleapis.com"."""
         query = {"filter": "state:ENABLED", "pageSize": _MOST_SERVICES}
         path = f"projects/{project}/services"
-
-        def ask() -> set[str]:
-            pages = self._api.pages("GET", path, "services", query, service=Service.SERVICE_USAGE)
-            return {service["config"]["name"] for service in pages}
-
-        return self._once(("apis", project), ask)
-
-    def held_permissions(self, project: str, permissions: Sequence[str]) -> Collection[str]:
-        """The permissions, out of at most 100, that the caller has on a project."""
-        path, body = f"projects/{project}:testIamPermissions", {"permissions": list(permissions)}
-
-        def ask() -> Collection[str]:
-            answer = self._api.call("POST", Service.RESOURCE_MANAGER, path, {}, body)
-            return frozenset(answer.get("permissions", ()))
-
-        return self._once(("permissions", project), ask)
-
-    def machines_with(
-        self, project: str, label: str, value: str, *, after: str = ""
-    ) -> list[dict[str, Any]]:
-        """The VMs of a project, in all zones, that have a label with that value.
-
-        `after`: what was looked at before, if the answer must be younger than that: a group may
-        make VMs meanwhile, which a list from before would not have.
-        """
-        path = f"projects/{project}/aggregated/instances"
-
-        def ask() -> list[dict[str, Any]]:
-            query = {"filter": f"labels.{label}={value}"}
-            scopes = self._api.pages("GET", path, "items", query)
-            return [vm for scope in scopes for vm in scope.get("instances", [])]
-
-        return self._once(("instances", project, label, value, after), ask)
-
-    def held_on_account(self, path: str, permissions: Sequence[str]) -> Collection[str]:
-        """The permissions that the caller has on a service account."""
-        body = {"permissions": list(permissions)}
-
-        def ask() -> Collection[str]:
-            answer = self._api.call("POST", Service.IAM, f"{path}:testIamPermissions", {}, body)
-            return frozenset(answer.get("permissions", ()))
-
-        return self._once(("account", path), ask)
-
-    def held_on(self, path: str, permissions: Sequence[str]) -> Collection[str]:
-        """The permissions that the caller has on a resource of Compute Engine."""
-        body = {"permissions": list(permissions)}
-
-        def ask() -> Collection[str]:
-            answer = self._api.call("POST", Service.COMPUTE, f"{path}/testIamPermissions", {}, body)
-            return frozenset(answer.get("permissions", ()))
-
-        return self._once(("held", path, *permissions), ask)
-
-    def subnetwork(self, path: str) -> dict[str, Any] | None:
-        """A subnetwork, with how many of its addresses are free; None if it does not exist."""
-
-        def ask() -> dict[str, Any] | None:
-            try:
-                return self._api.call("GET", Service.COMPUTE, path, {"views": "WITH_UTILIZATION"})
-            except GoogleApiError as error:
-                if error.code == _NOT_FOUND:
-                    return None
-                raise
-
-        return self._once(("subnetwork", path), ask)
-
-    def policy_of_subnetwork(self, path: str) -> dict[str, Any]:
-        """Who may do what on a subnetwork."""
-        return self.get(Service.COMPUTE, f"{path}/getIamPolicy")
-
-    def policy_of_project(self, project: str) -> dict[str, Any]:
-        """Who may do what in a project."""
-        path = f"projects/{project}:getIamPolicy"
-
-        def ask() -> dict[str, Any]:
-            return self._api.call("POST", Service.RESOURCE_MANAGER, path, {}, {})
-
-        return self._once(("policy", project), ask)
+        pages = self._pages(path, key="services", service=Service.SERVICE_USAGE, **query)
+        return {service["config"]["name"] for service in pages}
 
     def project_number(self, project: str) -> str:
         """The number of a project, by which Google's own accounts of it are called."""
         return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
 
-    def shares(self, project: str) -> list[dict[str, Any]]:
-        """The Filestore instances of a project, in all places."""
-        path = f"projects/{project}/locations/-/instances"
+    def held_permissions(self, project: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions, out of at most 100, that the caller has on a project."""
+        path = f"projects/{project}:testIamPermissions"
+        return self._held(Service.RESOURCE_MANAGER, path, permissions)
 
-        def ask() -> list[dict[str, Any]]:
-            return list(self._api.pages("GET", path, "instances", {}, service=Service.FILESTORE))
+    def held_on_account(self, path: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions that the caller has on a service account."""
+        return self._held(Service.IAM, f"{path}:testIamPermissions", permissions)
 
-        return self._once(("shares", project), ask)
+    def held_on(self, path: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions that the caller has on a resource of Compute Engine."""
+        return self._held(Service.COMPUTE, f"{path}/testIamPermissions", permissions)
+
+    def policy_of_subnetwork(self, path: str) -> Document:
+        """Who may do what on a subnetwork."""
+        return self.get(Service.COMPUTE, f"{path}/getIamPolicy")
+
+    def policy_of_project(self, project: str) -> Document:
+        """Who may do what in a project."""
+        path = f"projects/{project}:getIamPolicy"
+        return self._call("POST", Service.RESOURCE_MANAGER, path, {}, {})
+
+    # -------------------------------------------------------------- requests
+
+    def _held(self, service: Service, path: str, permissions: Sequence[str]) -> Collection[str]:
+        answer = self._call("POST", service, path, {}, {"permissions": list(permissions)})
+        return frozenset(answer.get("permissions", ()))
+
+    def _call(
+        self,
+        method: str,
+        service: Service,
+        path: str,
+        query: Mapping[str, str],
+        body: Document | None = None,
+    ) -> Document:
+        return self._once(
+            (method, service, path, *query.items(), str(body)),
+            lambda: self._api.call(method, service, path, query, body),
+        )
+
+    def _pages(
+        self,
+        path: str,
+        *,
+        key: str = "items",
+        service: Service = Service.COMPUTE,
+        after: str = "",
+        **query: str,
+    ) -> list[Document]:
+        """The entries of all pages of a list; for `after`, see `machines_with`."""
+        return self._once(
+            ("pages", path, after, *query.items()),
+            lambda: list(self._api.pages("GET", path, key, query, service=service)),
+        )
 
     def _once(self, question: Hashable, ask: Callable[[], T]) -> T:
         with self._lock:

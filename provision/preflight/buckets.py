@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import accounts
 from provision.codes import Code
-from provision.errors import Problem
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
-from provision.preflight.check import CheckNote, Settled
+from provision.preflight.check import Effect, Finding, note, refuse
 from provision.spec.cluster import BucketGrant
 from provision.state import terraform_state
 from provision.state.location import DEEPEST, FOLDER, RECORD, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from provision.preflight.check import CheckContext, Finding
+    from provision.preflight.check import CheckContext
     from provision.spec.cluster import ClusterSpec
 
 _FORBIDDEN: Final = 403
@@ -48,30 +47,24 @@ def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             if found is None:
                 yield _missing(bucket)
                 continue
-            if ctx.spec.service_account != "dedicated" and not _takes_conditions(found):
+            # Roles on a bucket may have conditions with uniform bucket-level access alone (Cloud
+            # Storage, "Use IAM Conditions on buckets", read in 2026-11).
+            access = found.get("iamConfiguration", {}).get("uniformBucketLevelAccess", {})
+            if ctx.spec.service_account != "dedicated" and not access.get("enabled"):
                 grants[bucket] = _grant(ctx, bucket)
-                yield CheckNote(_shared(bucket, grants[bucket]), if_made=True)
+                yield _shared(bucket, grants[bucket])
             unknown = _HOLDS_NONE
             folder = _of_deployment(ctx, bucket)
             if folder is None:
-                yield CheckNote(_unseen(bucket, *_TOO_MANY))
+                yield _unseen(bucket, *_TOO_MANY)
             elif folder:
                 yield _holds_states(bucket, folder)
         except GoogleApiError as error:
             if error.code != _FORBIDDEN:
                 raise
-            yield CheckNote(_unseen(bucket, *unknown, error.message))
+            yield _unseen(bucket, *unknown, error.message)
     if grants:
-        yield Settled({"bucket_grants": grants})
-
-
-def _takes_conditions(bucket: Mapping[str, Any]) -> bool:
-    """Whether roles on a bucket may have conditions: with uniform bucket-level access alone.
-
-    Source: Cloud Storage, "Use IAM Conditions on buckets", read in 2026-11.
-    """
-    uniform = bucket.get("iamConfiguration", {}).get("uniformBucketLevelAccess", {})
-    return bool(uniform.get("enabled"))
+        yield Finding(settled={"bucket_grants": grants})
 
 
 def _grant(ctx: CheckContext[ClusterSpec], bucket: str) -> BucketGrant:
@@ -90,14 +83,15 @@ def _grant(ctx: CheckContext[ClusterSpec], bucket: str) -> BucketGrant:
     return BucketGrant.GIVEN if given else BucketGrant.PLAIN
 
 
-def _shared(bucket: str, grant: BucketGrant) -> Problem:
+def _shared(bucket: str, grant: BucketGrant) -> Finding:
     ends = (
         "it has the role already, so that is left to whoever gave it"
         if grant is BucketGrant.GIVEN
         else "Create gives it the role, and Destroy takes it away, from whoever else relies on it"
     )
-    return Problem(
-        code=Code.NOTE,
+    return note(
+        Code.NOTE,
+        Effect.NOTE_IF_MADE,
         setting="GCS_MOUNT_LIST",
         what=f"the role of the VMs' account on gs://{bucket} can't be told from another's",
         why=f"the bucket takes no conditions; {ends}",
@@ -128,9 +122,9 @@ def _of_deployment(ctx: CheckContext[ClusterSpec], bucket: str) -> str | None:
     return ""
 
 
-def _holds_states(bucket: str, folder: str) -> Problem:
-    return Problem(
-        code=Code.CONFLICTING_SETTINGS,
+def _holds_states(bucket: str, folder: str) -> Finding:
+    return refuse(
+        Code.CONFLICTING_SETTINGS,
         setting="GCS_MOUNT_LIST",
         what=f"the bucket gs://{bucket} holds the state of a deployment",
         why=f"it is in {folder}; each machine that mounts the bucket could change it, and the next"
@@ -139,9 +133,9 @@ def _holds_states(bucket: str, folder: str) -> Problem:
     )
 
 
-def _missing(bucket: str) -> Problem:
-    return Problem(
-        code=Code.RESOURCE_NOT_FOUND,
+def _missing(bucket: str) -> Finding:
+    return refuse(
+        Code.RESOURCE_NOT_FOUND,
         setting="GCS_MOUNT_LIST",
         what=f"the bucket gs://{bucket} does not exist",
         why="this tool does not create the buckets that it mounts: their data outlives the cluster",
@@ -150,9 +144,9 @@ def _missing(bucket: str) -> Problem:
     )
 
 
-def _unseen(bucket: str, unknown: str, fix: str, why: str) -> Problem:
-    return Problem(
-        code=Code.NOT_CHECKED,
+def _unseen(bucket: str, unknown: str, fix: str, why: str) -> Finding:
+    return note(
+        Code.NOT_CHECKED,
         setting="GCS_MOUNT_LIST",
         what=f"could not check whether the bucket gs://{bucket} {unknown}",
         why=why,

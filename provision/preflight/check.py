@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Required, TypedDict, TypeVar, Unpack
+
+from provision.errors import Problem
+from provision.google.api import GoogleApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from ipaddress import IPv4Network
 
     from provision.catalogue.names import DerivedName
+    from provision.codes import Code
     from provision.documents.plan import Quota
-    from provision.errors import Problem
+    from provision.errors import Alternatives
     from provision.google.owner import Owner
     from provision.google.resources import Look, Resource
     from provision.preflight.answers import Answers
@@ -20,8 +25,74 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
     from provision.state.record import Record
 
+T = TypeVar("T")
 SpecT = TypeVar("SpecT", bound="ClusterSpec")
 SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
+
+_FORBIDDEN: Final = 403
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Effect(enum.Enum):
+    """What comes of a problem that a check has found."""
+
+    STOPS = enum.auto()
+    FOREIGN = enum.auto()  # it stops the run, too: a resource with one of our names is another's
+    NOTE = enum.auto()
+    NOTE_IF_MADE = enum.auto()  # of what will be made, and of no interest if nothing is
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check has found: a problem, or something that is in order."""
+
+    problem: Problem | None = None
+    effect: Effect = Effect.STOPS
+    # field of the specification that the settings left open -> the value that Google's answer gives
+    settled: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    permissions: int = 0  # so many permissions are held
+    apis: int = 0  # so many APIs are enabled
+    quota: Quota | None = None  # one that is large enough
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing may be made."""
+        return self.problem is not None and self.effect in {Effect.STOPS, Effect.FOREIGN}
+
+
+class _Words(TypedDict, total=False):
+    """The fields of a problem."""
+
+    setting: str
+    what: Required[str]
+    why: str
+    fix: str
+    alternatives: Alternatives
+
+
+def refuse(code: Code, **words: Unpack[_Words]) -> Finding:
+    """A problem that stops the run."""
+    return Finding(Problem(code=code, **words))
+
+
+def note(code: Code, effect: Effect = Effect.NOTE, **words: Unpack[_Words]) -> Finding:
+    """Something worth knowing that does not stop it."""
+    return Finding(Problem(code=code, **words), effect)
+
+
+def seen(ask: Callable[[], T]) -> tuple[T | None, GoogleApiError | None]:
+    """An answer; None with the refusal where these credentials may not have it."""
+    try:
+        return ask(), None
+    except GoogleApiError as error:
+        if error.code != _FORBIDDEN:
+            raise
+        return None, error
+
+
+def last(link: str) -> str:
+    """The last part of a link: the name."""
+    return link.rpartition("/")[2]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,42 +117,6 @@ class CheckContext(Generic[SpecT_co]):
         return path in self.in_state or look.is_of(found, self.owner)
 
 
-@dataclass(frozen=True)
-class CheckNote:
-    """Something worth knowing that does not stop the run."""
-
-    problem: Problem  # what is worth knowing
-    # whether it is about what will be made, and so of no interest if nothing is
-    if_made: bool = False
-
-
-@dataclass(frozen=True)
-class Foreign:
-    """A problem: a resource with one of our names belongs to somebody else."""
-
-    problem: Problem
-
-
-@dataclass(frozen=True)
-class Settled:
-    """Values that the settings left open and Google's answer resolved."""
-
-    values: Mapping[str, Any]  # field of the specification -> its value
-
-
-@dataclass(frozen=True)
-class Passed:
-    """Something that was looked at and is in order."""
-
-    permissions: int = 0  # so many permissions are held
-    apis: int = 0  # so many APIs are enabled
-    quota: Quota | None = None
-
-
-Finding: TypeAlias = "Problem | Foreign | CheckNote | Settled | Passed"
-"""What a check can find; a problem or a foreign resource stops the run."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Check:
     """One check."""
@@ -89,7 +124,6 @@ class Check:
     name: OnlineCheck
     calls: tuple[str, ...]  # the methods of Google's APIs that it calls
     says: str  # what a failure means, for the reference page
-    # runs the check, and yields what it finds
     find: Callable[[CheckContext[Any]], Iterator[Finding]]
     # whether there is anything to check
     applies: Callable[[CheckContext[Any]], bool] = lambda _: True

@@ -1,21 +1,21 @@
-"""The check of the key of Cloud KMS: that it fits, can encrypt, and that Google may use it."""
+"""The checks of what others keep secret: the key of Cloud KMS, and the secrets that are read."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import zones
 from provision.codes import Code
-from provision.errors import Problem
-from provision.google.api import GoogleApiError, Service
-from provision.preflight.check import Check, CheckNote
-from provision.preflight.existing import seen
-from provision.preflight.existing_rights import lets
+from provision.google.api import Service
+from provision.preflight.check import note, refuse, seen
+from provision.preflight.networks import lets
 from provision.settings.choices import OnlineCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provision.google.api import GoogleApiError
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
 
@@ -24,53 +24,47 @@ _ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 _USING: Final = frozenset({_ROLE, "roles/cloudkms.cryptoOperator"})
 
 
-def _key(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """Check the key, as far as these credentials may see it."""
+def key(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check that the key fits, can encrypt, and that Google may use it, as far as one may see."""
     path = ctx.spec.kms_key or ""  # never empty, or there is nothing to check
-    why = zones.why_key_is_elsewhere(path, ctx.spec.region, strict=_is_strict(ctx))
+    name = path.rpartition("/")[2]
+    # More than disks is encrypted, for which a key of several regions will not do.
+    is_strict = bool(ctx.spec.has_control_plane or ctx.spec.shares or ctx.makes_bucket)
+    why = zones.why_key_is_elsewhere(path, ctx.spec.region, strict=is_strict)
     if why:
-        yield Problem(
-            code=Code.INCOMPATIBLE_REQUEST,
+        yield refuse(
+            Code.INCOMPATIBLE_REQUEST,
             setting=_SETTING,
-            what=f"{path.rpartition('/')[2]} is in {path.split('/')[3]}",
+            what=f"{name} is in {path.split('/')[3]}",
             why=why,
             fix=f"a key in {ctx.spec.region}",
         )
-    key, refused = seen(lambda: ctx.answers.find(Service.KMS, path))
+    found, refused = seen(lambda: ctx.answers.find(Service.KMS, path))
     if refused is not None:
         yield _unseen(f"whether {path} can encrypt", refused)
-    elif key is None:
-        yield Problem(
-            code=Code.RESOURCE_NOT_FOUND,
+    elif found is None:
+        yield refuse(
+            Code.RESOURCE_NOT_FOUND,
             setting=_SETTING,
             what=f"there is no {path}",
             why="this tool makes no keys",
             fix="check its spelling, or ask whoever keeps your keys to make it",
         )
         return
-    elif (told := _useless(path, key)) is not None:
-        yield told
+    else:
+        purpose, state = found.get("purpose"), (found.get("primary") or {}).get("state", "missing")
+        is_other = purpose != "ENCRYPT_DECRYPT"
+        if is_other or state != "ENABLED":
+            yield refuse(
+                Code.INCOMPATIBLE_REQUEST,
+                setting=_SETTING,
+                what=f"{name} can't encrypt disks",
+                why=f"its purpose is {purpose}" if is_other else f"its primary version is {state}",
+                fix="name a key for symmetric encryption"
+                if is_other
+                else "enable its primary version",
+            )
     yield from _grants(ctx, path)
-
-
-def _useless(path: str, key: dict[str, Any]) -> Problem | None:
-    """Why a key can't encrypt, if so."""
-    purpose, state = key.get("purpose"), (key.get("primary") or {}).get("state", "missing")
-    if (purpose, state) == ("ENCRYPT_DECRYPT", "ENABLED"):
-        return None
-    is_other = purpose != "ENCRYPT_DECRYPT"
-    return Problem(
-        code=Code.INCOMPATIBLE_REQUEST,
-        setting=_SETTING,
-        what=f"{path.rpartition('/')[2]} can't encrypt disks",
-        why=f"its purpose is {purpose}" if is_other else f"its primary version is {state}",
-        fix="name a key for symmetric encryption" if is_other else "enable its primary version",
-    )
-
-
-def _is_strict(ctx: CheckContext[ClusterSpec]) -> bool:
-    """Whether more than disks is encrypted, for which a key of several regions will not do."""
-    return bool(ctx.spec.has_control_plane or ctx.spec.shares or ctx.makes_bucket)
 
 
 def _grants(ctx: CheckContext[ClusterSpec], path: str) -> Iterator[Finding]:
@@ -94,21 +88,22 @@ def _grants(ctx: CheckContext[ClusterSpec], path: str) -> Iterator[Finding]:
     }
     if not lacking:
         return
-    users = "; ".join(f"{agent} encrypts {what}" for agent, what in lacking.items())
-    commands = [
-        f"gcloud kms keys add-iam-policy-binding {path} --member serviceAccount:{agent}"
-        f" --role {_ROLE}"
-        for agent in lacking
-    ]
-    granting = "\n".join([f"ask whoever keeps the keys of {project} to run:", *commands])
+    granting = "\n".join(
+        [f"ask whoever keeps the keys of {project} to run:"]
+        + [
+            f"gcloud kms keys add-iam-policy-binding {path} --member serviceAccount:{agent}"
+            f" --role {_ROLE}"
+            for agent in lacking
+        ]
+    )
     if refused is not None:
         yield _unseen("whether Google's service agents may use the key", refused, granting)
         return
-    yield Problem(
-        code=Code.PERMISSION_MISSING,
+    yield refuse(
+        Code.PERMISSION_MISSING,
         setting=_SETTING,
         what=f"Google's service agents may not use {path.rpartition('/')[2]}",
-        why=users,
+        why="; ".join(f"{agent} encrypts {what}" for agent, what in lacking.items()),
         fix=f"{granting}\nSKIP_CHECKS={OnlineCheck.KMS_KEY}"
         " if a folder or the organization grants it",
     )
@@ -129,30 +124,34 @@ def _agents_of(ctx: CheckContext[ClusterSpec]) -> dict[str, str]:
     }
 
 
-def _unseen(what: str, error: GoogleApiError, otherwise: str = "") -> CheckNote:
-    return CheckNote(
-        Problem(
-            code=Code.NOT_CHECKED,
-            setting=_SETTING,
-            what=f"could not see {what}",
-            why=error.message,
-            fix=f"if not, {otherwise}" if otherwise else "",
-        )
+def _unseen(what: str, error: GoogleApiError, otherwise: str = "") -> Finding:
+    return note(
+        Code.NOT_CHECKED,
+        setting=_SETTING,
+        what=f"could not see {what}",
+        why=error.message,
+        fix=f"if not, {otherwise}" if otherwise else "",
     )
 
 
-KMS_KEY: Final = Check(
-    name=OnlineCheck.KMS_KEY,
-    calls=(
-        "cloudkms.projects.locations.keyRings.cryptoKeys.get",
-        "cloudkms.projects.locations.keyRings.cryptoKeys.getIamPolicy",
-        "cloudkms.projects.locations.keyRings.getIamPolicy",
-        "cloudresourcemanager.projects.getIamPolicy",
-    ),
-    says="the key does not exist, can't encrypt, is in another place, or Google's service agents"
-    " may not use it; the fix has the commands for whoever keeps the keys. What these credentials"
-    " may not see is a note",
-    find=_key,
-    applies=lambda ctx: ctx.spec.kms_key is not None,
-    of_zone=True,
-)
+def secrets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check that the secrets exist, as far as these credentials may see them."""
+    for path in dict.fromkeys(secret.path for secret in ctx.spec.secrets):
+        found, refused = seen(partial(ctx.answers.find, Service.SECRET_MANAGER, path))
+        if refused is not None:
+            yield note(
+                Code.NOT_CHECKED,
+                setting="SECRETS",
+                what=f"could not check whether {path} exists",
+                why=refused.message,
+                fix="make sure that it does, and that the cluster's account may read it",
+            )
+        elif found is None:
+            yield refuse(
+                Code.RESOURCE_NOT_FOUND,
+                setting="SECRETS",
+                what=f"there is no {path}",
+                why="this tool does not make the secrets that a cluster reads",
+                fix="check its spelling, or make it with: gcloud secrets create"
+                f" {path.rpartition('/')[2]} --project {path.split('/')[1]} --data-file -",
+            )

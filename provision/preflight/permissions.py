@@ -1,38 +1,45 @@
-"""The permissions with which Create and Destroy make and delete what is asked for."""
+"""The permissions with which Create and Destroy make and delete, and whether one has them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from provision.catalogue import accounts
+from provision.catalogue.permissions import reads, role_with
+from provision.codes import Code
 from provision.google import resources
+from provision.google.api import Service
+from provision.preflight.check import Finding, refuse, seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from provision.google.resources import Resource
-    from provision.preflight.check import OfKind
+    from provision.preflight.check import CheckContext, OfKind
     from provision.spec.cluster import ClusterSpec
+
+_ACT_AS: Final = "iam.serviceAccounts.actAs"
 
 
 def changing(spec: ClusterSpec, of_kind: OfKind, *, makes_bucket: bool) -> list[str]:
     """The permissions that Create and Destroy need to make and delete what is asked for, sorted."""
-    needs = [row.permissions for row in made(spec, of_kind)]
-    return listed([*needs, *_used(spec, makes_bucket=makes_bucket), of_kind.used])
+    more: list[Mapping[str, str]] = [of_kind.used]
+    if spec.service_account == "dedicated":
+        more.append({"iam.serviceAccounts": "actAs"})
+    if any(pool.external_ip for pool in spec.pools):
+        more.append({"compute.subnetworks": "useExternalIp"})
+    if makes_bucket:
+        more.append({"storage.buckets": "create get"})
+    return listed([*(row.permissions for row in _made(spec, of_kind)), *more])
 
 
 def listed(needs: Iterable[Mapping[str, str]]) -> list[str]:
     """Collection -> verbs as names of permissions, sorted."""
-    return sorted(
-        {
-            f"{collection}.{verb}"
-            for one in needs
-            for collection, verbs in one.items()
-            for verb in verbs.split()
-        }
-    )
+    pairs = (pair for one in needs for pair in one.items())
+    return sorted({f"{collection}.{verb}" for collection, them in pairs for verb in them.split()})
 
 
-def made(spec: ClusterSpec, of_kind: OfKind) -> Iterator[Resource]:
+def _made(spec: ClusterSpec, of_kind: OfKind) -> Iterator[Resource]:
     """The types of the resources that Terraform creates for this env.list."""
     yield from of_kind.made
     if spec.makes_network:
@@ -52,11 +59,90 @@ def made(spec: ClusterSpec, of_kind: OfKind) -> Iterator[Resource]:
         yield resources.FILESTORE
 
 
-def _used(spec: ClusterSpec, *, makes_bucket: bool) -> Iterator[Mapping[str, str]]:
-    """The permissions that are needed for more than creating and deleting resources."""
-    if spec.service_account == "dedicated":
-        yield {"iam.serviceAccounts": "actAs"}
-    if any(pool.external_ip for pool in spec.pools):
-        yield {"compute.subnetworks": "useExternalIp"}
-    if makes_bucket:
-        yield {"storage.buckets": "create get"}
+def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check that the caller has all permissions that this env.list needs."""
+    needed = changing(ctx.spec, ctx.of_kind, makes_bucket=ctx.makes_bucket)
+    lacking = sorted(set(needed) - set(ctx.answers.held_permissions(ctx.project, needed)))
+    to_change = sorted(it for it in needed if not reads(it))
+    if lacking == to_change:
+        yield refuse(
+            Code.MAY_ONLY_LOOK,
+            setting="PROJECT_ID",
+            what=f"these credentials may change nothing in {ctx.project}",
+            why=f"they have none of the {len(to_change)} permissions to change it that Create"
+            " needs",
+            fix="Plan and Status are for them; Create takes an account that has the role of"
+            " Validate --role",
+        )
+    elif lacking:
+        yield refuse(
+            Code.PERMISSION_MISSING,
+            setting="PROJECT_ID",
+            what=f"these credentials lack {len(lacking)} of the {len(needed)} permissions on"
+            f" {ctx.project} that they need",
+            why=", ".join(lacking),
+            fix="\n".join(_granting(ctx.project, lacking)),
+        )
+    else:
+        yield Finding(permissions=len(needed))
+    if ctx.spec.service_account != "dedicated":
+        yield from _usable(ctx)
+
+
+def _granting(project: str, lacking: list[str]) -> Iterator[str]:
+    """The commands that grant the missing permissions, one line for each role."""
+    roles = dict.fromkeys(role_with(permission) for permission in lacking)
+    yield "ask an administrator of the project to run:"
+    for _, role in filter(None, roles):
+        yield f"gcloud projects add-iam-policy-binding {project} --member <YOU> --role {role}"
+    if None in roles:
+        yield "and to grant a role with the other permissions"
+
+
+def _usable(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check that an account exists, and that the caller may let machines act as it."""
+    is_default = ctx.spec.service_account == "default"
+    project, email = ctx.project, ctx.spec.service_account
+    if is_default:
+        email = accounts.default(ctx.answers.project_number(project))
+    else:
+        project = accounts.project_of(email) or "-"
+    path = resources.SERVICE_ACCOUNT.path(project=project, email=email)
+    instead = "SERVICE_ACCOUNT=dedicated, which makes one with the least roles; or " * is_default
+    # That it may not be read says nothing of whether machines may act as it.
+    found, hidden = seen(lambda: ctx.answers.find(Service.IAM, path))
+    if found is None and not hidden and is_default:
+        yield refuse(
+            Code.ACCOUNT_GONE,
+            setting="SERVICE_ACCOUNT",
+            what=f"the project's default service account {email} is gone",
+            why="somebody deleted it, and Google makes no VM that would act as it",
+            fix=instead + accounts.undelete(email, project),
+        )
+    elif found is None and not hidden:
+        yield refuse(
+            Code.RESOURCE_NOT_FOUND,
+            setting="SERVICE_ACCOUNT",
+            what=f"there is no service account {email}",
+            why=f"the project {project} has none of this address",
+            fix="check its spelling, or make it with: gcloud iam service-accounts create"
+            f" {email.partition('@')[0]} --project {project}",
+        )
+    elif found and found.get("disabled"):
+        yield refuse(
+            Code.ACCOUNT_GONE,
+            setting="SERVICE_ACCOUNT",
+            what=f"the service account {email} is disabled",
+            why="machines that act as it get no token of Google's, and so no access to anything",
+            fix=f"{instead}gcloud iam service-accounts enable {email} --project {project}",
+        )
+    elif _ACT_AS not in ctx.answers.held_on_account(path, [_ACT_AS]):
+        yield refuse(
+            Code.PERMISSION_MISSING,
+            setting="SERVICE_ACCOUNT",
+            what=f"these credentials may not let machines act as {email}",
+            why=f"they lack {_ACT_AS} on it",
+            fix="ask an administrator of the account's project to run:\n"
+            f"gcloud iam service-accounts add-iam-policy-binding {email} --member <YOU> --role"
+            " roles/iam.serviceAccountUser",
+        )

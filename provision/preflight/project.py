@@ -1,26 +1,35 @@
-"""The checks of the project: billing, enabled APIs, the caller's permissions."""
+"""The checks of the project: billing, enabled APIs, and the organization's policies in force."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import accounts
-from provision.catalogue.permissions import reads, role_with
+from provision.catalogue import constraints
 from provision.codes import Code
-from provision.errors import Problem
-from provision.google import resources
-from provision.google.api import GoogleApiError, Service
-from provision.preflight import permissions
-from provision.preflight.check import Passed
+from provision.google.api import Service
+from provision.preflight.check import Finding, note, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from provision.preflight.check import CheckContext, Finding
+    from provision.catalogue.constraints import Constraint
+    from provision.preflight.check import CheckContext
     from provision.spec.cluster import ClusterSpec
 
-_FORBIDDEN: Final = 403
-_ACT_AS: Final = "iam.serviceAccounts.actAs"
+_POLICIES_API: Final = "orgpolicy.googleapis.com"
+_AT_ONCE: Final = 8
+_GROUP: Final = "in:"
+_OF_GROUP: Final = "-locations"
+_AREAS: Final = frozenset(
+    {"asia", "australia", "eu", "europe", "northamerica", "southamerica", "us"}
+)
+"""Groups of whole continents, and of the European Union (Google's page on defining locations)."""
+_OUTSIDE_THE_UNION: Final = frozenset({"europe-west2", "europe-west6"})
+"""The regions in Europe that are not in it: London and Zurich."""
+
+Rule = dict[str, Any]
+"""A rule of a policy, as the API has it: enforce, denyAll, allowAll, or values."""
 
 
 def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
@@ -29,8 +38,8 @@ def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     if answer.get("billingEnabled"):
         return
     account = answer.get("billingAccountName", "")
-    yield Problem(
-        code=Code.BILLING_OFF,
+    yield refuse(
+        Code.BILLING_OFF,
         setting="PROJECT_ID",
         what=f"billing is not enabled for the project {ctx.project}",
         why=f"{account} is linked to it, but closed" if account else "no account is linked to it",
@@ -42,13 +51,15 @@ def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 def apis(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check that all APIs that are needed are enabled."""
     enabled = ctx.answers.enabled_apis(ctx.project)
-    needed = list(_needed_apis(ctx))
+    names = ["cloudresourcemanager", "compute", "iam", "storage", *ctx.of_kind.apis]
+    names += ["file"] if ctx.spec.shares else []
+    needed = [f"{name}.googleapis.com" for name in names]
     missing = [name for name in needed if name not in enabled]
     if not missing:
-        yield Passed(apis=len(needed))
+        yield Finding(apis=len(needed))
     else:
-        yield Problem(
-            code=Code.API_OFF,
+        yield refuse(
+            Code.API_OFF,
             setting="PROJECT_ID",
             what=f"{ctx.project} has not enabled {', '.join(missing)}",
             why="Google refuses all requests to an API that is not enabled",
@@ -57,100 +68,119 @@ def apis(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         )
 
 
-def _needed_apis(ctx: CheckContext[ClusterSpec]) -> Iterator[str]:
-    names = ["cloudresourcemanager", "compute", "iam", "storage", *ctx.of_kind.apis]
-    if ctx.spec.shares:
-        names.append("file")
-    return (f"{name}.googleapis.com" for name in names)
+# ------------------------------------------------------------------ policies
 
 
-def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """Check that the caller has all permissions that this env.list needs."""
-    needed = permissions.changing(ctx.spec, ctx.of_kind, makes_bucket=ctx.makes_bucket)
-    lacking = sorted(set(needed) - set(ctx.answers.held_permissions(ctx.project, needed)))
-    changing = sorted(it for it in needed if not reads(it))
-    if lacking == changing:
-        yield Problem(
-            code=Code.MAY_ONLY_LOOK,
+def policies(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check that no policy in force forbids what this env.list asks for."""
+    if "parent" not in ctx.answers.get(Service.RESOURCE_MANAGER, f"projects/{ctx.project}"):
+        return  # it is in no organization
+    if _POLICIES_API not in ctx.answers.enabled_apis(ctx.project):
+        yield note(
+            Code.NOT_CHECKED,
             setting="PROJECT_ID",
-            what=f"these credentials may change nothing in {ctx.project}",
-            why=f"they have none of the {len(changing)} permissions to change it that Create needs",
-            fix="Plan and Status are for them; Create takes an account that has the role of"
-            " Validate --role",
+            what="could not check whether policies of the organization forbid some of this",
+            why=f"{ctx.project} has not enabled {_POLICIES_API}",
+            fix=f"gcloud services enable {_POLICIES_API} --project {ctx.project}, and get the role"
+            " Organization Policy Viewer (roles/orgpolicy.policyViewer); or go on: Create says so"
+            " if one does",
         )
-    elif lacking:
-        yield Problem(
-            code=Code.PERMISSION_MISSING,
-            setting="PROJECT_ID",
-            what=f"these credentials lack {len(lacking)} of the {len(needed)} permissions on"
-            f" {ctx.project} that they need",
-            why=", ".join(lacking),
-            fix="\n".join(_granting(ctx.project, lacking)),
-        )
-    else:
-        yield Passed(permissions=len(needed))
-    if ctx.spec.service_account != "dedicated":
-        yield from _usable(ctx)
+        return
+    asked = [(one, name) for one in _relevant(ctx) for name in one.names]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        every = list(pool.map(lambda it: _rules(ctx, it[1]), asked))
+    for (one, name), rules in zip(asked, every, strict=True):
+        if _forbids(ctx, one, rules):
+            says = f"constraints/{name} is in force"
+            allowed = [
+                it for rule in rules for it in rule.get("values", {}).get("allowedValues", ())
+            ]
+            exception = constraints.exception_for(name, ctx.project)
+            yield refuse(
+                Code.POLICY_FORBIDS,
+                setting=one.setting,
+                what=f"a policy of the organization {one.forbids}",
+                why=f"{says}, and allows {', '.join(allowed)}" if allowed else says,
+                fix="\n".join(filter(None, [exception, one.instead])),
+            )
 
 
-def _usable(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
-    """Check that an account exists, and that the caller may let machines act as it."""
-    is_default = ctx.spec.service_account == "default"
-    project, email = ctx.project, ctx.spec.service_account
-    if is_default:
-        email = accounts.default(ctx.answers.project_number(project))
-    else:
-        project = accounts.project_of(email) or "-"
-    path = resources.SERVICE_ACCOUNT.path(project=project, email=email)
-    instead = "SERVICE_ACCOUNT=dedicated, which makes one with the least roles; or " * is_default
-    try:
-        found = ctx.answers.find(Service.IAM, path)
-    except GoogleApiError as error:
-        if error.code != _FORBIDDEN:
-            raise
-        found = {}  # that it may not be read says nothing of whether machines may act as it
-    if found is None and is_default:
-        yield Problem(
-            code=Code.ACCOUNT_GONE,
-            setting="SERVICE_ACCOUNT",
-            what=f"the project's default service account {email} is gone",
-            why="somebody deleted it, and Google makes no VM that would act as it",
-            fix=instead + accounts.undelete(email, project),
-        )
-    elif found is None:
-        yield Problem(
-            code=Code.RESOURCE_NOT_FOUND,
-            setting="SERVICE_ACCOUNT",
-            what=f"there is no service account {email}",
-            why=f"the project {project} has none of this address",
-            fix="check its spelling, or make it with: gcloud iam service-accounts create"
-            f" {email.partition('@')[0]} --project {project}",
-        )
-    elif found.get("disabled"):
-        yield Problem(
-            code=Code.ACCOUNT_GONE,
-            setting="SERVICE_ACCOUNT",
-            what=f"the service account {email} is disabled",
-            why="machines that act as it get no token of Google's, and so no access to anything",
-            fix=f"{instead}gcloud iam service-accounts enable {email} --project {project}",
-        )
-    elif _ACT_AS not in ctx.answers.held_on_account(path, [_ACT_AS]):
-        yield Problem(
-            code=Code.PERMISSION_MISSING,
-            setting="SERVICE_ACCOUNT",
-            what=f"these credentials may not let machines act as {email}",
-            why=f"they lack {_ACT_AS} on it",
-            fix="ask an administrator of the account's project to run:\n"
-            f"gcloud iam service-accounts add-iam-policy-binding {email} --member <YOU> --role"
-            " roles/iam.serviceAccountUser",
-        )
+def _relevant(ctx: CheckContext[ClusterSpec]) -> Iterator[Constraint]:
+    """The constraints on what would be made."""
+    if any(pool.external_ip for pool in ctx.spec.pools):
+        yield constraints.EXTERNAL_IP
+    if ctx.spec.service_account == "dedicated" or ctx.of_kind.pods_account:
+        yield constraints.ACCOUNT_CREATION
+    if ctx.of_kind.image_project is not None:
+        if not ctx.of_kind.secure_boot:
+            yield constraints.SHIELDED_VM
+        yield constraints.GUEST_ATTRIBUTES
+        yield constraints.TRUSTED_IMAGES
+    yield constraints.LOCATIONS
+    if ctx.spec.kms_key is None:
+        yield constraints.OWN_KEYS
 
 
-def _granting(project: str, lacking: list[str]) -> Iterator[str]:
-    """The commands that grant the missing permissions, one line for each role."""
-    roles = dict.fromkeys(role_with(permission) for permission in lacking)
-    yield "ask an administrator of the project to run:"
-    for _, role in filter(None, roles):
-        yield (f"gcloud projects add-iam-policy-binding {project} --member <YOU> --role {role}")
-    if None in roles:
-        yield "and to grant a role with the other permissions"
+def _rules(ctx: CheckContext[ClusterSpec], name: str) -> Sequence[Rule]:
+    """The rules in force for a constraint; none for one that Google does not have."""
+    path = f"projects/{ctx.project}/policies/{name}:getEffectivePolicy"
+    found = ctx.answers.find(Service.ORG_POLICY, path) or {}
+    rules: Sequence[Rule] = found.get("spec", {}).get("rules", [])
+    return rules
+
+
+def _forbids(ctx: CheckContext[ClusterSpec], one: Constraint, rules: Sequence[Rule]) -> bool:
+    if any(rule.get("enforce") or rule.get("denyAll") for rule in rules):
+        return True
+    values = [rule["values"] for rule in rules if "values" in rule]
+    if one is constraints.EXTERNAL_IP:
+        # It allows VMs by their whole names, and nobody knows those of a group before they come.
+        return any(it.get("allowedValues") for it in values)
+    if one is constraints.TRUSTED_IMAGES:
+        project = f"projects/{ctx.of_kind.image_project}"
+        return any(_excludes(it, {project, f"is:{project}"}) for it in values)
+    if one is constraints.OWN_KEYS:
+        return any(_stored(ctx) & set(it.get("deniedValues", ())) for it in values)
+    if one is constraints.LOCATIONS:
+        return any(_excludes(it, _locations(ctx), groups=True) for it in values)
+    return False
+
+
+def _stored(ctx: CheckContext[ClusterSpec]) -> set[str]:
+    """The APIs of what keeps data in this env.list, as the constraint on keys denies them."""
+    names = {"compute"}
+    names |= {"container"} if ctx.spec.has_control_plane else set()
+    names |= {"file"} if ctx.spec.shares else set()
+    names |= {"storage"} if ctx.makes_bucket else set()
+    return {f"{prefix}{name}.googleapis.com" for name in names for prefix in ("", "is:")}
+
+
+def _excludes(values: Mapping[str, Any], own: set[str], *, groups: bool = False) -> bool:
+    """Whether a list allows nothing of ours, or denies some of it.
+
+    `groups`: whether there are groups of values that `own` may miss; one of an unknown name may
+    have what is ours, and allows it.
+    """
+    if own & set(values.get("deniedValues", [])):
+        return True
+    allowed = set(values.get("allowedValues", []))
+    unknown = groups and any(
+        value.startswith("under:") or (value.startswith(_GROUP) and not _is_known(value))
+        for value in allowed
+    )
+    return bool(allowed) and not own & allowed and not unknown
+
+
+def _is_known(group: str) -> bool:
+    """Whether a group of locations is that of a region or of a continent in its name."""
+    place = group.removeprefix(_GROUP).removesuffix(_OF_GROUP)
+    return place in _AREAS or place[-1:].isdecimal()
+
+
+def _locations(ctx: CheckContext[ClusterSpec]) -> set[str]:
+    """What a policy may call the place of this env.list: zone, region, and the groups of both."""
+    region, zone = ctx.spec.region, ctx.spec.zone
+    continent = region.partition("-")[0]
+    union = "eu" if continent == "europe" and region not in _OUTSIDE_THE_UNION else ""
+    groups = {f"{_GROUP}{place}{_OF_GROUP}" for place in (zone, region, continent, union) if place}
+    return {zone, region, f"is:{zone}", f"is:{region}", *groups}

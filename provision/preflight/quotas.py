@@ -1,32 +1,48 @@
-"""The check of quotas: what the machines need, compared with the project's limits and usage."""
+"""The check of quotas: what is made, compared with the project's limits and usage."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import machines
+from provision.catalogue import filestores, machines
+from provision.catalogue import zones as places
+from provision.catalogue.limits import LONGEST_RUN
+from provision.catalogue.machines import GpuQuota
 from provision.codes import Code
 from provision.documents.plan import Quota
-from provision.errors import Problem
+from provision.google import resources
 from provision.google.api import Service
 from provision.google.owner import MARKER
 from provision.google.refusals import QUOTA_PAGE, QUOTA_ROLE
-from provision.preflight import counted, metrics, shares, zones
-from provision.preflight.check import CheckNote, Passed
+from provision.preflight import made, zones
+from provision.preflight.check import Effect, Finding, last, note, refuse
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.preflight.check import CheckContext, Finding
-    from provision.preflight.counted import Wanted
-    from provision.preflight.metrics import Metric
+    from provision.catalogue.filestores import Tier
+    from provision.catalogue.machines import Gpu
+    from provision.preflight.check import CheckContext
+    from provision.preflight.made import Made
     from provision.spec.cluster import ClusterSpec
 
+_DISKS: Final[Mapping[str, str]] = {
+    "hyperdisk-balanced": "HDB_TOTAL_GB",
+    "pd-balanced": "SSD_TOTAL_GB",
+    "pd-extreme": "SSD_TOTAL_GB",
+    "pd-ssd": "SSD_TOTAL_GB",
+    "pd-standard": "DISKS_TOTAL_GB",
+}
+_LOCAL_SSD: Final = "LOCAL_SSD_TOTAL_GB"
+_PREEMPTIBLE_LOCAL_SSD: Final = "PREEMPTIBLE_LOCAL_SSD_GB"
+_PREEMPTIBLE_CPUS: Final = "PREEMPTIBLE_CPUS"
+_ADDRESSES: Final = "IN_USE_ADDRESSES"
 _PREEMPTIBLE: Final = frozenset({"SPOT", "FLEX_START"})
 _UNLIMITED: Final = -1
 _FEWER: Final = "or use fewer or smaller machines, or a region that has quota"
@@ -37,15 +53,47 @@ _NETWORKS: Final = (
 )
 _INSTEAD: Final = dict.fromkeys(("NETWORKS", "SUBNETWORKS", "ROUTERS", "FIREWALLS"), _NETWORKS)
 """The project's quotas of networks and the like -> what else helps than more quota."""
+_FILES: Final = "file.googleapis.com"
+_CLOUD_QUOTAS: Final = "cloudquotas.googleapis.com"
+_OLDER: Final = {"STANDARD": "BASIC_HDD", "PREMIUM": "BASIC_SSD"}
+"""The older names of two tiers, which the API still answers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """One quota."""
+
+    name: str  # its metric, such as "PREEMPTIBLE_NVIDIA_A100_GPUS"
+    everywhere: bool = False  # whether it is a global quota, for all regions together
+    must: bool = False  # whether every project has it, so that its absence is worth a note
+    otherwise: str = ""  # the quota that applies instead if the project has none of this one
+    # the dimensions that distinguish it from other quotas of that name
+    dimensions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+
+    @property
+    def words(self) -> str:
+        """Its name, with its dimensions."""
+        return " for ".join([self.name, *self.dimensions.values()])
+
+
+# The project's quotas, but for that of resource policies, which is a region's (discovery document
+# of compute v1, Quota.metric).
+_OF_RESOURCES: Final = {
+    resources.NETWORK: Metric(name="NETWORKS", everywhere=True),
+    resources.SUBNETWORK: Metric(name="SUBNETWORKS", everywhere=True),
+    resources.ROUTER: Metric(name="ROUTERS", everywhere=True),
+    resources.FIREWALL: Metric(name="FIREWALLS", everywhere=True),
+    resources.RESOURCE_POLICY: Metric(name="RESOURCE_POLICIES"),
+}
 
 
 @dataclass(frozen=True)
-class QuotaUsage:
+class _Usage:
     """A quota's limit and usage in a project."""
 
     name: str
-    limit: float  # the project's limit
-    usage: float | None  # the project's usage; None if Google does not report it
+    limit: float
+    usage: float | None  # None if Google does not report it
 
     def room(self, own: int) -> float:
         """How much a deployment may use of it that uses so much already."""
@@ -54,7 +102,7 @@ class QuotaUsage:
 
 
 @dataclass
-class Need:
+class _Need:
     """How much a deployment needs of one quota."""
 
     now: int = 0
@@ -65,7 +113,7 @@ class Need:
     twin_now: int = 0  # the part of `now` that may
     twin_most: int = 0  # the part of `most` that may
 
-    def add(self, first: int, most: int, twin: Metric | None) -> None:
+    def add(self, first: int, most: int, twin: Metric | None = None) -> None:
         """Count more machines."""
         self.now += first
         self.most += most
@@ -81,30 +129,30 @@ def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         found = _find(ctx, metric)
         if found is None:
             if metric.must:
-                yield CheckNote(_untold(ctx, metric))
+                yield note(
+                    Code.NOT_CHECKED,
+                    what=f"could not check whether the quota {metric.words} in {ctx.spec.region} is"
+                    " large enough",
+                    why="Google does not report such a quota for this project",
+                    fix=f"check it at {QUOTA_PAGE}?project={ctx.project}",
+                )
             continue
         if need.most <= found.room(need.own):
-            yield Passed(quota=_compared(found, need))
+            limit = int(found.limit) if math.isfinite(found.limit) else None
+            used = None if found.usage is None else int(found.usage)
+            large = Quota(metric=found.name, limit=limit, used=used, needed=need.most)
+            yield Finding(quota=large)
             continue
         twin = _find(ctx, need.twin) if need.twin else None
         if not _fits(need.now, need.twin_now, need.own, found, twin):
             yield _short(ctx, metric, found, need)
         elif not _fits(need.most, need.twin_most, need.own, found, twin):
-            yield CheckNote(_short(ctx, metric, found, need))
-    yield from _resources(ctx)
-    yield from shares.quota(ctx)
+            yield _short(ctx, metric, found, need, Effect.NOTE)
+    yield from _of_resources(ctx)
+    yield from _of_shares(ctx)
 
 
-def _compared(found: QuotaUsage, need: Need) -> Quota:
-    return Quota(
-        metric=found.name,
-        limit=int(found.limit) if math.isfinite(found.limit) else None,
-        used=None if found.usage is None else int(found.usage),
-        needed=need.most,
-    )
-
-
-def _fits(amount: int, movable: int, own: int, found: QuotaUsage, twin: QuotaUsage | None) -> bool:
+def _fits(amount: int, movable: int, own: int, found: _Usage, twin: _Usage | None) -> bool:
     """Whether an amount fits into a quota, or what of it may be moved into the quota's twin."""
     if amount <= found.room(own):
         return True
@@ -113,38 +161,65 @@ def _fits(amount: int, movable: int, own: int, found: QuotaUsage, twin: QuotaUsa
     return movable <= twin.room(own) and amount - movable <= found.room(own)
 
 
-def _resources(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+def _short(
+    ctx: CheckContext[ClusterSpec],
+    metric: Metric,
+    found: _Usage,
+    need: _Need,
+    effect: Effect = Effect.STOPS,
+) -> Finding:
+    place = "all regions" if metric.everywhere else ctx.spec.region
+    name = metric.words if found.name == metric.name else found.name
+    enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
+    usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
+    own = f", {need.own} by this deployment" if need.own else ""
+    twin = f", or of {need.twin.words} in its place" if need.twin else ""
+    setting = "REGION" if metric.everywhere else ctx.spec.pools[0].setting
+    return note(
+        Code.QUOTA_EXCEEDED,
+        effect,
+        setting="NETWORK_CONFIG" if metric.name in _INSTEAD else setting,
+        what=f"the quota {name} in {place} is too small: this deployment needs {enough}{twin}",
+        why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
+        fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
+        f"filter by {found.name} and {place}, select it, click Edit ({QUOTA_ROLE})\n"
+        f"{_INSTEAD.get(metric.name, _FEWER)}",
+    )
+
+
+def _of_resources(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check the quotas of networks and the like; Google is asked for names only where it is tight.
 
     What would be made is counted, not what there is: a move makes a network beside the old one.
     """
-    wanted: dict[Metric, list[Wanted]] = {}
-    for one in counted.wanted(ctx):
-        wanted.setdefault(one.metric, []).append(one)
+    wanted: dict[Metric, list[Made]] = {}
+    for one in made.counted(ctx):
+        wanted.setdefault(_OF_RESOURCES[one.row], []).append(one)
     for metric, ones in wanted.items():
         found = _find(ctx, metric)
         if found is None or len(ones) <= found.room(0):
             continue
-        own = sum(counted.is_there(ctx, one) for one in ones)
+        own = sum(one.is_there(ctx) for one in ones)
         if len(ones) > found.room(own):
-            yield _short(ctx, metric, found, Need(now=len(ones), most=len(ones), own=own))
+            yield _short(ctx, metric, found, _Need(now=len(ones), most=len(ones), own=own))
 
 
-def _needs(ctx: CheckContext[ClusterSpec]) -> dict[Metric, Need]:
-    needs: dict[Metric, Need] = {}
+# ------------------------------------------------------------------ what is needed
+
+
+def _needs(ctx: CheckContext[ClusterSpec]) -> dict[Metric, _Need]:
+    needs: dict[Metric, _Need] = {}
     for wanted in ctx.spec.pools:
-        for metric, amount in metrics.of(wanted, _vcpus(ctx, wanted), ctx.project):
-            need = needs.setdefault(metric, Need())
-            twin = metrics.preemptible_twin(wanted, metric)
+        for metric, amount in of_machine(wanted, _vcpus(ctx, wanted), ctx.project):
+            need = needs.setdefault(metric, _Need())
+            twin = _preemptible_twin(wanted, metric)
             need.add(amount * wanted.size.first, amount * wanted.size.most, twin)
     if any(wanted.mode.means.requested for wanted in ctx.spec.pools):
         # One resize request at a time, for the whole group or for a job.
-        request = metrics.Metric(name=metrics.RESIZE_REQUESTS, must=True)
-        needs[request] = Need(now=1, most=1)
+        needs[Metric(name="ACTIVE_RESIZE_REQUESTS", must=True)] = _Need(now=1, most=1)
     if ctx.spec.makes_network:
         # The address of Cloud NAT.
-        address = needs.setdefault(metrics.Metric(name=metrics.ADDRESSES), Need())
-        address.now, address.most = address.now + 1, address.most + 1
+        needs.setdefault(Metric(name=_ADDRESSES), _Need()).add(1, 1)
     for metric, amount in _own(ctx).items():
         if metric in needs:
             needs[metric].own = amount
@@ -163,10 +238,9 @@ def _own(ctx: CheckContext[ClusterSpec]) -> Mapping[Metric, int]:
     used: Counter[Metric] = Counter()
     if ctx.record is None:
         return used
-    found = ctx.answers.machines_with(ctx.project, MARKER, ctx.record.cluster_id)
-    for vm in found:
+    for vm in ctx.answers.machines_with(ctx.project, MARKER, ctx.record.cluster_id):
         present = _present(ctx, vm)
-        for metric, amount in metrics.of(present, _vcpus(ctx, present), ctx.project):
+        for metric, amount in of_machine(present, _vcpus(ctx, present), ctx.project):
             # What a move leaves in another region gives that region's quota back.
             if metric.everywhere or present.region == ctx.spec.region:
                 used[metric] += amount
@@ -174,18 +248,24 @@ def _own(ctx: CheckContext[ClusterSpec]) -> Mapping[Metric, int]:
 
 
 def _present(ctx: CheckContext[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
-    """An existing VM as a pool of one machine."""
+    """An existing VM as a pool of one machine, with its mode as far as quotas tell modes apart."""
     gpus = (vm.get("guestAccelerators") or [{}])[0]
     boot = (vm.get("disks") or [{}])[0]
     reservation = next(iter((vm.get("reservationAffinity") or {}).get("values") or []), None)
+    mode = Mode.RESERVATION if reservation else Mode.STANDARD
+    model = vm.get("scheduling", {}).get("provisioningModel")
+    if model in _PREEMPTIBLE:
+        mode = Mode.SPOT
+    elif model == "RESERVATION_BOUND":
+        mode = Mode.RESERVATION_BOUND
     return Pool(
         name=vm.get("name", ""),
-        zone=_last(vm["zone"]),
-        machine_type=_last(vm["machineType"]),
+        zone=last(vm["zone"]),
+        machine_type=last(vm["machineType"]),
         size=Size(count=1),
-        mode=_mode(vm),
+        mode=mode,
         reservation=reservation,
-        gpu_type=_last(gpus.get("acceleratorType", "")) or None,
+        gpu_type=last(gpus.get("acceleratorType", "")) or None,
         gpu_count=int(gpus.get("acceleratorCount", 0)),
         # The API's VM does not have its disk's type; it rarely changes.
         disk_type=ctx.spec.pools[0].disk_type,
@@ -194,20 +274,81 @@ def _present(ctx: CheckContext[ClusterSpec], vm: Mapping[str, Any]) -> Pool:
     )
 
 
-def _mode(vm: Mapping[str, Any]) -> Mode:
-    """The capacity mode of an existing VM, as far as quotas tell modes apart."""
-    model = vm.get("scheduling", {}).get("provisioningModel")
-    if model in _PREEMPTIBLE:
-        return Mode.SPOT
-    if model == "RESERVATION_BOUND":
-        return Mode.RESERVATION_BOUND
-    named = (vm.get("reservationAffinity") or {}).get("values")
-    return Mode.RESERVATION if named else Mode.STANDARD
+def of_machine(pool: Pool, vcpus: int, project: str) -> Iterator[tuple[Metric, int]]:
+    """How much of each quota one machine of a pool uses.
+
+    One of a reservation that has used the quota of GPUs and CPUs itself only uses quotas of disks
+    and addresses. A reservation of another project has used that project's, and whoever uses it
+    needs as much of their own (Google's page on shared reservations); but not for capacity to which
+    machines are bound, for which Google raises the quota first, or uses none.
+    """
+    path, means = pool.reservation_path, pool.mode.means
+    own = path is not None and path.owner(project) == project
+    if not (means.reserved and path is not None and (means.bound or own)):
+        yield from _gpus(pool)
+        standard = machines.cpu_quota(pool.machine_type)
+        # A project that never requested preemptible CPUs uses the standard quota.
+        spot = Metric(name=_PREEMPTIBLE_CPUS, otherwise=standard)
+        yield spot if means.preemptible else Metric(name=standard), vcpus
+        yield Metric(name="CPUS_ALL_REGIONS", everywhere=True), vcpus
+        if size := pool.machine.local_ssd_gb if pool.machine else 0:
+            spot = Metric(name=_PREEMPTIBLE_LOCAL_SSD, otherwise=_LOCAL_SSD)
+            yield spot if means.preemptible else Metric(name=_LOCAL_SSD), size
+    yield Metric(name=_DISKS[pool.disk_type]), pool.disk_size_gb
+    yield Metric(name="INSTANCES"), 1
+    if pool.external_ip:
+        yield Metric(name=_ADDRESSES), 1
 
 
-def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:
+def _gpus(pool: Pool) -> Iterator[tuple[Metric, int]]:
+    gpu = machines.GPUS.get(pool.gpu_type or "")
+    if gpu is None or not pool.gpus:
+        return
+    yield _preemptible(gpu) if pool.mode.means.preemptible else _on_demand(gpu), pool.gpus
+    if gpu.quota is GpuQuota.OWN:
+        yield Metric(name="GPUS_ALL_REGIONS", everywhere=True), pool.gpus
+
+
+def _preemptible(gpu: Gpu) -> Metric:
+    return Metric(name=f"PREEMPTIBLE_NVIDIA_{gpu.quota_word}_GPUS", must=True)
+
+
+def _on_demand(gpu: Gpu) -> Metric:
+    match gpu.quota:
+        case GpuQuota.OWN:
+            return Metric(name=f"NVIDIA_{gpu.quota_word}_GPUS", must=True)
+        case GpuQuota.SHARED:
+            family = MappingProxyType({"gpu_family": f"NVIDIA_{gpu.quota_word}"})
+            return Metric(name="GPUS_PER_GPU_FAMILY", must=True, dimensions=family)
+
+
+def _preemptible_twin(pool: Pool, metric: Metric) -> Metric | None:
+    """The preemptible quota that machines may use in place of a standard one; None if they may not.
+
+    Machines on demand that run for at most seven days and are then deleted count against either
+    (Compute Engine, "Allocation quotas", as quoted in September 2026).
+    """
+    limited = pool.max_run_seconds is not None and pool.max_run_seconds <= LONGEST_RUN
+    if pool.mode is not Mode.STANDARD or not limited or metric.everywhere:
+        return None
+    gpu = machines.GPUS.get(pool.gpu_type or "")
+    if gpu is not None and metric == _on_demand(gpu):
+        return _preemptible(gpu)
+    twins = {_LOCAL_SSD: _PREEMPTIBLE_LOCAL_SSD}
+    twins[machines.cpu_quota(pool.machine_type)] = _PREEMPTIBLE_CPUS
+    return Metric(name=twins[metric.name]) if metric.name in twins else None
+
+
+# ------------------------------------------------------------------ what there is
+
+
+def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> _Usage | None:
     """The quota's limit and usage; None if Google does not report it."""
-    shown = _shown(ctx, everywhere=metric.everywhere)
+    path = f"projects/{ctx.project}"
+    if not metric.everywhere:
+        path += f"/regions/{ctx.spec.region}"
+    entries = ctx.answers.get(Service.COMPUTE, path).get("quotas", [])
+    shown = {it["metric"]: _Usage(it["metric"], it["limit"], it["usage"]) for it in entries}
     found = shown.get(metric.name)
     if metric.otherwise and (found is None or not found.limit):
         return shown.get(metric.otherwise)
@@ -216,21 +357,11 @@ def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:
     return _by_service_usage(ctx, metric)
 
 
-def _shown(ctx: CheckContext[ClusterSpec], *, everywhere: bool) -> dict[str, QuotaUsage]:
-    """The quotas of the region, or of all regions together, in Compute Engine's API."""
-    path = f"projects/{ctx.project}"
-    if not everywhere:
-        path += f"/regions/{ctx.spec.region}"
-    entries = ctx.answers.get(Service.COMPUTE, path).get("quotas", [])
-    return {it["metric"]: QuotaUsage(it["metric"], it["limit"], it["usage"]) for it in entries}
-
-
-def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUsage | None:
+def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> _Usage | None:
     """The limit from Service Usage, which has all quotas, but not their usage."""
     encoded = f"compute.googleapis.com%2F{metric.name.lower()}"
     services = f"projects/{ctx.project}/services/compute.googleapis.com"
-    path = f"{services}/consumerQuotaMetrics/{encoded}"
-    document = ctx.answers.find(Service.QUOTAS, path)
+    document = ctx.answers.find(Service.QUOTAS, f"{services}/consumerQuotaMetrics/{encoded}")
     wanted = {**metric.dimensions, "region": ctx.spec.region}.items()
     fitting = [
         bucket
@@ -243,44 +374,70 @@ def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> QuotaUs
     closest = max(fitting, key=lambda bucket: len(bucket.get("dimensions", {})))
     # Google omits a number that is 0.
     limit = int(closest.get("effectiveLimit", 0))
-    return QuotaUsage(metric.name, float("inf") if limit == _UNLIMITED else limit, usage=None)
+    return _Usage(metric.name, math.inf if limit == _UNLIMITED else limit, usage=None)
 
 
-def _short(
-    ctx: CheckContext[ClusterSpec], metric: Metric, found: QuotaUsage, need: Need
-) -> Problem:
-    place = "all regions" if metric.everywhere else ctx.spec.region
-    name = metric.words if found.name == metric.name else found.name
-    enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
-    usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
-    own = f", {need.own} by this deployment" if need.own else ""
-    twin = f", or of {need.twin.words} in its place" if need.twin else ""
-    return Problem(
-        code=Code.QUOTA_EXCEEDED,
-        setting=_setting(ctx, metric),
-        what=f"the quota {name} in {place} is too small: this deployment needs {enough}{twin}",
-        why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
-        fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
-        f"filter by {found.name} and {place}, select it, click Edit ({QUOTA_ROLE})\n"
-        f"{_INSTEAD.get(metric.name, _FEWER)}",
-    )
+# ------------------------------------------------------------------ shares
 
 
-def _setting(ctx: CheckContext[ClusterSpec], metric: Metric) -> str:
-    if metric.name in _INSTEAD:
-        return "NETWORK_CONFIG"
-    return "REGION" if metric.everywhere else ctx.spec.pools[0].setting
+def _of_shares(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check that Filestore's quotas in the region are large enough for the shares, by tier."""
+    wanted: Counter[Tier] = Counter()
+    for share in ctx.spec.shares:
+        if share.tier in filestores.QUOTAS and share.size_gb is not None:
+            wanted[share.tier] += share.size_gb
+    if wanted and _CLOUD_QUOTAS not in ctx.answers.enabled_apis(ctx.project):
+        yield note(
+            Code.NOT_CHECKED,
+            setting="NFS_FILESHARE_LIST",
+            what="could not check whether Filestore's quota is large enough for the shares",
+            why=f"{ctx.project} has not enabled {_CLOUD_QUOTAS}, and no other API tells it",
+            fix=f"gcloud services enable {_CLOUD_QUOTAS} --project {ctx.project}, or check it at"
+            f" {QUOTA_PAGE}?project={ctx.project}",
+        )
+        return
+    region = ctx.spec.region
+    for tier, needed in wanted.items():
+        name = filestores.QUOTAS[tier]
+        limit = _limit_of_shares(ctx, name)
+        if limit is None:
+            continue
+        used, own = _used_by_shares(ctx, tier)
+        if needed > limit - used + own:
+            mine = f", {own} by this deployment" if own else ""
+            yield refuse(
+                Code.QUOTA_EXCEEDED,
+                setting="NFS_FILESHARE_LIST",
+                what=f"Filestore's quota {name} in {region} is too small: this deployment needs"
+                f" {needed} GiB of {tier}",
+                why=f"the limit of {ctx.project} is {limit} GiB, and {used} of it is used{mine}",
+                fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
+                f"filter by {name} and {region}, select it, click Edit ({QUOTA_ROLE})\n"
+                "or use smaller shares, another tier, or a region that has quota",
+            )
 
 
-def _untold(ctx: CheckContext[ClusterSpec], metric: Metric) -> Problem:
-    return Problem(
-        code=Code.NOT_CHECKED,
-        what=f"could not check whether the quota {metric.words} in {ctx.spec.region} is large"
-        " enough",
-        why="Google does not report such a quota for this project",
-        fix=f"check it at {QUOTA_PAGE}?project={ctx.project}",
-    )
+def _limit_of_shares(ctx: CheckContext[ClusterSpec], name: str) -> int | None:
+    """The limit of a quota in the region, in GiB; None if there is none, or Google tells none."""
+    path = f"projects/{ctx.project}/locations/global/services/{_FILES}/quotaInfos/{name}"
+    found = ctx.answers.find(Service.CLOUD_QUOTAS, path) or {}
+    for info in found.get("dimensionsInfos", []):
+        own = info.get("dimensions", {}).get("region") == ctx.spec.region
+        if own or ctx.spec.region in info.get("applicableLocations", []):
+            value = int(info.get("details", {}).get("value", _UNLIMITED))
+            return None if value == _UNLIMITED else value
+    return None
 
 
-def _last(link: str) -> str:
-    return link.rpartition("/")[2]
+def _used_by_shares(ctx: CheckContext[ClusterSpec], tier: Tier) -> tuple[int, int]:
+    """The GiB of a tier that there are in the region, and those of them of this deployment."""
+    used = own = 0
+    for one in ctx.answers.shares(ctx.project):
+        location = one["name"].split("/")[3]
+        here = ctx.spec.region in {location, places.region_of(location)}
+        if not here or _OLDER.get(one["tier"], one["tier"]) != tier:
+            continue
+        size = sum(int(it.get("capacityGb", 0)) for it in one.get("fileShares", []))
+        used += size
+        own += size if ctx.is_ours(resources.FILESTORE.look, one["name"], one) else 0
+    return used, own

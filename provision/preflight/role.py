@@ -12,7 +12,6 @@ from provision.preflight.table import CHECKS
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from provision.google.resources import Resource
     from provision.preflight.check import OfKind
     from provision.spec.cluster import ClusterSpec
 
@@ -115,12 +114,8 @@ def _looked_up() -> Iterator[Mapping[str, str]]:
     """Where a run looks for what bears its marker, whatever this env.list makes today."""
     for row in resources.ALL:
         if row.lookup is not None and not row.part_of:
-            own = [name for name in row.permissions if name.endswith(_collection(row))]
-            yield from ({name: "get list"} for name in own)
-
-
-def _collection(row: Resource) -> str:
-    return f".{row.look.collection}"
+            end = f".{row.look.collection}"
+            yield from ({it: "get list"} for it in row.permissions if it.endswith(end))
 
 
 def _asked(methods: Iterable[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The online checks of every kind of cluster: what each one calls, and what its failure means."""
+"""The online checks of more than one kind: what each one calls, and what its failure means."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import Final
 
 from provision.preflight import (
     buckets,
-    disks,
     keys,
-    name_conflicts,
+    made,
     networks,
-    policies,
+    permissions,
     project,
     quotas,
     reservations,
@@ -44,7 +43,7 @@ CHECKS: Final = (
         " them all, the fix has the commands that grant roles with them. Or the account that"
         " SERVICE_ACCOUNT names, or the default one, does not exist, is disabled, or machines may"
         " not be made to act as it",
-        find=project.held,
+        find=permissions.held,
     ),
     Check(
         name=OnlineCheck.POLICIES,
@@ -56,7 +55,7 @@ CHECKS: Final = (
         " without Secure Boot, guest attributes, new service accounts, images of other projects,"
         " other places; the fix has the setting that avoids it. Where the Organization Policy API"
         " is not enabled, that is a note",
-        find=policies.policies,
+        find=project.policies,
         of_zone=True,
     ),
     Check(
@@ -112,10 +111,24 @@ CHECKS: Final = (
         name=OnlineCheck.DISK,
         calls=("compute.diskTypes.get",),
         says="the zone does not have the type of the boot disks, or not in their size",
-        find=disks.disk,
+        find=zones.disk,
         of_zone=True,
     ),
-    keys.KMS_KEY,
+    Check(
+        name=OnlineCheck.KMS_KEY,
+        calls=(
+            "cloudkms.projects.locations.keyRings.cryptoKeys.get",
+            "cloudkms.projects.locations.keyRings.cryptoKeys.getIamPolicy",
+            "cloudkms.projects.locations.keyRings.getIamPolicy",
+            "cloudresourcemanager.projects.getIamPolicy",
+        ),
+        says="the key does not exist, can't encrypt, is in another place, or Google's service"
+        " agents may not use it; the fix has the commands for whoever keeps the keys. What these"
+        " credentials may not see is a note",
+        find=keys.key,
+        applies=lambda ctx: ctx.spec.kms_key is not None,
+        of_zone=True,
+    ),
     Check(
         name=OnlineCheck.QUOTA,
         calls=(
@@ -158,6 +171,13 @@ CHECKS: Final = (
         applies=lambda ctx: bool(ctx.spec.buckets),
     ),
     Check(
+        name=OnlineCheck.SECRETS,
+        calls=("secretmanager.projects.secrets.get",),
+        says="a secret that is to be read does not exist",
+        find=keys.secrets,
+        applies=lambda ctx: bool(ctx.spec.secrets),
+    ),
+    Check(
         name=OnlineCheck.NAMES,
         calls=(
             "compute.instanceGroupManagers.get",
@@ -169,7 +189,33 @@ CHECKS: Final = (
             "iam.projects.serviceAccounts.get",
         ),
         says="a resource with a name that would be used exists without this deployment's marker",
-        find=name_conflicts.taken,
+        find=made.taken,
     ),
 )
 """The checks of every kind of cluster, in the order in which their findings are listed."""
+
+SUBNETWORK: Final = Check(
+    name=OnlineCheck.SUBNETWORK,
+    calls=(
+        "compute.projects.getXpnHost",
+        "compute.networks.get",
+        "compute.subnetworks.get",
+        "compute.subnetworks.testIamPermissions",
+        "compute.subnetworks.getIamPolicy",
+        "cloudresourcemanager.projects.get",
+        "cloudresourcemanager.projects.getIamPolicy",
+        "cloudresourcemanager.projects.testIamPermissions",
+        "compute.routers.list",
+        "compute.firewalls.list",
+        "compute.instances.aggregatedList",
+    ),
+    says="with NETWORK_CONFIG=existing: the project is not attached to the host project; a"
+    " subnetwork does not exist, is of another network or not for interfaces of these GPUs, may not"
+    " be used by these credentials or by Google's account that makes VMs, has too few free"
+    " addresses, or no way to Google's APIs; with MAKE_FIREWALL, its firewall rules can't be made."
+    " What its owner does not let these credentials see is a note; so are firewall rules that are"
+    " not there, with the commands and the Terraform that make them",
+    find=networks.existing,
+    of_zone=True,
+    applies=lambda ctx: ctx.spec.existing is not None,
+)

@@ -1,14 +1,16 @@
-"""The checks of the zone: that it exists, and that it has the machine types and their GPUs."""
+"""The checks of the zone: it exists, and has the machine types, their GPUs and the boot disks."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import meant, offers
 from provision.catalogue import zones as places
 from provision.codes import Code
-from provision.errors import Alternatives, Problem
+from provision.errors import Alternatives
 from provision.google.api import GoogleApiError, Service
+from provision.preflight.check import last, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from provision.spec.pools import Pool
 
 _BAD_REQUEST: Final = 400
+_SIZES: Final = re.compile(r"(\d+)GB-(\d+)GB")
+"""Google's format of the sizes that a disk type allows, `validDiskSize`."""
 _MOST_ZONES: Final = 12
 """The number of zones that a message lists; Google has well over a hundred."""
 _MOST_NEAR: Final = 6
@@ -30,17 +34,17 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         found = find(ctx, name)
         if found is None:
             yield _no_zone(ctx, setting, name)
-        elif _last(found["region"]) != ctx.spec.region:
-            yield Problem(
-                code=Code.CONFLICTING_SETTINGS,
+        elif last(found["region"]) != ctx.spec.region:
+            yield refuse(
+                Code.CONFLICTING_SETTINGS,
                 setting=setting,
                 what=f"{name} is not in {ctx.spec.region}",
-                why=f"Google has it in {_last(found['region'])}",
-                fix=f"REGION={_last(found['region'])}, or another zone",
+                why=f"Google has it in {last(found['region'])}",
+                fix=f"REGION={last(found['region'])}, or another zone",
             )
         elif found.get("status", "UP") != "UP":
-            yield Problem(
-                code=Code.ZONE_DOWN,
+            yield refuse(
+                Code.ZONE_DOWN,
                 setting=setting,
                 what=f"the zone {name} is down",
                 why=f"Google reports its status as {found['status']}",
@@ -48,7 +52,7 @@ def zone(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             )
 
 
-def _no_zone(ctx: CheckContext[ClusterSpec], setting: str, name: str) -> Problem:
+def _no_zone(ctx: CheckContext[ClusterSpec], setting: str, name: str) -> Finding:
     why = f"Google does not have it, or does not offer it to {ctx.project}"
     fix = f"list the zones with: gcloud compute zones list --project {ctx.project}"
     place = next(it for it in ctx.spec.pools if it.zone == name)
@@ -66,8 +70,8 @@ def _no_zone(ctx: CheckContext[ClusterSpec], setting: str, name: str) -> Problem
         why += f"; {needed} is in {', '.join(near[:_MOST_NEAR])}, the nearest first"
         why += f"; did you mean {alike}?" if alike else ""
         fix = _move(place, alike if alike in near else near[0])
-    return Problem(
-        code=Code.RESOURCE_NOT_FOUND,
+    return refuse(
+        Code.RESOURCE_NOT_FOUND,
         setting=setting,
         what=f"there is no zone {name}",
         why=why,
@@ -115,8 +119,8 @@ def _attached(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
         yield _absent(ctx, place, "acceleratorTypes", str(place.gpu_type))
     elif place.gpus > int(found.get("maximumCardsPerInstance", place.gpus)):
         most = found["maximumCardsPerInstance"]
-        yield Problem(
-            code=Code.NOT_OFFERED,
+        yield refuse(
+            Code.NOT_OFFERED,
             setting="GPU_COUNT",
             what=f"{place.gpus} {place.gpu_type} are too many for one machine",
             why=f"Google allows at most {most} for each machine in {place.zone}",
@@ -129,8 +133,8 @@ def _built_in(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
     for own in (look(ctx, place) or {}).get("accelerators", []):
         kind, count = own.get("guestAcceleratorType"), own.get("guestAcceleratorCount")
         if (kind, count) != (place.gpu_type, place.gpus):
-            yield Problem(
-                code=Code.CONFLICTING_SETTINGS,
+            yield refuse(
+                Code.CONFLICTING_SETTINGS,
                 setting="ACCELERATOR_TYPE" if kind != place.gpu_type else "GPU_COUNT",
                 what=f"{place.machine_type} does not have {place.gpus} x {place.gpu_type}",
                 why=f"according to Google it has {count} x {kind}",
@@ -138,11 +142,40 @@ def _built_in(ctx: CheckContext[ClusterSpec], place: Pool) -> Iterator[Finding]:
             )
 
 
-def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: str) -> Problem:
+def disk(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check that the zone offers the type of the boot disks, in their size."""
+    wanted = {(it.zone, it.disk_type, it.disk_size_gb) for it in ctx.spec.pools}
+    for zone, kind, size in sorted(wanted):
+        if find(ctx, zone) is None:
+            continue
+        path = f"projects/{ctx.project}/zones/{zone}/diskTypes/{kind}"
+        found = ctx.answers.find(Service.COMPUTE, path)
+        if found is None:
+            yield refuse(
+                Code.NOT_OFFERED,
+                setting="DISK_TYPE",
+                what=f"{zone} has no disks of the type {kind}",
+                why="Google does not offer that type there",
+                fix="list the available types with: gcloud compute disk-types list"
+                f" --zones {zone} --project {ctx.project}",
+            )
+            continue
+        sizes = _SIZES.fullmatch(found.get("validDiskSize", ""))
+        if sizes and not int(sizes[1]) <= size <= int(sizes[2]):
+            yield refuse(
+                Code.INVALID_VALUE,
+                setting="DISK_SIZE_GB",
+                what=f"a {kind} disk can't have {size} GB",
+                why=f"Google allows {sizes[1]} to {sizes[2]} GB",
+                fix=f"DISK_SIZE_GB={min(max(size, int(sizes[1])), int(sizes[2]))}",
+            )
+
+
+def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: str) -> Finding:
     near = _zones_with(ctx, place, collection, name)
     like = () if near else meant.like(name)
-    return Problem(
-        code=Code.NOT_OFFERED,
+    return refuse(
+        Code.NOT_OFFERED,
         setting=place.zone_setting if near else place.setting,
         what=f"{place.zone} has no {name}",
         why=_where(near, place.region) + (f"; did you mean {' or '.join(like)}?" if like else ""),
@@ -182,7 +215,3 @@ def _where(near: Sequence[str], region: str) -> str:
     if rest:
         told.append(f"{outside} {', '.join(rest[:_MOST_ZONES])}{more}")
     return "; ".join(told)
-
-
-def _last(link: str) -> str:
-    return link.rpartition("/")[2]

@@ -32,7 +32,7 @@ from provision.state.location import DEEPEST, FOLDER, StateLocation
 from provision.state.location import RECORD as _RECORD
 from provision.state.location import STATE as _STATE
 from provision.state.record import ForeignRecordError, Record
-from provision.terraform import declared as declarations
+from provision.terraform import configuration as declarations
 from provision.terraform import lock as locks
 from provision.terraform.lock import Lock
 
@@ -50,32 +50,8 @@ _LOGS: Final = "logs/"
 
 
 @dataclasses.dataclass(frozen=True)
-class _Another:
-    """The place of another deployment of the same project, as far as its folder tells it."""
-
-    of: Place
-    name_prefix: str
-
-    @property
-    def project_id(self) -> str:
-        return self.of.project_id
-
-    @property
-    def region(self) -> str:
-        return self.of.region
-
-    @property
-    def zone(self) -> str:
-        return self.of.zone
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        return self.of.hosts
-
-
-@dataclasses.dataclass(frozen=True)
-class _Nowhere:
-    """The place of an object that is no deployment's."""
+class _Place:
+    """The place of another deployment of a project, or of an object that is no deployment's."""
 
     project_id: str = "-"
     region: str = ""
@@ -89,7 +65,7 @@ def read_object(url: str, credentials: Credentials, environ: Mapping[str, str]) 
     bucket, _, path = url.removeprefix("gs://").partition("/")
     within, _, name = path.rpartition("/")
     location = StateLocation(bucket=bucket, folder=within, is_default=False)
-    text = StateFolder(location, _Nowhere(), credentials, environ).text(name)
+    text = StateFolder(location, _Place(), credentials, environ).text(name)
     if text is None:
         raise StateError(f"{url} does not exist")
     return text
@@ -109,9 +85,11 @@ class StateFolder:
         credentials: Credentials,
         environ: Mapping[str, str],
     ) -> None:
+        from google.api_core import exceptions  # noqa: PLC0415 - as below
         from google.cloud import storage  # noqa: PLC0415 - 0.4 s that an offline run need not wait
 
         self.location = location
+        self._errors: Any = exceptions
         self._place = place
         self._credentials = credentials
         moved = environ.get("GOOGLE_STORAGE_CUSTOM_ENDPOINT")
@@ -163,12 +141,10 @@ class StateFolder:
 
     def _bindings(self, bucket: storage.Bucket) -> list[dict[str, Any]] | None:
         """Who has which role in the bucket; None where these credentials may not know."""
-        from google.api_core.exceptions import Forbidden  # noqa: PLC0415 - as above
-
         with self._told("read the bucket's roles", "storage.buckets.getIamPolicy"):
             try:
                 policy = bucket.get_iam_policy(requested_policy_version=3)
-            except Forbidden:
+            except self._errors.Forbidden:
                 return None
         return list(policy.bindings)
 
@@ -181,8 +157,6 @@ class StateFolder:
             return False
         if not self.location.is_default:
             raise self.missing()
-        from google.api_core.exceptions import Conflict  # noqa: PLC0415 - as above
-
         bucket = self._client.bucket(self.location.bucket)
         bucket.iam_configuration.uniform_bucket_level_access_enabled = True
         bucket.iam_configuration.public_access_prevention = "enforced"
@@ -191,7 +165,7 @@ class StateFolder:
         with self._told("create the bucket", "storage.buckets.create"):
             try:
                 self._client.create_bucket(bucket, location=region)
-            except Conflict:
+            except self._errors.Conflict:
                 # Another run may have created it meanwhile; one of another project is refused.
                 if not self.check_bucket(project_number):
                     raise
@@ -226,7 +200,8 @@ class StateFolder:
     def _other(self, folder: str, prefix: str) -> StateFolder:
         other = copy.copy(self)
         other.location = dataclasses.replace(self.location, folder=folder)
-        other._place = _Another(self._place, prefix)  # noqa: SLF001 - of its own class
+        own = self._place
+        other._place = _Place(own.project_id, own.region, own.zone, prefix, own.hosts)  # noqa: SLF001 - of its own class
         return other
 
     def missing(self) -> StateError:
@@ -327,8 +302,6 @@ class StateFolder:
 
     def write_once(self, name: str, content: str | Path, content_type: str) -> bool:
         """Write a file unless there is one; returns whether it was written."""
-        from google.api_core.exceptions import PreconditionFailed  # noqa: PLC0415 - as above
-
         blob = self._blob(name)
         how: dict[str, Any] = {"content_type": content_type, "if_generation_match": 0}
         with self._told(f"write {name}", "storage.objects.create"):
@@ -337,7 +310,7 @@ class StateFolder:
                     blob.upload_from_string(content, **how)
                 elif not blob.exists():  # so that what is large does not travel for nothing
                     blob.upload_from_filename(str(content), **how)
-            except PreconditionFailed:
+            except self._errors.PreconditionFailed:
                 return False
         return True
 
@@ -346,8 +319,6 @@ class StateFolder:
 
         `change`: makes the new text of what is there; None for nothing. May be called again.
         """
-        from google.api_core import exceptions  # noqa: PLC0415 - as above
-
         with self._told(f"write {name}", "storage.objects.create"):
             while True:
                 blob = self._client.bucket(self.location.bucket).get_blob(self._path(name))
@@ -359,17 +330,15 @@ class StateFolder:
                         content_type=content_type,
                         if_generation_match=generation,
                     )
-                except (exceptions.NotFound, exceptions.PreconditionFailed):
+                except (self._errors.NotFound, self._errors.PreconditionFailed):
                     continue
                 return
 
     def remove(self, name: str) -> None:
         """Delete a file if it exists."""
-        from google.api_core.exceptions import NotFound  # noqa: PLC0415 - as above
-
         with (
             self._told(f"remove {name}", "storage.objects.delete"),
-            contextlib.suppress(NotFound),
+            contextlib.suppress(self._errors.NotFound),
         ):
             self._blob(name).delete()
 
@@ -438,26 +407,22 @@ class StateFolder:
 
     def lock(self) -> Lock | None:
         """Terraform's lock; None if nobody holds it."""
-        from google.api_core import exceptions  # noqa: PLC0415 - as above
-
         with self._told("look for a lock", "storage.objects.get"):
             try:
                 blob = self._client.bucket(self.location.bucket).get_blob(self._path(_LOCK))
                 if blob is None:
                     return None
                 text = blob.download_as_bytes(if_generation_match=blob.generation)
-            except (exceptions.NotFound, exceptions.PreconditionFailed):
+            except (self._errors.NotFound, self._errors.PreconditionFailed):
                 return None  # released between the two requests
         return dataclasses.replace(Lock.read(text, self._url(_LOCK)), generation=blob.generation)
 
     def free(self, lock: Lock) -> bool:
         """Release a lock that `lock` returned; returns whether it was still the same lock."""
-        from google.api_core import exceptions  # noqa: PLC0415 - as above
-
         with self._told("release the lock", "storage.objects.delete"):
             try:
                 self._blob(_LOCK).delete(if_generation_match=lock.generation)
-            except (exceptions.NotFound, exceptions.PreconditionFailed):
+            except (self._errors.NotFound, self._errors.PreconditionFailed):
                 return False
         return True
 
@@ -483,12 +448,10 @@ class StateFolder:
             self.free(lock)
 
     def _take(self, info: Mapping[str, str]) -> None:
-        from google.api_core.exceptions import PreconditionFailed  # noqa: PLC0415 - as above
-
         with self._told("take the lock", "storage.objects.create"):
             try:
                 self._blob(_LOCK).upload_from_string(json.dumps(info), if_generation_match=0)
-            except PreconditionFailed as error:
+            except self._errors.PreconditionFailed as error:
                 lock = self.lock() or Lock.of({"Path": self._url(_LOCK)})
                 # A retried request finds the lock that the first one made if its response was lost.
                 if lock.id != info["ID"]:
@@ -499,14 +462,13 @@ class StateFolder:
 
         `terraform init` would write one itself, and take the lock for that.
         """
-        from google.api_core.exceptions import PreconditionFailed  # noqa: PLC0415 - as above
-
         if self._read(_STATE) is not None:
             return
         text = terraform_state.empty(terraform_version)
         with (
             self._told("write the first state", "storage.objects.create"),
-            contextlib.suppress(PreconditionFailed),  # a retried request whose answer was lost
+            # A retried request whose answer was lost has written it.
+            contextlib.suppress(self._errors.PreconditionFailed),
         ):
             self._blob(_STATE).upload_from_string(
                 text, content_type="application/json", if_generation_match=0
@@ -521,8 +483,6 @@ class StateFolder:
 
         Without the note, nobody could tell that a run that is killed in here is dead.
         """
-        from google.api_core import exceptions  # noqa: PLC0415 - as above
-
         start = len(self._path(""))
         with self._told("clear the state folder", "storage.objects.list"):
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(""))
@@ -539,9 +499,9 @@ class StateFolder:
             with self._told(f"remove {name}", "storage.objects.delete"):
                 try:
                     found[name].delete(if_generation_match=found[name].generation)
-                except exceptions.NotFound:
+                except self._errors.NotFound:
                     continue
-                except exceptions.PreconditionFailed as error:
+                except self._errors.PreconditionFailed as error:
                     # VMs that have just ended may have written theirs a moment ago.
                     if name in {_RECORD, _STATE}:
                         raise self._changed(f"{name} was written meanwhile") from error
@@ -581,12 +541,10 @@ class StateFolder:
 
     def data(self, name: str) -> bytes | None:
         """The content of a file; None if it does not exist."""
-        from google.api_core.exceptions import NotFound  # noqa: PLC0415 - as above
-
         with self._told(f"read {name}", "storage.objects.get"):
             try:
                 found: bytes = self._blob(name).download_as_bytes()
-            except NotFound:
+            except self._errors.NotFound:
                 return None
         return found
 
@@ -602,13 +560,12 @@ class StateFolder:
     @contextlib.contextmanager
     def _told(self, doing: str, permission: str) -> Iterator[None]:
         """Turn the client's exceptions into errors that say how to fix them."""
-        from google.api_core import exceptions  # noqa: PLC0415 - comes with the client
         from google.auth.exceptions import GoogleAuthError  # noqa: PLC0415
 
         where = f"gs://{self.location.bucket}"
         try:
             yield
-        except exceptions.Forbidden as error:
+        except self._errors.Forbidden as error:
             raise refusals.explain(error.message) or StateError(
                 f"These credentials may not {doing} in {where}",
                 code=Code.PERMISSION_MISSING,
@@ -617,7 +574,7 @@ class StateFolder:
                 " is needed), or set TERRAFORM_GCS_PATH to a bucket that you may use",
                 setting="TERRAFORM_GCS_PATH",
             ) from error
-        except exceptions.Conflict as error:
+        except self._errors.Conflict as error:
             raise StateError(
                 f"The bucket {where} can't be created: another project has a bucket of that name",
                 code=Code.BUCKET_UNSAFE,
@@ -627,8 +584,8 @@ class StateFolder:
             ) from error
         except (
             GoogleAuthError,
-            exceptions.GoogleAPICallError,
-            exceptions.RetryError,
+            self._errors.GoogleAPICallError,
+            self._errors.RetryError,
             OSError,
         ) as error:
             if isinstance(error, GoogleAuthError) and not refusals.is_passing(error):

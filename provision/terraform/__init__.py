@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Interrupted, ProvisionError, StateError, TerraformError
-from provision.terraform import applying, arguments, child, failures, unsaved
+from provision.terraform import applying, arguments, child, failures
 from provision.terraform import plan as plans
 from provision.terraform.binary import Binary, environment, find
-from provision.terraform.providers import locked
+from provision.terraform.configuration import locked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -150,15 +150,17 @@ class Terraform:
 
     def _save(self, error: ProvisionError | Interrupted) -> None:
         """Save a state that the apply could not save, or say where it is."""
-        file = self._folder / unsaved.FILE
+        file = self._folder / failures.UNSAVED
         if not file.exists():
             return
-        argv = arguments.push(unsaved.FILE)
-        if unsaved.push(lambda: self._start(argv, write=None), self._voice.progress):
+        argv = arguments.push(failures.UNSAVED)
+        if failures.save_again(lambda: self._start(argv, write=None), self._voice.progress):
             return
         self.has_lost_track = True
         first, *others = error.problems
-        why = "\n".join(filter(None, [first.why, unsaved.words(unsaved.keep(file))]))
+        why = "\n".join(
+            filter(None, [first.why, failures.words_of_unsaved(failures.keep_unsaved(file))])
+        )
         error.problems = (dataclasses.replace(first, why=why), *others)
 
     def outputs(self) -> dict[str, Any]:

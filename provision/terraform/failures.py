@@ -1,22 +1,35 @@
-"""Turning the output of a failed Terraform into an error."""
+"""What a Terraform that failed means: its words as an error, and the state that it could not save.
+
+Terraform writes such a state to `errored.tfstate` in its working directory ("State Recovery" in
+HashiCorp's documentation of backends), and this program's run folder is deleted at its end.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from typing import TYPE_CHECKING
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
 from provision.google import refusals
 from provision.printable import COLOUR
 from provision.terraform.lock import Lock
+from provision.time import retries
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from provision.terraform.child import Ended
+    from provision.time.progress import Progress
 
 _EXISTS = re.compile(r"Error 409:.*already ?exists", re.IGNORECASE)
+UNSAVED: Final = "errored.tfstate"
 
 
 class ExistsError(TerraformError):
@@ -100,3 +113,43 @@ def _locked(error: str) -> ProvisionError:
             fix=refusals.remedy(error),
         )
     return lock.error()
+
+
+def save_again(start: Callable[[], Ended], progress: Progress) -> bool:
+    """Push the state, again and again for a minute or two; returns whether it is saved now."""
+
+    def attempt() -> None:
+        done = start()
+        if done.code != 0:
+            said = done.output.decode("utf-8", "replace").split()
+            raise TransientError(f"the state could not be saved: {' '.join(said)[:300]}")
+
+    try:
+        retries.policy(progress.clock, progress.tell)(attempt)
+    except TransientError:
+        return False
+    progress.tell("The state is saved now")
+    return True
+
+
+def keep_unsaved(file: Path) -> Path | None:
+    """Copy the file out of the run folder; returns where it is, or None if nothing can be written.
+
+    `file`: Terraform's; it has secrets, so only its owner may read the copy.
+    """
+    for place in (Path.cwd(), Path(tempfile.gettempdir())):
+        with contextlib.suppress(OSError):
+            descriptor, name = tempfile.mkstemp(suffix=f"-{UNSAVED}", dir=place)
+            with os.fdopen(descriptor, "wb") as copy, file.open("rb") as source:
+                shutil.copyfileobj(source, copy)
+            return Path(name)
+    return None
+
+
+def words_of_unsaved(kept: Path | None) -> str:
+    """What to tell of a state that is not saved."""
+    where = f"it is in {kept}" if kept else "it is lost: nothing could be written here either"
+    return (
+        f"Terraform could not save its state; {where}."
+        " The next Create or Destroy needs no file: it finds by name and marker what was made"
+    )

@@ -1,4 +1,9 @@
-"""Filestore v1: NFS shares on networks."""
+"""Filestore v1: NFS shares on networks.
+
+Long-running operations of the newer APIs, which have one form for all of them.
+
+An operation knows from its start when it will end, as those of Compute Engine do.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +14,18 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import keys, named_operations, org_policies, paging, projects, share_quotas
+from rehearsal.cloud import keys, org_policies, paging, projects, quota_limits
 from rehearsal.cloud.facts import filestore_tiers, places
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
+from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rehearsal.cloud.facts.filestore_tiers import Tier
+    from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -189,7 +201,7 @@ def _operate(request: Request, store: Store, name: str) -> Reply:
     if request.method != "DELETE":
         ready = _view(_require(request, store, name), request.after(seconds))
         made = {"@type": "type.googleapis.com/google.cloud.filestore.v1.Instance", **ready}
-    body = named_operations.start(request, store, _OPERATIONS, name, seconds, made=made)
+    body = _start(request, store, _OPERATIONS, name, seconds, made=made)
     return Reply(body=body)
 
 
@@ -216,7 +228,7 @@ def _create(request: Request, store: Store, project: str, location: str) -> Repl
     org_policies.check_place(request.scenarios, location, name)
     keys.require(store, body.get("kmsKeyName"), owner.id, keys.FILESTORE, location)
     present = (it for _, it in _present(request, store, f"projects/{owner.id}/locations/"))
-    share_quotas.check(request, present, location, body)
+    quota_limits.check(request, present, location, body)
     sizes = _tier(body["tier"]).sizes
     instance = {
         "protocol": "NFS_V3",
@@ -301,7 +313,7 @@ def _delete(request: Request, store: Store, project: str, location: str, name: s
 def _get_operation(request: Request, store: Store, project: str, location: str, name: str) -> Reply:
     owner = projects.permitted(project, store)
     full = f"projects/{owner.id}/locations/{location}/operations/{name}"
-    return Reply(body=named_operations.get(request, store, _OPERATIONS, full))
+    return Reply(body=_operation_of(request, store, _OPERATIONS, full))
 
 
 _PLACE = "projects/{project}/locations/{location}"
@@ -317,3 +329,56 @@ service = Routes(
     },
     api="file.v1",
 )
+
+
+_VERBS = {"POST": "create", "PATCH": "update", "DELETE": "delete"}
+_METADATA = "type.googleapis.com/google.cloud.common.OperationMetadata"
+
+
+def _start(  # noqa: PLR0913 - the parts of an operation, by name
+    request: Request,
+    store: Store,
+    collection: str,
+    target: str,
+    seconds: float,
+    *,
+    made: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Begin an operation, and answer it as the request that begins it is answered.
+
+    `made`: what it answers in the end, "@type" included; None after a deletion.
+    """
+    place = "/".join(target.split("/")[:4])
+    number = store.count(collection)
+    name = f"{place}/operations/operation-{int(request.now * 1000)}-{number:013x}"
+    metadata = {
+        "@type": _METADATA,
+        "createTime": rfc3339(request.now),
+        "target": target,
+        "verb": _VERBS[request.method],
+        "apiVersion": "v1",
+    }
+    kept = {
+        "name": name,
+        "metadata": metadata,
+        "_end": request.after(seconds),
+        "_made": made or {"@type": "type.googleapis.com/google.protobuf.Empty"},
+    }
+    store.put(collection, name, kept)
+    return _view_of_operation(kept, request.now)
+
+
+def _operation_of(request: Request, store: Store, collection: str, name: str) -> dict[str, Any]:
+    """The operation of that name."""
+    kept = store.get(collection, name)
+    if kept is None:
+        raise GoogleError(404, f"Resource '{name}' was not found", status=None)
+    return _view_of_operation(kept, request.now)
+
+
+def _view_of_operation(kept: dict[str, Any], now: float) -> dict[str, Any]:
+    shown = {key: value for key, value in kept.items() if not key.startswith("_")}
+    if kept["_end"] > now:
+        return {**shown, "done": False}
+    ended = {**kept["metadata"], "endTime": rfc3339(kept["_end"])}
+    return {**shown, "metadata": ended, "done": True, "response": kept["_made"]}

@@ -7,9 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import org_policies, paging, policies, projects
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
+from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -116,14 +115,6 @@ def _patch(request: Request, store: Store, project: str, email: str) -> Reply:
     return Reply(body=account)
 
 
-def _update(request: Request, store: Store, project: str, email: str) -> Reply:
-    account = _require(store, project, email)
-    texts = _texts(request.json())
-    account = {key: value for key, value in account.items() if key not in _LIMITS} | texts
-    store.put(policies.ACCOUNTS, account["email"], account)
-    return Reply(body=account)
-
-
 def _disable(_request: Request, store: Store, project: str, email: str) -> Reply:
     account = _require(store, project, email) | {"disabled": True}
     store.put(policies.ACCOUNTS, account["email"], account)
@@ -161,11 +152,6 @@ def _set_policy(request: Request, store: Store, project: str, email: str) -> Rep
     owner = projects.permitted(account["projectId"], store)
     policies.check_members(store, policy, owner.accounts_domain)
     return Reply(body=policies.replace(store, account["name"], policy, {}))
-
-
-def _test_permissions(request: Request, store: Store, project: str, email: str) -> Reply:
-    _require(store, project, email)
-    return Reply(body=policies.granted(request, request.json().get("permissions") or []))
 
 
 def _check_id(account_id: str) -> None:
@@ -273,7 +259,6 @@ service = Routes(
         "GET projects/{project}/serviceAccounts": _list,
         f"POST {_ONE}:getIamPolicy": _get_policy,
         f"POST {_ONE}:setIamPolicy": _set_policy,
-        f"POST {_ONE}:testIamPermissions": _test_permissions,
         f"POST {_ONE}:undelete": _undelete,
         f"POST {_ONE}:disable": _disable,
         f"POST {_ONE}:enable": _enable,
@@ -281,7 +266,6 @@ service = Routes(
         f"GET {_ONE}": _get,
         f"DELETE {_ONE}": _delete,
         f"PATCH {_ONE}": _patch,
-        f"PUT {_ONE}": _update,
     },
     api="iam.v1",
 )

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import policies, projects
 from rehearsal.cloud.facts import places
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
+from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
 
 if TYPE_CHECKING:
     from rehearsal.cloud.store import Store

@@ -10,7 +10,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.fault_rules import Effect, Fault
+from rehearsal.cloud.faults import Effect, Fault
 
 if TYPE_CHECKING:
     from rehearsal.cloud.store import Store

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import google_crc32c
 
 from rehearsal.cloud import policies, projects, services
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.routes import Routes
-from rehearsal.cloud.wire import GoogleError, Reply
+from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
 
 if TYPE_CHECKING:
     from rehearsal.cloud.projects import Project

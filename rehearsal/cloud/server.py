@@ -23,9 +23,7 @@ from urllib.parse import parse_qsl
 
 from rehearsal import clock
 from rehearsal.cloud import scenarios
-from rehearsal.cloud.fault_rules import Effect
-from rehearsal.cloud.faults import CONTROL, Faults
-from rehearsal.cloud.request_log import RequestLog
+from rehearsal.cloud.faults import CONTROL, Effect, Faults
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Reply, Request
 
@@ -33,8 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from rehearsal.cloud.fault_rules import Fault
+    from rehearsal.cloud.faults import Fault
     from rehearsal.cloud.wire import Service
+
 
 _LOG = logging.getLogger(__name__)
 
@@ -53,7 +52,7 @@ class Mount:
 # that STORAGE_EMULATOR_HOST names. Nothing works without a metadata server and its tokens, and no
 # client of Google's is made for one that fails: faults spare it.
 MOUNTS: Final = (
-    Mount("/compute/v1/", "vm_idle:service"),
+    Mount("/compute/v1/", "vm_agents:compute_service"),
     Mount("/storage/v1/", "storage:json_api", credentials=False),
     Mount("/upload/storage/v1/", "storage:upload", credentials=False),
     Mount("/download/storage/v1/", "storage:media", credentials=False),
@@ -62,9 +61,9 @@ MOUNTS: Final = (
     Mount("/crm/v1/", "projects:service_v1"),
     Mount("/crm/v3/", "projects:service_v3"),
     Mount("/orgpolicy/v2/", "org_policies:service"),
-    Mount("/cloudquotas/v1/", "share_quotas:service"),
+    Mount("/cloudquotas/v1/", "quota_limits:shares"),
     Mount("/serviceusage/v1/", "services:service"),
-    Mount("/serviceusage/v1beta1/", "consumer_quotas:service"),
+    Mount("/serviceusage/v1beta1/", "quota_limits:metrics"),
     Mount("/cloudbilling/v1/", "billing:service"),
     Mount("/container/v1/", "container:service"),
     Mount("/kubernetes/", "kubernetes:service"),
@@ -378,3 +377,41 @@ class _Connection(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
+
+
+class RequestLog:
+    """Appends to a file; several processes may share it. Header fields, hence tokens, stay out."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def append(self, request: Request, reply: Reply | None) -> None:
+        """Record an exchange; a reply of None is a dropped connection."""
+        entry = {
+            "time": request.now,
+            "method": request.method,
+            "path": request.path,
+            "query": dict(request.query),
+            "body": _readable(request.body),
+            "status": None if reply is None else reply.status,
+            "response": None if reply is None else _readable(reply.body),
+        }
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry) + "\n")
+
+
+def _readable(body: dict[str, Any] | bytes | None) -> Any:
+    """JSON as such, text as a string, anything else by its length."""
+    if not isinstance(body, bytes):
+        return body
+    if not body:
+        return None
+    try:
+        return json.loads(body)
+    except ValueError:
+        pass
+    try:
+        return {"text": body.decode()}
+    except UnicodeDecodeError:
+        return {"bytes": len(body)}

@@ -3,26 +3,41 @@
 The real ones poll Cloud Storage. Here the object that comes is seen as it comes; what each VM will
 have answered is known then, and is written when its moment has come and somebody asks for anything
 in Cloud Storage.
+
+What the agents of VMs say of themselves, and agree on, in the folder that they share.
+
+The real ones write all the time. Here the objects are brought up to date when somebody asks for
+them: a member for each VM whose agent runs, with a heartbeat each minute, and the roster of those.
+
+VMs that power themselves off: all of a group were idle for as long as their configuration says.
+
+The real agents look all the time. Here it is found out when somebody asks Compute Engine, as of the
+moment at which the time was over. A VM works while it starts up, and while a job is under way.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
-from rehearsal.cloud import vm_tasks
-from rehearsal.cloud.compute import fleet
-from rehearsal.cloud.compute.resources import INSTANCE
+from rehearsal.cloud import compute, vm_jobs
+from rehearsal.cloud.compute import fleet, startup_told
+from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE
 from rehearsal.cloud.facts import bandwidths
-from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.storage import objects
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.facts import host_events as facts
+from rehearsal.cloud.storage import buckets, objects
+from rehearsal.cloud.wire import GoogleError, moment, rfc3339
 
 if TYPE_CHECKING:
+    from rehearsal.cloud.compute.resources import Resource
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Reply, Request, Service
+
 
 _COLLECTION = "vms/answers"
 _TASK = "-deployment/vms/task.json"
@@ -55,13 +70,13 @@ def _hear(request: Request, store: Store, made: dict[str, Any]) -> None:
         for _, it in store.list(INSTANCE.stored)
         if task["vms"].get(it["name"]) == it["id"] and fleet.agent_works(store, it, request.now)
     }
-    scene = vm_tasks.Scene(
+    scene = vm_jobs.Scene(
         store=store, scenarios=request.scenarios, folder=folder, vms=vms, now=request.now
     )
     for name, vm in vms.items():
         about = {"id": task["id"], "kind": task["kind"], "vm": name, "instance_id": vm["id"]}
         where = (made["bucket"], f"{folder}results/{task['id']}/{name}.json")
-        done = vm_tasks.answer(scene, vm, task["kind"], task["arguments"])
+        done = vm_jobs.answer(scene, vm, task["kind"], task["arguments"])
         if done is None:
             refused = {"state": _REFUSED, "detail": f"{task['kind']} is not known", "answer": None}
             _note(request, store, where, bandwidths.HEARING, about | refused)
@@ -102,3 +117,177 @@ def _catch_up(request: Request, store: Store) -> None:
         metadata = {"name": body["name"], "contentType": "application/json"}
         with contextlib.suppress(GoogleError):  # the bucket may be gone
             objects.create(plain, store, body["bucket"], metadata, content)
+
+
+_ASKED = re.compile(r"b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?|(?P<xml>[^/]+)/(?P<key>.+)")
+_BEAT = 60.0
+"""Seconds between heartbeats."""
+_GONE = 200.0
+"""Seconds without one after which the others take a VM for gone."""
+_OURS = re.compile(r"(?P<folder>.+-deployment)/vms/(?:roster\.json|members/.*)")
+
+
+def agree(service: Service) -> Service:
+    """A service of Cloud Storage, in whose buckets VMs say who they are."""
+
+    def answer(request: Request, store: Store) -> Reply:
+        if request.method == "GET" and (asked := _folder(request)):
+            bucket, folder = asked
+            if store.get(buckets.COLLECTION, bucket) is not None:
+                _agree_in(request, store, bucket, folder)
+        return service(request, store)
+
+    return answer
+
+
+def _folder(request: Request) -> tuple[str, str] | None:
+    """Bucket and state folder, if a request is about what the VMs of one say of themselves."""
+    match = _ASKED.fullmatch(request.path)
+    if match is None:
+        return None
+    name = unquote(match["name"] or match["key"] or "") or request.query.get("prefix", "")
+    ours = _OURS.fullmatch(name)
+    return (unquote(match["bucket"] or match["xml"]), ours["folder"]) if ours else None
+
+
+def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
+    vms = {
+        vm["name"]: vm
+        for _, vm in store.list(INSTANCE.stored)
+        if startup_told.shared_folder(vm) == (bucket, folder)
+        and fleet.agent_works(store, vm, request.now)
+    }
+    if not vms:  # nobody who would write, or none of this cloud's VMs does
+        return
+    scene = vm_jobs.Scene(
+        store=store,
+        scenarios=request.scenarios,
+        folder=f"{folder}/vms/",
+        vms=vms,
+        now=request.now,
+    )
+    living = {name: _member(vm, vm_jobs.complaints(scene, name)) for name, vm in vms.items()}
+    for name, member in living.items():
+        _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
+    plain = replace(request, query={}, headers={}, body=b"")
+    for found in list(objects.of_bucket(store, bucket, f"{folder}/vms/members/", versions=False)):
+        name = found["name"].rpartition("/")[2].removesuffix(".json")
+        silent = request.now - moment(found["updated"])
+        if name in living and silent >= _BEAT * request.rate:
+            objects.change(plain, store, bucket, found["name"])
+        elif name not in living and silent < _GONE * request.rate:
+            living[name] = _read(store, bucket, found["name"])
+        elif name not in living:
+            objects.delete(plain, store, bucket, found["name"])
+    size = _read(store, bucket, f"{folder}/vms/group.json").get("instance_count")
+    if size is None:
+        return
+    before = _read(store, bucket, f"{folder}/vms/roster.json")
+    gone = rfc3339(request.after(-_GONE))
+    members = _seated(before.get("members", []), living, size, gone)
+    if (before.get("nnodes"), before.get("members")) != (size, members):
+        generation = before.get("generation", 0) + 1
+        document = {"nnodes": size, "generation": generation, "members": members}
+        _write(request, store, bucket, f"{folder}/vms/roster.json", document)
+
+
+def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
+    address = vm["networkInterfaces"][0]["networkIP"]
+    return {
+        "name": vm["name"],
+        "instance_id": vm["id"],
+        "address": str(ipaddress.IPv4Address(address)),
+        "boot": startup_told.boot_of(vm),
+        "key": "",
+        "host_keys": [],
+        "faults": faults,
+        "account": next(iter(vm.get("_accounts", {}).values()), ""),
+    }
+
+
+def _seated(
+    before: list[Any], living: dict[str, Any], size: int, gone: str
+) -> list[dict[str, Any]]:
+    """The ranks: who has one keeps it, and others get those that nobody present has."""
+    seats = {
+        it["rank"]: {"rank": it["rank"], "present": True, **living[it["name"]]}
+        if it["name"] in living
+        else {"since": gone, **it, "present": False}
+        for it in before
+        if it["rank"] < size
+    }
+    seated = {it["name"] for it in seats.values()}
+    free = [rank for rank in range(size) if rank not in seats]
+    left = [rank for rank, it in sorted(seats.items()) if not it["present"]]
+    newcomers = sorted(living.keys() - seated)
+    for rank, name in zip([*free, *left], newcomers, strict=False):
+        seats[rank] = {"rank": rank, "present": True, **living[name]}
+    return [seats[rank] for rank in sorted(seats)]
+
+
+def _read(store: Store, bucket: str, name: str) -> dict[str, Any]:
+    found = objects.live(store, bucket, name)
+    document: dict[str, Any] = {} if found is None else json.loads(objects.content(store, found))
+    return document
+
+
+def _write(
+    request: Request, store: Store, bucket: str, name: str, document: dict[str, Any]
+) -> None:
+    if _read(store, bucket, name) == document:
+        return
+    plain = replace(request, query={}, headers={})
+    metadata = {"name": name, "contentType": "application/json"}
+    objects.create(plain, store, bucket, metadata, json.dumps(document).encode())
+
+
+def compute_service(request: Request, store: Store) -> Reply:
+    """Compute Engine, which sees the VMs that have powered themselves off."""
+    for name, group in list(store.list(GROUP_MANAGER.stored)):
+        if group["instanceLifecyclePolicy"]["defaultActionOnFailure"] == "DO_NOTHING":
+            _power_off(request, store, name)
+    return compute.service(request, store)
+
+
+def _power_off(request: Request, store: Store, group: str) -> None:
+    found = {
+        name: vm
+        for name, vm in store.list(INSTANCE.stored)
+        if vm["_group"] == group
+        and "_gone" not in vm
+        and fleet.status(vm, request.now) == "RUNNING"
+        and (vm.get("_startup") or {}).get("idle")
+        and vm["_startup"]["pace"]  # without a clock no time passes
+    }
+    if not found:
+        return
+    quiet = 0.0
+    for vm in found.values():
+        told = vm["_startup"]
+        where = startup_told.shared_folder(vm)
+        jobs = vm_jobs.quiet_since(store, where) if where else 0.0
+        if jobs is None:
+            return
+        started = told["begins"] + startup_told.length(told["skipped"]) * told["pace"]
+        quiet = max(quiet, started, jobs)
+    for name, vm in found.items():
+        told = vm["_startup"]
+        moment = quiet + told["idle"] * told["pace"]
+        if moment > request.now:
+            continue
+        off = moment + facts.STOP * told["pace"]
+        timeline = [[moment, "STOPPING"], [off, "TERMINATED"]]
+        store.put(INSTANCE.stored, name, {**vm, "_timeline": timeline, "_action": "none"})
+        _tell(request, store, vm, moment)
+
+
+def _tell(request: Request, store: Store, vm: Resource, moment: float) -> None:
+    where = startup_told.shared_folder(vm)
+    if where is None:
+        return
+    bucket, folder = where
+    content: dict[str, Any] = {"vm": vm["name"], "at": moment}
+    plain = replace(request, query={}, parameters=(), headers={})
+    metadata = {"name": f"{folder}/vms/idle.json", "contentType": "application/json"}
+    with contextlib.suppress(GoogleError):  # the bucket may be gone
+        objects.create(plain, store, bucket, metadata, json.dumps(content).encode())

@@ -144,12 +144,6 @@ def _credentials(_key: str, value: str) -> str:
     return ""
 
 
-def _domain(_key: str, value: str) -> str:
-    if "." in value:
-        return ""
-    return f"expected {value} to be a domain like serviceusage.googleapis.com"
-
-
 def _base64(_key: str, value: str) -> str:
     try:
         base64.b64decode(value, validate=True)
@@ -195,7 +189,6 @@ CHECKS: Final[dict[str, Callable[..., str]]] = {
     "cidr_or_empty": _cidr_or_empty,
     "cluster_name": _cluster_name,
     "credentials": _credentials,
-    "domain": _domain,
     "duration": _duration,
     "full_hour": _full_hour,
     "iam_member": _iam_member,

@@ -222,20 +222,40 @@ def replacements(block: Mapping[str, Field], prior: State, planned: State) -> li
         dict.fromkeys(
             path
             for path, field in differences(block, prior, planned)
-            if field.force_new or (path == _RANGE and _shrinks(prior, planned))
+            if field.force_new or _is_forced(path, prior, planned)
         )
     )
 
 
-_RANGE: Final = ("ip_cidr_range",)
+def _is_forced(path: Path, prior: State, planned: State) -> bool:
+    """Whether the provider's CustomizeDiff asks for another object because of a change."""
+    rule = _FORCED.get(".".join(step for step in path if isinstance(step, str)))
+    return rule is not None and rule(_at(prior, path), _at(planned, path))
 
 
-def _shrinks(prior: State, planned: State) -> bool:
-    """Whether a subnetwork's range does not hold all of the old one (its CustomizeDiff says so)."""
-    old, new = (it["ip_cidr_range"] for it in (prior, planned))
+def _at(state: State, path: Path) -> Any:
+    """The value at a path; None where there is no such block."""
+    value: Any = state
+    for step in path:
+        if value in ([], UNKNOWN):
+            return None
+        value = value[step]
+    return value
+
+
+def _shrinks(old: str, new: Any) -> bool:
+    """Whether a subnetwork's range does not hold all of the old one."""
     if UNKNOWN in {old, new}:
         return False
     return not ipaddress.IPv4Network(old).subnet_of(ipaddress.IPv4Network(new))
+
+
+_FORCED: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "ip_cidr_range": _shrinks,
+    # A group's; the SDK reads what is not known yet as empty (7.45.0,
+    # resource_compute_instance_group_manager.go:58 and field_reader_diff.go of the SDK).
+    "resource_policies.workload_policy": lambda old, new: bool(old) and (not new or new is UNKNOWN),
+}
 
 
 def settle(block: Mapping[str, Field], result: State, guide: State) -> State:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import job_ray, job_set, jobs, stages
+from provision.kinds.gke.kubernetes import jobs, run_jobs, stages
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import from_yaml
 from tests.kubernetes import samples
@@ -72,7 +72,10 @@ def _jobs(cluster: Gke) -> list[Object]:
     """The jobs that are rendered for a cluster, and those of Run."""
     rendered = [job for text in jobs.render(cluster.facts).values() for job in from_yaml(text)]
     wanted = samples.wanted(cluster.facts, restarts=1, seconds=600)
-    return [*rendered, *(it.build(cluster.facts, wanted) for it in (job_set.SHAPE, job_ray.SHAPE))]
+    return [
+        *rendered,
+        *(it.build(cluster.facts, wanted) for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB)),
+    ]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

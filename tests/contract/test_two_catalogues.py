@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.catalogue import billed_shapes, filestores, gke_versions
+from provision.catalogue import filestores, gke_versions, machine_sizes
 from provision.catalogue import images as our_images
 from provision.catalogue import machines as ours
 from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
-from provision.kinds.gke.kubernetes import node_sizes
+from provision.kinds.gke.kubernetes import fabric_pods
 from provision.preflight.future import Procurement
 from provision.settings.model import Settings
 from rehearsal.cloud import discovery
@@ -63,7 +63,7 @@ def _differences(
             "GPU": (machine.accelerator or "", theirs.gpu),
             "GPUs": (machine.gpus or 0, theirs.gpus),
             "takes GPUs": (machine.gpus is None, theirs.attachable),
-            "MiB of memory": (_mib(billed_shapes.memory(name)), theirs.memory_mb),
+            "MiB of memory": (_mib(machine_sizes.memory(name)), theirs.memory_mb),
             "local SSDs": (machine.local_ssds, theirs.local_ssds),
             "Arm": (machine.family.arm, theirs.is_arm),
             "flex start": (ours.may_flex_start(name), machines.may_flex_start(name)),
@@ -80,8 +80,8 @@ def test_the_program_has_no_machine_otherwise_than_google() -> None:
 @pytest.mark.parametrize("what", ["vcpus", "gpus", "local_ssds"])
 def test_a_wrong_number_is_named_with_its_machine(what: str) -> None:
     machine = ours.MACHINE_TYPES["a3-highgpu-8g"]
-    number = getattr(machine.shape, what)
-    wrong = {machine.name: replace(machine, shape=replace(machine.shape, **{what: number + 1}))}
+    number = getattr(machine, what)
+    wrong = {machine.name: replace(machine, **{what: number + 1})}
     (found,) = _differences(wrong, machines.MACHINES)
     assert found.startswith("a3-highgpu-8g: ")
     assert found.endswith(f"the program has {number + 1}, Google {number}")
@@ -101,7 +101,7 @@ def test_the_program_has_every_machine_with_gpus() -> None:
 @pytest.mark.parametrize("name", ours.MACHINE_TYPES)
 def test_a_job_that_asks_for_a_node_leaves_room_for_what_gke_runs_there(name: str) -> None:
     node = pools.Pool({"name": "np", "config": {"machineType": name}}).allocatable
-    room = node_sizes.room(name)
+    room = fabric_pods.room_on(name)
     assert room is not None
     assert Decimal("0.3") <= node["cpu"] - Decimal(room.milli_cpus) / 1000
     assert Decimal("0.5") <= node["memory"] / 2**30 - Decimal(room.mib) / 1024
@@ -180,7 +180,7 @@ def test_machines_with_a_gpu_network_have_the_same_one_and_as_many_interfaces() 
         theirs = machines.MACHINES[name]
         own = machine.gpu_network.label if machine.gpu_network else None
         assert (own, machine.max_nics) == (theirs.gpu_network, theirs.most_nics), name
-        assert machine.boot_disks == theirs.boot_disks, name
+        assert machine.family.boot_disks == theirs.boot_disks, name
 
 
 def test_the_zones_are_the_same() -> None:

@@ -21,7 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from provision.kinds.gke.kubernetes import kueue_manager
+from provision.kinds.gke.kubernetes import kueue
 from provision.kinds.gke.kubernetes.client import Cluster
 from provision.time.retries import TransientError
 
@@ -294,7 +294,7 @@ def _kueue_configuration(plane: ControlPlane, certs: Path) -> dict[str, Any]:
         "featureGates": {"VisibilityOnDemand": False},
         # As the manager gets it, in seconds in place of minutes; enough of them that a busy machine
         # has made a job's pods again before it counts as a job that does not come back.
-        "waitForPodsReady": kueue_manager.WAIT_FOR_PODS_READY
+        "waitForPodsReady": kueue.WAIT_FOR_PODS_READY
         | {"timeout": "20s", "recoveryTimeout": "15s"}
         | {"requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 1}},
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from provision.kinds.gke.kubernetes import apply, identity, kueue
-from provision.kinds.gke.kubernetes.apply import Stage
+from provision.kinds.gke.kubernetes import kueue, rollout, stages
 from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.rollout import Stage
 from provision.time.retries import TransientError
 from tests.kubernetes.world import PROGRESS
 
@@ -61,8 +61,8 @@ def set_up(world: World, facts: ClusterFacts) -> None:
     for thing in things:
         if thing["kind"] == "ProvisioningRequestConfig":
             thing["spec"]["retryStrategy"] |= {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
-    stages = [Stage("identity", identity.objects(facts)), Stage("the queue", things)]
-    apply.apply(world.cluster, stages, progress=PROGRESS)
+    wanted = [Stage("identity", [stages.account(facts)]), Stage("the queue", things)]
+    rollout.apply(world.cluster, wanted, progress=PROGRESS)
     queues = [thing for thing in things if thing["kind"] == "ClusterQueue"]
     world.until(lambda: all(_holds(world, kueue.API, queue, "Active") for queue in queues))
 

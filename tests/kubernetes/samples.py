@@ -13,10 +13,12 @@ from provision.kinds.gke.kubernetes.facts import (
     NfsShare,
     read,
 )
-from provision.kinds.gke.kubernetes.job_set import Wanted
+from provision.kinds.gke.kubernetes.run_jobs import Wanted
 from provision.settings.storage import Mount
 from provision.spec import cluster
+from provision.spec.capacity import Mode
 from provision.spec.job import JobSpec
+from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,6 +133,21 @@ TCPX = TCPXO[:4]
 def pool_like(pool: GpuPool, **changes: Any) -> GpuPool:
     """Another pool that differs in a few things."""
     return dataclasses.replace(pool, **changes)
+
+
+def as_spec(pool: GpuPool, size: Size) -> Pool:
+    """The same as a specification has it."""
+    return Pool(
+        name=pool.name,
+        machine_type=pool.machine_type,
+        zone="us-central1-a",
+        gpu_type=pool.accelerator,
+        gpu_count=pool.gpus,
+        mode=Mode(pool.mode),
+        size=size,
+        disk_size_gb=100,
+        disk_type="hyperdisk-balanced",
+    )
 
 
 def facts(

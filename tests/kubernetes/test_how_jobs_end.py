@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import kueue, run_ends, torchrun
+from provision.kinds.gke.kubernetes import kueue, torchrun
 from provision.kinds.gke.kubernetes.client import Body
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 from tests.kubernetes import processes, queues, samples
@@ -124,7 +124,7 @@ def test_a_lost_node_begins_all_again_on_nodes_of_another_request(clean: World) 
 
 
 def test_a_job_is_stopped_before_its_nodes_end_and_goes_on_in_its_next_run(clean: World) -> None:
-    job_set = _submit(clean, **{run_ends.LABEL: "4"})
+    job_set = _submit(clean, **{kueue.MOST_SECONDS: "4"})
     request = _grant(clean, job_set)
     grace = {it["spec"]["terminationGracePeriodSeconds"] for it in _pods(clean, job_set)}
     assert grace == {600}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import apply, job_ray, jobs, kueue, stages
+from provision.kinds.gke.kubernetes import jobs, kueue, rollout, run_jobs, stages
 from provision.kinds.gke.kubernetes.client import Body
 from tests.kubernetes import samples
 from tests.kubernetes.world import PROGRESS
@@ -24,13 +24,13 @@ TCPXO = samples.facts(samples.MEGA, networks=samples.TCPXO)
 MAKERS: dict[str, Callable[[ClusterFacts, GpuPool], Object]] = {
     "RayCluster": jobs.ray_cluster,
     "RayJob": jobs.ray_job,
-    "RayJob of Run": lambda facts, _: job_ray.build(facts, samples.wanted(facts)),
+    "RayJob of Run": lambda facts, _: run_jobs.RAY_JOB.build(facts, samples.wanted(facts)),
 }
 
 
 def _submit(world: World, facts: ClusterFacts, kind: str) -> Object:
     """Set a cluster up, and make one of its Ray jobs."""
-    apply.apply(world.cluster, stages.own(facts), progress=PROGRESS)
+    rollout.apply(world.cluster, stages.own(facts), progress=PROGRESS)
     return world.cluster.create(MAKERS[kind](facts, facts.pools[0]))
 
 
@@ -146,7 +146,7 @@ def test_the_operators_head_of_a_job_of_run_has_its_program_before_ray_starts(ra
     job = _submit(ray, TCPXO, "RayJob of Run")
     wanted = job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]
     (pod,) = ray.until(lambda: _pods(ray, "head"))
-    assert pod["metadata"]["labels"][job_ray.LABEL] == "train-1"
+    assert pod["metadata"]["labels"][run_jobs.RAY_LABEL] == "train-1"
     ours, made = wanted["spec"]["containers"][0], pod["spec"]["containers"][0]
     (before,) = ours["command"]
     assert re.match(r"\s*&& .*ray start", made["args"][0].strip().removeprefix(before))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import job_ray, job_set, jobs, ray_access, stages, torchrun
+from provision.kinds.gke.kubernetes import all_gather, jobs, run_jobs, stages, torchrun
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
 from provision.settings.queues import Queue
@@ -47,12 +47,12 @@ def _created(facts: ClusterFacts) -> Iterator[Object]:
     """The jobs of a cluster, and each kind of job on each pool."""
     for text in jobs.render(facts).values():
         yield from from_yaml(text)
-    for shape in (job_set.SHAPE, job_ray.SHAPE):
+    for shape in (run_jobs.JOB_SET, run_jobs.RAY_JOB):
         # Of a name that no other test has created: what is there can't be changed.
         yield shape.build(facts, samples.wanted(facts, name="strict-1", restarts=1, seconds=600))
     for pool in facts.pools:
         yield jobs.sample(facts, pool)
-        yield jobs.test(facts, pool, 2)
+        yield all_gather.job_set(facts, pool, 2)
         yield jobs.ray_cluster(facts, pool)
         yield jobs.ray_job(facts, pool)
         yield torchrun.job_set(facts, pool, 2)
@@ -74,7 +74,7 @@ def _try(world: World, thing: Object) -> None:
 def test_no_object_has_a_field_that_the_api_does_not_know(world: World, name: str) -> None:
     facts = CLUSTERS[name]
     refused = {}
-    for thing in (*_applied(facts), *_created(facts), ray_access.policy(world.cluster)):
+    for thing in (*_applied(facts), *_created(facts), stages.ray_policy(world.cluster)):
         metadata = thing["metadata"]
         called = metadata.get("name") or metadata["generateName"]
         try:

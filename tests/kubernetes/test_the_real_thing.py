@@ -12,18 +12,17 @@ import yaml
 
 from provision.kinds.gke.kubernetes import (
     all_gather,
-    apply,
-    identity,
+    fabric_pods,
     jobs,
     kueue,
     nccl,
-    networks,
+    rollout,
+    stages,
     status,
-    storage,
 )
-from provision.kinds.gke.kubernetes.apply import Stage
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml, holds
+from provision.kinds.gke.kubernetes.rollout import Stage
 from tests.kubernetes import programs, samples
 from tests.kubernetes.world import PROGRESS, World
 
@@ -76,18 +75,18 @@ spec:
 
 def _stages(facts: ClusterFacts) -> list[Stage]:
     return [
-        Stage("networks", networks.objects(facts)),
+        Stage("networks", stages.network_objects(facts)),
         Stage("NCCL", nccl.objects(facts)),
         Stage(
             "the rest",
-            [*identity.objects(facts), *kueue.priority_classes(), *storage.objects(facts)],
+            [stages.account(facts), *kueue.priority_classes(), *stages.storage(facts)],
         ),
         Stage("the queue", kueue.objects(facts)),
     ]
 
 
 def _apply(world: World, facts: ClusterFacts) -> None:
-    apply.apply(world.cluster, _stages(facts), progress=PROGRESS)
+    rollout.apply(world.cluster, _stages(facts), progress=PROGRESS)
 
 
 def _find(world: World, thing: Object) -> Object:
@@ -134,7 +133,7 @@ def queue(world: World) -> World:
     """A queue that gives up after one retry, at once, so that a test need not wait."""
     _apply(world, samples.everything())
     hasty = {"backoffLimitCount": 1, "backoffBaseSeconds": 1, "backoffMaxSeconds": 2}
-    config = kueue._config()
+    config, _ = kueue._check()
     config["spec"]["retryStrategy"] = hasty
     world.cluster.apply(config)
     world.until(lambda: _is_active(world))
@@ -165,7 +164,7 @@ def test_other_options_and_a_cache_reach_the_volumes_that_are_there(world: World
 
     _apply(world, changed)
 
-    volumes = [it for it in storage.objects(changed) if "csi" in it.get("spec", {})]
+    volumes = [it for it in stages.storage(changed) if "csi" in it.get("spec", {})]
     assert volumes
     for volume in volumes:
         wanted = volume["spec"]["mountOptions"]
@@ -188,7 +187,7 @@ def test_the_field_that_bypasses_the_queue_is_refused_at_once(world: World) -> N
     old: dict[str, Any] = kueue._cluster_queue(samples.TWO_QUEUED, kueue.CLUSTER_QUEUE, 2)
     old["spec"]["admissionChecks"] = [kueue.CHECK]
     with pytest.raises(KubernetesError) as caught:
-        apply.apply(world.cluster, [Stage("wrong", [old])], progress=PROGRESS)
+        rollout.apply(world.cluster, [Stage("wrong", [old])], progress=PROGRESS)
     assert ".spec.admissionChecks: field not declared in schema" in caught.value.message
 
 
@@ -306,7 +305,7 @@ def test_a_ray_head_is_admitted_and_only_the_gpu_pods_need_nodes(queue: World, k
     makers: dict[str, Callable[[ClusterFacts, GpuPool], Object]] = {
         "RayJob": jobs.ray_job,
         "RayCluster": jobs.ray_cluster,
-        "JobSet": lambda facts, pool: jobs.test(facts, pool, 2),
+        "JobSet": lambda facts, pool: all_gather.job_set(facts, pool, 2),
     }
     thing = makers[kind](facts, pool)
     made = queue.cluster.create(thing)
@@ -321,6 +320,6 @@ def test_a_ray_head_is_admitted_and_only_the_gpu_pods_need_nodes(queue: World, k
     flavors = _flavors(queue, name)
     on_gpus = {pods for pods, flavor in flavors.items() if flavor == pool.name}
     # All others, a Ray head and what submits its job, are where no GPU pod has to be.
-    assert on_gpus == {all_gather.REPLICATED_JOB if kind == "JobSet" else "gpu"}
+    assert on_gpus == {fabric_pods.REPLICATED_JOB if kind == "JobSet" else "gpu"}
     assert set(flavors.values()) <= {pool.name, kueue.DEFAULT_FLAVOR}
     queue.cluster.delete(made["apiVersion"], kind, name, "default")

@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from provision.kinds.gke.kubernetes import apply, kueue, node_requests
-from provision.kinds.gke.kubernetes.apply import Stage
+from provision.kinds.gke.kubernetes import kueue, rollout, status
 from provision.kinds.gke.kubernetes.client import Body
 from provision.kinds.gke.kubernetes.objects import conditions as conditions_of
+from provision.kinds.gke.kubernetes.rollout import Stage
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 
@@ -38,7 +38,7 @@ class World:
         first = [thing for thing in things if thing["kind"] in ("Namespace", _DEFINITION)]
         rest = [thing for thing in things if thing not in first]
         stages = [Stage("definitions", first), Stage("the rest", rest)]
-        apply.apply(self.cluster, stages, progress=PROGRESS)
+        rollout.apply(self.cluster, stages, progress=PROGRESS)
 
     def until(self, look: Callable[[], T | None]) -> T:
         """What a look finds once it finds something."""
@@ -54,7 +54,7 @@ class World:
         """The ProvisioningRequest of a job, as soon as there is one."""
 
         def look() -> Object | None:
-            found = self.cluster.all(node_requests.API, node_requests.KIND, "default")
+            found = self.cluster.all(status.REQUEST_API, status.REQUEST, "default")
             return next(
                 (
                     thing

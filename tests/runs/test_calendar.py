@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal import session
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.store import Database
+from rehearsal.cloud.wire import rfc3339
 from tests.runs import rights
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ QUEUED = GKE | {"GKE_NODE_POOLS": ULTRA, "MAX_RUN_DURATION": "12h"}
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 CLUSTER = "container/v1/projects/my-project/locations/us-central1/clusters/np-gke"
 SLOW = pytest.mark.slow(
-    sibling="tests/unit/kinds/gke/test_standing.py::test_a_kind_that_stands_keeps_its_names"
+    sibling="tests/unit/kinds/gke/test_pools.py::test_a_kind_that_exists_keeps_its_names"
 )
 
 

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from provision.kinds.gke.kubernetes import job_attendant, job_ray, job_set, run_ends
+from provision.kinds.gke.kubernetes import job_attendant, kueue, run_jobs
 from provision.settings.choices import Priority
 from tests.kubernetes import samples
 
@@ -120,14 +120,16 @@ class Node:
         """Run a program as the head of Ray does, in a pod of its own; what is kept of its end."""
         self.evict()
         own = str(self.folder)
-        thing = job_ray.build(samples.TWO_QUEUED, samples.wanted(samples.TWO_QUEUED, command))
+        thing = run_jobs.RAY_JOB.build(
+            samples.TWO_QUEUED, samples.wanted(samples.TWO_QUEUED, command)
+        )
         (head,) = thing["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"]
         environ = {key: it for key, it in self.environ.items() if key != "JOB_RESTART"}
         given = {it["name"]: it["value"] for it in head["env"]}
         ours = {
-            key: it.replace("$$", "$").replace(job_set.SHARED, own) for key, it in given.items()
+            key: it.replace("$$", "$").replace(run_jobs.SHARED, own) for key, it in given.items()
         }
-        write = head["command"][0].replace(job_set.SHARED, own)
+        write = head["command"][0].replace(run_jobs.SHARED, own)
         (self.folder / "folder").mkdir()
         subprocess.run(["/bin/bash", "-c", write], env={**environ, **ours}, check=True)
         keeper = [
@@ -141,7 +143,7 @@ class Node:
         with (
             subprocess.Popen(keeper, env=environ) as beside,
             subprocess.Popen(
-                thing["spec"]["entrypoint"].replace(job_set.SHARED, own).split(),
+                thing["spec"]["entrypoint"].replace(run_jobs.SHARED, own).split(),
                 env=environ,
                 stdout=subprocess.DEVNULL,
             ) as job,
@@ -150,7 +152,7 @@ class Node:
                 while not (self.folder / "folder/ready").exists():
                     time.sleep(0.02)
                 stop = [
-                    it.replace(job_set.SHARED, own)
+                    it.replace(run_jobs.SHARED, own)
                     for it in head["lifecycle"]["preStop"]["exec"]["command"]
                 ]
                 threading.Thread(target=job.wait).start()
@@ -200,7 +202,7 @@ def _served() -> Iterator[tuple[dict[str, bytes], int]]:
 
 def _job_set(command: tuple[str, ...] = ("true",), **asked: Any) -> Object:
     facts = samples.TWO_QUEUED
-    return job_set.build(facts, samples.wanted(facts, command, **asked))
+    return run_jobs.JOB_SET.build(facts, samples.wanted(facts, command, **asked))
 
 
 def _pod(thing: Object) -> Object:
@@ -213,7 +215,7 @@ def _container(thing: Object) -> Object:
     container: Object = _pod(thing)["containers"][0]
     # What comes before is for the network of GPUs, which this machine has not.
     command = container["command"]
-    return container | {"command": command[command.index(job_set.PROGRAM) - 2 :]}
+    return container | {"command": command[command.index(run_jobs.PROGRAM) - 2 :]}
 
 
 def test_of_many_lines_none_is_lost_and_none_is_doubled_and_secrets_are_masked(node: Node) -> None:
@@ -308,7 +310,7 @@ def test_a_job_says_what_its_processes_need_and_what_somebody_set_wins() -> None
 def test_a_time_limit_is_the_queues_and_restarts_are_the_sets() -> None:
     thing = _job_set(seconds=3600, restarts=2, queue="team-a", priority=Priority.HIGH)
     labels = thing["metadata"]["labels"]
-    assert labels[run_ends.LABEL] == "3600"
+    assert labels[kueue.MOST_SECONDS] == "3600"
     assert labels["kueue.x-k8s.io/queue-name"] == "team-a"
     assert labels["kueue.x-k8s.io/priority-class"] == "high"
     assert thing["spec"]["failurePolicy"]["maxRestarts"] == 2

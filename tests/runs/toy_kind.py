@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Deployment, RunInputs
-    from provision.deployment.images import Images
     from provision.deployment.jobs import Jobs
+    from provision.deployment.kind import Images
     from provision.deployment.workspace import Workspace
     from provision.google.owner import Owner
     from provision.settings.model import Settings

@@ -14,7 +14,7 @@ from google.oauth2.credentials import Credentials
 from provision.documents.job import Job, JobState
 from provision.documents.timeline import StageName
 from provision.files import archive as files
-from provision.kinds.vms import tasks
+from provision.kinds.vms import agent
 from provision.kinds.vms.jobs import VmJobs
 from provision.spec.job import JobSpec
 from provision.state.folder import StateFolder
@@ -69,11 +69,11 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _ask(
     folder: StateFolder, kind: str, vms: dict[str, str], seconds: int = 600
-) -> dict[str, tasks.Answer]:
+) -> dict[str, agent.Answer]:
     # A hundredth of the time, as the agents have it.
     progress = Progress(Clock(0.01), lambda _: None)
     with progress.stage(StageName.TEST) as stage:
-        return tasks.ask(folder, stage, kind, {}, vms=vms, seconds=seconds)
+        return agent.ask(folder, stage, kind, {}, vms=vms, seconds=seconds)
 
 
 def test_every_vm_checks_itself_and_answers_and_the_folder_is_left_clean(

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 SOURCES = Path(__file__).parents[2] / "terraform"
-VALIDATIONS = "validations.tftest.hcl"
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,7 @@ class Terraform:
     def test(self, directory: str, file: str) -> list[dict[str, Any]]:
         """The messages of one run of a test file, verbose; run once, however often asked."""
         if (directory, file) not in self._tested:
-            if file != VALIDATIONS:
-                self.init(directory)
+            self.init(directory)
             done = self.run(directory, "test", "-json", "-verbose", f"-filter=tests/{file}")
             messages = [json.loads(line) for line in done.stdout.splitlines()]
             self._tested[directory, file] = messages
@@ -105,23 +103,6 @@ def terraform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terraform]:
     environment = _environment(config)
     with attached.served(environment) as reattach:
         yield Terraform(tuple(binary.argv), copy, environment | reattach)
-
-
-@pytest.fixture(scope="session")
-def without_provider(terraform: Terraform) -> Terraform:
-    """Each directory's variables and their tests, and nothing else.
-
-    A rule about variables needs no provider, and without one a run takes a tenth of the time.
-    """
-    folder = terraform.folder.with_name("variables")
-    for file in terraform.folder.rglob(f"tests/{VALIDATIONS}"):
-        directory = file.parents[1]
-        alone = folder / directory.relative_to(terraform.folder)
-        (alone / "tests").mkdir(parents=True)
-        shutil.copy(directory / "variables.tf", alone)
-        text = file.read_text(encoding="utf-8").replace('mock_provider "google" {}\n', "")
-        (alone / "tests" / VALIDATIONS).write_text(text, encoding="utf-8")
-    return Terraform(terraform.command, folder, terraform.environment)
 
 
 @pytest.fixture(scope="session")

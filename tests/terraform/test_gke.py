@@ -92,18 +92,6 @@ def test_terraform_and_python_give_the_same_names(made: list[dict[str, Any]]) ->
     }
 
 
-def test_a_name_prefix_may_be_as_long_as_the_tightest_name_allows() -> None:
-    text = (SOURCES / "gke/tests/validations.tftest.hcl").read_text(encoding="utf-8")
-    limit = names.TIGHTEST_OF_GKE.longest_prefix
-
-    for verdict, length in (("accepts", limit), ("refuses", limit + 1)):
-        run = re.search(
-            rf"{verdict}_a_name_prefix_of_(\d+)_.*?name_prefix = \"(\w+)\"", text, re.DOTALL
-        )
-        assert run
-        assert (int(run[1]), len(run[2])) == (length, length)
-
-
 def test_everything_carries_the_marker_or_hangs_on_something_that_does(
     cluster: dict[str, Any], made: list[dict[str, Any]]
 ) -> None:

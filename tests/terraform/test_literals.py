@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,10 +20,10 @@ TEXTS = ['${file("secret")}', "%{ if true }x%{ endif }", "$${a}", "a$$${b", "%%{
 
 
 @pytest.fixture
-def root(without_provider: Terraform, tmp_path: Path) -> Terraform:
+def root(terraform: Terraform, tmp_path: Path) -> Terraform:
     """An empty root."""
     (tmp_path / "secret").write_text("told")
-    return type(without_provider)(without_provider.command, tmp_path, without_provider.environment)
+    return replace(terraform, folder=tmp_path)
 
 
 def _evaluated(root: Terraform, expression: str) -> object:

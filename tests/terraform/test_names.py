@@ -7,12 +7,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from provision.catalogue import gpu_networks, machines, names
-from provision.preflight import counted
+from provision.preflight import made
 from provision.spec.ranges import Ranges
 
 PREFIX = "train"
-VALIDATIONS = Path(__file__).parents[2] / "terraform/mig/tests/validations.tftest.hcl"
+SOURCES = Path(__file__).parents[2] / "terraform"
 # A role is who, what and where; an object is named by its content, a request by Python, a
 # dashboard by Google.
 WITHOUT_A_NAME_OF_OURS = {
@@ -85,7 +87,7 @@ def test_python_counts_against_quotas_what_terraform_makes(
         first_range=Ranges().first(is_cut=True),
     )
     asked = SimpleNamespace(spec=spec, of_kind=SimpleNamespace(policies=(), rules=RAY))
-    wanted = {(one.row.type, one.name) for one in counted.wanted(cast("Any", asked))}
+    wanted = {(one.row.type, one.name) for one in made.counted(cast("Any", asked))}
     kinds = {kind for kind, _ in wanted}
 
     assert wanted == {
@@ -106,15 +108,15 @@ def test_every_name_that_terraform_gives_is_known_for_ours(resources: list[dict[
     assert [one for one in given if not any(it.fullmatch(one) for it in patterns)] == []
 
 
-def test_a_name_prefix_may_be_as_long_as_the_tightest_name_allows() -> None:
-    runs = VALIDATIONS.read_text(encoding="utf-8")
-    accepted = re.search(
-        r'accepts_a_name_prefix_of_(\d+)_.*?name_prefix = "(\w+)"', runs, re.DOTALL
+@pytest.mark.parametrize(
+    ("root", "limit"),
+    [("mig", names.TIGHTEST.longest_prefix), ("gke", names.TIGHTEST_OF_GKE.longest_prefix)],
+)
+def test_a_name_prefix_may_be_as_long_as_the_tightest_name_allows(root: str, limit: int) -> None:
+    text = (SOURCES / root / "tests/validations.tfvars").read_text(encoding="utf-8")
+    refused, accepted = re.findall(
+        r'name_prefix_of_(\d+)_characters += \{ name_prefix = "(\w+)"', text
     )
-    refused = re.search(r'refuses_a_name_prefix_of_(\d+)_.*?name_prefix = "(\w+)"', runs, re.DOTALL)
 
-    limit = names.TIGHTEST.longest_prefix
-    assert accepted
-    assert refused
-    assert (int(accepted[1]), len(accepted[2])) == (limit, limit)
-    assert (int(refused[1]), len(refused[2])) == (limit + 1, limit + 1)
+    assert (int(refused[0]), len(refused[1])) == (limit + 1, limit + 1)
+    assert (int(accepted[0]), len(accepted[1])) == (limit, limit)

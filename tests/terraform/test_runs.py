@@ -16,7 +16,6 @@ FILES = sorted(
     for file in SOURCES.rglob("tests/*.tftest.hcl")
     if ".terraform" not in file.parts
 )
-VALIDATIONS = "validations.tftest.hcl"
 
 
 def _failures(messages: list[dict[str, Any]]) -> list[str]:
@@ -35,21 +34,8 @@ def _failures(messages: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "file", [file for file in FILES if file.name != VALIDATIONS], ids=lambda file: file.as_posix()
-)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.as_posix())
 def test_the_runs_of_a_file_pass(terraform: Terraform, file: Path) -> None:
     messages = terraform.test(file.parents[1].as_posix(), file.name)
-
-    assert _failures(messages) == []
-
-
-@pytest.mark.parametrize(
-    "file", [file for file in FILES if file.name == VALIDATIONS], ids=lambda file: file.as_posix()
-)
-def test_the_rules_about_variables_refuse_and_accept(
-    without_provider: Terraform, file: Path
-) -> None:
-    messages = without_provider.test(file.parents[1].as_posix(), file.name)
 
     assert _failures(messages) == []

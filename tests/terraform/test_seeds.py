@@ -49,16 +49,9 @@ def _plan(terraform: Terraform, name: str, seed: Seed) -> dict[str, dict[str, An
     location = StateLocation("bucket", "dws-deployment", is_default=True)
     variables = gke.variables(spec, Owner("3f9c2a71"), location, RunInputs())
     root = terraform.folder / folder
-    (root / "seed.tfvars.json").write_text(json.dumps(variables), encoding="utf-8")
+    (root / "tests/seed.auto.tfvars.json").write_text(json.dumps(variables), encoding="utf-8")
     (root / "tests/seed.tftest.hcl").write_text(RUN, encoding="utf-8")
-    done = terraform.run(
-        folder,
-        "test",
-        "-json",
-        "-verbose",
-        "-filter=tests/seed.tftest.hcl",
-        "-var-file=seed.tfvars.json",
-    )
+    done = terraform.run(folder, "test", "-json", "-verbose", "-filter=tests/seed.tftest.hcl")
     messages = [json.loads(line) for line in done.stdout.splitlines()]
     plans = [it["test_plan"] for it in messages if it["type"] == "test_plan"]
     assert len(plans) == 1, done.stdout

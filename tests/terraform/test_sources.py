@@ -137,20 +137,6 @@ def test_a_second_plan_finds_nothing_that_changes_by_itself(file: Path) -> None:
 
 
 @each_directory
-def test_every_rule_about_a_variable_is_seen_refusing(directory: Path) -> None:
-    rules = {
-        name: len(body["validation"])
-        for name, body in _blocks(directory, "variable")
-        if "validation" in body
-    }
-    runs = directory / "tests" / "validations.tftest.hcl"
-    text = runs.read_text(encoding="utf-8") if runs.exists() else ""
-    refusing = re.findall(r"expect_failures = \[var\.(\w+)\]", text)
-
-    assert {name: count for name, count in rules.items() if refusing.count(name) < count} == {}
-
-
-@each_directory
 def test_every_rule_says_what_it_received_and_what_would_pass(directory: Path) -> None:
     messages = [
         rule["error_message"]

@@ -21,14 +21,14 @@ from provision.documents import plain
 from provision.documents.cost import Origin
 from provision.errors import ProvisionError
 from provision.google.api import GoogleApi, Service
-from provision.kinds.gke.kubernetes import job_set, kueue
+from provision.kinds.gke.kubernetes import kueue, run_jobs
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
-from provision.kinds.gke.traces import Fate, Traces
+from provision.kinds.gke.left_behind import Fate, Traces
 from provision.kinds.spending import shares
-from provision.kinds.vms import bandwidth, health, roster, spending, status
+from provision.kinds.vms import agent, bandwidth, health, status
+from provision.kinds.vms.agent import Answer
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
-from provision.kinds.vms.tasks import Answer
 from provision.settings import candidates
 from provision.settings import values as rules
 from provision.state import lost_record, terraform_state
@@ -228,7 +228,7 @@ def _require_fit(record: Record) -> None:
     for text in (*record.image, *record.image.values(), record.gke_version):
         assert text is None or re.fullmatch(r"[a-z0-9][a-z0-9.:-]*", text)
     assert Record.parse(record.document()) == record
-    spending.mode(record)
+    status.mode(record)
     shares(record)
     assert record.settings.get("PROTECT", False) in {True, False}
 
@@ -257,7 +257,7 @@ def test_pods_are_made_of_what_the_settings_allow_whatever_is_kept_of_a_cluster(
     json.dumps(kueue.objects(facts))
     for pool in facts.pools:
         asked = samples.wanted(dataclasses.replace(facts, pools=(pool,)))
-        made = json.dumps(facts.mirrored(job_set.SHAPE.build(facts, asked)))
+        made = json.dumps(facts.mirrored(run_jobs.JOB_SET.build(facts, asked)))
         images = re.findall(r'"image": "([^"]+)"', made)
         assert images
         assert all(it.startswith("us-docker.pkg.dev/my-project/mirror/") for it in images)
@@ -326,7 +326,7 @@ def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
 
 @given(_damaged(ROSTER))
 def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
-    found = roster.seats(_folder(content))
+    found = agent.seats(_folder(content))
 
     assert all(type(seat.rank) in {int, type(None)} for seat in found.values())
     assert all(isinstance(name, str) for name in found)

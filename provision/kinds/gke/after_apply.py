@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.documents.connection import ClusterConnection, NodePoolMade
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
-from provision.kinds import connection, machines, shortage
-from provision.kinds.gke import control_plane, states
-from provision.kinds.gke.kubernetes import apply, facts, job_logs, jobs, ray_access, rollout, stages
+from provision.kinds import connection, machines
+from provision.kinds.gke import control_plane
+from provision.kinds.gke.kubernetes import facts, jobs, pods, rollout, stages
 from provision.lifecycle import phases
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
         ClusterError: A pool's group can't be read, or the cluster or a pool is not in order.
     """
     spec = made.target.spec
-    for group in _groups(_cluster(cloud, spec), spec):
+    for group in _groups(cloud, spec):
         machines.wait(
             cloud.api,
             group,
@@ -48,13 +48,14 @@ def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
             progress=context.progress,
             young=made.young,
         )
-    context.note(states.require(_cluster(cloud, spec), [pool.name for pool in spec.gpu_pools]))
+    cluster = control_plane.find(cloud.api, spec) or {}
+    context.note(control_plane.require(cluster, [pool.name for pool in spec.gpu_pools]))
 
 
 def instances(cloud: Cloud, spec: GkeSpec) -> list[Mapping[str, Any]]:
     """What Google says of each node of the pools of a fixed size, as far as they exist."""
     found: list[Mapping[str, Any]] = []
-    for group in _groups(_cluster(cloud, spec), spec):
+    for group in _groups(cloud, spec):
         try:
             found += cloud.api.managed_instances(group.project, group.zone, group.name)
         except GoogleApiError as error:
@@ -70,10 +71,10 @@ def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
     Raises:
         CapacityError: Google refused machines for a pool; the pool exists and Google keeps trying.
     """
-    for group in _groups(_cluster(cloud, target.spec), target.spec):
+    for group in _groups(cloud, target.spec):
         instances = cloud.api.managed_instances(group.project, group.zone, group.name)
         running = sum(one.get("instanceStatus") == "RUNNING" for one in instances)
-        shortage.check(group, instances, running, cloud.api)
+        machines.check(group, instances, running, cloud.api)
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
@@ -92,15 +93,14 @@ def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
         raise ClusterError.of(
             [dataclasses.replace(it, fix=it.fix or _GO_ON) for it in error.problems]
         ) from error
-    examples = _keep_jobs(cloud, known)
-    connection.tell(context, cloud, made, _connection(made, examples), remark=_remark(made))
-
-
-def _remark(made: Applied[GkeSpec]) -> str:
-    """What is to be said of pools that start without nodes."""
+    rendered = jobs.render(known)
+    for name, text in rendered.items():
+        cloud.folder.write(f"{_JOBS}/{name}", text, "application/yaml")
+    examples = {name: f"{cloud.folder.location.url}/{_JOBS}/{name}" for name in rendered}
+    remark = "No GPU node is asked for, and none costs anything, until a job wants one."
     if any(pool.size.first for pool in made.target.spec.gpu_pools):
-        return ""
-    return "No GPU node is asked for, and none costs anything, until a job wants one."
+        remark = ""
+    connection.tell(context, cloud, made, _connection(made, examples), remark=remark)
 
 
 def _apply(
@@ -109,62 +109,45 @@ def _apply(
     """Apply all objects; the facts, with what the cluster itself has told."""
     wanted, notes = stages.stages(known, context.environ)
     context.note(notes)
-    document = _cluster(cloud, made.target.spec)
+    document = control_plane.find(cloud.api, made.target.spec)
     cluster = control_plane.reach(document, cloud.api, context.environ)
-    changed = apply.apply(cluster, wanted, progress=context.progress)
+    changed = rollout.apply(cluster, wanted, progress=context.progress)
     if not changed:
         context.console.progress("Kubernetes: no changes")
     context.note(rollout.wait(cluster, known, progress=context.progress))
     if not known.ray_operator:
         return known
-    if not ray_access.tokens(cluster):
-        wall = apply.Stage("a network policy for Ray", [ray_access.policy(cluster)])
-        apply.apply(cluster, [wall], progress=context.progress)
+    if not stages.ray_tokens(cluster):
+        wall = rollout.Stage("a network policy for Ray", [stages.ray_policy(cluster)])
+        rollout.apply(cluster, [wall], progress=context.progress)
         return known
     told = dataclasses.replace(known, ray_tokens=True)
     control_plane.keep(cloud.folder, told)
     return told
 
 
-def _keep_jobs(cloud: Cloud, known: ClusterFacts) -> dict[str, str]:
-    """Write the example jobs to the state folder; returns file name -> URL."""
-    rendered = jobs.render(known)
-    for name, text in rendered.items():
-        cloud.folder.write(f"{_JOBS}/{name}", text, "application/yaml")
-    return {name: f"{cloud.folder.location.url}/{_JOBS}/{name}" for name in rendered}
-
-
 def _connection(
     made: Applied[GkeSpec], examples: Mapping[str, str]
 ) -> Callable[..., ClusterConnection]:
     """The cluster, how to connect to it, and the example jobs: file name -> URL."""
-    cluster = made.outputs["cluster"]
+    project, cluster = made.target.spec.project_id, made.outputs["cluster"]
+    name, location = cluster["name"], cluster["location"]
     return functools.partial(
         ClusterConnection,
-        cluster=cluster["name"],
+        cluster=name,
         endpoint=f"https://{cluster['dns_endpoint']}",
-        get_credentials=(
-            f"gcloud container clusters get-credentials {cluster['name']}"
-            f" --location {cluster['location']} --project {made.target.spec.project_id}"
-            " --dns-endpoint"
-        ),
+        get_credentials=f"gcloud container clusters get-credentials {name} --location {location}"
+        f" --project {project} --dns-endpoint",
         node_pools=tuple(NodePoolMade(**pool) for pool in made.outputs["node_pools"].values()),
         jobs=dict(examples),
-        job_log=job_logs.command(
-            made.target.spec.project_id, cluster["name"], cluster["location"], "JobSet", "NAME"
-        ),
+        job_log=pods.log_command(project, name, location, "JobSet", "NAME"),
     )
 
 
-def _cluster(cloud: Cloud, spec: GkeSpec) -> Mapping[str, Any]:
-    """The cluster as Google's API returns it; {} if it does not exist."""
-    return control_plane.find(cloud.api, spec) or {}
-
-
-def _groups(cluster: Mapping[str, Any], spec: GkeSpec) -> Iterator[Group]:
+def _groups(cloud: Cloud, spec: GkeSpec) -> Iterator[Group]:
     """The managed instance groups of the pools of a fixed size, as far as they exist."""
-    pools = cluster.get("nodePools", [])
-    urls = {pool["name"]: pool.get("instanceGroupUrls", []) for pool in pools}
+    cluster = control_plane.find(cloud.api, spec) or {}
+    urls = {it["name"]: it.get("instanceGroupUrls", []) for it in cluster.get("nodePools", [])}
     for pool in spec.gpu_pools:
         if pool.size.count is not None:
             # A pool has one zone, so one group.

@@ -17,23 +17,25 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from provision.catalogue import limits
+from provision.cost import estimate
 from provision.deployment.jobs import Jobs, Needs
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError
-from provision.kinds import job_folder
-from provision.kinds.gke import control_plane, job_nodes, spending
+from provision.kinds import gpus, job_folder
+from provision.kinds.gke import control_plane, pools
 from provision.kinds.gke.kubernetes import (
-    job_ray,
-    job_set,
+    fabric_pods,
     jobs,
     kueue,
-    pod_reasons,
     pods,
     reasons,
+    run_jobs,
     status,
     workloads,
 )
@@ -41,18 +43,20 @@ from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import conditions
 from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
+from provision.screens import amounts, layout
 from provision.spec import job as job_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
     from provision.documents.gke_status import Workload
     from provision.files.archive import Archive
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import GpuPool
-    from provision.kinds.gke.kubernetes.job_set import Shape
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.run_jobs import Shape
     from provision.spec.job import JobSpec
     from provision.spec.pools import Pool
     from provision.state.record import Record
@@ -66,7 +70,7 @@ _ANSWER: Final = 60.0
 _PAUSE: Final = 2.0
 _TAKEN: Final = 409
 _GONE: Final = "is gone: somebody has deleted it, or the run that submitted it was killed"
-_SHAPES: Final = {it.kind: it for it in (job_set.SHAPE, job_ray.SHAPE)}
+_SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB)}
 _ENDED: Final = "it was cancelled"
 _LATE: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 _NO_ROOM: Final = "couldn't assign flavors"
@@ -101,7 +105,7 @@ class GkeJobs(Jobs):
         made = self._made.get(pool.name)
         listed = pricing.known(self._context, self._cloud)
         coming = self._coming(pool, made, nodes)
-        return job_nodes.needs(replace(spec, nodes=nodes), pool, made, coming, listed)
+        return needs(replace(spec, nodes=nodes), pool, made, coming, listed)
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder and the job, and make its JobSet or RayJob."""
@@ -111,7 +115,7 @@ class GkeJobs(Jobs):
         name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._things()])
         where = self._folder.location
         folder = f"{where.folder}/{job_folder.FILES}{archive.sha256}.tar.gz" if archive else ""
-        wanted = job_set.Wanted(
+        wanted = run_jobs.Wanted(
             name=name,
             spec=spec,
             pool=pool,
@@ -139,7 +143,8 @@ class GkeJobs(Jobs):
         known = self._jobs.names()
         if not known:
             return ()
-        alive = {it["metadata"]["name"] for it in self._things() if not _is_over(it)}
+        going = (it for it in self._things() if _SHAPES[it["kind"]].end(it) is None)
+        alive = {it["metadata"]["name"] for it in going}
         return [it for it in known if it in alive and not self._jobs.ends_cluster(it)]
 
     def find(self, name: str) -> Job | None:
@@ -190,33 +195,31 @@ class GkeJobs(Jobs):
 
     def _room(self, spec: JobSpec) -> tuple[GpuPool, int]:
         """Where a job runs, and on how many nodes."""
-        facts = self._facts
-        queues = (kueue.LOCAL_QUEUE, *(it.name for it in facts.queues))
-        job_spec.require_offered(
-            spec, queues=queues if facts.has_queue else (), ray=facts.ray_operator
-        )
+        facts, wanted = self._facts, spec.nodes or 1
+        queues = (kueue.LOCAL_QUEUE, *(it.name for it in facts.queues)) if facts.has_queue else ()
+        job_spec.require_offered(spec, queues=queues, ray=facts.ray_operator)
         if not facts.pools:
             raise SettingsError("The cluster has no GPU nodes", fix="GKE_NODE_POOLS and Create")
         main = jobs.main_pool(facts)
-        fitting = (it for it in (main, *facts.pools) if it.max_nodes >= (spec.nodes or 1))
+        fitting = (it for it in (main, *facts.pools) if it.max_nodes >= wanted)
         pool = next(fitting, max(facts.pools, key=lambda it: it.max_nodes))
         most = pool.max_nodes
         if facts.has_queue:
             most = min(most, facts.gpu_quota // max(pool.gpus, 1))
-        if (spec.nodes or 1) > most:
+        if wanted > most:
             raise SettingsError(
-                f"The job wants {spec.nodes or 1} nodes, and can have {most}",
+                f"The job wants {wanted} nodes, and can have {most}",
                 why=f"the largest pool, {pool.name}, has at most {pool.max_nodes}"
                 + (f", and the queue has {facts.gpu_quota} GPUs" if facts.has_queue else "")
                 + "; all begin together, so it would wait for ever",
                 fix=f"--nodes {most}" if most else "KUEUE_GPU_QUOTA, and Create",
                 setting="--nodes",
             )
-        return pool, spec.nodes or job_nodes.by_default(self._made.get(pool.name), most)
+        return pool, spec.nodes or by_default(self._made.get(pool.name), most)
 
     @functools.cached_property
     def _made(self) -> Mapping[str, Pool]:
-        return spending.made(self._document, self._facts)
+        return pools.made(self._document, self._facts)
 
     def _coming(self, pool: GpuPool, made: Pool | None, nodes: int) -> int:
         """How many nodes come for a job of so many: a queued pool's never wait for another one."""
@@ -225,8 +228,8 @@ class GkeJobs(Jobs):
         if made.size.count is not None:
             return 0
         label = f"{kueue.POOL_LABEL}={pool.name}"
-        there = self._ask(lambda: self._cluster.all("v1", "Node", selector=label), "count nodes")
-        busy = pods.busy(self._ask(lambda: self._cluster.all("v1", "Pod"), "count nodes"))
+        there = self._all("count nodes", "v1", "Node", selector=label)
+        busy = pods.busy(self._all("count nodes", "v1", "Pod"))
         usable = {it["metadata"]["name"] for it in there if not it["spec"].get("unschedulable")}
         return max(0, nodes - len(usable - busy))
 
@@ -303,11 +306,12 @@ class GkeJobs(Jobs):
         phases = {(it.get("status") or {}).get("phase") for it in own}
         if phases - pods.OVER:
             return replace(job, state=JobState.STOPPING, why=why)
-        return replace(job, why=why, ended=_since(evicted) or job.submitted)
+        since = json_object.text(evicted.get("lastTransitionTime"))
+        return replace(job, why=why, ended=since or job.submitted)
 
     def _works(self, thing: Object) -> tuple[Object | None, list[Object]]:
         """The Workload of a job, and those of all jobs."""
-        every = self._ask(lambda: self._cluster.all(kueue.API, "Workload"), "look at the queue")
+        every = self._all("look at the queue", kueue.API, "Workload")
         uid = thing["metadata"]["uid"]
         return next((it for it in every if uid in set(pods.owners(it))), None), every
 
@@ -316,9 +320,15 @@ class GkeJobs(Jobs):
         mine, every = self._works(thing)
         if mine is None:
             return []
-        queue = mine["spec"].get("queueName")
-        alive = [it for it in every if it["spec"].get("queueName") == queue and _is_alive(it)]
-        alive.sort(key=_turn)
+        queue, over = mine["spec"].get("queueName"), {Queued.FINISHED, Queued.GIVEN_UP}
+        alive = sorted(
+            (
+                it
+                for it in every
+                if it["spec"].get("queueName") == queue and workloads.state(it) not in over
+            ),
+            key=_turn,
+        )
         names = [next(iter(it["metadata"]["ownerReferences"]))["name"] for it in alive]
         return names[: alive.index(mine)] if mine in alive else []
 
@@ -335,30 +345,28 @@ class GkeJobs(Jobs):
         return self._failures[job.name, attempt]
 
     def _first(self, name: str, attempt: int, shape: Shape) -> JobFailure | None:
-        ends = self._ends(name, attempt)
-        own = {json_object.whole(_rank(it)): it for it in self._pods(name, shape, attempt)[::-1]}
-        failed = [it for it in ends if it.get("code") != 0 and it.get("told") is not True]
-        failed.sort(key=lambda it: json_object.number(it.get("ended")) or 0.0)
-        for end in failed:
-            rank = json_object.whole(end.get("rank")) or 0
-            cause = _cause(end, own.get(rank))
+        own = {_rank(it): it for it in self._pods(name, shape, attempt)[::-1]}
+        failed = [
+            it
+            for it in self._ends(name, attempt)
+            if it.get("code") != 0 and it.get("told") is not True
+        ]
+        if failed:
+            end = min(failed, key=lambda it: json_object.number(it.get("ended")) or 0.0)
+            cause = _cause(end, own.get(json_object.whole(end.get("rank")) or 0))
             return job_folder.failure({**end, "cause": cause})
-        return next(filter(None, (_unbegun(it) for it in own.values())), None) or self._told_by_job(
-            name, own
-        )
+        unbegun = next(filter(None, map(_unbegun, own.values())), None)
+        return unbegun or self._told_by_job(name, own)
 
     def _ends(self, name: str, attempt: int) -> list[dict[str, Any]]:
         """How the programs of an attempt have ended, as their pods have kept it."""
         prefix = f"{_TOLD}{name}/ends/{attempt}/"
         return [job_folder.read(self._folder.text(it) or "{}") for it in self._folder.names(prefix)]
 
-    def _told_by_job(self, name: str, own: Mapping[int | None, Object]) -> JobFailure | None:
+    def _told_by_job(self, name: str, own: Mapping[int, Object]) -> JobFailure | None:
         """What the Job of the last attempt says of the pod that ended it."""
-        selector = f"{job_set.SET_LABEL}={name}"
-        for child in self._ask(
-            lambda: self._cluster.all("batch/v1", "Job", kueue.NAMESPACE, selector),
-            f"look at {name}",
-        ):
+        selector = f"{fabric_pods.SET_LABEL}={name}"
+        for child in self._all(f"look at {name}", "batch/v1", "Job", kueue.NAMESPACE, selector):
             message = str(conditions(child).get("Failed", {}).get("message", ""))
             pod = _POD.search(message)
             if pod:
@@ -383,7 +391,8 @@ class GkeJobs(Jobs):
             lambda: self._cluster.find(shape.api, shape.kind, name, kueue.NAMESPACE),
             f"look at {name}",
         )
-        return found if found is not None and _is_ours(found) else None
+        is_ours = found is not None and run_jobs.OURS.items() <= _labels(found).items()
+        return found if is_ours else None
 
     def _things(self) -> list[Object]:
         return self._ask(
@@ -398,10 +407,10 @@ class GkeJobs(Jobs):
     def _pods(self, name: str, shape: Shape, attempt: int | None = None) -> list[Object]:
         """The pods of a job, by their ranks; of one attempt alone if it is given."""
         selector = shape.selector(name, attempt)
-        found = self._ask(
-            lambda: self._cluster.all("v1", "Pod", kueue.NAMESPACE, selector), f"look at {name}"
+        found = self._all(f"look at {name}", "v1", "Pod", kueue.NAMESPACE, selector)
+        return sorted(
+            found, key=lambda it: (_rank(it), _labels(it).get("ray.io/node-type") != "head")
         )
-        return sorted(found, key=lambda it: (int(_rank(it)), not _is_head(it)))
 
     def _others(self) -> list[Workload]:
         """What others have submitted, and is not over."""
@@ -413,38 +422,60 @@ class GkeJobs(Jobs):
             if it.name not in ours and it.state is not Queued.FINISHED
         ]
 
+    def _all(
+        self, doing: str, api: str, kind: str, namespace: str = "", selector: str = ""
+    ) -> list[Object]:
+        return self._ask(lambda: self._cluster.all(api, kind, namespace, selector), doing)
+
     def _ask(self, attempt: Callable[[], T], doing: str) -> T:
         deadline = self._context.progress.deadline(_ANSWER, _PAUSE)
         return deadline.retry(attempt, doing)
 
 
-def _is_ours(thing: Object) -> bool:
-    return job_set.OURS.items() <= (thing["metadata"].get("labels") or {}).items()
+def by_default(made: Pool | None, most: int) -> int:
+    """How many nodes a job gets that names no number: of those that are there in any case, all."""
+    return most if made is not None and made.size.count is not None else min(most, 1)
 
 
-def _is_over(thing: Object) -> bool:
-    return _SHAPES[thing["kind"]].end(thing) is not None
+def needs(
+    spec: JobSpec, pool: GpuPool, made: Pool | None, coming: int, listed: Prices | None
+) -> Needs:
+    """What a job takes that has its number of nodes, of which so many come for it."""
+    nodes = spec.nodes or 0
+    parts = estimate.of_machines(made, coming, listed) if made and listed and coming else ()
+    price = amounts.of_parts(parts) if coming else "there already, at no more cost"
+    facts = [
+        f"{layout.counted(nodes, 'node')} of {pool.name}",
+        f"{nodes * pool.gpus} x {gpus.kind(pool.accelerator)}",
+        f"{coming} of them new" if 0 < coming < nodes else "",
+        "at an unknown price" if price == "unknown" else price,
+        _until(spec, pool),
+    ]
+    more = sum((part.most for part in parts if part.most is not None), Decimal(0))
+    return Needs(words=f"The job takes {', '.join(filter(None, facts))}", more=more)
+
+
+def _until(spec: JobSpec, pool: GpuPool) -> str:
+    longest = spec.seconds or limits.LONGEST_RUN
+    most = kueue.run_seconds(pool, longest) if pool.queued else longest
+    if spec.seconds == most:
+        return f"until --time ({amounts.span(most)}) is over"
+    if pool.queued:
+        return f"until it ends, {amounts.span(most)} at most"
+    run = pool.max_run_seconds
+    return "until it ends" + (f", each node {amounts.span(run)} at most" if run else "")
 
 
 def _shape(*, ray: object) -> Shape:
-    return job_ray.SHAPE if ray else job_set.SHAPE
+    return run_jobs.RAY_JOB if ray else run_jobs.JOB_SET
 
 
-def _is_head(pod: Object) -> bool:
-    return bool((pod["metadata"].get("labels") or {}).get("ray.io/node-type") == "head")
+def _labels(thing: Object) -> Mapping[str, Any]:
+    return thing["metadata"].get("labels") or {}
 
 
-def _rank(pod: Object) -> str:
-    return str((pod["metadata"].get("labels") or {}).get(job_set.RANK_LABEL, "0"))
-
-
-def _since(condition: Mapping[str, Any]) -> str | None:
-    moment = json_object.text(condition.get("lastTransitionTime"))
-    return moment or None
-
-
-def _is_alive(work: Object) -> bool:
-    return workloads.state(work) not in {Queued.FINISHED, Queued.GIVEN_UP}
+def _rank(pod: Object) -> int:
+    return int(_labels(pod).get(fabric_pods.RANK_LABEL, "0"))
 
 
 def _turn(work: Object) -> tuple[bool, int, str]:
@@ -461,7 +492,7 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
         return f"{of_pod['reason']}: {of_pod.get('message', '')}"
     for container in of_pod.get("containerStatuses") or []:
         ended = (container.get("state") or {}).get("terminated") or {}
-        if container["name"] == job_set.CONTAINER and ended.get("reason") == "OOMKilled":
+        if container["name"] == run_jobs.CONTAINER and ended.get("reason") == "OOMKilled":
             return "out of memory"
     if end.get("code") is None:
         return "it was killed: out of memory, or with its node"
@@ -470,12 +501,12 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
 
 def _stuck(pod: Object) -> JobFailure | None:
     """What keeps the program of a pod from ever beginning, while it holds a node."""
-    why = pod_reasons.unpullable(pod)
+    why = pods.unpullable(pod)
     if not why:
         return None
     cause = f"its image can't be pulled: {why.rpartition(' desc = ')[2]}"
     return JobFailure(
-        machine=pod["spec"].get("nodeName", ""), rank=int(_rank(pod)), cause=cause, tail=why
+        machine=pod["spec"].get("nodeName", ""), rank=_rank(pod), cause=cause, tail=why
     )
 
 
@@ -488,7 +519,7 @@ def _unbegun(pod: Object) -> JobFailure | None:
             lines = message.strip().splitlines()
             return JobFailure(
                 machine=pod["spec"].get("nodeName", ""),
-                rank=int(_rank(pod)),
+                rank=_rank(pod),
                 cause=f"{container['name']} failed: {lines[-1] if lines else 'it said nothing'}",
                 tail=message,
             )

@@ -17,14 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import (
-        Deployment,
-    )
-    from provision.deployment.workspace import Workspace
-    from provision.documents.status import Status
+    from provision.deployment.deployment import Deployment
     from provision.errors import Problem
     from provision.state.record import Record
-    from provision.terraform.plan import Creation
 
 
 class GkeCluster(Kind[GkeSpec]):
@@ -36,18 +31,21 @@ class GkeCluster(Kind[GkeSpec]):
     masked = staticmethod(variables.masked)
     variables = staticmethod(variables.variables)
     preflight = Later("provision.kinds.gke.preflight", "of")
-    contents = Later("provision.kinds.gke.contents", "of")
-    beside_terraform = Later("provision.kinds.gke.foreseen", "files")
+    contents = Later("provision.kinds.gke.preview", "contents")
+    beside_terraform = Later("provision.kinds.gke.preview", "files")
+    prepare = Later("provision.kinds.gke.pools", "prepare")
+    to_untaint = Later("provision.kinds.gke.pools", "to_untaint")
     instances = Later("provision.kinds.gke.after_apply", "instances")
     capacity = Later("provision.kinds.gke.after_apply", "capacity")
     finish = Later("provision.kinds.gke.after_apply", "finish")
     explain = Later("provision.kinds.gke.after_apply", "explain")
+    status = Later("provision.kinds.gke.status", "look")
     test = Later("provision.kinds.gke.testing", "run")
     jobs = Later("provision.kinds.gke.jobs", "GkeJobs")
     data = Later("provision.kinds.gke.release", "data")
     release = Later("provision.kinds.gke.release", "release")
-    left = Later("provision.kinds.gke.orphans", "find")
-    sweep_left = Later("provision.kinds.gke.orphans", "sweep")
+    left = Later("provision.kinds.gke.left_behind", "find")
+    sweep_left = Later("provision.kinds.gke.left_behind", "sweep_without_state")
 
     def missing(self, spec: GkeSpec, environ: Mapping[str, str]) -> Sequence[Problem]:
         """The manifests of what is installed in the cluster."""
@@ -68,22 +66,6 @@ class GkeCluster(Kind[GkeSpec]):
         del outputs
         return {"gke_version": target.spec.version, **reservations.recorded(target.spec)}
 
-    def prepare(
-        self, cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace
-    ) -> tuple[Deployment[GkeSpec], int]:
-        """Keep what a plan must not change of a cluster that stands."""
-        from provision.kinds.gke import standing
-
-        return standing.keep(cloud, target, workspace), 0
-
-    def to_untaint(self, cloud: Cloud, replaced: Sequence[Creation]) -> Sequence[str]:
-        """The tainted node pools that exist and only lack nodes."""
-        if not replaced:
-            return ()
-        from provision.kinds.gke import tainted_pools
-
-        return tainted_pools.kept(replaced, cloud.api)
-
     def require_replaceable(self, spec: GkeSpec) -> None:
         """Refuse: Google replaces the nodes of a pool itself when the pool is changed."""
         del spec
@@ -94,15 +76,6 @@ class GkeCluster(Kind[GkeSpec]):
             fix="leave it out",
         )
 
-    def status(
-        self, context: Context, cloud: Cloud, record: Record, before: Status | None
-    ) -> Status:
-        """The cluster's pools and nodes, the jobs in its queue, its ProvisioningRequests."""
-        from provision.kinds.gke import status
-
-        del before
-        return status.look(context, cloud, record)
-
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the cluster."""
         cluster_path = f"{record.region}/{names.CLUSTER.of(record.name_prefix)}"
@@ -110,10 +83,10 @@ class GkeCluster(Kind[GkeSpec]):
 
     def sweep(self, context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         """Remove pools that the state has lost, and what GKE made for Services and claims."""
-        from provision.kinds.gke import leftovers, lost_pools
+        from provision.kinds.gke import left_behind, pools
 
-        lost = 0 if last else lost_pools.delete(context, cloud)
-        return lost + leftovers.sweep(context, cloud, record, last=last)
+        lost = 0 if last else pools.delete_lost(context, cloud)
+        return lost + left_behind.sweep(context, cloud, record, last=last)
 
 
 GKE_CLUSTER: Final[Kind[GkeSpec]] = GkeCluster()

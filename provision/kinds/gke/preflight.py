@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import gke_versions, names
 from provision.codes import Code
-from provision.errors import CheckError, Problem
+from provision.errors import CheckError
 from provision.google import resources
 from provision.google.api import Service
-from provision.kinds.gke import leftovers
-from provision.preflight import secrets
-from provision.preflight.check import Check, CheckNote, OfKind, Settled
-from provision.preflight.subnetwork import SUBNETWORK, in_the_network
+from provision.kinds.gke import left_behind
+from provision.preflight.check import Check, Finding, OfKind, note, refuse
+from provision.preflight.networks import in_the_network
+from provision.preflight.table import SUBNETWORK
 from provision.settings.choices import OnlineCheck, ReleaseChannel
-from provision.spec import gke_floors
+from provision.spec import pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provision.preflight.check import CheckContext, Finding
+    from provision.preflight.check import CheckContext
     from provision.spec.cluster import GkeSpec
     from provision.state.record import Record
 
@@ -29,7 +29,7 @@ def of(spec: GkeSpec) -> OfKind:
     """What the online checks need to know about a GKE cluster."""
     return OfKind(
         grants_in_state_folder=True,
-        checks=(VERSION, secrets.SECRETS, *((SUBNETWORK,) if spec.existing else ())),
+        checks=(VERSION, *((SUBNETWORK,) if spec.existing else ())),
         apis=(
             *("container", "logging", "monitoring"),
             *(("secretmanager",) if spec.secrets else ()),
@@ -47,7 +47,7 @@ def of(spec: GkeSpec) -> OfKind:
         # Whoever reaches the control plane by its DNS name needs it (GKE, "Network isolation").
         pods_account=True,
         used={"container.clusters": "connect"},
-        swept=leftovers.PERMISSIONS,
+        swept=left_behind.PERMISSIONS,
         beside_the_role=(
             "and grant roles/container.admin too: objects in the cluster, such as cluster roles,",
             "take permissions of Kubernetes that no short list can name.",
@@ -91,12 +91,12 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
     before = ctx.record.gke_version if ctx.record else None
     settled = gke_versions.settle(asked, offered, before)
     if settled is not None:
-        yield Settled({"version": settled})
+        yield Finding(settled={"version": settled})
         if offered and not any(gke_versions.is_of_its_minor(it, settled) for it in offered):
-            yield CheckNote(_given_up(settled, usual))
+            yield _given_up(settled, usual)
         yield from _floors(ctx, settled, offered)
     elif asked is not None:
-        yield Problem(
+        yield refuse(
             code=Code.NOT_OFFERED,
             setting="GKE_VERSION",
             what=f"GKE has no version {asked} in {spec.region}",
@@ -107,11 +107,11 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
         yield from _floors(ctx, usual, offered)
 
 
-def _given_up(version: str, usual: str) -> Problem:
+def _given_up(version: str, usual: str) -> Finding:
     """A note on a version of which GKE offers no patch any more."""
     until = gke_versions.supported_until(version)
     end = f"the end of its standard support, {until}," if until else "the end of its support"
-    return Problem(
+    return note(
         code=Code.NOTE,
         setting="GKE_VERSION",
         what=f"GKE offers no version like {version} in this channel any more",
@@ -132,14 +132,14 @@ def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], 
 def _floors(ctx: CheckContext[GkeSpec], version: str, offered: Sequence[str]) -> Iterator[Finding]:
     """Check that a version has what the pools need, and if not, name one that does."""
     spec = ctx.spec
-    needed = gke_floors.needed(spec.gpu_pools, driver=spec.driver, ray_operator=spec.ray_operator)
+    needed = pools.floors(spec.gpu_pools, driver=spec.driver, ray_operator=spec.ray_operator)
     floor = next((it for it in needed if version and it.refuses(version)), None)
     if floor is None:
         return
     fitting = [it for it in offered if not any(one.refuses(it) for one in needed)]
     by_default = spec.version is None
     default = f", and {version} is the default version of the channel {spec.release_channel}"
-    yield Problem(
+    yield refuse(
         code=Code.CONFLICTING_SETTINGS,
         setting="GKE_RELEASE_CHANNEL" if by_default else "GKE_VERSION",
         what=f"GKE {version} does not support {floor.feature}",

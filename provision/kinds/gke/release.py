@@ -13,9 +13,9 @@ from provision import words
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, CredentialsError, StateError
 from provision.google.resources import CLUSTER, NETWORK
-from provision.kinds.gke import control_plane, leftovers, traces
-from provision.kinds.gke.kubernetes import cancel, clearing
-from provision.kinds.gke.traces import Traces
+from provision.kinds.gke import control_plane, left_behind
+from provision.kinds.gke.kubernetes import clearing
+from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
 from provision.time.retries import TransientError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.state.record import Record
     from provision.time.deadline import Deadline
-    from provision.time.stages import OpenStage
 
 _PATIENCE: Final = 600.0
 """Seconds of cloud time for GKE to unmake load balancers and disks; one takes a minute or two."""
@@ -59,17 +58,17 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
     """
     with phases.during(Phase.REMOVING, cloud, "Could not look for the cluster"):
         document = _own(cloud, record)
-    earlier = leftovers.kept(cloud.folder, record)
+    earlier = left_behind.kept(cloud.folder, record)
     # Whoever may write to the bucket may have changed the state, too.
     of_state = (str(it.get("id", "")) for it in cloud.folder.of_type(NETWORK.type).values())
     known = Traces.of(record, of_state).and_earlier(earlier)
     if document is None:
         # It is gone, but what it has left need not be.
         if earlier is None:
-            leftovers.keep(cloud.folder, known)
+            left_behind.keep(cloud.folder, known)
         return
     # Kept before anything is deleted: a run that is killed later may be the last to see it.
-    leftovers.keep(cloud.folder, known)
+    left_behind.keep(cloud.folder, known)
     cluster = control_plane.reach(document, cloud.api, context.environ)
     _cancel(context, cloud, cluster, record)
     _clear(context, cloud, cluster, known)
@@ -91,7 +90,7 @@ def _own(cloud: Cloud, record: Record) -> dict[str, Any] | None:
 def _cancel(context: Context, cloud: Cloud, cluster: Cluster, record: Record) -> None:
     try:
         facts = control_plane.kept(cloud.folder, record)
-        count = cancel.open_requests(cluster, facts) if facts and facts.has_queue else 0
+        count = clearing.cancel_requests(cluster, facts) if facts and facts.has_queue else 0
     except (ClusterError, CredentialsError, StateError, TransientError) as error:
         context.console.progress(f"Could not cancel the requests in the cluster first: {error}")
         return
@@ -101,32 +100,28 @@ def _cancel(context: Context, cloud: Cloud, cluster: Cluster, record: Record) ->
 
 def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> None:
     """Delete Services and claims, and wait until GKE has unmade what it made for them."""
+    tell = context.console.progress
     try:
         with context.progress.stage(StageName.RELEASE, OnInterrupt.LEAVES_REST) as stage:
             deadline = stage.deadline(_PATIENCE, _POLL)
-            leftovers.keep(cloud.folder, _answer(deadline, lambda: _told(cluster, known)))
-            _delete(context, cluster, stage, deadline)
+            left_behind.keep(cloud.folder, _answer(deadline, lambda: _told(cluster, known)))
+            left = first = _answer(deadline, lambda: clearing.step(cluster))
+            if first:
+                tell(f"Deleting in Kubernetes first: {words.listed(first)}")
+                stage.counts(f"GKE removes what it made for {words.listed(first)}")
+            while left and not deadline.is_over:
+                deadline.pause()
+                left = _answer(deadline, lambda: clearing.step(cluster))
+                stage.counts(f"GKE removes what it made for {words.listed(left)}" if left else "")
+            if left:
+                tell(f"Not waiting longer for GKE to remove what it made for {words.listed(left)}")
+            elif first:
+                tell("Kubernetes has deleted them, and GKE what it made for them")
     except (ClusterError, CredentialsError, TransientError) as error:
-        context.console.progress(
+        tell(
             "Could not delete Services and claims in Kubernetes first, so what GKE made for them"
             f" is looked for when the cluster is gone: {error}"
         )
-
-
-def _delete(context: Context, cluster: Cluster, stage: OpenStage, deadline: Deadline) -> None:
-    tell = context.console.progress
-    left = first = _answer(deadline, lambda: clearing.step(cluster))
-    if first:
-        tell(f"Deleting in Kubernetes first: {words.listed(first)}")
-        stage.counts(f"GKE removes what it made for {words.listed(first)}")
-    while left and not deadline.is_over:
-        deadline.pause()
-        left = _answer(deadline, lambda: clearing.step(cluster))
-        stage.counts(f"GKE removes what it made for {words.listed(left)}" if left else "")
-    if left:
-        tell(f"Not waiting longer for GKE to remove what it made for {words.listed(left)}")
-    elif first:
-        tell("Kubernetes has deleted them, and GKE what it made for them")
 
 
 def _answer(deadline: Deadline, ask: Callable[[], T]) -> T:
@@ -153,4 +148,4 @@ def _told(cluster: Cluster, known: Traces) -> Traces:
         for name in str(value).split(",")
     ]
     found = dataclasses.replace(known, volumes=clearing.storage(cluster, known.project))
-    return found.with_stems([*map(traces.balancer, services), *annotations]).and_earlier(known)
+    return found.with_stems([*map(left_behind.balancer, services), *annotations]).and_earlier(known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.catalogue import gke_versions, names
@@ -14,88 +14,89 @@ from provision.documents.gke_status import JobState, NodeRequest, RequestState, 
 from provision.documents.status import About, PoolMode, PoolNow, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
-from provision.kinds import machine_words, shortage
-from provision.kinds import spending as prices
-from provision.kinds.gke import (
-    control_plane,
-    node_ends,
-    node_faults,
-    refused,
-    spending,
-    states,
-    trouble,
-)
-from provision.kinds.gke.kubernetes import job_logs, status
-from provision.kinds.gke.states import State
+from provision.kinds import gpus as gpu_words
+from provision.kinds import machines, spending
+from provision.kinds.gke import control_plane, health, pools, trouble
+from provision.kinds.gke.control_plane import State
+from provision.kinds.gke.kubernetes import pods, status
 from provision.lifecycle import pricing
+from provision.settings.choices import NetworkConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from provision.context import Cloud, Context
+    from provision.documents.status import Status
     from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.state.record import Record
     from provision.time.clock import Clock
 
-_WORDS: Final = "GKE cluster"
 _ANSWER_TIMEOUT: Final = 30.0
 """The longest wait for the control plane, in seconds of cloud time; it may be under repair."""
 _POLL: Final = 2.0
 _Waiting = TypeVar("_Waiting", NodeRequest, Workload)
+_Machines = tuple[str, str, str | None]
+"""A zone, a machine type, and the GPU that is attached."""
 _Counts = dict[str, tuple[int | None, int | None]]
 """Name of a pool -> how many of its nodes exist, and are ready; None for what is not known."""
 _NOTHING: Final = status.Status(nodes=(), workloads=(), requests=())
 
 
-def look(context: Context, cloud: Cloud, record: Record) -> gke_status.GkeCluster:
+def look(
+    context: Context, cloud: Cloud, record: Record, before: Status | None
+) -> gke_status.GkeCluster:
     """Look at a cluster; a part that can't be read is left out, and told as a trouble."""
-    document = control_plane.find(cloud.api, record)
-    facts = control_plane.kept(cloud.folder, record)
-    answers = document is not None and State.of(document) in states.ANSWERING
-    told, unknown = _NOTHING, list[Trouble]()
-    if answers and facts is not None:
-        told, unknown = _ask(context, cloud, document)
-    counts = _counts(cloud, record, document or {}) if unknown else _told(told)
-    places = Places(document or {}, facts, cloud.api)
-    works = [_with_log(places.added(one), facts) for one in told.workloads]
-    outside = [_with_log(places.added(one), facts) for one in told.outside]
-    requests = [places.added(one) for one in told.requests]
-    pools = _pools(document or {}, facts, told, counts, context.clock)
-    machines = tuple(_machines(document or {}, facts, counts))
+    del before
+    there = control_plane.find(cloud.api, record)
+    document, facts, clock = there or {}, control_plane.kept(cloud.folder, record), context.clock
+    answers = facts is not None and State.of(document) in control_plane.ANSWERING
+    told, unknown = _ask(context, cloud, document) if answers else (_NOTHING, ())
+    counts: _Counts = {one.pool: (one.count, one.ready) for one in told.nodes}
+    if unknown:
+        running = trouble.running(cloud.api, record, document)
+        counts = {name: (count, None) for name, count in running.items()}
+    places = Places(document, facts, cloud.api)
+    works, outside = (
+        tuple(_with_log(places.added(one), facts) for one in them)
+        for them in (told.workloads, told.outside)
+    )
+    requests = tuple(places.added(one) for one in told.requests)
+    found = list(_pools(document, facts, told, counts, clock))
+    now = tuple(it for _, it in found)
     gpus = {pool.name: pool.gpus for pool in facts.pools} if facts else {}
     case = trouble.Case(
-        document=document or {},
-        pools=tuple(pools),
-        machines=machines,
-        counted=answers and facts is not None and not unknown,
-        refused=refused.of(cloud.api, record, document or {}, machines),
-        expected=tuple(pool.name for pool in facts.pools) if facts else (),
-        works=tuple(works),
-        requests=tuple(requests),
-        clock=context.clock,
-        outside=tuple(outside),
+        document=document,
+        machines=now,
+        counted=answers and not unknown,
+        refused=trouble.refused(cloud.api, record, document, now),
+        expected=tuple(gpus),
+        works=works,
+        requests=requests,
+        clock=clock,
+        outside=outside,
         nodes=told.nodes,
         gpus=gpus,
     )
-    runs = spending.existing(record, document, facts, told, context.clock)
+    runs = existing(record, there, facts, told, clock)
     if unknown and runs is not None:
         # Since when they run, a group does not say.
         ages = {name: [0.0] * count for name, (count, _) in counts.items() if count is not None}
-        runs = dataclasses.replace(runs, ages=ages) if len(ages) == len(counts) else None
-    cost, so_far = prices.of(runs, pricing.known(context, cloud))
+        runs = replace(runs, ages=ages) if len(ages) == len(counts) else None
+    cost, so_far = spending.of(runs, pricing.known(context, cloud))
+    states = collections.Counter(work.state for work in works)
     return gke_status.GkeCluster(
-        words=_WORDS,
+        words="GKE cluster",
         trouble=(*trouble.found(case), *unknown),
         waiting=tuple(trouble.waiting(case)),
-        machines=case.machines,
-        ends=tuple(node_ends.of(facts, told.nodes, context.clock)),
+        machines=now,
+        ends=tuple(health.all_ends(facts, told.nodes, clock)),
         cost=cost,
         so_far=None if unknown else so_far,
         cluster=_cluster(document) if document else None,
-        node_pools=case.pools,
-        nodes=node_faults.nodes(told.nodes, gpus, context.clock),
-        jobs={str(state): count for state, count in _counted(works).items()},
+        node_pools=tuple(it for it, _ in found),
+        nodes=health.nodes(told.nodes, gpus, clock),
+        jobs={str(state): states[state] for state in JobState if states[state]},
         workloads=tuple(sorted(works, key=lambda it: list(JobState).index(it.state))),
         outside=tuple(sorted(outside, key=lambda it: list(JobState).index(it.state))),
         requests=tuple(sorted(requests, key=lambda it: list(RequestState).index(it.state))),
@@ -107,13 +108,7 @@ def _with_log(job: Workload, facts: ClusterFacts | None) -> Workload:
     if facts is None:
         return job
     kind, _, name = job.name.partition(" in ")[0].partition(" ")
-    log = job_logs.command(facts.project, facts.name, facts.location, kind, name)
-    return dataclasses.replace(job, log=log)
-
-
-def _counted(works: list[Workload]) -> dict[JobState, int]:
-    counts = collections.Counter(work.state for work in works)
-    return {state: counts[state] for state in JobState if counts[state]}
+    return replace(job, log=pods.log_command(facts.project, facts.name, facts.location, kind, name))
 
 
 class Places:
@@ -126,64 +121,52 @@ class Places:
     def __init__(
         self, document: Mapping[str, Any], facts: ClusterFacts | None, api: GoogleApi
     ) -> None:
-        self._pools = document.get("nodePools", [])
-        self._facts = facts
-        self._api = api
-        self._asked: dict[tuple[str, str, str | None], list[str]] = {}
+        self._facts, self._api = facts, api
+        queued = {pool.name: pool for pool in facts.queued_pools} if facts else {}
+        self._wanted: set[_Machines] = {
+            (zone, queued[pool["name"]].machine_type, queued[pool["name"]].attached_gpu)
+            for pool in document.get("nodePools", [])
+            for zone in pool.get("locations", [])
+            if pool["name"] in queued
+        }
+        self._asked: dict[_Machines, list[str]] = {}
 
     def added(self, thing: _Waiting) -> _Waiting:
         """The request or workload, with the places in its advice if they are known."""
-        queued = {pool.name: pool for pool in self._facts.queued_pools} if self._facts else {}
-        wanted = {
-            (zone, queued[pool["name"]].machine_type, queued[pool["name"]].attached_gpu)
-            for pool in self._pools
-            for zone in pool.get("locations", [])
-            if pool["name"] in queued and refusals.zone(thing.message) in {"", zone}
-        }
+        zone = refusals.zone(thing.message)
+        wanted: list[_Machines] = [it for it in self._wanted if zone in {"", it[0]}]
         if self._facts is None or not status.is_out_of_stock(thing) or len(wanted) != 1:
             return thing
-        one: tuple[str, str, str | None] = next(iter(wanted))
-        if one not in self._asked:
-            zone, machine_type, gpu = one
-            zones = shortage.other_zones(self._facts.project, zone, machine_type, gpu, self._api)
-            self._asked[one] = list(shortage.places_in_words(region_of(zone), zones))
-        advice = "\n".join([*self._asked[one], *thing.advice.splitlines()[1:]])
-        first = thing.advice.partition("\n")[0]
-        return dataclasses.replace(thing, advice="\n".join(filter(None, [first, advice])))
+        zone, machine_type, gpu = wanted[0]
+        if wanted[0] not in self._asked:
+            zones = machines.other_zones(self._facts.project, zone, machine_type, gpu, self._api)
+            self._asked[wanted[0]] = list(machines.places_in_words(region_of(zone), zones))
+        first, *rest = thing.advice.split("\n")
+        advice = "\n".join(filter(None, [first, *self._asked[wanted[0]], *rest]))
+        return replace(thing, advice=advice)
 
 
 def _ask(
-    context: Context, cloud: Cloud, document: Mapping[str, Any] | None
-) -> tuple[status.Status, list[Trouble]]:
+    context: Context, cloud: Cloud, document: Mapping[str, Any]
+) -> tuple[status.Status, tuple[Trouble, ...]]:
     """The status from Kubernetes; an empty one and why, if it does not answer or refuses."""
     cluster = control_plane.reach(document, cloud.api, context.environ)
+    deadline = context.progress.deadline(_ANSWER_TIMEOUT, _POLL)
     try:
-        found = context.progress.deadline(_ANSWER_TIMEOUT, _POLL).retry(
+        return deadline.retry(
             lambda: status.read(cluster, context.clock), "look at the cluster"
-        )
+        ), ()
     except ClusterError as error:
         (problem,) = error.problems
         is_silent = problem.code is Code.NOT_IN_TIME
-        return _NOTHING, [
-            Trouble(
-                about=About.KUBERNETES,
-                what="it is not known what runs in the cluster: Kubernetes could not be asked",
-                why=(f"{problem.what}: {problem.why}",),
-                fix=refusals.AGAIN if is_silent else problem.fix,
-                by_itself=is_silent,
-            )
-        ]
-    return found, []
-
-
-def _told(told: status.Status) -> _Counts:
-    return {one.pool: (one.count, one.ready) for one in told.nodes}
-
-
-def _counts(cloud: Cloud, record: Record, document: Mapping[str, Any]) -> _Counts:
-    """What the groups of the pools tell, where Kubernetes does not."""
-    running = refused.running(cloud.api, record, document)
-    return {name: (count, None) for name, count in running.items()}
+        told = Trouble(
+            about=About.KUBERNETES,
+            what="it is not known what runs in the cluster: Kubernetes could not be asked",
+            why=(f"{problem.what}: {problem.why}",),
+            fix=refusals.AGAIN if is_silent else problem.fix,
+            by_itself=is_silent,
+        )
+        return _NOTHING, (told,)
 
 
 def _cluster(document: Mapping[str, Any]) -> gke_status.ClusterNow:
@@ -197,68 +180,49 @@ def _cluster(document: Mapping[str, Any]) -> gke_status.ClusterNow:
     )
 
 
-# ------------------------------------------------------------------ pools
-
-
 def _pools(
     document: Mapping[str, Any],
     facts: ClusterFacts | None,
     told: status.Status,
     counts: _Counts,
     clock: Clock,
-) -> list[gke_status.NodePool]:
+) -> Iterator[tuple[gke_status.NodePool, PoolNow]]:
+    """Each pool as Google has it, and what was asked for."""
     known = {pool.name: pool for pool in facts.pools} if facts else {}
     nodes = {one.pool: one for one in told.nodes}
-    found = []
     for pool in document.get("nodePools", []):
-        mine, there = known.get(pool["name"]), nodes.get(pool["name"])
-        least, most = spending.scale(pool)
-        remaining = node_ends.remaining(mine, there, clock)
-        count, ready = counts.get(pool["name"], (0, 0))
-        found.append(
-            gke_status.NodePool(
-                name=pool["name"],
-                machine_type=pool["config"]["machineType"],
-                mode=_mode(pool["name"], mine),
-                status=pool.get("status"),
-                message=pool.get("statusMessage"),
-                min=least,
-                max=most,
-                nodes=count,
-                ready=ready,
-                unready=there.unready if there else (),
-                remaining_seconds=remaining[0] if remaining else None,
-            )
+        name, machine_type = pool["name"], pool["config"]["machineType"]
+        mine, there, zones = known.get(name), nodes.get(name), pool.get("locations", [])
+        (count, ready), (least, most) = counts.get(name, (0, 0)), pools.scale(pool)
+        remaining = health.remaining(mine, there, clock)
+        attached, gpus = (mine.attached_gpu, mine.gpus) if mine else (None, 0)
+        asked = mine.max_nodes if mine else int(pool.get("initialNodeCount", 0))
+        now = gke_status.NodePool(
+            name=name,
+            machine_type=machine_type,
+            mode=_mode(name, mine),
+            status=pool.get("status"),
+            message=pool.get("statusMessage"),
+            min=least,
+            max=most,
+            nodes=count,
+            ready=ready,
+            unready=there.unready if there else (),
+            remaining_seconds=remaining[0] if remaining else None,
         )
-    return found
-
-
-def _machines(
-    document: Mapping[str, Any], facts: ClusterFacts | None, counts: _Counts
-) -> list[PoolNow]:
-    known = {pool.name: pool for pool in facts.pools} if facts else {}
-    found = []
-    for pool in document.get("nodePools", []):
-        mine, (count, ready) = known.get(pool["name"]), counts.get(pool["name"], (0, 0))
-        zones = pool.get("locations", [])
-        least, most = spending.scale(pool)
-        machine_type = pool["config"]["machineType"]
-        attached = mine.attached_gpu if mine else None
-        found.append(
-            PoolNow(
-                name=pool["name"],
-                machine_type=machine_type,
-                zone=zones[0] if len(zones) == 1 else "",
-                mode=_mode(pool["name"], mine),
-                gpus=machine_words.gpus(machine_type, attached, mine.gpus if mine else 0),
-                asked=_wanted(pool, mine),
-                least=least,
-                most=most,
-                there=count,
-                ready=ready,
-            )
+        asked_for = PoolNow(
+            name=name,
+            machine_type=machine_type,
+            zone=zones[0] if len(zones) == 1 else "",
+            mode=now.mode,
+            gpus=gpu_words.named(machine_type, attached, gpus),
+            asked=asked if most is None else None,
+            least=least,
+            most=most,
+            there=count,
+            ready=ready,
         )
-    return found
+        yield now, asked_for
 
 
 def _mode(name: str, pool: GpuPool | None) -> PoolMode | None:
@@ -268,12 +232,34 @@ def _mode(name: str, pool: GpuPool | None) -> PoolMode | None:
     return PoolMode.SYSTEM if name.endswith(names.SYSTEM_POOL.of("")) else None
 
 
-def _wanted(pool: Mapping[str, Any], mine: GpuPool | None) -> int | None:
-    """The number of nodes asked for; None of a pool that scales automatically."""
-    if _scales(pool):
+def existing(
+    record: Record,
+    document: Mapping[str, Any] | None,
+    facts: ClusterFacts | None,
+    told: status.Status,
+    clock: Clock,
+) -> spending.Existing | None:
+    """The cluster as far as its cost goes; None if it does not exist, or no Create has kept facts.
+
+    `document`: the cluster as Google's API returns it.
+    """
+    if document is None or facts is None:
         return None
-    return mine.max_nodes if mine else int(pool.get("initialNodeCount", 0))
-
-
-def _scales(pool: Mapping[str, Any]) -> bool:
-    return spending.scale(pool)[1] is not None
+    known = {pool.name: pool for pool in facts.pools}
+    there = [pools.as_spec(it, known.get(it["name"])) for it in document.get("nodePools", [])]
+    return spending.Existing(
+        project_id=record.project_id,
+        name_prefix=record.name_prefix,
+        region=record.region,
+        zone=record.zone,
+        shares=spending.shares(record),
+        machines=tuple(pool for pool in there if pool.name in known),
+        system=tuple(pool for pool in there if pool.name not in known),
+        network_is_made=record.settings.get("NETWORK_CONFIG") != NetworkConfig.EXISTING,
+        has_control_plane=True,
+        ages={
+            one.pool: [spending.hours(created, clock) or 0.0 for created in one.created]
+            for one in told.nodes
+        },
+        age=spending.hours(document.get("createTime"), clock),
+    )

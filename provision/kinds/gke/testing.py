@@ -7,39 +7,66 @@ it is too low, pairs of nodes tell which is at fault.
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from provision import words
+from provision.catalogue import names
 from provision.codes import Code
+from provision.cost import rates
 from provision.errors import (
     CapacityError,
     ClusterError,
-    Problem,
     ProvisionError,
+    SettingsError,
     StillWaiting,
 )
-from provision.kinds.gke import control_plane, spending, tested_pools, verdict
-from provision.kinds.gke.kubernetes import bandwidth_test, cordon, ray_test
+from provision.kinds.gke import control_plane, pools, verdict
+from provision.kinds.gke.kubernetes import all_gather, trials
 from provision.kinds.gke.kubernetes import nodes as nodes_module
 from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
 from provision.lifecycle import pricing
+from provision.screens import amounts, layout
 from provision.screens import checks as screen
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
-    from provision.documents.checks import Bandwidth
-    from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
-    from provision.kinds.gke.tested_pools import Part
+    from provision.kinds.gke.kubernetes.trials import Ran
     from provision.kinds.gke.verdict import Tested
+    from provision.spec.pools import Pool
     from provision.state.record import Record
 
 _CHANGING: Final = 60.0  # seconds of cloud time
 _POLL: Final = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A pool that is to be tested."""
+
+    pool: GpuPool
+    nodes: int  # on how many of its nodes
+    per_hour: Decimal | None = None  # what these cost in an hour, in USD; None if not known
+    is_estimate: bool = False  # whether a price in it is an estimate
+
+    @property
+    def gpus(self) -> int:
+        """The number of GPUs that take part."""
+        return self.nodes * self.pool.gpus
+
+    def __str__(self) -> str:
+        """Its size, and its price where one is known."""
+        about = "≈ " if self.is_estimate else ""
+        cost = "" if self.per_hour is None else f", {about}{amounts.usd(self.per_hour)}/h"
+        size = f"{layout.counted(self.nodes, 'node')}, {layout.counted(self.gpus, 'GPU')}"
+        return f"{self.pool.name} ({size}{cost})"
 
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
@@ -51,13 +78,16 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         ClusterError: There are faults; the error has those of all pools.
     """
     settings = context.settings
-    facts = _facts(context, cloud, record)
+    facts = control_plane.finished(cloud.folder, record)
+    control_plane.require_settings(cloud.folder, record)
+    if "test_nodes" in settings.model_fields_set:  # of this run; else that of the last Create
+        facts = dataclasses.replace(facts, test_nodes=settings.test_nodes)
     document = control_plane.find(cloud.api, record)
     cluster = control_plane.reach(document, cloud.api, context.environ)
     prices = pricing.known(context, cloud)
-    made = spending.made(document, facts) if prices else {}
-    parts = tested_pools.of(facts, settings.test_pool, record.name_prefix, made, prices)
-    context.console.progress(tested_pools.told(parts, settings.capacity_timeout))
+    made = pools.made(document, facts) if prices else {}
+    parts = chosen(facts, settings.test_pool, record.name_prefix, made, prices)
+    context.console.progress(told(parts, settings.capacity_timeout))
     left = float(settings.capacity_timeout)
     failed: list[ProvisionError] = []
     found: list[str] = []
@@ -68,7 +98,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
             tested, waited = _test(context, cluster, facts, part, share)
         except (CapacityError, StillWaiting, ClusterError) as error:
             left -= share if isinstance(error, StillWaiting) else 0.0
-            failed.append(_of_pool(error, part, parts))
+            failed.append(_of_pool(error, part) if len(parts) > 1 else error)
             continue
         left -= min(waited, share)
         problems = verdict.problems(tested)
@@ -81,6 +111,70 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
             context.console.progress(passed)
         raise _together(failed)
     return "\n".join(found)
+
+
+# ------------------------------------------------------------------ which pools
+
+
+def chosen(
+    facts: ClusterFacts,
+    asked: str | None,
+    prefix: str,
+    made: Mapping[str, Pool],
+    listed: Prices | None,
+) -> list[Part]:
+    """The pools to test, the cheapest first: what is wrong there is known before the dear ones.
+
+    `asked`: the pool of --pool; None for every pool that can be tested. `made`: name -> a pool
+    as prices are looked up for it. `listed`: the prices; None if none are wanted.
+    """
+    known = [pool.name for pool in facts.pools]
+    wanted = known if asked is None else [names.own_pool(prefix, asked, known)]
+    # The images with NCCL's tests are for x86 alone.
+    fit = [pool for pool in facts.pools if pool.name in wanted and not pool.is_arm]
+    if not fit:
+        raise SettingsError(
+            "There is no pool to test" if asked is None else f"There is no pool {asked} to test",
+            setting="" if asked is None else "--pool",
+            code=Code.INVALID_VALUE,
+            why=f"the cluster has {words.listed(known) or 'no GPU pools'}; on Arm machines nothing"
+            " is tested, as there is no image of NCCL's tests for them",
+            fix="" if asked is None else "remove --pool: then Test tests each pool that it can",
+        )
+    parts = [_part(facts, pool, made.get(pool.name), listed) for pool in fit]
+    return sorted(parts, key=lambda it: (it.per_hour is None, it.per_hour or Decimal(0), it.gpus))
+
+
+def _part(facts: ClusterFacts, pool: GpuPool, made: Pool | None, listed: Prices | None) -> Part:
+    nodes = min(facts.test_nodes, pool.max_nodes)
+    if made is None or listed is None:
+        return Part(pool=pool, nodes=nodes)
+    rate = rates.machine(made, listed)
+    return Part(
+        pool=pool,
+        nodes=nodes,
+        per_hour=None if rate.usd is None else nodes * rate.usd,
+        is_estimate=any(source.is_estimate for source in rate.sources),
+    )
+
+
+def told(parts: Sequence[Part], wait: float) -> str:
+    """What a Test is about to use, in one sentence."""
+    order, in_all, one = "", "", "measures"
+    if len(parts) > 1:
+        order, in_all, one = (
+            f"{len(parts)} pools, the cheapest first: ",
+            " in all",
+            "each is measured",
+        )
+    longest, measured = words.duration(wait), words.duration(all_gather.SECONDS)
+    return (
+        f"Test of {order}{', '.join(map(str, parts))}; waits for nodes at most {longest}{in_all},"
+        f" {one} at most {measured}"
+    )
+
+
+# ------------------------------------------------------------------ one pool
 
 
 def _test(
@@ -98,14 +192,14 @@ def _test(
     out_of_use = {node.name for node in there if node.cordoned} | unfit.keys()
     nodes = min(part.nodes, pool.max_nodes - len(out_of_use))
     if nodes > 0:
-        ran = bandwidth_test.run(
+        ran = trials.bandwidth(
             cluster, facts, pool, nodes, timeout=timeout, progress=context.progress
         )
         tested, waited = verdict.of(pool, ran, unfit), ran.waited
         if facts.ray_operator:
             left = max(timeout - waited, 0.0)
             try:
-                ray, more = ray_test.run(
+                ray, more = trials.ray(
                     cluster, facts, pool, nodes, timeout=left, progress=context.progress
                 )
                 tested, waited = dataclasses.replace(tested, ray=ray), waited + more
@@ -115,7 +209,13 @@ def _test(
     elif unfit:
         tested = verdict.Tested(pool=pool, nodes=(), told=None, checked=unfit)
     else:
-        raise _all_cordoned(pool, out_of_use)
+        raise ClusterError(
+            f"No node of {pool.name} can be tested: all are cordoned",
+            code=Code.TEST_FAILED,
+            why=f"the pool may have {pool.max_nodes}, and {words.listed(out_of_use)} take no new"
+            " pods",
+            fix=f"kubectl uncordon {' '.join(sorted(out_of_use))}",
+        )
     tested = dataclasses.replace(tested, zones={node.name: node.zone for node in there})
     if context.settings.test_cordon:
         tested = _cordoned(context, cluster, tested)
@@ -127,7 +227,7 @@ def _test(
 
 def _show(context: Context, tested: Tested, ran: Ran | None) -> None:
     """Show what was found, and add it to the report."""
-    known: Mapping[str, Bandwidth] = {tested.pool.name: tested.document}
+    known = {tested.pool.name: tested.document}
     context.report.checks = {**(context.report.checks or {}), **known}
     context.console.show(screen.lines(known, context.console.width), as_result=True)
     if tested.told is not None and tested.told.whole.table:
@@ -137,22 +237,13 @@ def _show(context: Context, tested: Tested, ran: Ran | None) -> None:
             context.console.progress(line)
 
 
-def _all_cordoned(pool: GpuPool, names: Collection[str]) -> ClusterError:
-    return ClusterError(
-        f"No node of {pool.name} can be tested: all are cordoned",
-        code=Code.TEST_FAILED,
-        why=f"the pool may have {pool.max_nodes}, and {words.listed(names)} take no new pods",
-        fix=f"kubectl uncordon {' '.join(sorted(names))}",
-    )
-
-
 def _cordoned(context: Context, cluster: Cluster, tested: Tested) -> Tested:
     """Cordon the nodes that are certainly bad."""
     deadline = context.progress.deadline(_CHANGING, _POLL)
     done = []
     for name in tested.bad:
         why = tested.why(name)
-        if deadline.retry(lambda: cordon.add(cluster, name, why), f"cordon {name}"):  # noqa: B023 - called at once
+        if deadline.retry(lambda: nodes_module.cordon(cluster, name, why), f"cordon {name}"):  # noqa: B023 - called at once
             context.console.progress(f"{name} is cordoned: {why}; undo: kubectl uncordon {name}")
             done.append(name)
     return dataclasses.replace(tested, cordoned=tuple(done))
@@ -160,22 +251,18 @@ def _cordoned(context: Context, cluster: Cluster, tested: Tested) -> Tested:
 
 def _nodes(context: Context, cluster: Cluster, pool: str) -> Sequence[Node]:
     deadline = context.progress.deadline(_CHANGING, _POLL)
-    selector = f"{POOL_LABEL}={pool}"
     found = deadline.retry(
-        lambda: cluster.all("v1", "Node", selector=selector), "look at the nodes"
+        lambda: cluster.all("v1", "Node", selector=f"{POOL_LABEL}={pool}"), "look at the nodes"
     )
     return [node for one in nodes_module.read(found) for node in one.each]
 
 
-def _of_pool(error: ProvisionError, part: Part, parts: Sequence[Part]) -> ProvisionError:
-    """An error that says which pool it is about, where there are several."""
-    if len(parts) == 1:
-        return error
-    named: list[Problem] = [
-        dataclasses.replace(problem, what=f"{part.pool.name}: {problem.what}")
-        for problem in error.problems
-    ]
-    return type(error).of(named)
+def _of_pool(error: ProvisionError, part: Part) -> ProvisionError:
+    """An error that says which pool it is about."""
+    name = part.pool.name
+    return type(error).of(
+        [dataclasses.replace(it, what=f"{name}: {it.what}") for it in error.problems]
+    )
 
 
 def _together(failed: Sequence[ProvisionError]) -> ProvisionError:
@@ -186,12 +273,3 @@ def _together(failed: Sequence[ProvisionError]) -> ProvisionError:
     kinds = (ClusterError, CapacityError, StillWaiting)
     worst = next(kind for kind in kinds if any(isinstance(error, kind) for error in failed))
     return worst.of(problems)
-
-
-def _facts(context: Context, cloud: Cloud, record: Record) -> ClusterFacts:
-    """The facts of the cluster; --nodes of this run overrides that of the last Create."""
-    facts = control_plane.finished(cloud.folder, record)
-    control_plane.require_settings(cloud.folder, record)
-    if "test_nodes" in context.settings.model_fields_set:
-        return dataclasses.replace(facts, test_nodes=context.settings.test_nodes)
-    return facts

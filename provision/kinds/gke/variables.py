@@ -30,7 +30,8 @@ def variables(
     spec: GkeSpec, owner: Owner, location: StateLocation, inputs: RunInputs
 ) -> dict[str, Any]:
     """Make the variables of `terraform/gke`; see `Kind.variables` for the arguments."""
-    system, existing = spec.system_pool, spec.existing
+    system, existing, most = spec.system_pool, spec.existing, spec.ranges.max_pods
+    max_pods = {} if most is None else {"max_pods": most}
     return {
         **parts.common(spec, owner, location),
         "cluster": {
@@ -49,17 +50,9 @@ def variables(
             "max": system.size.max,
             "disk_size_gb": system.disk_size_gb,
             "spot": system.mode is Mode.SPOT,
-            **_max_pods(spec),
+            **max_pods,
         },
-        "node_pools": {
-            pool.name: _pool(pool, spec.driver, inputs.node_runs)
-            | {
-                "disk": parts.disk(spec, pool),
-                "version": inputs.pool_versions.get(pool.name),
-                **_max_pods(spec),
-            }
-            for pool in spec.gpu_pools
-        },
+        "node_pools": {pool.name: _pool(pool, spec, inputs) | max_pods for pool in spec.gpu_pools},
         "ip_ranges": parts.ip_ranges(spec),
         "secondary_ranges": {
             "pods": str(spec.ranges.pods),
@@ -97,25 +90,20 @@ def _window(window: Window | None) -> dict[str, str] | None:
     }
 
 
-def _max_pods(spec: GkeSpec) -> dict[str, int]:
-    most = spec.ranges.max_pods
-    return {} if most is None else {"max_pods": most}
-
-
 def _networks(networks: Iterable[Network]) -> list[dict[str, Any]]:
     return [dataclasses.asdict(network) for network in networks]
 
 
-def _pool(pool: Pool, driver: str, runs: Mapping[str, int]) -> dict[str, Any]:
+def _pool(pool: Pool, spec: GkeSpec, inputs: RunInputs) -> dict[str, Any]:
     # In a queue each request says how long its nodes run. A pool that says it all the same was
     # made so, and would be replaced if it did not any more.
-    run = runs.get(pool.name) if pool.mode.means.queued else pool.max_run_seconds
+    run = inputs.node_runs.get(pool.name) if pool.mode.means.queued else pool.max_run_seconds
     # GKE binds nodes to their reservation automatically: it has one kind of reserved nodes.
     mode = Mode.RESERVATION if pool.mode.means.reserved else pool.mode
     return {
         "machine_type": pool.machine_type,
         "zone": pool.zone,
-        "gpu": {"type": pool.gpu_type, "count": pool.gpu_count, "driver": driver},
+        "gpu": {"type": pool.gpu_type, "count": pool.gpu_count, "driver": spec.driver},
         "capacity": {
             "model": str(mode),
             "reservation": pool.reservation,
@@ -126,4 +114,6 @@ def _pool(pool: Pool, driver: str, runs: Mapping[str, int]) -> dict[str, Any]:
         "compact": pool.compact,
         "policy": next(iter(pool.policies), None),
         "gpu_networks": pool.network_kind,
+        "disk": parts.disk(spec, pool),
+        "version": inputs.pool_versions.get(pool.name),
     }

@@ -9,26 +9,25 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import bandwidths
 from provision.codes import Code
-from provision.documents.checks import Bandwidth, BandwidthRow, NodeCheck, NodesTry
+from provision.documents.checks import Bandwidth, NodeCheck, NodesTry
 from provision.errors import Problem
-from provision.kinds import blame, faults
-from provision.kinds.blame import Remedies
-from provision.kinds.faults import Tried
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, node_checks
+from provision.kinds import diagnosis
+from provision.kinds.diagnosis import Remedies, Tried
+from provision.kinds.gke.kubernetes import bandwidth, fabric_pods
 from provision.screens import layout
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from provision.catalogue.bandwidths import Reference
     from provision.documents.checks import RayCheck
     from provision.kinds.gke.kubernetes.bandwidth import Measurement, Told
-    from provision.kinds.gke.kubernetes.bandwidth_test import Ran
     from provision.kinds.gke.kubernetes.facts import GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
+    from provision.kinds.gke.kubernetes.trials import Ran
 
-_HOST: Final = re.compile(rf"\b{all_gather.REPLICATED_JOB}-0-(\d+)")
+_HOST: Final = re.compile(rf"\b{fabric_pods.REPLICATED_JOB}-0-(\d+)")
 """The number of a pod in the name of its host."""
 _SOCKETS: Final = "NCCL used plain sockets there instead of the GPU network"
 _SILENT: Final = "it did not answer the other nodes: its pod, or the network to it, did not come up"
@@ -49,6 +48,11 @@ class Tested:
     cordoned: tuple[str, ...] = ()  # the nodes that this run has cordoned
 
     @property
+    def figures(self) -> Reference | None:
+        """The published ones; None where there are none, or no network to measure."""
+        return self.pool.bandwidth if len(self.nodes) >= bandwidths.MACHINES else None
+
+    @property
     def tried(self) -> list[Tried]:
         """All that was measured, the first with all nodes."""
         if self.told is None:
@@ -60,13 +64,16 @@ class Tested:
             for (one, other), it in self.told.pairs.items()
             if max(one, other) < len(self.nodes)
         }
-        measured = [(whole, self.told.whole), *parts.items()]
-        return [_tried(nodes, it, self.pool) for nodes, it in measured]
+        found = []
+        for nodes, it in ((whole, self.told.whole), *parts.items()):
+            why = bandwidth.why_bad(it, self.pool, len(nodes))
+            found.append(Tried(nodes, not why, it.peak if it.average is not None else None, why))
+        return found
 
     @property
-    def finding(self) -> faults.Finding:
+    def finding(self) -> diagnosis.Finding:
         """Who is at fault for what was too slow."""
-        return faults.find(self.tried)
+        return diagnosis.find(self.tried)
 
     @property
     def bad(self) -> tuple[str, ...]:
@@ -77,17 +84,14 @@ class Tested:
 
     def why(self, name: str) -> str:
         """What is wrong with a node that is bad."""
-        known = self.checked.get(name)
-        if known is not None and known.faults:
-            return "; ".join(known.faults)
-        return blame.worst(self.tried, name)
+        known = self.checked.get(name, NodeCheck())
+        return "; ".join(known.faults) or diagnosis.worst(self.tried, name)
 
     @property
     def document(self) -> Bandwidth:
         """It for the report."""
         measured = self.told.whole if self.told else bandwidth.parse("")
-        figures = _figures(self.pool, len(self.nodes))
-        finding = self.finding
+        figures, finding = self.figures, self.finding
         return Bandwidth(
             nodes=len(self.nodes),
             average=measured.average,
@@ -95,12 +99,12 @@ class Tested:
             peak_in_place=measured.peak_in_place,
             out_of_bounds=measured.out_of_bounds,
             interfaces={
-                name: it.interfaces
-                for name, it in self.checked.items()
-                if it.interfaces is not None
+                it: found.interfaces
+                for it, found in self.checked.items()
+                if found.interfaces is not None
             },
             networks=measured.networks,
-            rows=tuple(BandwidthRow(**dataclasses.asdict(row)) for row in measured.rows),
+            rows=measured.rows,
             expected=figures.peak if figures else None,
             least=figures.least if figures else None,
             source=figures.source if figures else "",
@@ -124,7 +128,7 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
     told = bandwidth.read(ran.logs[0] if ran.logs else "")
     found = dict(unfit)
     for number, (node, log) in enumerate(zip(ran.nodes, ran.logs, strict=True)):
-        one = node_checks.of_log(log, pool)
+        one = bandwidth.of_log(log, pool)
         more = (_SILENT,) if number in told.silent else ()
         found[node] = dataclasses.replace(one, faults=(*one.faults, *more))
     for number in _on_sockets(told.whole, pool, len(ran.nodes)):
@@ -135,35 +139,51 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
 
 def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
     """The nodes of a pool that can take no part in a test, with what is wrong with them."""
-    told = {node.name: node_checks.of_node(node, pool) for node in nodes}
+    told = {node.name: bandwidth.of_node(node, pool) for node in nodes}
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
 
 
 def problems(tested: Tested) -> list[Problem]:
     """What is wrong with a pool."""
     pool, tried = tested.pool, tested.tried
-    found = [
-        Problem(
-            code=Code.TEST_FAILED,
-            what=f"{name}: {'; '.join(it.faults)}",
-            why=f"its machine type is {pool.machine_type}",
-            fix=_another(tested, (name,)),
+    found = diagnosis.of_single(
+        tested.checked, lambda _: pool.machine_type, lambda name: _another(tested, (name,))
+    )
+    if tested.told and _is_plain_everywhere(tested.told.whole, pool, len(tested.nodes)):
+        everywhere = _problem(
+            "NCCL used plain sockets instead of the GPU network",
+            "it is the same on each node, so no single one is at fault: NCCL's plugin is not"
+            " installed, or does not find its interfaces",
+            "check kubectl --namespace kube-system get daemonsets, and the installer's log",
         )
-        for name, it in tested.checked.items()
-        if it.faults
-    ]
-    if tried and (everywhere := _everywhere(tested)):
         return [*found, everywhere]
     if tried and len(tried[0].members) == 1 and not tried[0].passed:
-        return [*found, _alone(tested, tried[0])]
-    bar = blame.bar(pool.machine_type, _figures(pool, len(tested.nodes)))
+        alone = _problem(
+            f"{tried[0].members[0]}: {tried[0].why}",
+            "NCCL's test ran on its own GPUs; the log above says where it ended",
+            _another(tested, tried[0].members),
+        )
+        return [*found, alone]
     remedies = Remedies(
         members="nodes",
         another=lambda names: _another(tested, names),
         more="run Test --nodes 3, or with more, if the pool may have as many",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, which new pools alone can have",
     )
-    return [*found, *blame.problems(tested.finding, tried, bar, remedies), *_of_ray(tested)]
+    bar = diagnosis.bar(pool.machine_type, tested.figures)
+    found += diagnosis.problems(tested.finding, tried, bar, remedies)
+    if tested.ray is not None and not tested.ray.passed:
+        through_ray = _problem(
+            f"the test through Ray failed on {pool.name}: {tested.ray.why}",
+            "a RayJob was to use each GPU of its nodes once",
+            "look at Ray's operator: kubectl get rayjobs,rayclusters; then run Test again",
+        )
+        found.append(through_ray)
+    return found
+
+
+def _problem(what: str, why: str, fix: str) -> Problem:
+    return Problem(code=Code.TEST_FAILED, what=what, why=why, fix=fix)
 
 
 def passed(tested: Tested) -> str:
@@ -176,20 +196,9 @@ def passed(tested: Tested) -> str:
         text += ", and Ray has used each"
     if count < bandwidths.MACHINES or tested.told is None:
         return f"{text}; one node has no network to measure"
-    figures = _figures(pool, count)
-    published = figures.peak if figures else None
-    reached = blame.reached(tested.told.whole.peak, count, published)
+    published = tested.figures.peak if tested.figures else None
+    reached = diagnosis.reached(tested.told.whole.peak, count, published)
     return f"{text}; all_gather reaches {reached}"
-
-
-def _tried(nodes: tuple[str, ...], measured: Measurement, pool: GpuPool) -> Tried:
-    why = bandwidth.why_bad(measured, pool, len(nodes))
-    reached = measured.peak if measured.average is not None else None
-    return Tried(nodes, not why, reached, why)
-
-
-def _figures(pool: GpuPool, nodes: int) -> Reference | None:
-    return pool.bandwidth if nodes >= bandwidths.MACHINES else None
 
 
 def _on_sockets(whole: Measurement, pool: GpuPool, nodes: int) -> frozenset[int]:
@@ -201,50 +210,20 @@ def _on_sockets(whole: Measurement, pool: GpuPool, nodes: int) -> frozenset[int]
     return frozenset(number for number in numbers if number < nodes)
 
 
-def _everywhere(tested: Tested) -> Problem | None:
-    """The problem where NCCL does not use the network of the GPUs on any node."""
-    measured = tested.told.whole if tested.told else bandwidth.parse("")
-    hosts = bandwidth.on_sockets(measured, tested.pool)
-    if len(tested.nodes) < bandwidths.MACHINES or not hosts or len(hosts) < len(measured.used):
-        return None
-    return Problem(
-        code=Code.TEST_FAILED,
-        what="NCCL used plain sockets instead of the GPU network",
-        why="it is the same on each node, so no single one is at fault: NCCL's plugin is not"
-        " installed, or does not find its interfaces",
-        fix="check kubectl --namespace kube-system get daemonsets, and the installer's log",
-    )
-
-
-def _alone(tested: Tested, tried: Tried) -> Problem:
-    """The problem where the GPUs of one node could not do it among themselves."""
-    return Problem(
-        code=Code.TEST_FAILED,
-        what=f"{tried.members[0]}: {tried.why}",
-        why="NCCL's test ran on its own GPUs; the log above says where it ended",
-        fix=_another(tested, tried.members),
-    )
-
-
-def _of_ray(tested: Tested) -> Iterator[Problem]:
-    if tested.ray is not None and not tested.ray.passed:
-        yield Problem(
-            code=Code.TEST_FAILED,
-            what=f"the test through Ray failed on {tested.pool.name}: {tested.ray.why}",
-            why="a RayJob was to use each GPU of its nodes once",
-            fix="look at Ray's operator: kubectl get rayjobs,rayclusters; then run Test again",
-        )
+def _is_plain_everywhere(whole: Measurement, pool: GpuPool, nodes: int) -> bool:
+    """Whether NCCL does not use the network of the GPUs on any node."""
+    hosts = bandwidth.on_sockets(whole, pool)
+    return nodes >= bandwidths.MACHINES and bool(hosts) and len(hosts) >= len(whole.used)
 
 
 def _another(tested: Tested, names: tuple[str, ...]) -> str:
     """How to have other nodes in the place of some, by how the pool gets its nodes (jobs.md, 6)."""
-    named, pool = " ".join(names), tested.pool
-    done = set(names) <= set(tested.cordoned)
-    if done:
+    named = " ".join(names)
+    if set(names) <= set(tested.cordoned):
         cordon = f"it is cordoned (undo: kubectl uncordon {named})"
     else:
         cordon = f"keep jobs away: kubectl cordon {named}, or Test --cordon"
-    means = Mode(pool.mode).means
+    means = Mode(tested.pool.mode).means
     if means.requested:
         return (
             f"{cordon}; it goes ten minutes after its last job, or at the end of its run, and the"

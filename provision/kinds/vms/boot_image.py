@@ -7,32 +7,34 @@ IMAGE_FAMILY_NAME gets the newest supported image of the line of its machine typ
 from __future__ import annotations
 
 import dataclasses
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import images
+from provision.catalogue import fabrics, images, machines
 from provision.codes import Code
-from provision.errors import Problem
 from provision.google.api import Service
-from provision.kinds.vms import fabric, image_system
 from provision.preflight import zones
-from provision.preflight.check import Check, CheckNote, Settled
+from provision.preflight.check import Check, Effect, Finding, note, refuse
 from provision.settings.choices import OnlineCheck
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.images import Line
-    from provision.preflight.check import CheckContext, Finding
+    from provision.preflight.check import CheckContext
     from provision.spec.cluster import Image, VmSpec
     from provision.state.record import Record
 
 Found = dict[str, Any]
 
+_NAME: Final = "IMAGE_NAME"
+_FAMILY: Final = "IMAGE_FAMILY_NAME"
 _ACTIVE: Final = "ACTIVE"
 _DEPRECATED: Final = "DEPRECATED"
 _ENDS: Final = ("obsolete", "deleted")
 """Fields with the moments from which an image can't be used; Google may change its mind."""
+_KEPT: Final = "new VMs get it, and those that run with --replace-vms"
 
 
 def resolve(image: Image, record: Record | None) -> Image:
@@ -74,63 +76,48 @@ def _check(ctx: CheckContext[VmSpec]) -> Iterator[Finding]:
 
 def _of_cluster(ctx: CheckContext[VmSpec], kept: Image) -> Iterator[Finding]:
     """The image that an existing cluster was made with."""
-    found = _find(ctx, kept)
+    found = ctx.answers.find(Service.COMPUTE, _path(kept, kept.name))
     newer = ctx.answers.find(Service.COMPUTE, _path(kept, f"family/{kept.family}"))
-    state = "" if found is None else _state(found)
     usual = images.DEEP_LEARNING if kept.line is None else kept.line
     other = (
-        f"IMAGE_NAME={newer['name']}"
+        f"{_NAME}={newer['name']}"
         if newer
-        else f"IMAGE_PROJECT={usual.project} and IMAGE_FAMILY_NAME={usual.family}"
+        else f"IMAGE_PROJECT={usual.project} and {_FAMILY}={usual.family}"
     )
+    stays = "a cluster stays on the image that it was made with"
     if found is None:
-        yield Problem(
-            code=Code.IMAGE_UNSUITABLE,
-            setting="IMAGE_NAME",
-            what=f"the image {kept.name} of this cluster is gone from {kept.project}",
-            why="Google has deleted it; a cluster stays on the image that it was made with",
-            fix=f"{other}: new VMs get it, and those that run with --replace-vms",
+        yield _unsuitable(
+            f"the image {kept.name} of this cluster is gone from {kept.project}",
+            why=f"Google has deleted it; {stays}",
+            fix=f"{other}: {_KEPT}",
         )
         return
-    if state != _ACTIVE:
-        yield CheckNote(
-            Problem(
-                code=Code.IMAGE_UNSUITABLE,
-                setting="IMAGE_NAME",
-                what=f"the image {kept.name} of this cluster is {state.lower()}{_since(found)}",
-                why="a cluster stays on the image that it was made with;"
-                f" {_use(found)}{_suggestion(found)}",
-                fix=f"{other}: new VMs get it, and those that run with --replace-vms",
-            )
+    if (state := _state(found)) != _ACTIVE:
+        yield _unsuitable(
+            f"the image {kept.name} of this cluster is {state.lower()}{_since(found)}",
+            why=f"{stays}; {_use(found)}{_suggestion(found)}",
+            fix=f"{other}: {_KEPT}",
+            effect=Effect.NOTE,
         )
     yield _settled(kept, found)
     yield from _fits(ctx, found)
 
 
 def _by_name(ctx: CheckContext[VmSpec], asked: Image) -> Iterator[Finding]:
-    found = _find(ctx, asked)
+    found = ctx.answers.find(Service.COMPUTE, _path(asked, asked.name))
     if found is None:
         yield _missing(asked, f"image {asked.name}")
         return
-    yield from _withdrawn(asked, found)
+    if (state := _state(found)) != _ACTIVE:
+        other = _replacement(found)
+        yield _unsuitable(
+            f"the image {asked.name} is {state.lower()}{_since(found)}",
+            why=f"{_use(found)}{_suggestion(found)}",
+            fix=f"{_NAME}={other}" if other else "name another image",
+            effect=Effect.NOTE if state == _DEPRECATED else Effect.STOPS,
+        )
     yield _settled(asked, found)
     yield from _fits(ctx, found)
-
-
-def _withdrawn(asked: Image, found: Found) -> Iterator[Finding]:
-    """Whether Google has withdrawn an image that the settings name."""
-    state = _state(found)
-    if state == _ACTIVE:
-        return
-    other = _replacement(found)
-    problem = Problem(
-        code=Code.IMAGE_UNSUITABLE,
-        setting="IMAGE_NAME",
-        what=f"the image {asked.name} is {state.lower()}{_since(found)}",
-        why=f"{_use(found)}{_suggestion(found)}",
-        fix=f"IMAGE_NAME={other}" if other else "name another image",
-    )
-    yield CheckNote(problem) if state == _DEPRECATED else problem
 
 
 def _by_family(ctx: CheckContext[VmSpec], asked: Image) -> Iterator[Finding]:
@@ -144,19 +131,17 @@ def _by_family(ctx: CheckContext[VmSpec], asked: Image) -> Iterator[Finding]:
         yield _missing(asked, f"image family {asked.family}")
         return
     last = _newest(withdrawn)
-    other = _replacement(last)
-    exact = f"IMAGE_NAME={last['name']}: {_use(last)}"
+    other, state = _replacement(last), _state(last)
     fixes = (
-        f"IMAGE_FAMILY_NAME={images.family_of(other)}" if other else "",
-        exact if _state(last) == _DEPRECATED else "",
+        f"{_FAMILY}={images.family_of(other)}" if other else "",
+        f"{_NAME}={last['name']}: {_use(last)}" if state == _DEPRECATED else "",
     )
-    yield Problem(
-        code=Code.IMAGE_UNSUITABLE,
-        setting="IMAGE_FAMILY_NAME",
-        what=f"all images of the family {asked.family} in {asked.project} are"
-        f" {_state(last).lower()}{_since(last)}",
+    yield _unsuitable(
+        f"all images of the family {asked.family} in {asked.project} are"
+        f" {state.lower()}{_since(last)}",
         why=f"Google gives no image for such a family{_suggestion(last)}",
         fix=", or ".join(filter(None, fixes)) or "name another family",
+        setting=_FAMILY,
     )
 
 
@@ -165,32 +150,29 @@ def _newest_supported(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> It
     chosen = _choose(ctx, asked, line)
     machine = ctx.spec.group.machine_type
     if chosen is None:
-        yield Problem(
+        yield refuse(
             code=Code.RESOURCE_NOT_FOUND,
-            setting="IMAGE_FAMILY_NAME",
+            setting=_FAMILY,
             what=f"not set, and {asked.project} has no image to choose for {machine}",
             why="none with NVIDIA's driver is supported, ready and for"
             f" {line.architecture} processors, as far as the families' names say",
-            fix=f"name one with IMAGE_FAMILY_NAME or IMAGE_NAME; {_listing(asked.project)}",
+            fix=f"name one with {_FAMILY} or {_NAME}; {_listing(asked.project)}",
         )
         return
     line, found = chosen
     family = str(found["family"])
     image = dataclasses.replace(asked, project=line.project, family=family, name=found["name"])
-    settled = _settled(image, found)
-    yield settled
+    yield _settled(image, found)
     said = images.contents(family)
     lacks = f", but {line.lacks}" if line.lacks else ""
-    yield CheckNote(
-        Problem(
-            code=Code.CHOSEN,
-            setting="IMAGE_FAMILY_NAME",
-            what=f"not set; the VMs boot {found['name']} of {line.project}",
-            why=f"that is its newest supported image for {machine}: {said.words if said else ''}"
-            f"{lacks}; {_support(found)}",
-            fix="to choose an image yourself, set IMAGE_FAMILY_NAME or IMAGE_NAME",
-        ),
-        if_made=True,
+    yield note(
+        code=Code.CHOSEN,
+        setting=_FAMILY,
+        what=f"not set; the VMs boot {found['name']} of {line.project}",
+        why=f"that is its newest supported image for {machine}: {said.words if said else ''}"
+        f"{lacks}; {_support(found)}",
+        fix=f"to choose an image yourself, set {_FAMILY} or {_NAME}",
+        effect=Effect.NOTE_IF_MADE,
     )
     yield from _fits(ctx, found)
 
@@ -215,17 +197,13 @@ def _choose(ctx: CheckContext[VmSpec], asked: Image, line: Line) -> tuple[Line, 
     return None
 
 
-def _settled(image: Image, found: Found) -> Settled:
+def _settled(image: Image, found: Found) -> Finding:
     until = _supported_until(found)
-    return Settled({"image": dataclasses.replace(image, supported_until=until)})
+    return Finding(settled={"image": dataclasses.replace(image, supported_until=until)})
 
 
 def _path(image: Image, name: str | None) -> str:
     return f"projects/{image.project}/global/images/{name}"
-
-
-def _find(ctx: CheckContext[VmSpec], image: Image) -> Found | None:
-    return ctx.answers.find(Service.COMPUTE, _path(image, image.name))
 
 
 def _newest(found: Sequence[Found]) -> Found:
@@ -236,13 +214,48 @@ def _newest(found: Sequence[Found]) -> Found:
     return max(found, key=made)
 
 
-def _state(found: Found) -> str:
-    """ACTIVE, DEPRECATED, OBSOLETE or DELETED; Google leaves it out where nothing is planned."""
-    return str(_withdrawal(found).get("state") or _ACTIVE)
+def _unsuitable(
+    what: str, *, why: str, fix: str, setting: str = _NAME, effect: Effect = Effect.STOPS
+) -> Finding:
+    return note(Code.IMAGE_UNSUITABLE, effect, setting=setting, what=what, why=why, fix=fix)
+
+
+def _missing(asked: Image, what: str) -> Finding:
+    home = images.project_of(asked.family or images.family_of(asked.name or ""))
+    is_elsewhere = home not in {None, asked.project}
+    setting = _named_by(asked)
+    return refuse(
+        code=Code.RESOURCE_NOT_FOUND,
+        setting="IMAGE_PROJECT" if is_elsewhere else setting,
+        what=f"there is no {what} in the project {asked.project}",
+        why=f"by its name it is one of {home}" if is_elsewhere else "Google does not have it",
+        fix=f"IMAGE_PROJECT={home}"
+        if is_elsewhere
+        else f"remove {setting} for the newest supported image, or {_listing(asked.project)}",
+    )
+
+
+def _named_by(image: Image) -> str:
+    """The setting that names an image."""
+    return _NAME if image.name else _FAMILY
+
+
+def _listing(project: str) -> str:
+    return (
+        f"list the images with: gcloud compute images list --no-standard-images --project {project}"
+    )
+
+
+# ------------------------------------------------------------------ how long it is supported
 
 
 def _withdrawal(found: Found) -> Mapping[str, str]:
     return found.get("deprecated") or {}
+
+
+def _state(found: Found) -> str:
+    """ACTIVE, DEPRECATED, OBSOLETE or DELETED; Google leaves it out where nothing is planned."""
+    return str(_withdrawal(found).get("state") or _ACTIVE)
 
 
 def _day(moment: str) -> str:
@@ -272,49 +285,28 @@ def _suggestion(found: Found) -> str:
     return f"; it suggests {other} instead" if other else ""
 
 
+def _announced(found: Found) -> str | None:
+    """The first day on which Google's API says that an image is withdrawn; None for none."""
+    days = [_day(_withdrawal(found).get(name, "")) for name in ("deprecated", *_ENDS)]
+    return min(filter(None, days), default=None)
+
+
 def _supported_until(found: Found) -> str | None:
     """The last day of an image's support: as Google's API tells it, else as its page does."""
     if _state(found) != _ACTIVE:
         return None
-    told = [_day(_withdrawal(found).get(name, "")) for name in ("deprecated", *_ENDS)]
-    return min(filter(None, told), default=None) or images.SUPPORTED_UNTIL.get(
-        found.get("family", "")
-    )
+    return _announced(found) or images.SUPPORTED_UNTIL.get(found.get("family", ""))
 
 
 def _support(found: Found) -> str:
     until = _supported_until(found)
     if until is None:
         return "Google names no end of its support"
-    told = any(_withdrawal(found).get(name) for name in ("deprecated", *_ENDS))
-    source = "" if told else f" (Google's page of {images.SUPPORT_PAGE_OF})"
+    source = "" if _announced(found) else f" (Google's page of {images.SUPPORT_PAGE_OF})"
     return f"supported until {until}{source}"
 
 
-def _missing(asked: Image, what: str) -> Problem:
-    setting = "IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME"
-    home = images.project_of(asked.family or images.family_of(asked.name or ""))
-    if home not in {None, asked.project}:
-        return Problem(
-            code=Code.RESOURCE_NOT_FOUND,
-            setting="IMAGE_PROJECT",
-            what=f"there is no {what} in the project {asked.project}",
-            why=f"by its name it is one of {home}",
-            fix=f"IMAGE_PROJECT={home}",
-        )
-    return Problem(
-        code=Code.RESOURCE_NOT_FOUND,
-        setting=setting,
-        what=f"there is no {what} in the project {asked.project}",
-        why="Google does not have it",
-        fix=f"remove {setting} for the newest supported image, or {_listing(asked.project)}",
-    )
-
-
-def _listing(project: str) -> str:
-    return (
-        f"list the images with: gcloud compute images list --no-standard-images --project {project}"
-    )
+# ------------------------------------------------------------------ whether it fits
 
 
 def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
@@ -322,7 +314,7 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
     asked, group = ctx.spec.image, ctx.spec.group
     size = int(found.get("diskSizeGb", 0))
     if size > group.disk_size_gb:
-        yield Problem(
+        yield refuse(
             code=Code.INVALID_VALUE,
             setting="DISK_SIZE_GB",
             what=f"{group.disk_size_gb} GB is too small for the image {found['name']}",
@@ -332,16 +324,121 @@ def _fits(ctx: CheckContext[VmSpec], found: Found) -> Iterator[Finding]:
     machine = zones.look(ctx, group) or {}
     wanted, given = machine.get("architecture"), found.get("architecture")
     if wanted and given and wanted != given:
-        yield Problem(
-            code=Code.IMAGE_UNSUITABLE,
-            setting="IMAGE_NAME" if asked.name else "IMAGE_FAMILY_NAME",
-            what=f"the image {found['name']} is for {given} processors",
+        yield _unsuitable(
+            f"the image {found['name']} is for {given} processors",
             why=f"{group.machine_type} has {wanted} processors",
             fix="choose an image for them: gcloud compute images list"
             f" --project {asked.project} --filter architecture={wanted}",
+            setting=_named_by(asked),
         )
-    yield from image_system.suits(ctx.spec, asked, found)
-    yield from fabric.suits(ctx.spec, found)
+    yield from _command(ctx.spec, found)
+    yield from _system(ctx.spec, found)
+    yield from _gpu_network(ctx.spec, found)
+
+
+_BEGINS: Final = re.compile(
+    r"(?:(?:sudo|exec|nohup|time|env|[A-Z_a-z]\w*=\S*)\s+)*([\w.-]+)(?:\s|$)"
+)
+"""The program of a shell's line, behind what only calls it."""
+
+
+def _command(spec: VmSpec, found: Found) -> Iterator[Finding]:
+    """A note on a command that begins with a program which the image has not."""
+    begins, public = (
+        _BEGINS.match(spec.command or ""),
+        images.PUBLIC_SYSTEMS.get(spec.image.project),
+    )
+    name, plain = str(found["name"]), public is not None and public.plain
+    family = found.get("family") or images.family_of(name)
+    if begins is None:
+        return
+    if images.has(begins[1], family, plain=plain, labels=found.get("labels")) is False:
+        yield _unsuitable(
+            f"begins with {begins[1]}, which the image {name} has not, as far as known",
+            why="it would end with exit code 127, when all else of the start-up is done",
+            fix=f"let it install {begins[1]} first, or choose an image that has it"
+            " (docs/how-to/boot-image.md)",
+            setting="STARTUP_COMMAND",
+            effect=Effect.NOTE,
+        )
+
+
+def _system(spec: VmSpec, found: Found) -> Iterator[Finding]:
+    """What of the start-up the system of an image can't do: packages, the driver.
+
+    A public image is known; one that somebody made of it may have what that lacks, so only what
+    nobody can add is refused of it.
+    """
+    project = spec.image.project
+    system = images.system_of(project, found.get("licenses", []))
+    if system is None:
+        return
+    is_public = project in images.PUBLIC_SYSTEMS
+    setting, name = _named_by(spec.image), str(found["name"])
+    gpu = machines.GPUS.get(spec.group.gpu_type or "")
+    if gpu is not None and not gpu.open_module:
+        fix = f"IMAGE_PROJECT=ubuntu-os-cloud and {_FAMILY}=ubuntu-2204-lts"
+    else:
+        fix = (
+            f"remove IMAGE_PROJECT, {_NAME} and {_FAMILY} for the newest supported image with the"
+            " driver"
+        )
+    if not system.runs:
+        yield _unsuitable(
+            f"the image {name} is of {system.name}",
+            why="start-up needs bash, Python and packages to install; Create would wait for VMs"
+            " that report nothing",
+            fix=fix,
+            setting=setting,
+        )
+        return
+    if not system.apt and (spec.buckets or spec.shares):
+        yield _unsuitable(
+            f"the image {name} is of {system.name}, which has no apt-get",
+            why="start-up installs gcsfuse and the NFS client with it, to mount storage",
+            fix=f"{fix}, or mount no storage",
+            setting=setting,
+            effect=Effect.STOPS if is_public else Effect.NOTE,
+        )
+    if not (is_public and system.plain and spec.group.gpu_count):
+        return
+    if images.takes_driver(found.get("family", "")):
+        yield _unsuitable(
+            f"the image {name} has no NVIDIA driver: start-up installs it",
+            why="that takes some ten minutes and a reboot at each VM's first boot; there is no"
+            " CUDA toolkit, no PyTorch and no JupyterLab",
+            fix="nothing, or an image with the driver (docs/how-to/boot-image.md)",
+            setting=setting,
+            effect=Effect.NOTE,
+        )
+    else:
+        yield _unsuitable(
+            f"the image {name} of {system.name} has no NVIDIA driver",
+            why=f"start-up can install it on {images.INSTALLABLE}, alone",
+            fix=fix,
+            setting=setting,
+        )
+
+
+def _gpu_network(spec: VmSpec, found: Found) -> Iterator[Finding]:
+    """Whether NCCL can use the machines' GPU network with a public image.
+
+    What somebody made themselves is taken as it is: the start-up tells.
+    """
+    project = found.get("selfLink", "").rpartition("/global/")[0].rpartition("/")[2]
+    refusal = fabrics.refusal(spec.fabric, project)
+    if not refusal and not fabrics.is_unproven(spec.fabric, project):
+        return
+    verb, line = "can't" if refusal else "may not", images.ACCELERATOR
+    yield _unsuitable(
+        f"NCCL {verb} use the GPU network of {spec.group.machine_type} with the image"
+        f" {found['name']}",
+        why=refusal or f"no source says that it can; Google's blueprints boot {line.family}",
+        fix=f"IMAGE_PROJECT={line.project} and {_FAMILY}={line.family}, or no IMAGE_* at all for"
+        " the newest of these",
+        setting=_named_by(spec.image),
+        effect=Effect.STOPS if refusal else Effect.NOTE,
+    )
 
 
 IMAGE: Final = Check(

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from provision.catalogue import images
+from provision.catalogue import fabrics, images, prices
+from provision.catalogue.fabrics import STACKS
+from provision.cost import rates
 from provision.documents.plan import Contents, Kept
-from provision.kinds import identities
-from provision.kinds.vms import fabric, idle
+from provision.kinds import variables
+from provision.screens import amounts
 from provision.spec.capacity import Mode
+from provision.words import duration
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from provision.spec.cluster import Image, VmSpec
 
-_FLEX_START: Final = "ENABLE_FLEX_START"
 _METADATA: Final = "METADATA"
 _IN_PLACE: Final = frozenset({"LABELS", _METADATA})
 """The settings whose changes VMs get while they run; see `out_of_date.refresh`."""
@@ -40,10 +42,10 @@ def of(spec: VmSpec) -> Contents:
         place=spec.zone,
         image=_image(spec.image),
         software=tuple(_software(spec)),
-        identities=(identities.of_machines(spec, "VMs"),),
+        identities=(variables.identity(spec, "VMs"),),
         limit="MAX_RUN_DURATION=12h" if runs_for_ever and can_end else "",
-        idle=idle.words_of(spec),
-        nccl=fabric.words(spec),
+        idle=_idle(spec),
+        nccl=nccl(spec),
     )
 
 
@@ -52,34 +54,60 @@ def kept(spec: VmSpec, running: int, changed: Collection[str]) -> Kept:
     one = running == 1
     stay = "stays as it is" if one else "stay as they are"
     flex_start = spec.group.mode.means.flex_start
+    command, new = replacing(flex_start=flex_start), "get the new template"
     if flex_start:
         # Those of before it was asked for have no end of their own.
-        ends = "are deleted" if _FLEX_START in changed else "end"
-        until = {"end": "it ends", "are deleted": "it is deleted"}[ends] if one else f"they {ends}"
-        return Kept(
-            machines=running,
-            words=f"{stay} until {until}",
-            new="get the new template",
-            command=replacing(flex_start=flex_start),
-        )
+        deleted = "ENABLE_FLEX_START" in changed
+        if one:
+            until = "it is deleted" if deleted else "it ends"
+        else:
+            until = "they are deleted" if deleted else "they end"
+        return Kept(machines=running, words=f"{stay} until {until}", new=new, command=command)
     if changed and _IN_PLACE.issuperset(changed):
         gets = "runs on, and gets" if one else "run on, and get"
         but = ", but for what is read at a start alone" if _METADATA in changed else ""
         return Kept(machines=running, words=f"{gets} the change without a restart{but}")
-    then = "it is replaced" if one else "they are replaced"
-    return Kept(
-        machines=running,
-        words=f"{stay}, and {'is' if one else 'are'} billed so, until {then}",
-        new="get the new template",
-        command=replacing(flex_start=flex_start),
+    then = "is billed so, until it is replaced" if one else "are billed so, until they are replaced"
+    return Kept(machines=running, words=f"{stay}, and {then}", new=new, command=command)
+
+
+def nccl(spec: VmSpec) -> str:
+    """What NCCL uses, and where it is less than the machines could: why, and what would bring it.
+
+    Returns a few words, such as "GPUDirect-TCPXO 1.0.15"; "" for machines without a GPU network, or
+    of which nothing is known.
+    """
+    machine = spec.group.machine
+    built_for = fabrics.of_machine(machine)
+    if built_for is None:
+        return ""
+    stack = STACKS[built_for]
+    if spec.fabric is built_for:
+        return f"{stack.title} {stack.version}"
+    less = ""
+    if stack.measured is not None:
+        less = f", about {stack.measured.tcp:g} GB/s instead of {stack.measured.fabric:g}"
+    if spec.fabric is None and fabrics.on_vms(machine) is built_for:
+        why = f"NETWORK_CONFIG=multi_nic_network has {stack.title}"
+    elif machine is not None and machine.family.arm:
+        why = f"{stack.title} is not set up on Arm"
+    else:
+        why = f"{stack.title} needs Container-Optimized OS, as on GKE, or a private kernel"
+    return f"TCP over one interface{less}: {why}"
+
+
+def _idle(spec: VmSpec) -> str:
+    """What idle VMs do, and what they cost then; "" where they run on."""
+    if spec.idle_seconds is None:
+        return ""
+    each = rates.disk(spec.group, prices.listed()).usd
+    cost = f", {amounts.usd(each * spec.group.size.first)}/h" if each is not None else ""
+    billed = "; a reservation is billed as before" if spec.group.reservation else ""
+    return (
+        f"after {duration(spec.idle_seconds)} without a job, a command, GPU work or a login"
+        f" VMs power themselves off: then their disks are billed{cost}{billed}; Create starts them."
+        " The group recreates no VM"
     )
-
-
-def _jupyter(image: Image) -> str:
-    """Jupyter, where the image is known to have it."""
-    family = image.family or images.family_of(image.name or "")
-    has = images.has("jupyter", family)
-    return "Jupyter" if has else "Jupyter, if the image has it" if has is None else ""
 
 
 def _image(image: Image) -> str:
@@ -91,8 +119,12 @@ def _image(image: Image) -> str:
 def _software(spec: VmSpec) -> Iterator[str]:
     if spec.ray_version:
         yield f"Ray {spec.ray_version}"
-    if spec.notebook and (jupyter := _jupyter(spec.image)):
-        yield jupyter
+    if spec.notebook:
+        # Jupyter, where the image is known to have it.
+        image = spec.image
+        has = images.has("jupyter", image.family or images.family_of(image.name or ""))
+        if has is not False:
+            yield "Jupyter" if has else "Jupyter, if the image has it"
     if spec.ops_agent:
         yield "Ops Agent"
     if spec.command:

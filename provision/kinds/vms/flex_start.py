@@ -1,23 +1,131 @@
-"""Flex start in Create and Plan: compare VMs and resize requests with what the settings ask for."""
+"""Flex start: the resize requests of a group, which new one a Create makes, waiting for them.
+
+A group of flex start VMs grows only by resize requests. Google answers a request once, and
+Terraform would create a request again that is in its configuration but that Google has forgotten.
+So each request has a number that is never reused, requests that have ended are removed from the
+state before a plan, and a Create only requests the VMs that are missing.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+import datetime as dt
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from provision import words
 from provision.catalogue import limits
-from provision.errors import SettingsError
-from provision.google.api import Service
+from provision.codes import Code
+from provision.deployment.deployment import ResizeRequestSpec
+from provision.documents.timeline import OnInterrupt, StageName
+from provision.errors import Alternatives, CapacityError, Problem, SettingsError, StillWaiting
+from provision.google import refusals, resources
+from provision.google.api import GoogleApiError, Service
 from provision.google.resources import GROUP, RESIZE_REQUEST
-from provision.kinds.vms import resize_requests, variables
-from provision.kinds.vms.resize_requests import ResizePlan, ResizeRequest
-from provision.spec.group import Group
+from provision.kinds import machines
+from provision.kinds.vms import bake, variables
+from provision.kinds.vms.instances import arguments
+from provision.lifecycle import ownership, phases
+from provision.lifecycle.phases import Phase
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
-    from provision.context import Cloud
+    from collections.abc import Collection, Mapping, Sequence
+
+    from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.deployment.workspace import Workspace
+    from provision.google.api import GoogleApi
     from provision.spec.cluster import VmSpec
+    from provision.state.record import Record
+    from provision.time.clock import Clock
+    from provision.time.progress import Progress
+
+_POLL: Final = 15.0
+"""Poll interval for resize requests, in seconds of cloud time."""
+_NOT_FOUND: Final = 404
+_LEAVING: Final = frozenset({"DELETING", "ABANDONING"})
+_STATES: Final[Mapping[str, str]] = {
+    "CREATING": "is being created",
+    "ACCEPTED": "is waiting in Google's queue",
+    "SUCCEEDED": "was granted",
+    "FAILED": "has failed",
+    "CANCELLED": "was cancelled",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResizeRequest:
+    """A resize request, as Google's API returns it."""
+
+    name: str
+    count: int  # the number of VMs that it asks for
+    run_seconds: int  # the run duration of the VMs, in seconds
+    state: str  # CREATING, ACCEPTED, SUCCEEDED, FAILED or CANCELLED
+    created: float  # its creation time as a Unix timestamp; 0 if Google does not say
+    # Google's errors: why it failed, or why the last attempt to grant it failed
+    errors: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        """Make it from the API's document."""
+        status = document.get("status", {})
+        attempt = status.get("error") or status.get("lastAttempt", {}).get("error") or {}
+        created = document.get("creationTimestamp")
+        return cls(
+            name=document["name"],
+            count=int(document["resizeBy"]),
+            run_seconds=int(document.get("requestedRunDuration", {}).get("seconds", 0)),
+            state=document.get("state", "CREATING"),
+            created=dt.datetime.fromisoformat(created).timestamp() if created else 0.0,
+            errors=tuple(attempt.get("errors", [])),
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether Google may still grant it."""
+        return self.state in {"CREATING", "ACCEPTED"}
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether it has ended without VMs."""
+        return self.state in {"FAILED", "CANCELLED"}
+
+    @property
+    def words(self) -> str:
+        """What it asks for and its state, as the beginning of a sentence."""
+        what = "1 VM" if self.count == 1 else f"{self.count} VMs"
+        how = _STATES.get(self.state, "is in an unknown state")
+        return f"the request {self.name} for {what} {how} ({self.state})"
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Google's words about why it failed or waits, each once."""
+        return tuple(dict.fromkeys(map(refusals.words, self.errors)))
+
+    @property
+    def as_made(self) -> ResizeRequestSpec:
+        """The request as Terraform's variable has it."""
+        return ResizeRequestSpec(count=self.count, run_seconds=self.run_seconds)
+
+
+def requests(api: GoogleApi, group: str) -> list[ResizeRequest]:
+    """The resize requests of a group, by its path."""
+    return [ResizeRequest.of(document) for document in api.resize_requests(group)]
+
+
+# ------------------------------------------------------------------ before the plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResizePlan:
+    """The resize requests of a Create."""
+
+    # Terraform's variable: the open requests, and at most one new one
+    requests: dict[str, ResizeRequestSpec]
+    last: int  # the highest number of a request so far, including the new one
+    postponed: int = 0  # the number of VMs to request once the open requests have ended (rule M7)
 
 
 def prepare(
@@ -29,21 +137,38 @@ def prepare(
     not lead to a second request of the same name. Plan changes neither state nor record: there,
     requests that have ended stay until the next Create.
     """
-    kept = cloud.folder.of_type(RESIZE_REQUEST.type)
-    is_flex, path = target.spec.group.mode.means.flex_start, group(target.spec).path
+    spec, kept = target.spec, cloud.folder.of_type(RESIZE_REQUEST.type)
+    is_flex, mine = spec.group.mode.means.flex_start, group(spec)
     if workspace.live:
-        workspace.tool.forget(_over(cloud, kept, path if is_flex else ""))
+        workspace.tool.forget(_over(cloud, kept, mine.path if is_flex else ""))
     if not is_flex:
         return target, 0
-    requests = [ResizeRequest.of(document) for document in cloud.api.resize_requests(path)]
-    plan = _decide(cloud, target.spec, requests)
+    found, record = requests(cloud.api, mine.path), cloud.folder.record()
+    exists = cloud.api.find(Service.COMPUTE, mine.path) is not None
+    instances = cloud.api.managed_instances(mine.project, mine.zone, mine.name) if exists else []
+    plan = decide(
+        mine,
+        vms=present(instances, found),
+        requests=found,
+        prefix=spec.name_prefix,
+        last=record.last_request if record else 0,
+        run_seconds=spec.group.max_run_seconds or limits.LONGEST_RUN,
+    )
     if workspace.live:
-        workspace.tool.forget(_ended(kept, plan, target.spec.zone))
-        _keep_number(cloud, plan)
+        ended = [
+            address
+            for address, attributes in kept.items()
+            # A group in another zone is about to be replaced; its requests go before it.
+            if attributes["name"] not in plan.requests
+            and str(attributes["zone"]).endswith(spec.zone)
+        ]
+        workspace.tool.forget(ended)
+        if record is not None and plan.last > record.last_request:
+            cloud.folder.write_record(dataclasses.replace(record, last_request=plan.last))
     else:
         in_state = {attributes["name"] for attributes in kept.values()}
-        ended = {one.name: one.as_made for one in requests if one.name in in_state}
-        plan = dataclasses.replace(plan, requests=ended | plan.requests)
+        over = {one.name: one.as_made for one in found if one.name in in_state}
+        plan = dataclasses.replace(plan, requests=over | plan.requests)
     prepared = variables.with_requests(target, plan.requests)
     workspace.tell(prepared)
     return prepared, plan.postponed
@@ -66,12 +191,69 @@ def group(spec: VmSpec) -> Group:
     return Group.of(spec.project_id, spec.group)
 
 
+def present(instances: Sequence[Mapping[str, Any]], requests: Sequence[ResizeRequest]) -> int:
+    """The number of VMs in a group that are not part of an open request.
+
+    `requests`: the requests of the group. While one is open, VMs that do not run yet may belong to
+    it.
+    """
+    staying = [one for one in instances if one.get("currentAction") not in _LEAVING]
+    if any(request.is_open for request in requests):
+        staying = [one for one in staying if one.get("instanceStatus") == "RUNNING"]
+    return len(staying)
+
+
+def decide(  # noqa: PLR0913 - each is a fact of its own
+    group: Group,
+    *,
+    vms: int,
+    requests: Sequence[ResizeRequest],
+    prefix: str,
+    last: int,
+    run_seconds: int,
+) -> ResizePlan:
+    """Decide which requests to keep and whether to make a new one.
+
+    Raises:
+        SettingsError: The group would have to shrink.
+    """
+    open_ones = [request for request in requests if request.is_open]
+    least = vms + sum(request.count for request in open_ones)
+    missing = group.size - least
+    if missing < 0:
+        command = "gcloud compute instance-groups managed"
+        asked = "".join(f", and {request.words}" for request in open_ones)
+        names = ",".join(request.name for request in open_ones)
+        raise SettingsError(
+            f"INSTANCE_COUNT is {group.size}, but the group already has {vms} VMs{asked}",
+            why="if this tool reduced the size of the group, Google would choose which VMs to"
+            " delete",
+            fix=(
+                f"cancel requests with: {command} resize-requests cancel {arguments(group)}"
+                f" --resize-requests={names}"
+                if open_ones
+                else f"delete VMs of your choice with: {command} delete-instances"
+                f" {arguments(group)} --instances=NAMES, or wait until their run duration is over"
+            )
+            + f"; then run Create again, or set INSTANCE_COUNT to {least} or more",
+            setting="INSTANCE_COUNT",
+        )
+    kept = {request.name: request.as_made for request in open_ones}
+    ours = re.compile(rf"{re.escape(prefix)}-(\d+)")
+    numbers = [int(found[1]) for one in requests if (found := ours.fullmatch(one.name))]
+    last = max([last, *numbers])
+    if not missing or open_ones:
+        return ResizePlan(requests=kept, last=last, postponed=missing)
+    new = ResizeRequestSpec(count=missing, run_seconds=run_seconds)
+    return ResizePlan(requests={f"{prefix}-{last + 1}": new}, last=last + 1)
+
+
 def _over(cloud: Cloud, kept: dict[str, dict[str, Any]], but: str) -> list[str]:
     """The addresses of requests in the state that have ended, but those of one group.
 
     Terraform would cancel them, as it goes by the state of when it last applied, and Google cancels
     none that has ended (rule M15). They go with their group. `but`: the path of the group on whose
-    requests `_decide` decides; "" for none.
+    requests `decide` decides; "" for none.
     """
     found = []
     for address, attributes in kept.items():
@@ -79,38 +261,155 @@ def _over(cloud: Cloud, kept: dict[str, dict[str, Any]], but: str) -> list[str]:
             str(attributes[it]).rpartition("/")[2] for it in ("zone", "instance_group_manager")
         )
         path = f"projects/{attributes['project']}/zones/{zone}/{GROUP.look.collection}/{name}"
-        requests = [ResizeRequest.of(it) for it in cloud.api.resize_requests(path)]
-        if path != but and not any(it.is_open for it in requests if it.name == attributes["name"]):
+        there = [it for it in requests(cloud.api, path) if it.name == attributes["name"]]
+        if path != but and not any(it.is_open for it in there):
             found.append(address)
     return found
 
 
-def _ended(kept: dict[str, dict[str, Any]], plan: ResizePlan, zone: str) -> list[str]:
-    """The addresses of requests in the state that have ended."""
-    return [
-        address
-        for address, attributes in kept.items()
-        # A group in another zone is about to be replaced; its requests are destroyed before it.
-        if attributes["name"] not in plan.requests and str(attributes["zone"]).endswith(zone)
+# ------------------------------------------------------------------ after the apply
+
+
+def wait(
+    api: GoogleApi, group: Group, names: Collection[str], *, timeout: float, progress: Progress
+) -> None:
+    """Wait until resize requests are granted.
+
+    `timeout`: the longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
+
+    Raises:
+        CapacityError: A request failed or was cancelled.
+        ClusterError: Google does not return the requests.
+        StillWaiting: Not all are granted in time; they stay in Google's queue.
+    """
+    with progress.stage(StageName.REQUESTS, OnInterrupt.STAYS_QUEUED) as stage:
+        deadline = stage.deadline(timeout, _POLL)
+        said = ""
+        while True:
+            with machines.told(f"the resize requests of the group {group.name} are granted"):
+                found = [one for one in requests(api, group.path) if one.name in names]
+            refused = [it for one in found if one.is_refused for it in _refusals(group, one, api)]
+            if refused:
+                raise CapacityError.of(refused)
+            waiting = [one for one in found if one.is_open]
+            if not waiting:
+                stage.counts(f"{len(found)} of {len(names)} requests granted")
+                return
+            news = "; ".join(f"{one.words}{_in_short(one)}" for one in waiting)
+            # That a request gets older is no news, but the next sign of life says how old it is.
+            aged = f"{_age(waiting, progress.clock)}: {news}"
+            (stage.news if news != said else stage.counts)(aged)
+            said = news
+            if deadline.is_over:
+                raise StillWaiting.of(
+                    [_still(group, one, timeout, progress.clock, api) for one in waiting]
+                )
+            deadline.pause()
+
+
+def explain(group: Group, request: ResizeRequest, api: GoogleApi, **texts: str) -> list[Problem]:
+    """What Google's errors about a request mean, as far as that is known."""
+    usual = {
+        "after_stockout": "run Create again for a new request: machines may become available",
+        "after_quota": "once it is granted, run Create again for a new request",
+    }
+    said = machines.RefusalTexts(words=request.words, **usual | texts)
+    return machines.explain(group, request.errors, said, api)
+
+
+def advice(group: Group, request: ResizeRequest, api: GoogleApi) -> str:
+    """What can be done about a request that waits."""
+    lines = ["nothing but waiting; Destroy gives it up, and Create waits for it again"]
+    if any(refusals.of_error(it) in refusals.CAPACITY for it in request.errors):
+        free = refusals.zones_available(request.errors)
+        if free:
+            lines.append(
+                f"or set ZONE={free[0]}, where Google says that some are available now, and run"
+                " Create --yes, which moves the group there"
+            )
+        zones = machines.other_zones(group.project, group.zone, group.machine_type, group.gpu, api)
+        lines += machines.places_in_words(group.region, zones)
+    return "\n".join(lines)
+
+
+def _age(requests: Sequence[ResizeRequest], clock: Clock) -> str:
+    created = min(request.created for request in requests)
+    return f"For {words.duration(clock.since(created))}"
+
+
+def _in_short(request: ResizeRequest) -> str:
+    lines = (
+        refusals.in_short(refusals.words(error), str(error.get("code", "")))
+        for error in request.errors
+    )
+    return "".join(f"; {line}" for line in dict.fromkeys(lines))
+
+
+def _refusals(group: Group, request: ResizeRequest, api: GoogleApi) -> list[Problem]:
+    return explain(group, request, api) or [
+        Problem(
+            code=Code.CAPACITY_REFUSED,
+            what=request.words[0].upper() + request.words[1:],
+            why="\n".join(map(refusals.words, request.errors)) or "Google gives no reason",
+            fix="run Create again to request the missing VMs, or Destroy to give up",
+        )
     ]
 
 
-def _keep_number(cloud: Cloud, plan: ResizePlan) -> None:
-    record = cloud.folder.record()
-    if record is not None and plan.last > record.last_request:
-        cloud.folder.write_record(dataclasses.replace(record, last_request=plan.last))
-
-
-def _decide(cloud: Cloud, spec: VmSpec, requests: list[ResizeRequest]) -> ResizePlan:
-    mine = group(spec)
-    exists = cloud.api.find(Service.COMPUTE, mine.path) is not None
-    instances = cloud.api.managed_instances(mine.project, mine.zone, mine.name) if exists else []
-    record = cloud.folder.record()
-    return resize_requests.decide(
-        mine,
-        vms=resize_requests.present(instances, requests),
-        requests=requests,
-        prefix=spec.name_prefix,
-        last=record.last_request if record else 0,
-        run_seconds=spec.group.max_run_seconds or limits.LONGEST_RUN,
+def _still(
+    group: Group, request: ResizeRequest, timeout: float, clock: Clock, api: GoogleApi
+) -> Problem:
+    after_quota = "once it is granted, Google fulfills the request"
+    explained = explain(group, request, api, after_stockout="", after_quota=after_quota, end="")
+    kept = (
+        "everything is kept, and the request stays in Google's queue: run Create again to keep"
+        " waiting, Status to look at it, or Destroy to give up; a higher CAPACITY_TIMEOUT waits"
+        " longer"
     )
+    # What does not pass by waiting is what a program has to know.
+    lasting = [it.code for it in explained if it.code and not it.code.is_retryable]
+    since = _age([request], clock).lower()
+    return Problem(
+        code=lasting[0] if lasting else Code.WAITING,
+        setting="CAPACITY_TIMEOUT",
+        what=f"After {timeout / 60:g} minutes, {request.words}, {since} in total",
+        why="\n".join(request.reasons)
+        or "Google does not say why; flex start grants all VMs of a request at once",
+        fix="\n".join([kept, *(it.fix for it in explained)]),
+        alternatives=Alternatives(
+            zones=tuple(z for it in explained for z in it.alternatives.zones)
+        ),
+    )
+
+
+# ------------------------------------------------------------------ before a Destroy
+
+
+def release(context: Context, cloud: Cloud, record: Record) -> None:
+    """Cancel the open resize requests: the deletion of a group would wait for them (rule M8).
+
+    An image that is being made of a disk is waited for.
+    """
+    with phases.during(Phase.REMOVING, cloud, "Could not look at the images of the VM"):
+        bake.settle(context, cloud, record)
+    with (
+        phases.during(Phase.REMOVING, cloud, "Could not cancel the open resize requests"),
+        context.progress.stage(StageName.RELEASE, OnInterrupt.LEAVES_REST),
+    ):
+        # The deployment's groups, those that a killed run has left, too.
+        owner = ownership.ours(record, cloud.folder.location)
+        groups = cloud.api.marked(GROUP.look, record.project_id, owner)
+        for path in sorted(set(map(resources.path_in_document, groups))):
+            for request in requests(cloud.api, path):
+                if request.is_open:
+                    context.console.progress(f"Cancelling: {request.words}")
+                    _cancel(cloud.api, path, request.name)
+
+
+def _cancel(api: GoogleApi, group: str, name: str) -> None:
+    """Cancel a request; it is no error if it has ended meanwhile (rule M15)."""
+    try:
+        api.cancel_resize_request(group, name)
+    except GoogleApiError as error:
+        if error.code != _NOT_FOUND and "final state" not in error.message:
+            raise

@@ -8,7 +8,7 @@ from provision import words
 from provision.catalogue import machines
 from provision.documents import json_object
 from provision.documents.checks import VmCheck
-from provision.kinds import gpu_faults
+from provision.kinds import gpus as gpu_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,33 +16,42 @@ if TYPE_CHECKING:
     from provision.catalogue.machines import Gpu, MachineType
     from provision.kinds.vms.instances import Vm
 
-PASSED: Final = "passed"
-FAILED: Final = "failed"
-NOT_RUN: Final = "not run"
-
 _MOST: Final = 3
 """Failures of DCGM's that are named."""
 
 
 def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
     """What a VM found, and what of that is wrong."""
-    gpus = _gpus(found)
+    # The errors of each GPU as a number that can be added.
+    gpus = [
+        it | {"ecc_volatile": json_object.whole(it.get("ecc_volatile"))}
+        for it in json_object.objects(found.get("gpus"))
+    ]
+    diagnostic = json_object.inner(found.get("diagnostic"))
+    failures = json_object.items(diagnostic.get("failures"))
+    ran = "failed" if failures else "passed"
     return VmCheck(
         gpus=len(gpus),
         names=tuple(str(gpu.get("name")) for gpu in gpus),
         driver=next((str(gpu["driver"]) for gpu in gpus if gpu.get("driver")), None),
-        ecc_errors=gpu_faults.counted(gpus),
-        diagnostic=_diagnostic(found),
+        ecc_errors=gpu_words.memory_errors(gpus),
+        diagnostic=ran if diagnostic.get("ran") else "not run",
         interfaces=len(json_object.objects(found.get("interfaces"))),
         local_ssds=json_object.whole(json_object.inner(found.get("local_ssd")).get("disks")),
         users=tuple(json_object.texts(found.get("users"))),
         login=tuple(json_object.texts(found.get("login"))),
-        faults=tuple(_faults(vm, found)),
+        faults=tuple(_faults(vm, found, gpus, failures)),
     )
 
 
-def reported(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
-    """What a VM that can't be asked reported at its start-up, judged likewise."""
+def reported(vm: Vm, found: Mapping[str, Any] | None, state: str = "") -> VmCheck:
+    """What a VM that can't be asked reported at its start-up, judged likewise.
+
+    `found`: None where it has reported nothing. `state`: why it can't be asked, as another fault.
+    """
+    more = (state,) if state else ()
+    if found is None:
+        return VmCheck(faults=more)
     count, kind = due(vm)
     gpus, errors, interfaces = (
         json_object.whole(found.get(name)) for name in ("gpus", "ecc_errors", "interfaces")
@@ -51,7 +60,7 @@ def reported(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
     faults = []
     if count is not None and gpus != count:
         faults.append(f"{gpus} GPUs instead of {count}")
-    faults += gpu_faults.strange(names, kind)
+    faults += gpu_words.strange(names, kind)
     if errors:
         faults.append(f"{errors} uncorrected memory (ECC) errors")
     if interfaces != vm.interfaces:
@@ -62,7 +71,7 @@ def reported(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
         driver=json_object.text(found.get("driver")) or None,
         ecc_errors=errors,
         interfaces=interfaces,
-        faults=tuple(faults),
+        faults=(*faults, *more),
     )
 
 
@@ -96,11 +105,13 @@ def another_host(names: Sequence[str], where: str, *, bound: bool) -> str:
     )
 
 
-def _faults(vm: Vm, found: Mapping[str, Any]) -> Iterator[str]:
+def _faults(
+    vm: Vm, found: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]], failures: Sequence[Any]
+) -> Iterator[str]:
     count, kind = due(vm)
     if count != 0:
-        yield from gpu_faults.of(_gpus(found), json_object.text(found.get("error")), count, kind)
-    if failures := _failures(found):
+        yield from gpu_words.faults(gpus, json_object.text(found.get("error")), count, kind)
+    if failures:
         named = "; ".join(map(str, failures[:_MOST]))
         more = f"; and {len(failures) - _MOST} more" if len(failures) > _MOST else ""
         yield f"DCGM's diagnostic failed: {named}{more}"
@@ -109,8 +120,13 @@ def _faults(vm: Vm, found: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"the fabric {fabric.get('kind')}: {it}" for it in wrong)
     machine = machines.lookup(vm.machine_type)
     yield from _of_interfaces(vm, json_object.objects(found.get("interfaces")), machine)
-    if machine is not None and not vm.attached:
-        yield from _of_local_ssds(json_object.inner(found.get("local_ssd")), machine)
+    if machine is None or vm.attached:
+        return
+    ssds, wanted = json_object.inner(found.get("local_ssd")), machine.local_ssds
+    if ssds.get("disks") != wanted:
+        yield f"{ssds.get('disks')} local SSDs instead of {wanted}"
+    if ssds.get("disks") and not ssds.get("mounted"):
+        yield "its local SSDs are not mounted at /mnt/localssd"
 
 
 def _of_interfaces(
@@ -127,27 +143,3 @@ def _of_interfaces(
     wanted = network.vpcs * network.subnets
     if wide < wanted and len(found) == vm.interfaces:
         yield f"{wide} interfaces have the MTU {network.mtu} instead of the {wanted} of its GPUs"
-
-
-def _of_local_ssds(found: Mapping[str, Any], machine: MachineType) -> Iterator[str]:
-    wanted, disks = machine.shape.local_ssds, found.get("disks")
-    if disks != wanted:
-        yield f"{disks} local SSDs instead of {wanted}"
-    if disks and not found.get("mounted"):
-        yield "its local SSDs are not mounted at /mnt/localssd"
-
-
-def _diagnostic(found: Mapping[str, Any]) -> str:
-    if not json_object.inner(found.get("diagnostic")).get("ran"):
-        return NOT_RUN
-    return FAILED if _failures(found) else PASSED
-
-
-def _failures(found: Mapping[str, Any]) -> list[Any]:
-    return json_object.items(json_object.inner(found.get("diagnostic")).get("failures"))
-
-
-def _gpus(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Each GPU, its errors as a number that can be added."""
-    gpus = json_object.objects(found.get("gpus"))
-    return [it | {"ecc_volatile": json_object.whole(it.get("ecc_volatile"))} for it in gpus]

@@ -1,8 +1,9 @@
-"""The VMs of a cluster, as Google's API returns them."""
+"""The VMs of a cluster as Google's API returns them, and what Google has done to them itself."""
 
 from __future__ import annotations
 
 import datetime as dt
+import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -10,18 +11,22 @@ from provision import words
 from provision.catalogue import names
 from provision.codes import Code
 from provision.errors import Problem
+from provision.google import refusals
 from provision.google.resources import GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from provision.google.api import GoogleApi
+    from provision.spec.pools import Group
     from provision.state.location import Place
     from provision.time.clock import Clock
 
 _URL_KEY: Final = "proxy-url"
 _SHORT: Final = 86400.0
 """Remaining run time below which a VM is worth a note, in seconds of cloud time."""
+_RESTART: Final = 1800.0
+"""Seconds of cloud time in which Google should have started a VM again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +56,6 @@ class Vm:
     @classmethod
     def of(cls, instance: Mapping[str, Any], clock: Clock) -> Self:
         """Make it from the API's document."""
-        metadata = instance.get("metadata", {}).get("items", [])
-        urls = [item.get("value") for item in metadata if item["key"] == _URL_KEY]
         interfaces = instance.get("networkInterfaces", [])
         scheduling = instance.get("scheduling", {})
         return cls(
@@ -65,7 +68,7 @@ class Vm:
                 for it in instance.get("guestAccelerators", [])
             },
             remaining=_remaining(instance, clock),
-            notebook=_https(urls[0]) if urls and urls[0] else None,
+            notebook=_notebook(instance),
             maintenance=_maintenance(instance, clock),
             created=instance.get("creationTimestamp"),
             started=_started(instance),
@@ -95,11 +98,10 @@ def see(api: GoogleApi, place: Place) -> Seen:
 
     The group says which VMs are its own: labels can be taken off.
     """
-    name = names.GROUP.of(place.name_prefix)
-    path = GROUP.path(project=place.project_id, zone=place.zone, name=name)
-    group = api.find(GROUP.look.service, path)
+    group = api.find(GROUP.look.service, group_path(place))
     if group is None:
         return Seen(group=None)
+    name = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, name)
     own = {one["instance"].rpartition("/")[2] for one in members}
     if not own:
@@ -109,6 +111,12 @@ def see(api: GoogleApi, place: Place) -> Seen:
     return Seen(
         group=group, members=members, documents=[one for one in found if one["name"] in own]
     )
+
+
+def group_path(place: Place) -> str:
+    """The path of a cluster's group."""
+    name = names.GROUP.of(place.name_prefix)
+    return GROUP.path(project=place.project_id, zone=place.zone, name=name)
 
 
 def documents(api: GoogleApi, place: Place) -> Sequence[Mapping[str, Any]]:
@@ -123,8 +131,8 @@ def find(api: GoogleApi, place: Place, clock: Clock) -> list[Vm]:
 
 def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
     """A note on VMs that have less than a day left; empty if there are no such VMs."""
-    ending = {vm.name: vm.remaining for vm in vms if vm.remaining is not None}
-    ending = {name: left for name, left in ending.items() if left < _SHORT}
+    left = {vm.name: vm.remaining for vm in vms if vm.remaining is not None}
+    ending = {name: seconds for name, seconds in left.items() if seconds < _SHORT}
     if not ending:
         return []
     return [
@@ -136,6 +144,14 @@ def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
             fix="save their data; a Create after that requests new VMs",
         )
     ]
+
+
+def moment(text: str | None) -> float | None:
+    """An RFC 3339 moment as Unix epoch; None where there is none, or it can't be read."""
+    try:
+        return dt.datetime.fromisoformat(text).timestamp() if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _remaining(instance: Mapping[str, Any], clock: Clock) -> float | None:
@@ -160,6 +176,165 @@ def _maintenance(instance: Mapping[str, Any], clock: Clock) -> float | None:
     return 0.0 if known.get("maintenanceStatus") == "ONGOING" else clock.until(moment)
 
 
-def _https(url: str) -> str:
-    """The address as a URL; notebook proxies report it without a scheme."""
-    return url if "://" in url else f"https://{url}"
+def _notebook(instance: Mapping[str, Any]) -> str | None:
+    """The notebook's URL; its proxy reports it without a scheme."""
+    items = instance.get("metadata", {}).get("items", [])
+    url = next((it.get("value") for it in items if it["key"] == _URL_KEY), None)
+    return (url if "://" in url else f"https://{url}") if url else None
+
+
+def arguments(group: Group) -> str:
+    """A group in gcloud's arguments."""
+    return f"{group.name} --zone {group.zone} --project {group.project}"
+
+
+# ------------------------------------------------------------------ interruptions
+
+
+class Event(enum.StrEnum):
+    """What Google tells of in the zone's operations, by their type (Compute Engine, audit logs)."""
+
+    words: str  # what happened to a VM, as the end of a sentence about it
+
+    def __new__(cls, type_: str, text: str) -> Self:
+        """Store the words with the type."""
+        member = str.__new__(cls, type_)
+        member._value_ = type_
+        member.words = text
+        return member
+
+    PREEMPTED = "compute.instances.preempted", "was preempted"
+    HOST_ERROR = "compute.instances.hostError", "lost its host, which failed"
+    MAINTENANCE = (
+        *("compute.instances.terminateOnHostMaintenance", "was stopped to maintain its host"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interruption:
+    """The last of the events that a VM has met."""
+
+    event: Event
+    ago: float  # how long ago, in seconds of cloud time
+
+    @property
+    def words(self) -> str:
+        """The event, as the end of a sentence about the VM."""
+        return f"{self.event.words} {words.duration(self.ago)} ago"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """What a group says of one of its VMs that does not run."""
+
+    name: str  # the VM's name
+    status: str  # its status in the API; "" if the VM does not exist now
+    action: str  # what the group is doing with it, such as RECREATING
+    reasons: tuple[str, ...]  # Google's words about why that does not succeed
+    restarts: bool = False  # whether Google starts it again, as it was the host
+
+    @property
+    def is_left(self) -> bool:
+        """Whether neither its group nor Google does anything about it."""
+        return self.action in {"", "NONE"} and not self.restarts
+
+    @property
+    def is_off(self) -> bool:
+        """Whether it is off, and stays so."""
+        return self.status == "TERMINATED" and self.action == "NONE" and not self.restarts
+
+    @property
+    def words(self) -> str:
+        """What has become of it, as the end of a sentence about it."""
+        there = f"is {self.status}" if self.status else "does not exist"
+        match self.action:
+            case "NONE" | "" if self.restarts:
+                return f"{there}: Google starts it again, usually within minutes"
+            case "NONE" | "":
+                return f"{there}, and its group does nothing about it"
+            case "CREATING" | "RECREATING":
+                return f"{there}: its group makes it as soon as there is room"
+            case action:
+                return f"{there}: its group is {action.lower()} it"
+
+    def story(self, known: Mapping[str, Interruption]) -> str:
+        """The same behind what Google has done to it; `known`: that of all VMs, by their names."""
+        met = known.get(self.name)
+        return f"{met.event.words}; it {self.words}" if met else self.words
+
+
+def down(managed: Iterable[Mapping[str, Any]], restarting: Collection[str] = ()) -> list[Member]:
+    """The VMs of a group that do not run, by name.
+
+    `managed`: the managed instances of the group, as Google's API returns them.
+    """
+    found = {
+        one["instance"].rpartition("/")[2]: one
+        for one in managed
+        if one.get("instanceStatus") != "RUNNING"
+    }
+    return [
+        Member(
+            name=name,
+            status=one.get("instanceStatus", ""),
+            action=one.get("currentAction", ""),
+            reasons=tuple(dict.fromkeys(map(refusals.words, refusals.of_instances([one])))),
+            restarts=name in restarting,
+        )
+        for name, one in sorted(found.items())
+    ]
+
+
+def restarting(vms: Iterable[Vm], known: Mapping[str, Interruption], clock: Clock) -> set[str]:
+    """The VMs that Google stopped for their host a short while ago, and starts again."""
+
+    def is_due(vm: Vm) -> bool:
+        met = known.get(vm.name)
+        if met is None or met.event is Event.PREEMPTED or met.ago > _RESTART:
+            return False
+        started = moment(vm.started)
+        return vm.restarts and (started is None or clock.since(started) > met.ago)
+
+    return {vm.name for vm in vms if is_due(vm)}
+
+
+def interruptions(api: GoogleApi, place: Place, clock: Clock) -> dict[str, Interruption]:
+    """The last interruption of each VM of a zone that has met one; Google forgets after weeks."""
+    events = {event.value: event for event in Event}
+    found: dict[str, Interruption] = {}
+    for operation in api.operations_of(place.project_id, place.zone, list(Event)):
+        began = dt.datetime.fromisoformat(operation["insertTime"]).timestamp()
+        name = operation["targetLink"].rpartition("/")[2]
+        one = Interruption(event=events[operation["operationType"]], ago=clock.since(began))
+        if name not in found or one.ago < found[name].ago:
+            found[name] = one
+    return found
+
+
+def gone(
+    members: Sequence[Member], known: Mapping[str, Interruption], group: Group | None = None
+) -> list[Problem]:
+    """What has become of VMs that run no longer, a problem for each kind of event.
+
+    `group`: theirs where it makes no VM again, as one of flex start; None where it does.
+    """
+    alike: dict[str, list[Member]] = {}
+    for one in members:
+        alike.setdefault(one.story(known), []).append(one)
+    return [
+        Problem(
+            code=Code.MACHINES_GONE,
+            what=f"{words.listed([one.name for one in them])} {what}",
+            why="\n".join(dict.fromkeys(reason for one in them for reason in one.reasons))
+            if group is None
+            else "Google makes no VM of flex start again: a new one comes by a new request",
+            fix="keep checkpoints in a bucket: such a VM starts again, with an empty boot disk"
+            " if its group made it again"
+            if group is None
+            else "take what is left out of the group with: gcloud compute instance-groups managed"
+            f" delete-instances {arguments(group)}"
+            f" --instances={','.join(one.name for one in members)}; then run Create for a new"
+            " request",
+        )
+        for what, them in alike.items()
+    ]

@@ -20,7 +20,7 @@ from provision.documents.job import Job, JobState
 from provision.errors import SettingsError
 from provision.kinds import job_folder
 from provision.kinds.job_folder import JobFolder
-from provision.kinds.vms import roster
+from provision.kinds.vms import agent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -106,7 +106,7 @@ class VmJobs(Jobs):
         self._change_index(marked)
 
     def _require_room(self, spec: JobSpec) -> None:
-        most = roster.size(self._folder)
+        most = agent.size(self._folder)
         if most is not None and (spec.nodes or 0) > most:
             raise SettingsError(
                 f"The job wants {spec.nodes} VMs, and the group has {most}",

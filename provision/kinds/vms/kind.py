@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
@@ -41,13 +42,14 @@ class VmGroup(Kind[VmSpec]):
     finish = Later("provision.kinds.vms.after_apply", "finish")
     status = Later("provision.kinds.vms.status", "look")
     test = Later("provision.kinds.vms.testing", "run")
-    release = Later("provision.kinds.vms.release", "release")
+    release = Later("provision.kinds.vms.flex_start", "release")
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         """Resolve the image and the reservation if their checks did not."""
-        from provision.kinds.vms import preflight
+        from provision.kinds.vms import boot_image
 
-        return reservations.resolve(preflight.resolve(spec, record), record)
+        image = boot_image.resolve(spec.image, record)
+        return reservations.resolve(dataclasses.replace(spec, image=image), record)
 
     def kept(
         self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]
@@ -75,9 +77,9 @@ class VmGroup(Kind[VmSpec]):
 
     def held(self, cloud: Cloud, place: Place, *, older: bool = False) -> Held:
         """Templates, placement policies and accounts of the VMs."""
-        from provision.kinds.vms import held, instances
+        from provision.kinds.vms import instances, out_of_date
 
-        return held.by(instances.see(cloud.api, place), older=older)
+        return out_of_date.held(instances.see(cloud.api, place), older=older)
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the managed instance group."""

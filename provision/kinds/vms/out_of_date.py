@@ -1,4 +1,4 @@
-"""The VMs of a group that are of an older template: what differs, and how they get the new one.
+"""What the VMs of a group are made of: what of it is older than their template, and the new one.
 
 A new template is for new VMs alone (OPPORTUNISTIC): running ones, with somebody's training on them,
 are changed without a restart where Google can do that, and replaced only when somebody asks.
@@ -6,17 +6,20 @@ are changed without a restart where Google can do that, and replaced only when s
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.catalogue import names
-from provision.deployment.deployment import OutOfDate
+from provision.deployment.deployment import Held, OutOfDate
+from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.google.api import GoogleApiError, Service
-from provision.google.resources import GROUP, path_in_document
-from provision.kinds.vms import contents, instances, lost_accounts, metadata
+from provision.google.resources import path_in_document
+from provision.kinds.vms import contents, instances, lost_accounts
+from provision.settings import labels as reserved
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,19 +36,10 @@ _POLL: Final = 10.0
 """Seconds of cloud time between two looks at a group that replaces VMs."""
 _LONGEST: Final = 1800.0
 """Seconds of cloud time that one share of the VMs may take."""
-_AT_ONCE: Final = 4
+_SHARES: Final = 4
 """VMs are replaced by a quarter of them at a time, so that most go on working."""
 _NOT_SO: Final = 400
-_FLEX_START: Final = "FLEX_START"
 _MORE: Final = "what Google changes only by replacing it"
-
-
-@dataclass(frozen=True)
-class _Difference:
-    """What a VM has otherwise than a template."""
-
-    words: str  # what; of metadata never a value
-    in_place: bool = False  # whether Google can change it while the VM runs, and the VM heeds that
 
 
 def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
@@ -59,11 +53,16 @@ def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[
 
     `api`: Google, for the template; it is asked only where there are such VMs.
     """
-    older = _older(seen)
+    newest = template_of(seen.group or {})
+    older = {
+        one["instance"].rpartition("/")[2]: made_from
+        for one in seen.members
+        if newest and "id" in one and (made_from := template_of(one)) not in {"", newest}
+    }
     without = {name: one.back for one in lost if one.others for name in one.vms}
     if not older and not without:
         return []
-    _, template = _newest(api, seen.group)
+    template = _properties(api, newest)
     found = (
         _compared(vm, template, older.get(vm["name"], ""), without.get(vm["name"], ""))
         for vm in seen.documents
@@ -72,16 +71,28 @@ def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[
     return sorted(found, key=lambda vm: vm.name)
 
 
-def _older(seen: Seen) -> dict[str, str]:
-    """VM -> its template, for each VM whose template is not its group's."""
-    newest = template_of(seen.group or {})
-    if not newest:
-        return {}
-    return {
-        one["instance"].rpartition("/")[2]: template_of(one)
+def held(seen: Seen, *, older: bool) -> Held:
+    """The templates, the placement policies and the accounts that the VMs of a group hold.
+
+    A VM that is made again is made of its own template (compute v1, "About repairing VMs", read in
+    2026-11), so a member holds that also while it does not exist. `older`: whether only those count
+    that are not of the group's newest template.
+    """
+    newest = template_of(seen.group or {}) if older else None
+    templates = {
+        one["instance"].rpartition("/")[2]: made_from
         for one in seen.members
-        if "id" in one and template_of(one) not in {"", newest}
+        if (made_from := template_of(one)) != newest
     }
+    documents = [one for one in seen.documents if one["name"] in templates]
+    policies = (url for one in documents for url in one.get("resourcePolicies") or ())
+    return Held(
+        paths=frozenset({*templates.values(), *map(_path, policies)} - {""}),
+        accounts=frozenset(email for one in documents for email in _accounts(one)),
+    )
+
+
+# ------------------------------------------------------------------ getting the new template
 
 
 def refresh(
@@ -93,8 +104,8 @@ def refresh(
     needs a restart or more is refused (compute v1, mostDisruptiveAllowedAction).
     """
     light = [vm for vm in found if vm.in_place]
-    templates = sorted({vm.template for vm in light})
-    for template in templates:  # one that needs more would have all others refused
+    for template in sorted({vm.template for vm in light}):
+        # One that needs more would have all others refused.
         same = [vm for vm in light if vm.template == template]
         changes = sorted({one for vm in same for one in vm.differences})
         named = words.listed([vm.name for vm in same])
@@ -110,17 +121,19 @@ def refresh(
 
 
 def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenStage) -> None:
+    base = names.INSTANCE.of(place.name_prefix)
+    running = api.named_instances(place.project_id, place.zone, base)
+    keeper = Keeper(api, {path_in_document(vm): vm for vm in running if vm["name"] in some})
     group = names.GROUP.of(place.name_prefix)
-    vms = {path_in_document(vm): vm for vm in _running(api, place) if vm["name"] in some}
-    keeper = metadata.Keeper(api, vms)
     try:
         api.apply_updates(place.project_id, place.zone, group, some, action="REFRESH")
     except GoogleApiError as error:
         if error.code != _NOT_SO:
             raise
         return
-    _await_new(api, place, group, some, stage)
-    keeper.restore(_newest(api, _found(api, place))[1])
+    _await_new(api, place, some, stage)
+    found = api.find(Service.COMPUTE, instances.group_path(place))
+    keeper.restore(_properties(api, template_of(found or {})))
 
 
 def replace(
@@ -128,7 +141,7 @@ def replace(
 ) -> list[OutOfDate]:
     """Replace VMs, a few at a time; returns those that are not new in time."""
     group = names.GROUP.of(place.name_prefix)
-    share = max(1, len(found) // _AT_ONCE)
+    share = max(1, len(found) // _SHARES)
     with progress.stage(StageName.REPLACEMENT) as stage:
         for start in range(0, len(found), share):
             some = [vm.name for vm in found[start : start + share]]
@@ -137,64 +150,57 @@ def replace(
                 " included"
             )
             cloud.api.apply_updates(place.project_id, place.zone, group, some, action="REPLACE")
-            if not _await_new(cloud.api, place, group, some, stage):
+            if not _await_new(cloud.api, place, some, stage):
                 break
         else:
             stage.counts(f"{len(found)} of {len(found)} are new")
     return find(cloud, place)
 
 
-def _await_new(
-    api: GoogleApi, place: Place, group: str, wanted: Collection[str], stage: OpenStage
-) -> bool:
-    """Wait until a group has done with VMs what it was asked for; returns whether it has."""
+def _await_new(api: GoogleApi, place: Place, wanted: Collection[str], stage: OpenStage) -> bool:
+    """Whether the group has done with VMs what it was asked for, in time."""
+    group = names.GROUP.of(place.name_prefix)
     deadline = stage.deadline(_LONGEST, _POLL)
-    while not _are_new(api, place, group, wanted):
+    while True:
+        running = {
+            one["instance"].rpartition("/")[2]
+            for one in api.managed_instances(place.project_id, place.zone, group)
+            if one.get("instanceStatus") == "RUNNING" and one.get("currentAction") == "NONE"
+        }
+        if running.issuperset(wanted):
+            return True
         if deadline.is_over:
             return False
         deadline.pause()
-    return True
 
 
-def _are_new(api: GoogleApi, place: Place, group: str, wanted: Collection[str]) -> bool:
-    members = api.managed_instances(place.project_id, place.zone, group)
-    running = {
-        one["instance"].rpartition("/")[2]
-        for one in members
-        if one.get("instanceStatus") == "RUNNING" and one.get("currentAction") == "NONE"
-    }
-    return running.issuperset(wanted)
+# ------------------------------------------------------------------ what differs
 
 
-def _running(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
-    base = names.INSTANCE.of(place.name_prefix)
-    return api.named_instances(place.project_id, place.zone, base)
+@dataclass(frozen=True)
+class _Difference:
+    """What a VM has otherwise than a template."""
 
-
-def _found(api: GoogleApi, place: Place) -> dict[str, Any] | None:
-    """The group; None if there is none."""
-    group = names.GROUP.of(place.name_prefix)
-    at = GROUP.path(project=place.project_id, zone=place.zone, name=group)
-    return api.find(GROUP.look.service, at)
-
-
-def _newest(api: GoogleApi, group: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any]]:
-    """The path and the properties of a group's template; "" and none if there is no group."""
-    newest = template_of(group or {})
-    document = api.find(Service.COMPUTE, newest) if newest else None
-    return newest, (document or {}).get("properties", {})
+    words: str  # what; of metadata never a value
+    in_place: bool = False  # whether Google can change it while the VM runs, and the VM heeds that
 
 
 def template_of(document: Mapping[str, Any]) -> str:
     """The path of the template of a group, or of one of its VMs; "" if it has none."""
     versions = document.get("versions") or [document.get("version") or {}]
     found = versions[0].get("instanceTemplate") or document.get("instanceTemplate")
-    return path(str(found or ""))
+    return _path(str(found or ""))
 
 
-def path(url: str) -> str:
+def _path(url: str) -> str:
     """The part of a URL from "projects/" on; the API gives the same thing with different hosts."""
     return "projects/" + url.partition("/projects/")[2] if "/projects/" in url else ""
+
+
+def _properties(api: GoogleApi, template: str) -> Mapping[str, Any]:
+    """The properties of a template; none if there is no group that has one."""
+    document = api.find(Service.COMPUTE, template) if template else None
+    return json_object.inner((document or {}).get("properties"))
 
 
 def _compared(
@@ -209,17 +215,12 @@ def _compared(
         template=made_from,
         differences=tuple(one.words for one in found) or ("its image, disk or network",),
         in_place=bool(found) and all(one.in_place for one in found),
-        fix=contents.replacing(flex_start=_model(template) == _FLEX_START),
+        fix=contents.replacing(flex_start=_model(template) == "FLEX_START"),
         instead=back,
     )
 
 
-def _model(document: Mapping[str, Any]) -> object:
-    return document.get("scheduling", {}).get("provisioningModel")
-
-
 def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator[_Difference]:
-    """What a VM has otherwise than a template."""
     machine, wanted = _last(vm.get("machineType")), _last(template.get("machineType"))
     if machine != wanted:
         yield _Difference(f"{machine} instead of {wanted}")
@@ -230,37 +231,114 @@ def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator
     old, new = _model(vm), _model(template)
     if old != new:
         yield _Difference(f"{old} instead of {new}")
-    if _policies(vm) != _policies(template):
+    had, has = ({_last(it) for it in one.get("resourcePolicies") or ()} for one in (vm, template))
+    if had != has:
         yield _Difference("its placement")
-    if accounts(vm) != accounts(template):
+    if _accounts(vm) != _accounts(template):
         yield _Difference("its service account")
-    keys = metadata.differing(vm, template)
-    if keys.keys:
-        only = "" if keys.in_place else " (read at its start only)"
-        yield _Difference(f"metadata {', '.join(keys.keys)}{only}", in_place=keys.in_place)
-    labels = _changed(vm.get("labels") or {}, template.get("labels") or {})
-    if labels:
+    if keys := differing(vm, template):
+        in_place = not any(map(_is_read_at_start, keys))
+        only = "" if in_place else " (read at its start only)"
+        # The list of keys differs with them; alone it does where an older version made the VM.
+        named = sorted(keys - {_USERS} or keys)
+        yield _Difference(f"metadata {', '.join(named)}{only}", in_place=in_place)
+    before, after = vm.get("labels") or {}, template.get("labels") or {}
+    changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    # Google's own do not count.
+    if labels := sorted(key for key in changed if not key.startswith("goog-")):
         yield _Difference(f"labels {', '.join(labels)}", in_place=True)
 
 
-def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
-    """The labels that have another value, or that only one has; Google's own do not count."""
-    keys = {key for key in {**old, **new} if not key.startswith("goog-")}
-    return sorted(key for key in keys if old.get(key) != new.get(key))
+def _model(document: Mapping[str, Any]) -> object:
+    return document.get("scheduling", {}).get("provisioningModel")
 
 
 def _gpus(found: Sequence[Mapping[str, Any]] | None) -> dict[str, int]:
     return {_last(one["acceleratorType"]): int(one["acceleratorCount"]) for one in found or ()}
 
 
-def _policies(document: Mapping[str, Any]) -> set[str]:
-    return {url.rpartition("/")[2] for url in document.get("resourcePolicies") or ()}
-
-
-def accounts(document: Mapping[str, Any]) -> list[str]:
-    """The email addresses of the accounts of a VM or a template."""
+def _accounts(document: Mapping[str, Any]) -> list[str]:
     return [one.get("email", "") for one in document.get("serviceAccounts", [])]
 
 
 def _last(url: object) -> str:
     return str(url or "").rpartition("/")[2]
+
+
+# ------------------------------------------------------------------ metadata
+
+# Anybody who may change a VM can write into its metadata, such as `gcloud compute ssh` its keys,
+# and so does Google. What is not ours is left alone.
+_USERS: Final = "aiinfra-metadata-keys"
+"""The key under which a template lists the keys of METADATA (`terraform/modules/gpu-mig`)."""
+_GOOGLES: Final = frozenset({"instance-template", "created-by", "proxy-url"})
+"""Google adds these to the VMs of a group."""
+_AT_START: Final = frozenset(
+    {*reserved.RESERVED_METADATA, "install-nvidia-driver", "user-data"}
+    - {"enable-guest-attributes"}
+)
+"""What a VM reads when it starts, and not again; so it does with our own keys."""
+_AT_ONCE: Final = 8
+"""VMs that are changed at the same time."""
+
+Keys = dict[str, str]
+
+
+def differing(vm: Mapping[str, Any], template: Mapping[str, Any]) -> set[str]:
+    """The keys of ours that a VM has otherwise than a template."""
+    now, wanted = _read(vm), _read(template)
+    return {key for key in _ours(now) | wanted.keys() if now.get(key) != wanted.get(key)}
+
+
+class Keeper:
+    """Keeps what others have added to the metadata of VMs, whatever an update makes of it.
+
+    Google says that an update of a group's VMs gives them a template's metadata, and not what
+    becomes of the rest (Compute Engine, InstanceGroupManagerUpdatePolicy, 2026-09-01). `vms`: the
+    VMs as they were before the update, by path ("projects/...").
+    """
+
+    def __init__(self, api: GoogleApi, vms: Mapping[str, Mapping[str, Any]]) -> None:
+        self._api = api
+        self._before = {path: _read(vm) for path, vm in vms.items()}
+
+    def restore(self, template: Mapping[str, Any]) -> None:
+        """Give the VMs a template's metadata, beside what is not ours.
+
+        Raises:
+            GoogleApiError: These credentials may not do that, or others kept changing them.
+        """
+        wanted = _read(template)
+
+        def one(path: str) -> None:
+            before = self._before[path]
+
+            def change(now: Keys) -> Keys:
+                ours = _ours(before) | _ours(now)
+                added = {key: value for key, value in {**before, **now}.items() if key not in ours}
+                return {**added, **wanted}
+
+            self._api.change_metadata(path, change)
+
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(one, self._before))
+
+
+def _is_read_at_start(key: str) -> bool:
+    return key in _AT_START or (key.startswith(reserved.OWN_METADATA) and key != _USERS)
+
+
+def _ours(keys: Mapping[str, str]) -> set[str]:
+    """Those keys of a VM that one of our templates has given it."""
+    listed = filter(None, keys.get(_USERS, "").split(","))
+    own = {
+        key
+        for key in keys
+        if key in reserved.RESERVED_METADATA or key.startswith(reserved.OWN_METADATA)
+    }
+    return own | {*listed} - _GOOGLES
+
+
+def _read(document: Mapping[str, Any]) -> Keys:
+    items = document.get("metadata", {}).get("items", [])
+    return {one["key"]: one.get("value", "") for one in items}

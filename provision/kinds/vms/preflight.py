@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import image_systems, images, names
+from provision.catalogue import images, names
 from provision.google import resources
 from provision.kinds.vms import boot_image
-from provision.preflight import secrets
 from provision.preflight.check import OfKind
-from provision.preflight.subnetwork import SUBNETWORK, in_the_network
+from provision.preflight.networks import in_the_network
+from provision.preflight.table import SUBNETWORK
 
 if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
-    from provision.state.record import Record
 
 BAKES: Final = {
     "compute.disks": "useReadOnly",
@@ -32,7 +30,7 @@ def of(spec: VmSpec) -> OfKind:
     own_image = " useReadOnly" * (spec.image.project == spec.project_id)
     placing = names.WORKLOAD_POLICY if flex_start else names.PLACEMENT_POLICY
     return OfKind(
-        checks=(boot_image.IMAGE, secrets.SECRETS, *((SUBNETWORK,) if spec.existing else ())),
+        checks=(boot_image.IMAGE, *((SUBNETWORK,) if spec.existing else ())),
         apis=(
             *(("logging", "monitoring") if spec.ops_agent else ()),
             *(("secretmanager",) if spec.secrets else ()),
@@ -65,15 +63,10 @@ def of(spec: VmSpec) -> OfKind:
 def _of_the_image(spec: VmSpec) -> tuple[str, ...]:
     """What is needed on another project whose images are not known to be public."""
     project = spec.image.project
-    known = {spec.project_id, *image_systems.PUBLIC, *(line.project for line in images.LINES)}
+    known = {spec.project_id, *images.PUBLIC_SYSTEMS, *(line.project for line in images.LINES)}
     if project in known:
         return ()
     return (
         f"On the project {project}, unless its images are public, roles/compute.imageUser, for you",
         "and for <number of this project>@cloudservices.gserviceaccount.com, which makes the VMs.",
     )
-
-
-def resolve(spec: VmSpec, record: Record | None) -> VmSpec:
-    """Resolve the image, if the check of images has not done it."""
-    return dataclasses.replace(spec, image=boot_image.resolve(spec.image, record))

@@ -2,10 +2,15 @@
 
 Every poll takes one request per VM, so the requests are spread over time: a project has a quota of
 1,500 reads per minute and region, which its owner needs for other work too.
+
+After a reset, the last report is there until the next one is. `lastStartTimestamp` of a VM tells of
+starts, not of resets: a VM that is reset goes on running for Compute Engine (API reference,
+instances.reset; gotchas.md, "Believed"). The zone's operations tell of resets.
 """
 
 from __future__ import annotations
 
+import collections
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +23,7 @@ from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
-from provision.kinds.vms import boots
+from provision.kinds.vms.instances import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -33,7 +38,7 @@ _NO_MOMENT: Final = 86400.0
 """Before the second day of 1970 nothing was told: the VM did not know the time."""
 COMMAND: Final = "command"
 """The step that runs the user's STARTUP_COMMAND, which may take as long as it likes."""
-
+_SETTING: Final = "STARTUP_COMMAND"
 _MORE: Final = {
     "failing": ", which failed and is begun again",
     "stopped": ", which was told to end with the VM",
@@ -58,6 +63,7 @@ _AFTER_FAILURE: Final = 60.0
 """The wait for other failures after the first one, in seconds of cloud time."""
 _IN_FULL: Final = 5
 """The number of VMs whose failure is reported with its last lines of output."""
+_LINES: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +84,15 @@ class Startup:
     @classmethod
     def of(cls, attributes: Mapping[str, str]) -> Self:
         """Make it from a VM's guest attributes; what can't be parsed counts as not reported."""
-        whole = _read(attributes.get(_KEY))
+        try:
+            whole = json_object.read(attributes.get(_KEY) or "{}")
+        except ValueError:
+            whole = {}
         steps = json_object.inner(whole.get("steps"))
         gpu_check = json_object.inner(whole.get("gpu_check"))
         if gpu_check and isinstance(whole.get("fabric"), dict):
             gpu_check = {**gpu_check, "fabric": whole["fabric"]}
-        at = boots.moment(json_object.text(whole.get("at")))
+        at = moment(json_object.text(whole.get("at")))
         return cls(
             state=json_object.text(whole.get("state")),
             step=json_object.text(whole.get("step")),
@@ -144,13 +153,6 @@ class Startup:
         return step.detail if step else ""
 
 
-def _read(text: str | None) -> dict[str, Any]:
-    try:
-        return json_object.read(text or "{}")
-    except ValueError:
-        return {}
-
-
 class Reader:
     """Reads the start-ups of VMs concurrently, with a limited rate.
 
@@ -189,22 +191,33 @@ class Reader:
             pool.shutdown(cancel_futures=True)
         if not any(it.is_over for it in found.values()):
             return found
-        begun = boots.begun(self._api, self._zone, self._started)
+        begun = self._begun()
         return {
             name: Startup() if it.at and it.at < begun.get(name, it.at) else it
             for name, it in found.items()
         }
 
     def _one(self, name: str) -> Startup:
-        self._take_turn()
-        attributes = self._api.guest_attributes(f"{self._zone}/instances/{name}", NAMESPACE)
-        return Startup.of(attributes)
-
-    def _take_turn(self) -> None:
         with self._lock:
             turn = max(self._next, time.monotonic())
             self._next = turn + self._gap
         time.sleep(max(0.0, turn - time.monotonic()))
+        attributes = self._api.guest_attributes(f"{self._zone}/instances/{name}", NAMESPACE)
+        return Startup.of(attributes)
+
+    def _begun(self) -> dict[str, float]:
+        """When VMs were last started, or reset from outside (Unix epoch), as far as is known."""
+        _, project, _, zone = self._zone.split("/")
+        resets = (
+            (one["targetLink"].rpartition("/")[2], one["insertTime"])
+            for one in self._api.operations_of(project, zone, ["reset"])
+        )
+        latest: dict[str, float] = {}
+        for vm, text in (*self._started.items(), *resets):
+            at = moment(text)
+            if at is not None:
+                latest[vm] = max(at, latest.get(vm, at))
+        return latest
 
 
 def wait(
@@ -252,27 +265,22 @@ def wait(
 def notes(found: Mapping[str, Startup]) -> list[Problem]:
     """Notes on start-ups that did not fail: optional steps that failed, commands still running."""
     result = []
-    failed = sorted(
-        {
-            name
-            for it in found.values()
-            for name, step in it.steps.items()
-            if step.state == "failed" and it.state != "failed"
-        }
-    )
-    for step in failed:
-        vms = {
-            n: it
-            for n, it in found.items()
-            if step in it.steps and it.steps[step].state == "failed"
-        }
-        detail = next(iter(vms.values())).steps[step].detail
+    failed: dict[str, list[str]] = collections.defaultdict(list)
+    lasting = set()
+    for name, it in found.items():
+        for step, one in it.steps.items():
+            if one.state == "failed":
+                failed[step].append(name)
+                if it.state != "failed":
+                    lasting.add(step)
+    for step in sorted(lasting):
+        vms = failed[step]
         result.append(
             Problem(
                 code=Code.STARTUP_FAILED,
                 what=f"the step {step} failed on {words.listed(vms)};"
                 " the rest of the start-up continued",
-                why="\n".join(detail.splitlines()[-3:]),
+                why=_last_lines(found[vms[0]].steps[step].detail),
                 fix=output_of(step, "the VM"),
             )
         )
@@ -282,9 +290,9 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
         result.append(
             Problem(
                 code=Code.STARTUP_FAILED,
-                setting="STARTUP_COMMAND",
+                setting=_SETTING,
                 what=f"the command failed on {words.listed(failing)}, and is begun again",
-                why="\n".join(at_command[failing[0]].detail.splitlines()[-3:]),
+                why=_last_lines(at_command[failing[0]].detail),
                 fix=f"run Status to see whether it fails again; {output_of(COMMAND, 'the VM')}",
             )
         )
@@ -293,7 +301,7 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
         result.append(
             Problem(
                 code=Code.STILL_RUNNING,
-                setting="STARTUP_COMMAND",
+                setting=_SETTING,
                 what=f"the command is still running on {words.listed(running)}",
                 why="Create waits for it only for a while, because it may take as long as it likes",
                 fix="run Status to see whether it has ended, and how",
@@ -302,23 +310,22 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
     return result
 
 
-def _progress(startups: Iterable[Startup]) -> str:
+def _last_lines(output: str) -> str:
+    return "\n".join(output.splitlines()[-_LINES:])
+
+
+def _progress(startups: Collection[Startup]) -> str:
     """The progress of all VMs, such as "1 of 4 VMs have started up; 3 at the step ray"."""
-    everyone = list(startups)
-    done = sum(it.state == "done" for it in everyone)
-    others: dict[str, int] = {}
-    for it in everyone:
-        if it.state != "done":
-            others[it.stage] = others.get(it.stage, 0) + 1
+    others = collections.Counter(it.stage for it in startups if it.state != "done")
+    done = len(startups) - others.total()
     rest = "".join(f"; {count} {stage}" for stage, count in sorted(others.items()))
-    return f"{done} of {len(everyone)} VMs have started up{rest}"
+    return f"{done} of {len(startups)} VMs have started up{rest}"
 
 
 def _judge(found: Mapping[str, Startup], passed: float, place: str) -> None:
     """Raise if a VM failed or is late; being late with STARTUP_COMMAND is no error.
 
-    `found`: name of the VM -> its start-up. `passed`: how long they were waited for, in seconds of
-    cloud time.
+    `passed`: how long they were waited for, in seconds of cloud time.
     """
     in_order = sorted(found.items())
     failed = {name: it for name, it in in_order if it.state == "failed" or it.fails_often}
@@ -326,19 +333,28 @@ def _judge(found: Mapping[str, Startup], passed: float, place: str) -> None:
     # After a failure nobody waits for the others, so that those are not late.
     bad = list((failed or starting).items())
     problems = [_problem(name, it, place) for name, it in bad[:_IN_FULL]]
-    rest = dict(bad[_IN_FULL:])
+    rest: dict[str, list[str]] = collections.defaultdict(list)
+    for name, it in bad[_IN_FULL:]:
+        rest[it.words].append(name)
     if rest:
-        problems.append(_others(rest))
-    others = starting.keys() - failed.keys() if failed else ()
+        problems.append(
+            Problem(
+                code=Code.STARTUP_FAILED,
+                what="; ".join(
+                    f"{len(vms)} more: {words.listed(vms)} {how}" for how, vms in rest.items()
+                ),
+                fix="run Status to see the step of every VM",
+            )
+        )
+    others = sorted(starting.keys() - failed.keys()) if failed else []
     if others:
-        each = "; ".join(f"{name} {starting[name].words}" for name in sorted(others)[:_IN_FULL])
         number = f"{len(others)} VM{' was' if len(others) == 1 else 's were'}"
         problems.append(
             Problem(
                 code=Code.STILL_RUNNING,
                 what=f"{number} still starting up after {words.duration(passed)}, when Create"
                 " ended because of the failure",
-                why=each,
+                why="; ".join(f"{name} {starting[name].words}" for name in others[:_IN_FULL]),
             )
         )
     if problems:
@@ -364,10 +380,11 @@ COMMAND_AGAIN: Final = (
 
 
 def _problem(name: str, it: Startup, place: str) -> Problem:
+    is_command = it.step == COMMAND
     what = f"{name} {it.words}"
     if it.fails_often:
-        what = f"STARTUP_COMMAND failed on {name} {it.steps[COMMAND].failures} times in a row, and"
-        what += " is begun again"
+        times = it.steps[COMMAND].failures
+        what = f"{_SETTING} failed on {name} {times} times in a row, and is begun again"
     elif it.state != "failed":
         what = f"After {AT_MOST / 60:g} minutes, {what}"
     silent = (
@@ -376,23 +393,11 @@ def _problem(name: str, it: Startup, place: str) -> Problem:
     )
     reset = f"gcloud compute instances reset {name} {place}"
     again = f"fix the cause, restart the VM with `{reset}`, and run Create again"
-    again = COMMAND_AGAIN if it.step == COMMAND else again
     return Problem(
         code=Code.STARTUP_FAILED,
-        setting="STARTUP_COMMAND" if it.step == COMMAND else "",
+        setting=_SETTING if is_command else "",
         what=what,
         why=it.detail or ("" if it.state else silent),
-        fix=f"the VM is kept: {output_of(it.step, name)}; {again}; or run Destroy to remove"
-        " everything",
-    )
-
-
-def _others(rest: Mapping[str, Startup]) -> Problem:
-    steps: dict[str, list[str]] = {}
-    for name, it in rest.items():
-        steps.setdefault(it.words, []).append(name)
-    return Problem(
-        code=Code.STARTUP_FAILED,
-        what="; ".join(f"{len(vms)} more: {words.listed(vms)} {how}" for how, vms in steps.items()),
-        fix="run Status to see the step of every VM",
+        fix=f"the VM is kept: {output_of(it.step, name)}; {COMMAND_AGAIN if is_command else again};"
+        " or run Destroy to remove everything",
     )

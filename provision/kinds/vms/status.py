@@ -1,32 +1,32 @@
-"""The status of a group of VMs: the VMs with their start-up, and the resize requests."""
+"""The status of a group of VMs: the VMs with their start-up, the resize requests, the cost."""
 
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from provision.catalogue import names
+from provision.catalogue.machines import takes_gpus
 from provision.documents import json_object, vm_status
 from provision.documents.status import Older, PoolMode, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
-from provision.google.resources import GROUP
-from provision.kinds import ends, machine_words
-from provision.kinds import spending as prices
+from provision.kinds import gpus, spending
+from provision.kinds import status as common
 from provision.kinds.vms import (
-    idle,
+    agent,
+    flex_start,
     instances,
-    interruptions,
     lost_accounts,
     out_of_date,
-    roster,
-    spending,
     startup,
     trouble,
 )
-from provision.kinds.vms.resize_requests import ResizeRequest
 from provision.lifecycle import pricing
-from provision.spec.group import Group
+from provision.settings.choices import NetworkConfig
+from provision.spec import capacity
+from provision.spec.capacity import Mode
+from provision.spec.pools import Group, Pool, Size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import OutOfDate
     from provision.documents.status import End, Status
     from provision.documents.vm_status import Vm
-    from provision.kinds.vms.interruptions import Interruption, Member
+    from provision.kinds.spending import Existing
+    from provision.kinds.vms.instances import Interruption, Seen
     from provision.kinds.vms.startup import Startup
     from provision.state.record import Record
     from provision.time.clock import Clock
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 _MANY: Final = 100
 """VMs from which on it is said that asking all of them takes a while."""
 _LIMITED: Final = "MAX_RUN_DURATION=12h would end new ones after 12 hours"
+_UNBILLED: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
+"""States in which a VM itself is not billed; its disk is, which is not counted here."""
 
 
 class _Reported(NamedTuple):
@@ -59,55 +62,93 @@ def look(
 
     `before`: what an earlier look of this run returned; what is over is not asked again.
     """
+    clock = context.clock
     seen = instances.see(cloud.api, record)
-    found = seen.vms(context.clock)
-    told = _startups(context, cloud, record, found, before)
-    known = interruptions.read(cloud.api, record, context.clock)
-    restarting = interruptions.restarting(found, known, context.clock)
-    down = interruptions.down(seen.members, restarting)
-    requests = _requests(cloud, record) if seen.group is not None else []
+    found = seen.vms(clock)
+    told = _reports(context, cloud, record, found, before)
+    known = instances.interruptions(cloud.api, record, clock)
+    down = instances.down(seen.members, instances.restarting(found, known, clock))
+    group = _group(record, found)
+    requests = flex_start.requests(cloud.api, group.path) if seen.group is not None else []
     lost = lost_accounts.find(cloud, record, seen.documents)
     older = out_of_date.among(cloud.api, seen, lost)
-    heard = roster.heard(cloud) if found else roster.Heard({}, {})
-    vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, context.clock) for vm in found]
+    heard = agent.heard(cloud) if found else agent.Heard({}, {})
+    vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, clock) for vm in found]
+    asked = record.settings
+    has_idle_timeout = asked.get("IDLE_TIMEOUT") is not None
+    policy = json_object.inner((seen.group or {}).get("instanceLifecyclePolicy"))
+    makes_none_again = mode(record) in {None, PoolMode.FLEX_START} or has_idle_timeout
     case = trouble.Case(
-        group=_group(record, found),
+        group=group,
         exists=seen.group is not None,
-        wanted=json_object.whole(record.settings.get("INSTANCE_COUNT")),
-        limit=json_object.whole(record.settings.get("MAX_RUN_DURATION")),
+        wanted=json_object.whole(asked.get("INSTANCE_COUNT")),
+        limit=json_object.whole(asked.get("MAX_RUN_DURATION")),
         there=len(seen.members),
         vms=tuple(vms),
         down=tuple(down),
         known=known,
         requests=tuple(requests),
         errors=refusals.of_instances(seen.members),
-        clock=context.clock,
+        clock=clock,
         api=cloud.api,
         bound=any(vm.bound for vm in found),
-        unrepaired=_is_unrepaired(seen.group or {}, record),
-        idles=_has_idle_timeout(record) and idle.since(cloud.folder) is not None,
+        unrepaired=policy.get("defaultActionOnFailure") == "DO_NOTHING" and not makes_none_again,
+        idles=has_idle_timeout and agent.idle_since(cloud.folder) is not None,
         lost=lost,
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
-    listed = pricing.known(context, cloud)
-    cost, so_far = prices.of(spending.existing(case, record, seen), listed)
+    cost, so_far = spending.of(existing(case, record, seen), pricing.known(context, cloud))
+    pool = PoolNow(
+        name=group.name,
+        machine_type=group.machine_type,
+        zone=group.zone,
+        mode=mode(record),
+        gpus=gpus.named(group.machine_type, group.gpu, group.gpus),
+        asked=case.wanted,
+        there=len(vms),
+        ready=sum(vm.is_ready for vm in vms),
+    )
     return vm_status.VmGroup(
-        words="Ray cluster" if record.settings.get("ORCHESTRATOR_TYPE") == "ray" else "VM group",
+        words="Ray cluster" if asked.get("ORCHESTRATOR_TYPE") == "ray" else "VM group",
         trouble=tuple(trouble.found(case)),
         waiting=tuple(trouble.waiting(case)),
-        machines=(_pool(case, record, vms),),
+        machines=(pool,),
         ends=tuple(_ends(case)),
         out_of_date=tuple(_alike(older)),
         cost=cost,
         so_far=so_far,
         image=vm_status.BootImage(**image),
         wanted=case.wanted,
-        running=sum(vm.status == "RUNNING" for vm in vms),
-        counts=_counts(case, vms, older),
+        running=len(case.running),
+        counts=_counts(case, older),
         vms=tuple(sorted(vms, key=trouble.rank)),
-        down=tuple(_down(one, known.get(one.name)) for one in down),
-        requests=tuple(_request(one, context.clock) for one in requests),
+        down=tuple(
+            vm_status.Down(
+                name=one.name,
+                status=one.status or None,
+                action=one.action,
+                words=one.words,
+                reasons=one.reasons,
+                interruption=_interruption(known.get(one.name)),
+            )
+            for one in down
+        ),
+        requests=tuple(
+            vm_status.ResizeRequest(
+                name=one.name,
+                count=one.count,
+                run_seconds=one.run_seconds,
+                state=one.state,
+                words=one.words[0].upper() + one.words[1:],
+                age_seconds=int(clock.since(one.created)),
+                reasons=one.reasons,
+            )
+            for one in requests
+        ),
     )
+
+
+# ------------------------------------------------------------------ each VM
 
 
 def startups(
@@ -125,7 +166,7 @@ def startups(
     return startup.Reader(cloud.api, zone, context.clock, started).read(wanted)
 
 
-def _startups(
+def _reports(
     context: Context,
     cloud: Cloud,
     record: Record,
@@ -153,10 +194,10 @@ def _vm(
     vm: instances.Vm,
     told: _Reported,
     known: Interruption | None,
-    heard: roster.Heard,
+    heard: agent.Heard,
     clock: Clock,
 ) -> Vm:
-    seat = heard.seats.get(vm.name, roster.Seat(rank=None))
+    seat = heard.seats.get(vm.name, agent.Seat(rank=None))
     is_running = vm.status == "RUNNING"
     silence = heard.silence(vm.name, told.startup.steps, vm.started, clock) if is_running else ""
     return vm_status.Vm(
@@ -169,7 +210,7 @@ def _vm(
         machine_type=vm.machine_type,
         created=vm.created,
         started=vm.started,
-        ends=None if vm.remaining is None else ends.moment(vm.remaining, clock),
+        ends=None if vm.remaining is None else common.moment(vm.remaining, clock),
         remaining_seconds=None if vm.remaining is None else int(vm.remaining),
         maintenance_seconds=None if vm.maintenance is None else int(vm.maintenance),
         interruption=_interruption(known),
@@ -202,17 +243,6 @@ def _gpu_check(found: Mapping[str, object] | None) -> vm_status.GpuCheck | None:
     )
 
 
-def _down(one: Member, known: Interruption | None) -> vm_status.Down:
-    return vm_status.Down(
-        name=one.name,
-        status=one.status or None,
-        action=one.action,
-        words=one.words,
-        reasons=one.reasons,
-        interruption=_interruption(known),
-    )
-
-
 def _interruption(known: Interruption | None) -> vm_status.Interruption | None:
     if known is None:
         return None
@@ -220,34 +250,15 @@ def _interruption(known: Interruption | None) -> vm_status.Interruption | None:
     return vm_status.Interruption(event=event, seconds_ago=int(known.ago), words=known.words)
 
 
-def _requests(cloud: Cloud, record: Record) -> list[ResizeRequest]:
-    name = names.GROUP.of(record.name_prefix)
-    path = GROUP.path(project=record.project_id, zone=record.zone, name=name)
-    return [ResizeRequest.of(document) for document in cloud.api.resize_requests(path)]
-
-
-def _request(request: ResizeRequest, clock: Clock) -> vm_status.ResizeRequest:
-    return vm_status.ResizeRequest(
-        name=request.name,
-        count=request.count,
-        run_seconds=request.run_seconds,
-        state=request.state,
-        words=request.words[0].upper() + request.words[1:],
-        age_seconds=int(clock.since(request.created)),
-        reasons=request.reasons,
-    )
-
-
-# ------------------------------------------------------------------ what was asked, and what is
+# ------------------------------------------------------------------ the group
 
 
 def _group(record: Record, found: Sequence[instances.Vm]) -> Group:
     """The group with the machines that were asked for; those that run where the record is lost."""
     asked = record.settings
-    gpu, gpus = asked.get("ACCELERATOR_TYPE"), json_object.whole(asked.get("GPU_COUNT"))
-    first = found[0] if found else None
-    machine_type = str(asked.get("VM_TYPE") or (first.machine_type if first else ""))
-    attached = machine_words.is_attached(machine_type)
+    gpu, count = asked.get("ACCELERATOR_TYPE"), json_object.whole(asked.get("GPU_COUNT"))
+    machine_type = str(asked.get("VM_TYPE") or (found[0].machine_type if found else ""))
+    attached = takes_gpus(machine_type)
     return Group(
         project=record.project_id,
         zone=record.zone,
@@ -255,64 +266,46 @@ def _group(record: Record, found: Sequence[instances.Vm]) -> Group:
         size=json_object.whole(asked.get("INSTANCE_COUNT")) or len(found),
         machine_type=machine_type,
         gpu=str(gpu) if gpu and attached else None,
-        gpus=gpus if gpus and attached else 0,
+        gpus=count if count and attached else 0,
     )
 
 
-def _pool(case: trouble.Case, record: Record, vms: Sequence[Vm]) -> PoolNow:
-    group = case.group
-    return PoolNow(
-        name=group.name,
-        machine_type=group.machine_type,
-        zone=group.zone,
-        mode=spending.mode(record),
-        gpus=machine_words.gpus(group.machine_type, group.gpu, group.gpus),
-        asked=case.wanted,
-        there=len(vms),
-        ready=sum(vm.is_ready for vm in vms),
-    )
+def mode(record: Record) -> PoolMode | None:
+    """How the VMs are got; None if the record does not say, as one that was made again."""
+    if not record.settings:
+        return None
+    kept = record.reservations.get(names.GROUP.of(record.name_prefix))
+    if kept and kept.bound:
+        return PoolMode.RESERVATION_BOUND
+    asked = {name: record.settings.get(name.upper()) for name in capacity.ASKING}
+    return PoolMode(Mode.asked(asked).value)
 
 
 def _ends(case: trouble.Case) -> list[End]:
     limited = [vm.remaining_seconds for vm in case.vms if vm.remaining_seconds is not None]
-    found = ends.of(limited, "VM", case.clock)
+    found = common.run_ends(limited, "VM", case.clock)
     free = len(case.vms) - len(limited)
     if free:
-        found.append(ends.never(free, "VM", _LIMITED))
-    for request in case.requests:
-        if request.is_open:
-            found.append(ends.to_come(request.count, "VM", request.run_seconds))
-    return found
+        found.append(common.never_ends(free, "VM", _LIMITED))
+    open_ones = [one for one in case.requests if one.is_open]
+    return found + [common.ends_after(one.count, "VM", one.run_seconds) for one in open_ones]
 
 
-def _is_unrepaired(group: Mapping[str, Any], record: Record) -> bool:
-    policy = json_object.inner(group.get("instanceLifecyclePolicy"))
-    is_left = policy.get("defaultActionOnFailure") == "DO_NOTHING"
-    is_meant = spending.mode(record) in {None, PoolMode.FLEX_START} or _has_idle_timeout(record)
-    return is_left and not is_meant
-
-
-def _has_idle_timeout(record: Record) -> bool:
-    return record.settings.get("IDLE_TIMEOUT") is not None
-
-
-def _counts(case: trouble.Case, vms: Sequence[Vm], older: Sequence[OutOfDate]) -> vm_status.Counts:
-    running = [vm for vm in vms if vm.status == "RUNNING"]
-    silent = sum(bool(vm.silence) for vm in running)
-    heard = [vm for vm in running if not vm.silence]
+def _counts(case: trouble.Case, older: Sequence[OutOfDate]) -> vm_status.Counts:
+    heard = [vm for vm in case.running if not vm.silence]
     failed = sum(vm.startup.state is StartupState.FAILED for vm in heard)
     ready = sum(vm.is_ready for vm in heard)
     return vm_status.Counts(
         wanted=case.wanted,
-        exist=len(vms),
-        running=len(running),
+        exist=len(case.vms),
+        running=len(case.running),
         ready=ready,
         starting=len(heard) - failed - ready,
         failed=failed,
-        silent=silent,
+        silent=len(case.running) - len(heard),
         down=len(case.down),
         out_of_date=len(older),
-        listed=len(vms),
+        listed=len(case.vms),
     )
 
 
@@ -325,3 +318,50 @@ def _alike(found: Sequence[OutOfDate]) -> list[Older]:
         Older(differences=differences, count=len(them), names=tuple(them), fix=found[0].fix)
         for differences, them in sorted(alike.items(), key=lambda it: -len(it[1]))
     ]
+
+
+# ------------------------------------------------------------------ the cost
+
+
+def existing(case: trouble.Case, record: Record, seen: Seen) -> Existing | None:
+    """The group as far as its cost goes; None if its record is lost."""
+    asked, how, usual = record.settings, mode(record), case.group.machine_type
+    disk, disk_type = json_object.whole(asked.get("DISK_SIZE_GB")), asked.get("DISK_TYPE")
+    if how is None or disk is None or not disk_type:
+        return None
+    # Older VMs may be of another type than new ones get.
+    by_type: dict[str, list[float]] = collections.defaultdict(list, {usual: []})
+    for vm in case.vms:
+        age = spending.hours(vm.created, case.clock)
+        if vm.status not in _UNBILLED and age is not None:
+            by_type[vm.machine_type].append(age)
+    counts = {machine_type: len(ages) for machine_type, ages in by_type.items()}
+    counts[usual] = max(0, case.group.size - sum(counts.values()) + counts[usual])
+    named = {machine_type: f"{case.group.name} {machine_type}" for machine_type in by_type}
+    pools = tuple(
+        Pool(
+            name=named[machine_type],
+            machine_type=machine_type,
+            zone=record.zone,
+            gpu_type=asked.get("ACCELERATOR_TYPE"),
+            gpu_count=json_object.whole(asked.get("GPU_COUNT")),
+            mode=Mode(how.value),
+            size=Size(count=count),
+            disk_size_gb=disk,
+            disk_type=str(disk_type),
+            external_ip=bool(asked.get("ENABLE_EXTERNAL_IP")),
+        )
+        for machine_type, count in counts.items()
+    )
+    return spending.Existing(
+        project_id=record.project_id,
+        name_prefix=record.name_prefix,
+        region=record.region,
+        zone=record.zone,
+        shares=spending.shares(record),
+        machines=pools,
+        network_is_made=asked.get("NETWORK_CONFIG")
+        not in {NetworkConfig.DEFAULT, NetworkConfig.EXISTING},
+        ages={named[machine_type]: ages for machine_type, ages in by_type.items()},
+        age=spending.hours((seen.group or {}).get("creationTimestamp"), case.clock),
+    )

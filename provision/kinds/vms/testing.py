@@ -1,50 +1,47 @@
-"""Test for VM groups: each VM checks itself, and all of them measure NCCL's bandwidth.
-
-What a VM finds is judged by its machine type, the bandwidth by published figures. Where it is too
-low, halves of the group are tried until the VMs at fault are known.
-"""
+"""Test for VM groups: each VM checks itself, and all of them measure NCCL's bandwidth."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from provision import words
-from provision.catalogue import bandwidths, names
+from provision.catalogue import names
+from provision.codes import Code
+from provision.documents import json_object
 from provision.documents.checks import VmCheck
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError
-from provision.kinds import faults
-from provision.kinds.faults import Tried
+from provision.errors import ClusterError, StillWaiting
+from provision.google.resources import GROUP
+from provision.kinds import diagnosis
 from provision.kinds.vms import (
+    agent,
     bandwidth,
-    complete,
+    flex_start,
     health,
     instances,
     lost_accounts,
     out_of_date,
     status,
-    tasks,
-    verdict,
 )
-from provision.kinds.vms.verdict import Measured
-from provision.lifecycle import older_machines
+from provision.lifecycle import plan_document
 from provision.screens import checks as screen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.kinds.vms.bandwidth import Outcome, Plan
+    from provision.documents.checks import VmBandwidth
+    from provision.errors import Problem
+    from provision.kinds.vms.agent import Answer
     from provision.kinds.vms.instances import Vm
     from provision.kinds.vms.startup import Startup
-    from provision.kinds.vms.tasks import Answer
     from provision.state.record import Record
     from provision.time.stages import OpenStage
 
-_AGENT: Final = "agent"
-"""The step of the start-up from which on a VM hears of tasks."""
 _CHECK_SECONDS: Final = 600
 """The most that a VM's check of itself may take; DCGM's diagnostic takes most of it."""
+_MOST: Final = 5
+"""The number of VMs that are reported one by one."""
 
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
@@ -55,12 +52,12 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         ClusterError: There are faults, or VMs that do not answer; the error has all of them.
     """
     found = instances.find(cloud.api, record, context.clock)
-    complete.require(cloud, record, found)
+    require_all(cloud, record, found)
     lost_accounts.require(cloud, record)
     older = out_of_date.find(cloud, record)
-    older_machines.tell(context, older)
+    plan_document.tell_of_older(context, older)
     if older:
-        raise ClusterError.of([older_machines.note(older)])
+        raise ClusterError.of([plan_document.note_of_older(older)])
     group = names.GROUP.of(record.name_prefix)
     with context.progress.stage(StageName.TEST, OnInterrupt.NOTHING) as stage:
         checked = _check(context, cloud, record, found, stage)
@@ -68,26 +65,60 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         # Somebody's work is neither measured with nor disturbed.
         well = [vm for vm in found if not (checked[vm.name].faults or checked[vm.name].users)]
         plan = bandwidth.plan(well)
-        measured = _measure(cloud, plan, stage) if plan else None
+        measured = bandwidth.measure(cloud.folder, plan, stage) if plan else None
         stage.counts(f"{len(found)} VMs" + (", bandwidth" if measured else ""))
     if measured is not None:
         context.report.checks = {**checked, group: measured.document}
     context.console.show(screen.lines(context.report.checks, context.console.width), as_result=True)
     where = f"{group} --zone {record.zone} --project {record.project_id}"
-    problems = [*verdict.of_vms(found, checked, where), *verdict.between(measured, where)]
+    problems = of_vms(found, checked, where)
+    problems += bandwidth.problems(measured, where) if measured else []
     used = {vm.name: checked[vm.name].users for vm in found if checked[vm.name].users}
     used |= dict.fromkeys(measured.busy if measured else (), ())
     if len(used) == len(found):
-        problems.append(verdict.left_out(used, all_of_them=True))
+        problems.append(left_out(used, all_of_them=True))
     if problems:
         raise ClusterError.of(problems)
     if used:
-        context.note([verdict.left_out(used, all_of_them=False)])
-    if measured is not None and measured.document.not_measured and not measured.busy:
-        context.note([verdict.not_measured(measured.document)])
-    if measured is not None and (other := verdict.other_nccl(measured.document)):
-        context.note([other])
-    return verdict.passed(checked, measured.document if measured else None)
+        context.note([left_out(used, all_of_them=False)])
+    if measured is not None:
+        context.note(bandwidth.notes(measured))
+    return passed(checked, measured.document if measured else None)
+
+
+def require_all(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
+    """See that as many VMs run as Create was to make: a part would say nothing of the rest.
+
+    Raises:
+        StillWaiting: Google is still making them.
+        ClusterError: There are others than those.
+    """
+    running = sum(vm.status == "RUNNING" for vm in found)
+    asked = json_object.inner(cloud.folder.outputs().get("group"))
+    wanted = json_object.whole(asked.get("size")) or record.settings.get("INSTANCE_COUNT") or 1
+    if running == wanted:
+        return
+    name = names.GROUP.of(record.name_prefix)
+    have = f"{running} of {wanted} VMs of {name} run"
+    path = GROUP.path(project=record.project_id, zone=record.zone, name=name)
+    group = cloud.api.find(GROUP.look.service, path) if running < wanted else None
+    if group is not None and (
+        int(group.get("targetSize", 0)) >= wanted
+        or any(it.is_open for it in flex_start.requests(cloud.api, path))
+    ):
+        raise StillWaiting(
+            f"{have}; Google has not given the rest yet",
+            why="a test of a part of them would not say whether all are well",
+            fix="run Create again to wait for them, then Test",
+        )
+    raise ClusterError(
+        have,
+        code=Code.MACHINES_GONE,
+        why="somebody changed the size of the group, or deleted VMs, after the last Create",
+        fix=f"run Create to have {wanted} again; or set INSTANCE_COUNT to what you want, and run"
+        " Create",
+        setting="INSTANCE_COUNT",
+    )
 
 
 def _check(
@@ -101,87 +132,82 @@ def _check(
     stage.counts("each VM checks itself")
     answers: dict[str, Answer] = {}
     if asked:
-        answers = tasks.ask(cloud.folder, stage, "check", {}, vms=asked, seconds=_CHECK_SECONDS)
-    return {
-        vm.name: _answered(vm, answers[vm.name])
-        if vm.name in answers
-        else _unasked(vm, told[vm.name])
-        for vm in vms
-    }
+        answers = agent.ask(cloud.folder, stage, "check", {}, vms=asked, seconds=_CHECK_SECONDS)
+    return {vm.name: _judged(vm, told[vm.name], answers.get(vm.name)) for vm in vms}
 
 
 def _hears(startup: Startup) -> bool:
     """Whether a VM can hear of a task; one that reports nothing at all may."""
-    return not startup.state or _AGENT in startup.steps
+    return not startup.state or agent.STEP in startup.steps
 
 
-def _answered(vm: Vm, answer: Answer) -> VmCheck:
-    if answer.failure:
-        return VmCheck(faults=(f"it {answer.failure}",))
-    return health.judge(vm, answer.answer)
-
-
-def _unasked(vm: Vm, startup: Startup) -> VmCheck:
-    """What is known of a VM whose start-up has not come so far that it hears of tasks."""
+def _judged(vm: Vm, startup: Startup, answer: Answer | None) -> VmCheck:
+    """What a VM has found, or what its start-up says where that has not come to the agent."""
+    if answer is not None:
+        if answer.failure:
+            return VmCheck(faults=(f"it {answer.failure}",))
+        return health.judge(vm, answer.answer)
     state = f"it can't be asked: it {startup.words}"
     if startup.state == "done":
         state += ", by a version of this tool whose VMs hear of nothing; run Create --replace-vms"
-    if startup.gpu_check is None:
-        return VmCheck(faults=(state,))
-    known = health.reported(vm, startup.gpu_check)
-    return VmCheck(
-        gpus=known.gpus,
-        names=known.names,
-        driver=known.driver,
-        ecc_errors=known.ecc_errors,
-        interfaces=known.interfaces,
-        faults=(*known.faults, state),
+    return health.reported(vm, startup.gpu_check, state)
+
+
+# ------------------------------------------------------------------ in words
+
+
+def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> list[Problem]:
+    """What is wrong with single VMs; `where` as `health.another_host` has it."""
+    by_name = {vm.name: vm for vm in vms}
+
+    def fix(name: str) -> str:
+        users = checked[name].users
+        freed = f"end {words.listed(users)}, or let them end; then " if users else ""
+        return freed + health.another_host([name], where, bound=by_name[name].bound)
+
+    in_order = {vm.name: checked[vm.name] for vm in vms}
+    found = diagnosis.of_single(in_order, lambda name: by_name[name].machine_type, fix)
+    problems, rest = found[:_MOST], [it.what.partition(":")[0] for it in found[_MOST:]]
+    if login := {name: it.login for name, it in checked.items() if it.login}:
+        has = words.listed(next(iter(login.values())))
+        problems.append(
+            diagnosis.failed(
+                f"a login shell on {words.listed(login)} has {has}",
+                why="NCCL then looks for another network in what people start there than in jobs",
+                fix="remove it from what login shells read after"
+                " /etc/profile.d/zz-aiinfra-nccl.sh, such as /root/.profile",
+            )
+        )
+    if rest:
+        what = f"{len(rest)} more: {words.listed(rest)}"
+        problems.append(diagnosis.failed(what, fix="the JSON (--output json) has all of them"))
+    return problems
+
+
+def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem:
+    """What is said of VMs that somebody works on: they are looked at, and not measured.
+
+    `used`: the VMs, each with the programs that have its GPUs in use, as far as they are known.
+    """
+    named = [f"{name} ({', '.join(its)})" if its else name for name, its in used.items()]
+    more = f", and {len(named) - _MOST} more" if len(named) > _MOST else ""
+    what = "nothing was measured" if all_of_them else "not measured"
+    return diagnosis.failed(
+        f"{what}: the GPUs of {words.listed(named[:_MOST])}{more} are in use",
+        why="NCCL's measurement would take 8.5 GB of each GPU from what runs there",
+        fix="run Test again when that has ended",
     )
 
 
-def _measure(cloud: Cloud, plan: Plan, stage: OpenStage) -> Measured:
-    """Measure between all VMs, and where that is not good enough, between parts of them."""
-    outcomes: list[Outcome] = []
-    blamed: dict[str, str] = {}
-    left = tuple(sorted(plan.vms))
-    groups, tried = [left], list[Tried]()
-    most = faults.most_rounds(len(left))
-    for number in range(most):
-        stage.counts(_words(plan, groups, number, most))
-        members = [name for group in groups for name in group]
-        answers = tasks.ask(
-            cloud.folder,
-            stage,
-            "bandwidth",
-            plan.arguments(groups),
-            vms={name: plan.vms[name].id for name in members},
-            seconds=bandwidth.SECONDS,
-        )
-        now = [bandwidth.outcome(plan, group, answers) for group in groups]
-        outcomes += now
-        blamed |= {name: why for it in now for name, why in it.blamed.items()}
-        apart = {name for it in now for name in (*it.blamed, *it.busy)}
-        if apart and len(blamed) < len(left):
-            # Who failed on its own, or is used, is known; the others are tried again without it.
-            left = tuple(name for name in left if name not in apart)
-            tried = []
-            groups = [left] if len(left) >= bandwidths.MACHINES else []
-        elif apart:
-            groups = []
-        else:
-            tried += [it.tried for it in now]
-            groups = faults.next_round(tried)
-        if not groups:
-            break
-    return Measured(plan, outcomes, blamed, faults.find(tried))
+def passed(checked: Mapping[str, VmCheck], measured: VmBandwidth | None) -> str:
+    """The verdict on VMs without faults, in one sentence.
 
-
-def _words(plan: Plan, groups: Sequence[faults.Members], number: int, most: int) -> str:
-    """What is measured now, and how long it and what may follow take at most."""
-    at_most = words.duration(bandwidth.SECONDS)
-    if number == 0:
-        what = f"{plan.collective} between {len(groups[0])} VMs, at most {at_most}"
-        if most == 1:
-            return what
-        return f"{what}; if it is too slow, up to {most - 1} rounds more find out where"
-    return f"round {number + 1} of at most {most}, each {at_most}: {len(groups)} groups"
+    `measured`: the bandwidth between them; None where there is nothing to measure.
+    """
+    gpus = sum(it.gpus or 0 for it in checked.values())
+    well = f"{len(checked)} VMs" if len(checked) > 1 else "The VM"
+    text = f"{well} with {gpus} GPUs: no faults"
+    if measured is None or measured.not_measured:
+        return f"{text}; bandwidth not measured" if measured else text
+    reached = diagnosis.reached(measured.bandwidth, measured.vms, measured.expected)
+    return f"{text}; {measured.collective} reaches {reached}"

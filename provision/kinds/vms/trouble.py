@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import collections
-import datetime as dt
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision import words
 from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
-from provision.kinds import shortage
-from provision.kinds.ends import counted
-from provision.kinds.vms import health, idle, roster, startup
+from provision.kinds import machines
+from provision.kinds.vms import agent, flex_start, health, startup
+from provision.kinds.vms.instances import arguments, moment
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from provision.documents.vm_status import Vm
     from provision.errors import Problem
     from provision.google.api import GoogleApi
-    from provision.kinds.vms.interruptions import Interruption, Member
+    from provision.kinds.vms.flex_start import ResizeRequest
+    from provision.kinds.vms.instances import Interruption, Member
     from provision.kinds.vms.lost_accounts import LostAccount
-    from provision.kinds.vms.resize_requests import ResizeRequest
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.time.clock import Clock
 
-_NOTHING: Final = frozenset({"", "NONE"})
-"""What a group does with a VM that it leaves alone."""
 _LEFT: Final = 5
 """The VMs that one command names at most."""
 _LINES: Final = 3
@@ -37,6 +35,7 @@ _SILENT: Final = (
     "a VM that reports nothing may lack Google's guest agent in its image, or access to Google's"
     " APIs in its network"
 )
+_Machine = TypeVar("_Machine", "Vm", "Member")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +66,16 @@ class Case:
         asked = sum(one.count for one in self.requests if one.is_open)
         return max(0, (self.wanted or 0) - self.there - asked)
 
+    @property
+    def running(self) -> list[Vm]:
+        """Those that run."""
+        return [vm for vm in self.vms if vm.status == "RUNNING"]
+
+    def age(self, vm: Vm) -> int:
+        """Seconds of cloud time since its last start; 0 if not known."""
+        started = moment(vm.started)
+        return 0 if started is None else int(self.clock.since(started))
+
 
 def found(case: Case) -> Iterator[Trouble]:
     """What is broken, the worst first."""
@@ -82,50 +91,8 @@ def found(case: Case) -> Iterator[Trouble]:
         yield _of_problem(one.problem, About.MACHINES, one.vms)
     yield from _refused(case)
     yield from _down(case)
-    yield from _missing(case)
-    yield from _unrepaired(case)
-    yield from _silent(case)
-    yield from _unhealthy(case)
-    yield from _failed(case)
-    yield from _failing(case)
-    yield from _late(case)
-    yield from _partly(case)
-
-
-def _silent(case: Case) -> Iterator[Trouble]:
-    """VMs that run, and say nothing any more: what they told of their start-up is history."""
-    mute = {name for one in case.lost for name in one.vms}
-    alike: dict[str, list[Vm]] = collections.defaultdict(list)
-    for vm in case.vms:
-        if vm.silence and vm.name not in mute:
-            alike[vm.silence].append(vm)
-    for what, them in alike.items():
-        yield Trouble(
-            about=About.MACHINES,
-            what=_said(what, _names(them)),
-            count=len(them),
-            names=_names(them),
-            why=(roster.WHY_SILENT,),
-            fix=roster.another_start(them[0].name, case.group),
-        )
-
-
-def _unhealthy(case: Case) -> Iterator[Trouble]:
-    """VMs that run with faulty GPUs: Google moves them to another host only when a person asks."""
-    where = f"{case.group.name} --zone {case.group.zone} --project {case.group.project}"
-    for vm in case.vms:
-        if vm.status == "RUNNING" and vm.faults:
-            yield Trouble(
-                about=About.MACHINES,
-                what=f"the GPUs of {vm.name} complain: {vm.faults[0]}",
-                names=(vm.name,),
-                why=vm.faults[1:],
-                fix="when nobody needs what runs there, "
-                + health.another_host([vm.name], where, bound=case.bound),
-            )
-
-
-def _unrepaired(case: Case) -> Iterator[Trouble]:
+    if case.missing:
+        yield _missing(case)
     if case.unrepaired:
         yield Trouble(
             about=About.MACHINES,
@@ -133,6 +100,10 @@ def _unrepaired(case: Case) -> Iterator[Trouble]:
             why=("its defaultActionOnFailure is DO_NOTHING, as it is for flex start",),
             fix="run Create: it sets the group right",
         )
+    yield from _silent(case)
+    yield from _unhealthy(case)
+    yield from _starts(case)
+    yield from _partly(case)
 
 
 def waiting(case: Case) -> Iterator[Waiting]:
@@ -145,27 +116,29 @@ def waiting(case: Case) -> Iterator[Waiting]:
                 names=(request.name,),
                 seconds=int(case.clock.since(request.created)),
                 why=request.reasons,
-                advice=_advice(case, request),
+                advice=flex_start.advice(case.group, request, case.api),
             )
     coming = [one for one in case.down if _is_coming(one)]
     if coming:
+        are = "is" if len(coming) == 1 else "are"
         yield Waiting(
             about=About.MACHINES,
-            what=f"{counted(len(coming), 'VM')} {_are(coming)} being made",
+            what=f"{counted(len(coming), 'VM')} {are} being made",
             count=len(coming),
             names=_names(coming),
         )
-    under_way: dict[str, list[Vm]] = collections.defaultdict(list)
-    for vm in case.vms:
-        if _is_starting(vm) and not _is_late(vm, case.clock) and not _is_failing(vm):
-            under_way[vm.startup.words].append(vm)
-    for what, them in under_way.items():
+    under_way = [
+        vm
+        for vm in case.running
+        if _is_starting(vm) and not _is_late(case, vm) and not _is_failing(vm)
+    ]
+    for what, them in _alike(under_way, _startup_words):
         yield Waiting(
             about=About.START_UP,
-            what=_said(what, [vm.name for vm in them]),
+            what=_said(what, them),
             count=len(them),
             names=_names(them),
-            seconds=max(_age(vm, case.clock) for vm in them),
+            seconds=max(map(case.age, them)),
         )
 
 
@@ -187,94 +160,67 @@ def rank(vm: Vm) -> tuple[int, str]:
 def _refused(case: Case) -> Iterator[Trouble]:
     """What Google refuses: VMs of the group, and requests that ended without them."""
     refused = [one.name for one in case.down if one.reasons]
-    running = sum(vm.status == "RUNNING" for vm in case.vms)
-    texts = shortage.RefusalTexts(
-        words=f"{running} of {case.group.size} VMs run",
+    texts = machines.RefusalTexts(
+        words=f"{len(case.running)} of {case.group.size} VMs run",
         after_stockout="wait: Google goes on trying, and machines may become available",
         after_quota="once it is granted, Google makes the VMs",
         end="",
     )
-    for problem in shortage.explain(case.group, case.errors, texts, case.api):
+    for problem in machines.explain(case.group, case.errors, texts, case.api):
         yield _of_problem(problem, About.MACHINES, refused, by_itself=True)
     if not case.missing:
         return  # a request that failed before the VMs came is history
     for request in case.requests:
-        if request.state in {"FAILED", "CANCELLED"}:
-            yield from _of_request(case, request)
-
-
-def _of_request(case: Case, request: ResizeRequest) -> Iterator[Trouble]:
-    texts = shortage.RefusalTexts(
-        words=request.words,
-        after_stockout="run Create again for a new request: machines may become available",
-        after_quota="once it is granted, run Create again for a new request",
-        end="",
-    )
-    explained = shortage.explain(case.group, request.errors, texts, case.api)
-    for problem in explained:
-        yield _of_problem(problem, About.REQUEST, [request.name])
-    if not explained:
-        yield Trouble(
-            about=About.REQUEST,
-            what=request.words,
-            names=(request.name,),
-            why=request.reasons,
-            fix="run Create again for a new request",
-        )
-
-
-def _of_problem(
-    problem: Problem, about: About, names: Sequence[str], *, by_itself: bool = False
-) -> Trouble:
-    return Trouble(
-        about=about,
-        what=problem.what,
-        count=max(1, len(names)),
-        names=tuple(names),
-        why=tuple(dict.fromkeys(problem.why.splitlines())),
-        fix=problem.fix,
-        by_itself=by_itself,
-    )
+        if request.is_refused:
+            explained = flex_start.explain(case.group, request, case.api, end="")
+            for problem in explained:
+                yield _of_problem(problem, About.REQUEST, [request.name])
+            if not explained:
+                yield Trouble(
+                    about=About.REQUEST,
+                    what=request.words,
+                    names=(request.name,),
+                    why=request.reasons,
+                    fix="run Create again for a new request",
+                )
 
 
 def _down(case: Case) -> Iterator[Trouble]:
     """VMs that do not run, those alike together; new ones that are refused have been told."""
-    alike: dict[str, list[Member]] = collections.defaultdict(list)
-    off = [one for one in case.down if case.idles and idle.is_off(one)]
+    off = [one for one in case.down if case.idles and one.is_off]
     if off:
-        yield Trouble(
-            about=About.MACHINES,
-            what=_said("powered off as they were idle (IDLE_TIMEOUT)", _names(off)),
-            count=len(off),
-            names=_names(off),
+        yield _of(
+            off,
+            "powered off as they were idle (IDLE_TIMEOUT)",
             why=("disks are billed, and a reservation",),
             fix="run Create, which starts what is off; or Destroy, if you are done",
         )
-    for one in case.down:
-        if not (one in off or _is_coming(one) or _is_refused(case, one)):
-            met = case.known.get(one.name)
-            event = f"{met.event.words}; it " if met else ""
-            alike[event + one.words].append(one)
-    for what, them in alike.items():
-        left = all(one.action in _NOTHING and not one.restarts for one in them)
-        yield Trouble(
-            about=About.MACHINES,
-            what=_said(what, _names(them)),
-            count=len(them),
-            names=_names(them),
-            why=tuple(dict.fromkeys(reason for one in them for reason in one.reasons)),
-            fix=_take_out(case, them) if left else "",
-            by_itself=not left,
+    known = refusals.CAPACITY | refusals.PERMANENT
+    refused = {refusals.words(it) for it in case.errors if refusals.of_error(it) in known}
+    told = [
+        one
+        for one in case.down
+        if not (
+            one in off
+            or _is_coming(one)
+            # It never came, since Google refuses it for a reason that is known.
+            or (one.action == "CREATING" and not refused.isdisjoint(one.reasons))
         )
-
-
-def _take_out(case: Case, them: Sequence[Member]) -> str:
-    place = f"{case.group.name} --zone {case.group.zone} --project {case.group.project}"
-    return (
-        "start it in the console; or take it out of the group, and run Create for a new one:\n"
-        f"gcloud compute instance-groups managed delete-instances {place}"
-        f" --instances={','.join(_names(them)[:_LEFT])}"
-    )
+    ]
+    for what, them in _alike(told, lambda one: one.story(case.known)):
+        is_left = all(one.is_left for one in them)
+        take_out = (
+            "start it in the console; or take it out of the group, and run Create for a new one:\n"
+            f"gcloud compute instance-groups managed delete-instances {arguments(case.group)}"
+            f" --instances={','.join(_names(them)[:_LEFT])}"
+        )
+        yield _of(
+            them,
+            what,
+            why=tuple(dict.fromkeys(reason for one in them for reason in one.reasons)),
+            fix=take_out if is_left else "",
+            by_itself=not is_left,
+        )
 
 
 def _is_coming(one: Member) -> bool:
@@ -282,92 +228,77 @@ def _is_coming(one: Member) -> bool:
     return one.action == "CREATING" and not one.reasons
 
 
-def _is_refused(case: Case, one: Member) -> bool:
-    """Whether a VM never came, since Google refuses it for a reason that is known."""
-    known = refusals.CAPACITY | refusals.PERMANENT
-    refused = {refusals.words(it) for it in case.errors if refusals.of_error(it) in known}
-    return one.action == "CREATING" and not refused.isdisjoint(one.reasons)
-
-
-def _missing(case: Case) -> Iterator[Trouble]:
+def _missing(case: Case) -> Trouble:
     """VMs that the group no longer has, such as those whose run is over."""
-    if not case.missing:
-        return
-    over = case.limit is not None
-    why = (
-        f"Google deletes a VM when its run duration of {words.duration(float(case.limit or 0))} is"
-        " over, and its group makes no new one"
-    )
-    yield Trouble(
+    why = "somebody deleted VMs or changed the size of the group"
+    if case.limit is not None:
+        why = (
+            f"Google deletes a VM when its run duration of {words.duration(float(case.limit))} is"
+            " over, and its group makes no new one"
+        )
+    return Trouble(
         about=About.MACHINES,
         what=f"{case.missing} of {case.wanted} VMs are no longer part of the group",
         count=case.missing,
-        why=(why if over else "somebody deleted VMs or changed the size of the group",),
+        why=(why,),
         fix="run Create to get new VMs, or Destroy if you are done",
     )
+
+
+def _silent(case: Case) -> Iterator[Trouble]:
+    """VMs that run, and say nothing any more: what they told of their start-up is history."""
+    mute = {name for one in case.lost for name in one.vms}
+    silent = [vm for vm in case.vms if vm.silence and vm.name not in mute]
+    for what, them in _alike(silent, lambda vm: vm.silence):
+        fix = agent.another_start(them[0].name, case.group)
+        yield _of(them, what, why=(agent.WHY_SILENT,), fix=fix)
+
+
+def _unhealthy(case: Case) -> Iterator[Trouble]:
+    """VMs that run with faulty GPUs: Google moves them to another host only when a person asks."""
+    for vm in case.running:
+        if vm.faults:
+            yield Trouble(
+                about=About.MACHINES,
+                what=f"the GPUs of {vm.name} complain: {vm.faults[0]}",
+                names=(vm.name,),
+                why=vm.faults[1:],
+                fix="when nobody needs what runs there, "
+                + health.another_host([vm.name], arguments(case.group), bound=case.bound),
+            )
 
 
 # ------------------------------------------------------------------ start-up
 
 
-def _failed(case: Case) -> Iterator[Trouble]:
-    alike: dict[str, list[Vm]] = collections.defaultdict(list)
-    for vm in case.vms:
-        if vm.status == "RUNNING" and vm.startup.state is StartupState.FAILED:
-            alike[vm.startup.words].append(vm)
-    for what, them in alike.items():
-        yield Trouble(
-            about=About.START_UP,
-            what=_said(what, _names(them)),
-            count=len(them),
-            names=_names(them),
-            why=tuple(them[0].startup.detail.splitlines()[-_LINES:]),
-            fix=_again(case, them[0]),
-        )
-
-
-def _failing(case: Case) -> Iterator[Trouble]:
-    """VMs whose command fails and is begun again."""
-    failing = [vm for vm in case.vms if vm.status == "RUNNING" and _is_failing(vm)]
-    if not failing:
-        return
-    often = max(failing, key=lambda vm: vm.startup.steps[startup.COMMAND].failures or 0)
-    step = often.startup.steps[startup.COMMAND]
-    times = counted(step.failures or 1, "time")
-    yield Trouble(
-        about=About.START_UP,
-        what=_said(
+def _starts(case: Case) -> Iterator[Trouble]:
+    """Start-ups that failed, whose command fails again and again, and that are late."""
+    failed = [vm for vm in case.running if vm.startup.state is StartupState.FAILED]
+    for what, them in _alike(failed, _startup_words):
+        why = tuple(them[0].startup.detail.splitlines()[-_LINES:])
+        yield _of(them, what, About.START_UP, why=why, fix=_again(case, them[0]))
+    failing = [vm for vm in case.running if _is_failing(vm)]
+    if failing:
+        often = max(failing, key=lambda vm: vm.startup.steps[startup.COMMAND].failures or 0)
+        step = often.startup.steps[startup.COMMAND]
+        times = counted(step.failures or 1, "time")
+        yield _of(
+            failing,
             f"failed in STARTUP_COMMAND, up to {times} in a row, and begins it again",
-            _names(failing),
-        ),
-        count=len(failing),
-        names=_names(failing),
-        why=tuple(step.detail.splitlines()[-_LINES:]),
-        fix=startup.output_of(startup.COMMAND, often.name),
-        by_itself=True,
-    )
-
-
-def _is_failing(vm: Vm) -> bool:
-    step = vm.startup.steps.get(startup.COMMAND)
-    return bool(step and step.is_failing)
-
-
-def _late(case: Case) -> Iterator[Trouble]:
-    """VMs that should have started up by now; STARTUP_COMMAND may take as long as it likes."""
-    alike: dict[str, list[Vm]] = collections.defaultdict(list)
-    for vm in case.vms:
-        if _is_starting(vm) and _is_late(vm, case.clock):
-            alike[vm.startup.words].append(vm)
-    for what, them in alike.items():
-        oldest = words.duration(max(_age(vm, case.clock) for vm in them))
-        late = f"that is late: {oldest} have passed since the start"
-        yield Trouble(
-            about=About.START_UP,
-            what=_said(what, _names(them)),
-            count=len(them),
-            names=_names(them),
-            why=(late, _SILENT) if them[0].startup.state is None else (late,),
+            About.START_UP,
+            why=tuple(step.detail.splitlines()[-_LINES:]),
+            fix=startup.output_of(startup.COMMAND, often.name),
+            by_itself=True,
+        )
+    late = [vm for vm in case.running if _is_starting(vm) and _is_late(case, vm)]
+    for what, them in _alike(late, _startup_words):
+        oldest = words.duration(max(map(case.age, them)))
+        why = (f"that is late: {oldest} have passed since the start",)
+        yield _of(
+            them,
+            what,
+            About.START_UP,
+            why=(*why, _SILENT) if them[0].startup.state is None else why,
             fix=_again(case, them[0]),
             by_itself=True,
         )
@@ -404,50 +335,76 @@ def _again(case: Case, vm: Vm) -> str:
     )
 
 
+def _startup_words(vm: Vm) -> str:
+    return vm.startup.words
+
+
+def _is_failing(vm: Vm) -> bool:
+    """Whether its command fails and is begun again."""
+    step = vm.startup.steps.get(startup.COMMAND)
+    return bool(step and step.is_failing)
+
+
 def _is_starting(vm: Vm) -> bool:
-    is_not_done = vm.startup.state in {None, StartupState.RUNNING}
-    return vm.status == "RUNNING" and is_not_done and not vm.silence
+    return vm.startup.state in {None, StartupState.RUNNING} and not vm.silence
 
 
-def _is_late(vm: Vm, clock: Clock) -> bool:
-    return vm.startup.step != startup.COMMAND and _age(vm, clock) > startup.AT_MOST
-
-
-def _age(vm: Vm, clock: Clock) -> int:
-    """Seconds of cloud time since its last start; 0 if not known."""
-    if not vm.started:
-        return 0
-    return int(clock.since(dt.datetime.fromisoformat(vm.started).timestamp()))
+def _is_late(case: Case, vm: Vm) -> bool:
+    """Whether it should have started up by now; STARTUP_COMMAND may take as long as it likes."""
+    return vm.startup.step != startup.COMMAND and case.age(vm) > startup.AT_MOST
 
 
 # ------------------------------------------------------------------ words
 
 
-def _advice(case: Case, request: ResizeRequest) -> str:
-    """What can be done about a request that waits."""
-    lines = ["nothing but waiting; Destroy gives it up, and Create waits for it again"]
-    if any(refusals.of_error(it) in refusals.CAPACITY for it in request.errors):
-        group = case.group
-        free = refusals.zones_available(request.errors)
-        if free:
-            lines.append(
-                f"or set ZONE={free[0]}, where Google says that some are available now, and run"
-                " Create --yes, which moves the group there"
-            )
-        zones = shortage.other_zones(
-            group.project, group.zone, group.machine_type, group.gpu, case.api
-        )
-        lines += shortage.places_in_words(group.region, zones)
-    return "\n".join(lines)
+def _alike(
+    things: Iterable[_Machine], what: Callable[[_Machine], str]
+) -> Iterable[tuple[str, list[_Machine]]]:
+    """Group VMs by what is said of them."""
+    found: dict[str, list[_Machine]] = collections.defaultdict(list)
+    for thing in things:
+        found[what(thing)].append(thing)
+    return found.items()
 
 
-def _said(what: str, names: Sequence[str]) -> str:
+def _of(  # noqa: PLR0913 - each is a fact of its own
+    them: Sequence[Vm | Member],
+    what: str,
+    about: About = About.MACHINES,
+    *,
+    why: tuple[str, ...],
+    fix: str,
+    by_itself: bool = False,
+) -> Trouble:
+    """A trouble of some VMs; `what`: the end of a sentence about one of them."""
+    return Trouble(
+        about=about,
+        what=_said(what, them),
+        count=len(them),
+        names=_names(them),
+        why=why,
+        fix=fix,
+        by_itself=by_itself,
+    )
+
+
+def _of_problem(
+    problem: Problem, about: About, names: Sequence[str], *, by_itself: bool = False
+) -> Trouble:
+    return Trouble(
+        about=about,
+        what=problem.what,
+        count=max(1, len(names)),
+        names=tuple(names),
+        why=tuple(dict.fromkeys(problem.why.splitlines())),
+        fix=problem.fix,
+        by_itself=by_itself,
+    )
+
+
+def _said(what: str, them: Sequence[Vm | Member]) -> str:
     """A sentence about VMs, from its end about one of them."""
-    return f"{names[0]} {what}" if len(names) == 1 else f"{len(names):,} VMs: each {what}"
-
-
-def _are(things: Sequence[object]) -> str:
-    return "is" if len(things) == 1 else "are"
+    return f"{them[0].name} {what}" if len(them) == 1 else f"{len(them):,} VMs: each {what}"
 
 
 def _names(things: Iterable[Vm | Member]) -> tuple[str, ...]:

@@ -12,28 +12,20 @@ from rehearsal.cloud import discovery, org_policies, projects, services
 from rehearsal.cloud.compute import (
     agenda,
     balancers,
-    firewalls,
     fleet,
     future_reservations,
     groups,
-    guest_attributes,
     host_events,
     images,
     instances,
     links,
-    members,
     networks,
     offers,
     operations,
-    project,
-    reservation_blocks,
     reservations,
     resize_requests,
     resource_policies,
-    routers,
-    run_limits,
     shared_vpc,
-    subnetworks,
     templates,
 )
 from rehearsal.cloud.compute.resources import Call, Resource
@@ -48,30 +40,23 @@ if TYPE_CHECKING:
 
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **offers.METHODS,
-    **project.METHODS,
     **balancers.METHODS,
-    **firewalls.METHODS,
     **future_reservations.METHODS,
     **groups.METHODS,
     **host_events.METHODS,
-    **guest_attributes.METHODS,
     **images.METHODS,
     **instances.METHODS,
-    **members.METHODS,
     **networks.METHODS,
-    **reservation_blocks.METHODS,
     **reservations.METHODS,
     **resize_requests.METHODS,
     **resource_policies.METHODS,
-    **routers.METHODS,
     **shared_vpc.METHODS,
-    **subnetworks.METHODS,
     **templates.METHODS,
 }
 """What is served, by the names of the API's discovery document."""
 
 _HAPPENINGS = {
-    run_limits.END: fleet.end_run,
+    fleet.END: fleet.end_run,
     **resize_requests.HAPPENINGS,
     **host_events.HAPPENINGS,
 }

@@ -16,29 +16,29 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import iam
 from rehearsal.cloud.compute import (
+    agenda,
     links,
     refusals,
     reservation_use,
     resources,
-    run_limits,
-    shared_metadata,
     startup,
     startup_told,
     stock,
     vms,
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
-from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.wire import GoogleError, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rehearsal.cloud.store import Store
+
 
 ACTIONS = (
     "abandoning",
@@ -99,7 +99,7 @@ def action(instance: Resource, now: float) -> str:
 
 def viewer(call: Call) -> Callable[[Resource], Resource]:
     """Makes of VMs what is answered of them at the call's moment."""
-    metadata = shared_metadata.Reader(call)
+    metadata = vms.MetadataReader(call)
 
     def view(instance: Resource) -> Resource:
         shown = {
@@ -231,12 +231,12 @@ def _make(  # noqa: PLR0913, PLR0917 - as above
     template: Resource | None = None,
 ) -> None:
     template = template or _template(call, group)
-    shared_metadata.keep(call, template)
+    vms.keep_metadata(call, template)
     pools = vms.Pools(call)
     life = _life(call, call.now, "creating")
     running = life["_timeline"][-1][0]
-    runs = run_limits.Runs(name, names, running, run_seconds)
-    limit = run_limits.of(call, template, runs)
+    runs = Runs(name, names, running, run_seconds)
+    limit = limits_of(call, template, runs)
     places = list(reservation_use.take(call, template, len(names)))
     for member, place in zip(names, places, strict=True):
         attached = vms.interfaces_of(call, template, pools)
@@ -322,20 +322,6 @@ def restart(call: Call, name: str, down: list[list[object]], back: float) -> Non
     resources.keep(call, INSTANCE, name, {**vm, **again, **life})
 
 
-def reset(call: Call, name: str) -> Resource:
-    """Let a running VM boot once more, as if somebody had pressed its button; the operation.
-
-    It stays RUNNING, and its last start is the same (API reference, instances.reset).
-    """
-    vm = resources.require_ready(call, INSTANCE, name)
-    if status(vm, call.now) != "RUNNING":
-        raise GoogleError(400, f"Instance '{name}' is not running.", reason="resourceNotReady")
-    template = resources.find(call, TEMPLATE, links.name_of(vm["_template"]))
-    again = startup.again(call, name, vm, template, call.now) if template else {}
-    resources.keep(call, INSTANCE, name, {**vm, **again})
-    return call.operate(name, vm["id"])
-
-
 def repair(call: Call, group: Resource, names: Sequence[str]) -> None:
     """Make VMs that have failed or are gone again, as they were: from their own template.
 
@@ -353,7 +339,7 @@ def recreate(
 ) -> None:
     """Replace VMs by new ones of the same names, from the group's present template or another."""
     template = template or _template(call, group)
-    shared_metadata.keep(call, template)
+    vms.keep_metadata(call, template)
     for name in names:
         old = resources.require(call, INSTANCE, name)
         old.pop("_reservation", None)
@@ -366,7 +352,7 @@ def recreate(
         group_name, running = old["_group"], life["_timeline"][-1][0]
         fields = {
             **vms.fields(call, name, group_name, template),
-            **run_limits.of(call, template, run_limits.Runs(group_name, [name], running)),
+            **limits_of(call, template, Runs(group_name, [name], running)),
             **place,
             **startup.plan(call, name, group_name, template, running),
         }
@@ -387,7 +373,7 @@ def refresh(call: Call, template: Resource, names: Sequence[str]) -> None:
                 f"Update of '{links.last(name)}' requires the action REPLACE, which is more "
                 "disruptive than the most disruptive allowed action REFRESH.",
             )
-    shared_metadata.keep(call, template)
+    vms.keep_metadata(call, template)
     for name in names:
         instance = resources.require(call, INSTANCE, name)
         made = vms.from_template(instance["_group"], template)
@@ -480,3 +466,38 @@ def _report(
     ]
     group = {**group, "_errors": [*group.get("_errors", []), *errors]}
     resources.keep(call, GROUP_MANAGER, name, group)
+
+
+END = "the end of runs"
+"""What the agenda calls it when VMs have run as long as they may."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """VMs that begin to run together."""
+
+    group: str  # the name of their group
+    vms: Sequence[str]  # their names
+    running: float  # when they run (Unix epoch)
+    # how long they may, in cloud time, in place of what their template says
+    seconds: int | None = None
+
+
+def limits_of(call: Call, template: Resource, runs: Runs) -> Resource:
+    """What new VMs have of the end of their run, which is put on the agenda; {} without one."""
+    scheduling = template["properties"]["scheduling"]
+    seconds = runs.seconds or int((scheduling.get("maxRunDuration") or {}).get("seconds", 0))
+    until = reservation_use.end_of(call, template)
+    if until is not None:
+        # Bound to a reservation, VMs end with it.
+        agenda.note(call, until, END, group=runs.group, vms=list(runs.vms), ends=until)
+        return {"_ends": until}
+    if not seconds:
+        return {}
+    limited = {"scheduling": {**scheduling, "maxRunDuration": {"seconds": str(seconds)}}}
+    if not call.request.rate:
+        # Where nothing takes time no time passes, and so no run is ever over.
+        return {**limited, "_ends": runs.running + seconds}
+    ends = runs.running + seconds * call.request.rate
+    agenda.note(call, ends, END, group=runs.group, vms=list(runs.vms), ends=ends)
+    return {**limited, "_ends": ends}

@@ -13,8 +13,7 @@ from rehearsal.cloud.compute import links, lists, reservations, resources, stock
 from rehearsal.cloud.compute.resources import FUTURE_RESERVATION, RESERVATION, Call, Resource
 from rehearsal.cloud.facts import offers, places
 from rehearsal.cloud.facts import reservations as facts
-from rehearsal.cloud.instants import moment, rfc3339
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.wire import GoogleError, moment, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

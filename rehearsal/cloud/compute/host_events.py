@@ -22,8 +22,8 @@ from rehearsal.cloud.compute import (
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
 from rehearsal.cloud.facts import host_events as facts
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.scenarios import STRUCK
+from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,7 +8,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import fleet, links, lists, properties, resources, shared_metadata
+from rehearsal.cloud import org_policies, projects
+from rehearsal.cloud.compute import fleet, links, lists, properties, resources, startup_told, vms
 from rehearsal.cloud.compute.resources import (
     DISK,
     GROUP_MANAGER,
@@ -46,10 +47,6 @@ def _delete(call: Call) -> Resource:
     return fleet.delete(call, call.name(INSTANCE))
 
 
-def _reset(call: Call) -> Resource:
-    return fleet.reset(call, call.name(INSTANCE))
-
-
 def _start(call: Call) -> Resource:
     name = call.name(INSTANCE)
     vm = resources.require_ready(call, INSTANCE, name)
@@ -61,7 +58,7 @@ def _start(call: Call) -> Resource:
 def _set_metadata(call: Call) -> Resource:
     name = call.name(INSTANCE)
     instance = resources.require_ready(call, INSTANCE, name)
-    if call.body.get("fingerprint") != shared_metadata.of(call, instance)["fingerprint"]:
+    if call.body.get("fingerprint") != vms.metadata_of(call, instance)["fingerprint"]:
         raise GoogleError(
             412,
             "Supplied fingerprint does not match current metadata fingerprint.",
@@ -103,7 +100,6 @@ def _group(call: Call, name: str) -> Resource:
         "selfLink": manager["instanceGroup"],
         "size": len(fleet.members(call, links.name_of(manager["selfLink"]))),
         "fingerprint": manager["fingerprint"],
-        **({"namedPorts": manager["namedPorts"]} if manager.get("namedPorts") else {}),
     }
 
 
@@ -131,32 +127,47 @@ def _aggregated_groups(call: Call) -> Resource:
     return lists.aggregated(call, INSTANCE_GROUP.collection, INSTANCE_GROUP.singular, entries)
 
 
-def _set_named_ports(call: Call) -> Resource:
-    name = _group_name(call)
-    manager = name.replace("/instanceGroups/", "/instanceGroupManagers/")
-    group = resources.require_ready(call, GROUP_MANAGER, manager)
-    if call.body.get("fingerprint", group["fingerprint"]) != group["fingerprint"]:
-        raise GoogleError(412, "Invalid fingerprint.")
-    ports = call.body.get("namedPorts", [])
-    changed = {key: value for key, value in group.items() if key != "namedPorts"}
-    changed |= {"namedPorts": ports} if ports else {}
-    changed["fingerprint"] = resources.fingerprint([changed, call.now])
-    resources.keep(call, GROUP_MANAGER, manager, changed)
-    return call.operate(name, group["id"])
+_SWITCH = "enable-guest-attributes"
 
 
-def _list_group_instances(call: Call) -> Resource:
-    group = _get_group(call)
-    name = links.name_of(group["selfLink"])
-    manager = name.replace("/instanceGroups/", "/instanceGroupManagers/")
-    entries = (
-        (member, {"instance": links.ROOT + member, "status": fleet.status(it, call.now)})
-        for member, it in fleet.members(call, manager)
-    )
-    return {
-        **lists.listed(call, "instanceGroup", name, entries),
-        "kind": "compute#instanceGroupsListInstances",
+def _get_guest_attributes(call: Call) -> Resource:
+    name = call.name(INSTANCE)
+    instance = resources.require(call, INSTANCE, name)
+    constraint = org_policies.GUEST_ATTRIBUTES
+    if org_policies.in_force(call.request.scenarios, constraint):
+        number = projects.require(call.project, call.store).number
+        raise GoogleError(
+            412, f"Constraint constraints/{constraint} violated for project {number}."
+        )
+    metadata = vms.metadata_of(call, instance)
+    if (properties.item(metadata, _SWITCH) or "").upper() != "TRUE":
+        raise GoogleError(412, "Guest attributes endpoint access is disabled.")
+    written = {
+        f"{startup_told.NAMESPACE}/{key}": value
+        for key, value in startup_told.attributes(instance, call.now).items()
     }
+    link = f"{instance['selfLink']}/getGuestAttributes"
+    answer = {"kind": "compute#guestAttributes", "selfLink": link}
+    if "variableKey" in call.parameters:
+        raise GoogleError(501, "A variableKey is not part of the simulated cloud.")
+    path = call.parameters.get("queryPath", "")
+    found = {key: value for key, value in written.items() if _is_below(key, path)}
+    if not found:
+        raise _not_found(path)
+    items = [
+        {"namespace": key.partition("/")[0], "key": key.partition("/")[2], "value": value}
+        for key, value in sorted(found.items())
+    ]
+    return {**answer, "queryPath": path, "queryValue": {"items": items}}
+
+
+def _is_below(key: str, path: str) -> bool:
+    """Whether a query path ("", "namespace/", "namespace/key") names this key."""
+    return path in ("", key) or (path.endswith("/") and key.startswith(path))
+
+
+def _not_found(path: str) -> GoogleError:
+    return GoogleError(404, f"The resource '{path}' of type 'Guest Attribute' was not found.")
 
 
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
@@ -164,16 +175,14 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.list": _list,
     "instances.aggregatedList": _aggregated,
     "instances.delete": _delete,
-    "instances.reset": _reset,
     "instances.start": _start,
     "instances.setMetadata": _set_metadata,
     "instanceGroups.get": _get_group,
     "instanceGroups.aggregatedList": _aggregated_groups,
-    "instanceGroups.listInstances": _list_group_instances,
-    "instanceGroups.setNamedPorts": _set_named_ports,
     "disks.insert": _insert_disk,
     "disks.get": resources.get(DISK),
     "disks.list": lists.of_place(DISK),
     "disks.aggregatedList": lists.of_project(DISK),
     "disks.delete": _delete_disk,
+    "instances.getGuestAttributes": _get_guest_attributes,
 }

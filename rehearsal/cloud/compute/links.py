@@ -8,8 +8,13 @@ always the full link of v1, as Google does.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from rehearsal.cloud.wire import GoogleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 ROOT = "https://www.googleapis.com/compute/v1/"
 """What makes a link of a name."""
@@ -70,3 +75,30 @@ def resolve(reference: str, *, project: str, collection: str, field: str) -> str
 def invalid(field: str, value: object, reason: str) -> GoogleError:
     """The refusal of a field's value; `field` is its path in the body ("name")."""
     return GoogleError(400, f"Invalid value for field 'resource.{field}': '{value}'. {reason}")
+
+
+_LABEL_KEY = re.compile(r"[^\W\d_][\w-]{0,62}")
+_LABEL_VALUE = re.compile(r"[\w-]{0,63}")
+
+
+def check_labels(field: str, labels: Mapping[str, str]) -> None:
+    """Refuse labels that break Google's rules."""
+    allowed = (
+        "can only contain lowercase letters, numeric characters, underscores and dashes. "
+        "The {} can be at most 63 characters long. International characters are allowed."
+    )
+    for key, value in labels.items():
+        if not _LABEL_KEY.fullmatch(key) or key != key.lower():
+            raise invalid(
+                field,
+                "",
+                f"Label key '{key}' violates format constraints. The key must start with a "
+                f"lowercase character, {allowed.format('key')}",
+            )
+        if not _LABEL_VALUE.fullmatch(value) or value != value.lower():
+            raise invalid(
+                field,
+                "",
+                f"Label value '{value}' violates format constraints. "
+                f"The value {allowed.format('value')}",
+            )

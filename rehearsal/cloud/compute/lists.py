@@ -1,16 +1,24 @@
-"""The lists of Compute Engine: filtered, in pages, of one place or grouped by place."""
+"""The lists of Compute Engine: filtered, in pages, of one place or grouped by place.
+
+A filter is comparisons with =, !=, : and eq, joined by AND, as "name eq 'a.*'" or
+"(status = RUNNING) AND (labels.team = ml)"; the others that Google has are refused.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import paging
-from rehearsal.cloud.compute import filters, links, resources
+from rehearsal.cloud.compute import links, resources
+from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from rehearsal.cloud.compute.resources import Call, Kind, Resource
+
 
 _PAGE = 500
 """The greatest size of a page, and the usual one."""
@@ -21,7 +29,7 @@ def listed(call: Call, kind: str, name: str, entries: Iterable[tuple[str, Resour
 
     `entries`: names and resources as they are answered, in the names' order.
     """
-    wanted = filters.parse(call.parameters.get("filter", ""))
+    wanted = parse(call.parameters.get("filter", ""))
     chosen = [(key, entry) for key, entry in entries if wanted(entry)]
     items, token = paging.page(chosen, call.parameters, size="maxResults", limit=_PAGE)
     return {
@@ -71,3 +79,53 @@ def of_place(kind: Kind) -> Callable[[Call], Resource]:
         return listed(call, kind.singular, prefix.removesuffix("/"), entries)
 
     return handler
+
+
+Predicate = Callable[[dict[str, Any]], bool]
+
+_COMPARISON = re.compile(
+    r"""\s*\(?\s*(?P<field>[\w.-]+)\s*(?P<operator>!=|=|:|\beq\b)\s*"""
+    r"""(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s()"']+))\s*\)?\s*(?:AND\b|$)"""
+)
+
+
+def parse(text: str) -> Predicate:
+    """A test for resources; an empty filter lets all pass."""
+    tests, position = list[Predicate](), 0
+    while position < len(text):
+        match = _COMPARISON.match(text, position)
+        if match is None:
+            raise GoogleError(
+                400, f"Invalid value for field 'filter': '{text}'. Invalid list filter expression."
+            )
+        tests.append(_compared(match))
+        position = match.end()
+    return lambda entry: all(test(entry) for test in tests)
+
+
+def _compared(match: re.Match[str]) -> Predicate:
+    path = match["field"].split(".")
+    wanted = next(it for it in (match["double"], match["single"], match["word"]) if it is not None)
+    test = _test(match["operator"], wanted)
+    return lambda entry: test(_value(entry, path))
+
+
+def _value(entry: Any, path: list[str]) -> str:
+    for key in path:
+        entry = entry.get(key) if isinstance(entry, dict) else None
+    if isinstance(entry, bool):
+        return str(entry).lower()
+    return "" if entry is None else str(entry)
+
+
+def _test(operator: str, wanted: str) -> Callable[[str], bool]:
+    wanted = links.normal(wanted)
+    match operator:
+        case "eq":  # a regular expression of the whole value
+            return lambda value: re.fullmatch(wanted, value) is not None
+        case ":":
+            return lambda value: bool(value) and wanted.strip("*") in value
+        case _:
+            # A link is equal to any end of it that begins after a slash.
+            expected = operator == "="
+            return lambda value: (value == wanted or value.endswith(f"/{wanted}")) == expected

@@ -7,13 +7,15 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud.compute import catalogue, links, lists, quotas, resources
-from rehearsal.cloud.facts import machines, places
+from rehearsal.cloud import projects
+from rehearsal.cloud.compute import links, lists, operations, quotas, resources, shared_vpc
+from rehearsal.cloud.facts import machines, offers, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rehearsal.cloud.compute.resources import Call, Resource
+
 
 _CREATED = "1969-12-31T16:00:00.000-08:00"
 """When what has always been there was made, according to Google."""
@@ -85,7 +87,7 @@ def _accelerator_type(project: str, zone: str, name: str) -> Resource:
 
 
 def _disk_type(project: str, zone: str, name: str) -> Resource:
-    least, most = catalogue.DISK_TYPES[name]
+    least, most = offers.DISK_TYPES[name]
     full = f"projects/{project}/zones/{zone}/diskTypes/{name}"
     return {
         **_common("diskType", full),
@@ -144,16 +146,16 @@ _OFFERS = (
     _Offer(
         "machineTypes",
         "machineType",
-        catalogue.machines_in,
+        offers.machines_in,
         lambda project, zone, name: _machine_type(project, zone, machines.MACHINES[name]),
     ),
     _Offer(
         "acceleratorTypes",
         "acceleratorType",
-        catalogue.gpus_in,
+        offers.gpus_in,
         _accelerator_type,
     ),
-    _Offer("diskTypes", "diskType", lambda _zone, _scenarios: catalogue.DISK_TYPES, _disk_type),
+    _Offer("diskTypes", "diskType", lambda _zone, _scenarios: offers.DISK_TYPES, _disk_type),
 )
 
 
@@ -179,7 +181,7 @@ def _list_regions(call: Call) -> Resource:
 def _get_profile(call: Call) -> Resource:
     profile = call.parameters["networkProfile"]
     name = f"projects/{call.project}/global/networkProfiles/{profile}"
-    if not catalogue.has_profile(profile, call.request.scenarios):
+    if not offers.has_profile(profile, call.request.scenarios):
         raise resources.not_found(name)
     zone = profile.removesuffix(machines.RDMA_PROFILE)
     return {
@@ -191,6 +193,51 @@ def _get_profile(call: Call) -> Resource:
     }
 
 
+_PROJECT_CREATED = "2024-01-01T00:00:00.000-08:00"
+
+
+def _get_project(call: Call) -> Resource:
+    project = projects.require(call.project, call.store)
+    return {
+        "kind": "compute#project",
+        "id": project.number,
+        "creationTimestamp": _PROJECT_CREATED,
+        "name": project.id,
+        "commonInstanceMetadata": {
+            "kind": "compute#metadata",
+            "fingerprint": resources.fingerprint([]),
+        },
+        "quotas": quotas.of_project(call),
+        "selfLink": f"{links.ROOT}projects/{project.id}",
+        "defaultServiceAccount": project.compute_account,
+        "xpnProjectStatus": shared_vpc.status(call),
+        "defaultNetworkTier": "PREMIUM",
+        "vmDnsSetting": "ZONAL_ONLY",
+        "cloudArmorTier": "CA_STANDARD",
+    }
+
+
+def _scope(call: Call) -> str:
+    for place in ("zone", "region"):
+        if place in call.parameters:
+            return f"projects/{call.project}/{place}s/{call.parameters[place]}/operations"
+    return f"projects/{call.project}/global/operations"
+
+
+def _get_operation(call: Call) -> Resource:
+    name = f"{_scope(call)}/{call.parameters['operation']}"
+    return operations.get(call.request, call.store, name)
+
+
+def _list_operations(call: Call) -> Resource:
+    scope = _scope(call)
+    found = call.store.list(operations.COLLECTION, f"{scope}/")
+    entries = ((name, operations.view(body, call.now)) for name, body in found)
+    return lists.listed(call, "operation", scope, entries)
+
+
+# `wait` answers at once: it may, by its contract, when it has waited long enough, and a request
+# that slept would keep all others from the database.
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "zones.get": _get_zone,
     "zones.list": _list_zones,
@@ -198,4 +245,14 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "regions.list": _list_regions,
     "networkProfiles.get": _get_profile,
     **{name: method for offer in _OFFERS for name, method in offer.methods().items()},
+    "projects.get": _get_project,
+    **{
+        f"{collection}.{verb}": handler
+        for collection in ("globalOperations", "regionOperations", "zoneOperations")
+        for verb, handler in (
+            ("get", _get_operation),
+            ("wait", _get_operation),
+            ("list", _list_operations),
+        )
+    },
 }

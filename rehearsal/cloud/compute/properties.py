@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ipaddress
+import itertools
 import re
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, images, interfaces, labels, links, resources
+from rehearsal.cloud.compute import images, links, resources, shared_vpc
+from rehearsal.cloud.compute.resources import NETWORK, SUBNETWORK, Call, Resource
 from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
-    from rehearsal.cloud.compute.resources import Call, Resource
+    from collections.abc import Iterator
+
 
 _METADATA_KEY = re.compile(r"[a-zA-Z0-9-_]{1,128}")
 _METADATA_VALUE = 256 * 1024
@@ -35,9 +39,9 @@ def completed(call: Call, given: Resource) -> Resource:
     result = dict(given)
     result["scheduling"] = _scheduling(result)
     result["disks"] = _disks(call, result)
-    result["networkInterfaces"] = interfaces.completed(call, result)
+    result["networkInterfaces"] = _completed_interfaces(call, result)
     _check_accelerators(result)
-    labels.check("properties.labels", result.get("labels") or {})
+    links.check_labels("properties.labels", result.get("labels") or {})
     metadata = result.get("metadata") or {}
     check_metadata(metadata.get("items") or [])
     result["metadata"] = {
@@ -63,18 +67,6 @@ def _scheduling(properties: Resource) -> Resource:
     given = properties.get("scheduling") or {}
     # The provider sends what is not set as "" or [].
     result = resources.defaults({k: v for k, v in given.items() if v not in ("", [])}, _SCHEDULING)
-    if result["preemptible"] and result["automaticRestart"]:
-        raise invalid(
-            "scheduling.preemptible",
-            "true",
-            "Scheduling must have preemptible be false when AutomaticRestart is true.",
-        )
-    if result["preemptible"] and result["onHostMaintenance"] != "TERMINATE":
-        raise invalid(
-            "scheduling.preemptible",
-            "true",
-            "Scheduling must have preemptible be false when OnHostMaintenance isn't TERMINATE.",
-        )
     if result["provisioningModel"] == "FLEX_START":
         _check_flex_start(properties, result)
     _check_reserved(properties, result)
@@ -95,20 +87,23 @@ def _check_reserved(properties: Resource, scheduling: Resource) -> None:
             raise invalid(field, affinity, "Spot instances consume no reservation.")
     if model != "RESERVATION_BOUND":
         return
-    if affinity != "SPECIFIC_RESERVATION":
-        needed = "Provisioning model RESERVATION_BOUND requires SPECIFIC_RESERVATION."
-        raise invalid(field, affinity, needed)
-    if scheduling.get("instanceTerminationAction") not in {"STOP", "DELETE"}:
-        action = scheduling.get("instanceTerminationAction", "")
-        needed = "Provisioning model RESERVATION_BOUND requires STOP or DELETE."
-        raise invalid("scheduling.instanceTerminationAction", action, needed)
-    if scheduling["onHostMaintenance"] != "TERMINATE":
-        needed = "Provisioning model RESERVATION_BOUND requires TERMINATE."
-        raise invalid("scheduling.onHostMaintenance", scheduling["onHostMaintenance"], needed)
-    if scheduling.get("maxRunDuration"):
-        needed = "Provisioning model RESERVATION_BOUND ends with its reservation."
-        raise invalid("scheduling.maxRunDuration", scheduling["maxRunDuration"], needed)
+    for name, value, is_right, needs in (
+        (field, affinity, affinity == "SPECIFIC_RESERVATION", "SPECIFIC_RESERVATION"),
+        *(
+            (f"scheduling.{name}", scheduling.get(name, ""), scheduling.get(name) in allowed, needs)
+            for name, allowed, needs in _BOUND
+        ),
+    ):
+        if not is_right:
+            raise invalid(name, value, f"Provisioning model RESERVATION_BOUND requires {needs}.")
 
+
+_BOUND: tuple[tuple[str, tuple[object, ...], str], ...] = (
+    ("instanceTerminationAction", ("STOP", "DELETE"), "STOP or DELETE"),
+    ("onHostMaintenance", ("TERMINATE",), "TERMINATE"),
+    ("maxRunDuration", (None, {}), "no run duration"),
+)
+"""What the scheduling of a VM has that is bound to its reservation."""
 
 # What the scheduling of a VM by flex start must have; its run duration is checked alone.
 _FLEX_START: Resource = {
@@ -142,11 +137,6 @@ def _check_flex_start(properties: Resource, scheduling: Resource) -> None:
 
 def _disks(call: Call, properties: Resource) -> list[Resource]:
     disks = properties.get("disks") or []
-    boots = [disk for disk in disks if disk.get("boot")]
-    if not boots:
-        raise invalid("disks", "", "Boot disk must be the first disk attached to the instance.")
-    if len(boots) > 1:
-        raise invalid("disks", "", "At most one boot disk is allowed.")
     return [_disk(call, properties, index, disk) for index, disk in enumerate(disks)]
 
 
@@ -155,12 +145,10 @@ def _disk(call: Call, properties: Resource, index: int, disk: Resource) -> Resou
     where = f"disks[{index}].initializeParams"
     kind = parameters.get("diskType")
     if kind is not None:
-        _check_disk_type(f"{where}.diskType", properties["machineType"], disk, kind)
+        _check_disk_type(properties["machineType"], disk, kind)
     if parameters.get("sourceImage"):
         parameters["sourceImage"] = _image(call, properties, where, disk, parameters)
-    elif disk.get("boot") and not disk.get("source"):
-        raise invalid(f"{where}.sourceImage", "", "A boot disk must have a source.")
-    labels.check(f"properties.{where}.labels", parameters.get("labels") or {})
+    links.check_labels(f"properties.{where}.labels", parameters.get("labels") or {})
     if parameters.get("diskSizeGb"):
         parameters["diskSizeGb"] = str(parameters["diskSizeGb"])
     result = {**disk, "kind": "compute#attachedDisk", "index": index}
@@ -170,13 +158,7 @@ def _disk(call: Call, properties: Resource, index: int, disk: Resource) -> Resou
     return resources.defaults(result, usual)
 
 
-def _check_disk_type(field: str, machine: str, disk: Resource, kind: str) -> None:
-    if "/" in kind:
-        raise invalid(field, kind, f"DiskType '{kind}' must be a valid resource name (not an url).")
-    if kind not in catalogue.DISK_TYPES:
-        raise invalid(field, kind, f"The disk type '{kind}' does not exist.")
-    if (kind == _LOCAL_SSD) != (disk.get("type") == "SCRATCH"):
-        raise invalid(field, kind, "Local SSDs, and they alone, are disks of type SCRATCH.")
+def _check_disk_type(machine: str, disk: Resource, kind: str) -> None:
     known = machines.boot_disks(machine)
     if disk.get("boot") and known and kind not in known:
         raise GoogleError(
@@ -216,8 +198,6 @@ def _image(
 
 def _check_accelerators(properties: Resource) -> None:
     machine = properties["machineType"]
-    if "/" in machine:
-        raise invalid("machineType", machine, "Must be the name of a machine type, not a URL.")
     if not accelerators(properties):
         return
     if properties["scheduling"]["onHostMaintenance"] != "TERMINATE":
@@ -268,3 +248,123 @@ def check_metadata(items: list[Resource]) -> None:
         _METADATA_TOTAL
     ):
         raise invalid("metadata", "", f"Metadata exceeds {_METADATA_TOTAL} bytes in all.")
+
+
+_RDMA = ("MRDMA", "IRDMA")
+
+
+def _completed_interfaces(call: Call, properties: Resource) -> list[Resource]:
+    """Check the interfaces of a template's properties, and complete them."""
+    given = properties.get("networkInterfaces") or []
+    if not given:
+        raise links.invalid(
+            "properties.networkInterfaces", "", "At least one network interface is required."
+        )
+    machine = machines.find(properties["machineType"])
+    most = machine.most_nics if machine else machines.USUAL_NICS
+    if len(given) > most:
+        raise links.invalid(
+            "properties.networkInterfaces",
+            "",
+            f"Too many network interfaces. The maximum number of network interfaces allowed for "
+            f"this machine type is {most}.",
+        )
+    result = [_interface(call, index, interface) for index, interface in enumerate(given)]
+    _check_distinct(call, result)
+    _check_ranges(call, result)
+    return result
+
+
+def _interface(call: Call, index: int, given: Resource) -> Resource:
+    where = f"properties.networkInterfaces[{index}]"
+    result = {**given, "kind": "compute#networkInterface", "name": f"nic{index}"}
+    if given.get("subnetwork"):
+        field = f"{where}.subnetwork"
+        name = call.resolve(given["subnetwork"], SUBNETWORK, field)
+        if resources.find(call, SUBNETWORK, name) is None:
+            raise links.invalid(
+                field, given["subnetwork"], "The referenced subnetwork resource cannot be found."
+            )
+        shared_vpc.check_use(call, name, field, given)
+        result["subnetwork"] = links.ROOT + name
+    if given.get("network") or not given.get("subnetwork"):
+        reference = given.get("network") or "global/networks/default"
+        result["network"] = links.ROOT + _network(call, where, reference, given)
+    for access in result.get("accessConfigs") or []:
+        access.setdefault("kind", "compute#accessConfig")
+        access.setdefault("type", "ONE_TO_ONE_NAT")
+        access.setdefault("name", "external-nat")
+        access.setdefault("networkTier", "PREMIUM")
+    return result
+
+
+def _network(call: Call, where: str, reference: str, given: Resource) -> str:
+    name = call.resolve(reference, NETWORK, f"{where}.network")
+    network = resources.find(call, NETWORK, name)
+    if network is None:
+        raise links.invalid(
+            f"{where}.network", reference, "The referenced network resource cannot be found."
+        )
+    if not given.get("subnetwork") and not network["autoCreateSubnetworks"]:
+        raise links.invalid(
+            where, "", "Subnetwork should be specified for custom subnetmode network"
+        )
+    return name
+
+
+def network_of(call: Call, interface: Resource) -> Resource | None:
+    """The network of an interface, if it is still there."""
+    link = interface.get("network")
+    if interface.get("subnetwork"):
+        subnetwork = resources.find(call, SUBNETWORK, links.name_of(interface["subnetwork"]))
+        link = None if subnetwork is None else subnetwork["network"]
+    return None if link is None else resources.find(call, NETWORK, links.name_of(link))
+
+
+def _check_distinct(call: Call, interfaces: list[Resource]) -> None:
+    """Each interface has a network of its own, but those for RDMA share theirs."""
+    seen: dict[str, bool] = {}
+    for interface, link, rdma in _networks(call, interfaces):
+        if link in seen and not (rdma and seen[link]):
+            raise GoogleError(
+                400, "Networks must be distinct for NICs attached to a VM.", reason="badRequest"
+            )
+        if rdma != (interface.get("nicType") in _RDMA):
+            raise links.invalid(
+                f"properties.networkInterfaces[{interface['name'].removeprefix('nic')}].nicType",
+                interface.get("nicType", ""),
+                "Interfaces of type MRDMA or IRDMA, and they alone, are in networks with an RDMA "
+                "network profile.",
+            )
+        seen[link] = rdma
+
+
+def _check_ranges(call: Call, interfaces: list[Resource]) -> None:
+    """An address is behind one interface, so that the ranges of all must not overlap."""
+    names = (links.name_of(it["subnetwork"]) for it in interfaces if it.get("subnetwork"))
+    found = (resources.find(call, SUBNETWORK, name) for name in names)
+    ranges = [ipaddress.IPv4Network(it["ipCidrRange"]) for it in found if it is not None]
+    if any(one.overlaps(other) for one, other in itertools.combinations(ranges, 2)):
+        raise GoogleError(
+            400, "Subnetwork CIDR ranges must be non-overlapping for instance.", reason="badRequest"
+        )
+
+
+def check_zone(call: Call, zone: str, interfaces: list[Resource]) -> None:
+    """Refuse interfaces in networks whose profile is that of another zone."""
+    for index, interface in enumerate(interfaces):
+        network = network_of(call, interface) or {}
+        profile = network.get("networkProfile")
+        if profile is not None and links.last(profile) != zone + machines.RDMA_PROFILE:
+            raise links.invalid(
+                f"networkInterfaces[{index}].network",
+                network["selfLink"],
+                f"The network profile {links.last(profile)} is not that of the zone {zone}.",
+            )
+
+
+def _networks(call: Call, interfaces: list[Resource]) -> Iterator[tuple[Resource, str, bool]]:
+    for interface in interfaces:
+        network = network_of(call, interface)
+        if network is not None:
+            yield interface, network["selfLink"], "networkProfile" in network

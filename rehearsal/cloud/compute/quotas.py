@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, links, properties, reservation_use, resources, stock
+from rehearsal.cloud.compute import links, properties, reservation_use, resources, stock
 from rehearsal.cloud.compute.resources import (
     DISK,
     FIREWALL,
@@ -19,7 +19,7 @@ from rehearsal.cloud.compute.resources import (
     Kind,
     Resource,
 )
-from rehearsal.cloud.facts import machines, places, quotas
+from rehearsal.cloud.facts import machines, offers, places, quotas
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -160,7 +160,8 @@ _NEVER_RESERVED = frozenset({"INSTANCES", "IN_USE_ADDRESSES", *quotas.OF_DISKS.v
 
 def check(call: Call, kind: Kind) -> None:
     """Refuse one more resource of a kind than the project may have."""
-    if resources.find(call, kind, call.prefix(kind) + call.body.get("name", "")) is not None:
+    name = call.prefix(kind) + call.body.get("name", "")
+    if kind not in _METRICS or resources.find(call, kind, name) is not None:
         return  # it would be none more: the refusal of a name that is taken comes first
     metric, everywhere = _METRICS[kind]
     region = call.parameters.get("region", "")
@@ -227,7 +228,7 @@ def of_project(call: Call) -> list[Resource]:
     """The quotas that hold for all regions together."""
     found = [it for _, it in resources.each(call, INSTANCE, f"projects/{call.project}/")]
     gpus = sum(it["acceleratorCount"] for vm in found for it in vm["guestAccelerators"])
-    cpus = sum(catalogue.vcpus(links.last(vm["machineType"])) or 0 for vm in found)
+    cpus = sum(offers.vcpus(links.last(vm["machineType"])) or 0 for vm in found)
     scenarios = call.request.scenarios
     return [
         _shown("CPUS_ALL_REGIONS", quotas.limit("CPUS", scenarios), cpus),
@@ -277,7 +278,7 @@ def _of_machine(vm: Resource, machine: str) -> Iterator[tuple[str, int]]:
     preemptible = vm["scheduling"]["provisioningModel"] in _PREEMPTIBLE
     metric = "PREEMPTIBLE_CPUS" if preemptible else own
     if metric in quotas.OF_REGION:
-        yield metric, catalogue.vcpus(machine) or 0
+        yield metric, offers.vcpus(machine) or 0
     yield "INSTANCES", 1
     addresses = [it for it in vm["networkInterfaces"] if it.get("accessConfigs")]
     yield "IN_USE_ADDRESSES", len(addresses)

@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import catalogue, links, lists, resources, templates
+from rehearsal.cloud import paging
+from rehearsal.cloud.compute import links, lists, resources, templates
 from rehearsal.cloud.compute.resources import (
     FUTURE_RESERVATION,
     INSTANCE,
@@ -20,13 +21,13 @@ from rehearsal.cloud.compute.resources import (
     Call,
     Resource,
 )
-from rehearsal.cloud.facts import machines, places
+from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.facts import reservations as facts
-from rehearsal.cloud.instants import moment
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.wire import GoogleError, moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
 
 _FIRST = re.compile(r"first (?P<what>block|sub-block) (?P<name>[a-z][-a-z0-9]*)")
 _LARGEST = 1000
@@ -200,7 +201,7 @@ def _specific(call: Call, given: Resource) -> Resource:
 def _reserved(call: Call, properties: Resource) -> Resource:
     """The machines that are reserved, with the GPUs that are part of them."""
     zone, name = call.parameters["zone"], links.last(properties["machineType"])
-    machine = catalogue.machine_in(zone, name, call.request.scenarios)
+    machine = offers.machine_in(zone, name, call.request.scenarios)
     if machine is None:
         where = f"projects/{call.project}/zones/{zone}/machineTypes/{name}"
         raise resources.not_found(where)
@@ -301,6 +302,98 @@ def _delete(call: Call) -> Resource:
     return resources.remove(call, RESERVATION, call.name(RESERVATION))
 
 
+_PAGE = 500
+
+
+def _block_view(call: Call, reservation: Resource, block: Block) -> Resource:
+    taken = sum(it.get("block") == block.name for it in used(call, reservation))
+    parts = len(sub_blocks_of(reservation, block))
+    path = f"{links.name_of(reservation['selfLink'])}/reservationBlocks/{block.name}"
+    health = {"healthStatus": "HEALTHY", "healthySubBlockCount": parts, "degradedSubBlockCount": 0}
+    return {
+        **_part(reservation, path, block, taken),
+        "kind": "compute#reservationBlock",
+        "reservationSubBlockCount": parts,
+        "healthInfo": health,
+    }
+
+
+def _sub_block_view(call: Call, reservation: Resource, block: Block, part: Block) -> Resource:
+    taken = sum(it.get("sub_block") == part.name for it in used(call, reservation))
+    base = f"{links.name_of(reservation['selfLink'])}/reservationBlocks/{block.name}"
+    path = f"{base}/reservationSubBlocks/{part.name}"
+    health = {"healthStatus": "HEALTHY", "healthyHostCount": part.count, "degradedHostCount": 0}
+    return {
+        **_part(reservation, path, part, taken),
+        "kind": "compute#reservationSubBlock",
+        "healthInfo": health,
+    }
+
+
+def _part(reservation: Resource, path: str, part: Block, taken: int) -> Resource:
+    return {
+        "name": part.name,
+        "zone": reservation["zone"],
+        "selfLink": links.ROOT + path,
+        "creationTimestamp": reservation["creationTimestamp"],
+        "status": "READY",
+        "count": part.count,
+        "inUseCount": taken,
+    }
+
+
+def _chosen(parts: list[Block], name: str, base: str) -> Block:
+    for part in parts:
+        if part.name == name:
+            return part
+    raise resources.not_found(f"{base}/{name}")
+
+
+def _get_block(call: Call) -> Resource:
+    reservation = require(call)
+    base = f"{call.name(RESERVATION)}/reservationBlocks"
+    block = _chosen(blocks_of(reservation), call.parameters["reservationBlock"], base)
+    return {"resource": _block_view(call, reservation, block)}
+
+
+def _list_blocks(call: Call) -> Resource:
+    reservation = require(call)
+    found = [(it.name, _block_view(call, reservation, it)) for it in blocks_of(reservation)]
+    base = f"{call.name(RESERVATION)}/reservationBlocks"
+    return _listed(call, "reservationBlock", base, found)
+
+
+def _parent(call: Call) -> tuple[Resource, Block, str]:
+    """The reservation and the block that a path to sub-blocks names, and that path."""
+    name = call.prefix(RESERVATION) + call.parameters["reservationsId"]
+    reservation = find(call, name)
+    if reservation is None:
+        raise resources.not_found(name)
+    base = f"{name}/reservationBlocks"
+    block = _chosen(blocks_of(reservation), call.parameters["reservationBlocksId"], base)
+    return reservation, block, f"{base}/{block.name}/reservationSubBlocks"
+
+
+def _get_sub_block(call: Call) -> Resource:
+    reservation, block, base = _parent(call)
+    parts = sub_blocks_of(reservation, block)
+    part = _chosen(parts, call.parameters["reservationSubBlock"], base)
+    return {"resource": _sub_block_view(call, reservation, block, part)}
+
+
+def _list_sub_blocks(call: Call) -> Resource:
+    reservation, block, base = _parent(call)
+    parts = sub_blocks_of(reservation, block)
+    found = [(it.name, _sub_block_view(call, reservation, block, it)) for it in parts]
+    return _listed(call, "reservationSubBlock", base, found)
+
+
+def _listed(call: Call, kind: str, base: str, found: list[tuple[str, Resource]]) -> Resource:
+    items, token = paging.page(found, call.parameters, size="maxResults", limit=_PAGE)
+    shown = {"items": items} if items else {}
+    return {"kind": f"compute#{kind}sList", "id": base, **shown, **token}
+
+
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "reservations.insert": _insert,
     "reservations.get": _get,
@@ -308,4 +401,8 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "reservations.aggregatedList": _aggregated,
     "reservations.resize": _resize,
     "reservations.delete": _delete,
+    "reservationBlocks.get": _get_block,
+    "reservationBlocks.list": _list_blocks,
+    "reservationSubBlocks.get": _get_sub_block,
+    "reservationSubBlocks.list": _list_sub_blocks,
 }

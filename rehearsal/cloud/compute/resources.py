@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud.compute import links, operations
-from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.wire import GoogleError, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

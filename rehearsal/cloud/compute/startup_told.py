@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.compute import links, startup_steps
-from rehearsal.cloud.instants import rfc3339
+from rehearsal.cloud.compute import links
+from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rehearsal.cloud.compute.resources import Resource
+
 
 NAMESPACE = "aiinfra"
 
@@ -73,10 +75,10 @@ def _told_last(told: Resource, now: float) -> float:
     last: float = told["begins"]
     gap = _TELLS_EVERY * told["pace"]
     news = told["begins"]
-    for step in startup_steps.STEPS:
+    for step in STEPS:
         if step.name in told["skipped"]:
             continue
-        news += startup_steps.seconds(told, step) * told["pace"]
+        news += seconds(told, step) * told["pace"]
         if news <= last:
             continue
         next_ = max(news, last + gap)
@@ -145,12 +147,12 @@ def proxy_url(instance: Resource, now: float) -> str | None:
 def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]:
     """The steps begun by a moment: name, what is told of it, and when that was told."""
     moment = told["begins"]
-    for step in startup_steps.STEPS:
+    for step in STEPS:
         if step.name in told["skipped"]:
             at = {"at": rfc3339(moment), "detail": told["skipped"][step.name]}
             yield step.name, {"state": "skipped", **at}, moment
             continue
-        began, moment = moment, moment + startup_steps.seconds(told, step) * told["pace"]
+        began, moment = moment, moment + seconds(told, step) * told["pace"]
         if now < moment:
             yield step.name, {"state": "running", "at": rfc3339(began)}, began
             return
@@ -168,9 +170,7 @@ def _course(told: Resource, now: float) -> Iterator[tuple[str, Resource, float]]
         yield step.name, {"state": "done", "at": rfc3339(moment)}, moment
 
 
-def _failures(
-    told: Resource, step: startup_steps.Step, failed: float, now: float
-) -> tuple[Resource, float]:
+def _failures(told: Resource, step: Step, failed: float, now: float) -> tuple[Resource, float]:
     """What is told of a command that fails, and is begun again for ever."""
     number = 1
     while True:
@@ -184,3 +184,86 @@ def _failures(
     again = f"{detail}, attempt {number}; begun again after {pause:g} seconds"
     counted = {"attempt": number, "failures": number, "code": told.get("code", 1)}
     return {"state": "failing", "at": rfc3339(failed), "detail": again, **counted}, failed
+
+
+AGENT = "agent"
+
+INSTALLING = frozenset({"local-ssd", "mounts", "gpu", "fabric", "ops-agent", "ray"})
+"""The steps that install something, unless it is there already."""
+
+_FOUND_SECONDS = 5.0
+"""How long such a step takes where all is there; a guess."""
+
+DRIVER_SECONDS = 480.0
+"""How long Google's installer takes for a driver, its reboot with it; a guess."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the start-up."""
+
+    name: str  # such as "mounts"
+    seconds: float  # how long it takes, in cloud time
+    # why a VM of this configuration leaves it out; "" when it doesn't
+    why_not: Callable[[Resource], str]
+    failure: str = ""  # its last lines, should it fail; "" for one that never does
+
+
+def _unless(key: str, reason: str) -> Callable[[Resource], str]:
+    return lambda config: "" if config.get(key) else reason
+
+
+def _no_fabric(config: Resource) -> str:
+    if not config.get("gpus"):
+        return "this VM has no GPUs"
+    return "" if config.get("fabric") else "NCCL uses the one network interface that there is"
+
+
+def _no_notebook(config: Resource) -> str:
+    if not config.get("notebook"):
+        return "no notebook is wanted"
+    return "" if config["_has_notebook"] else "the image has no notebook"
+
+
+# In the order in which they run.
+STEPS = (
+    Step("way-out", 5.0, _unless("outbound", "no proxy, certificates or mirrors are set")),
+    Step(
+        "local-ssd", 10.0, lambda config: "" if config["_local_ssds"] else "no Local SSD is there"
+    ),
+    Step("mounts", 15.0, _unless("mounts", "nothing is to be mounted")),
+    Step("files", 10.0, _unless("files", "no files were copied")),
+    Step(
+        "gpu",
+        30.0,
+        _unless("gpus", "no GPUs are expected"),
+        "NVRM: Xid (PCI:0000:04:00): 79, GPU has fallen off the bus.\n"
+        "nvidia-smi shows fewer GPUs than the machine has",
+    ),
+    Step("fabric", 60.0, _no_fabric),
+    Step("ops-agent", 40.0, _unless("ops_agent", "the Ops Agent is switched off")),
+    Step(AGENT, 15.0, lambda _: ""),
+    Step("ray", 45.0, _unless("ray", "no Ray is wanted")),
+    Step("notebook", 10.0, _no_notebook),
+    Step(
+        "command",
+        25.0,
+        _unless("has_command", "no command was given"),
+        "Traceback (most recent call last):\n"
+        '  File "/usr/aiinfra/copy/train.py", line 3, in <module>\n'
+        "ModuleNotFoundError: No module named 'transformers'\n"
+        "the command ended with exit code 1",
+    ),
+)
+
+
+def seconds(told: Resource, step: Step) -> float:
+    """How long a step takes on a VM, in cloud time."""
+    if told.get("baked") and step.name in INSTALLING:
+        return _FOUND_SECONDS
+    return step.seconds + (DRIVER_SECONDS if told.get("installs") and step.name == "gpu" else 0.0)
+
+
+def length(skipped: Resource) -> float:
+    """How long the steps that are not left out take together, in cloud time."""
+    return sum(step.seconds for step in STEPS if step.name not in skipped)

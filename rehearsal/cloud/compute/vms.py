@@ -1,4 +1,10 @@
-"""What a VM of a managed instance group is made of: fields, disks, interfaces, addresses."""
+"""What a VM of a managed instance group is made of: fields, disks, interfaces, addresses.
+
+The metadata of VMs: what they have of their template is kept once for all of them.
+
+A start-up script may have a hundred thousand characters, and a group a thousand VMs. What somebody
+has set on a VM itself stands in its `_given`, in place of the template's.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +12,13 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import iam
-from rehearsal.cloud.compute import interfaces, links, properties, resources, shared_metadata
-from rehearsal.cloud.compute.resources import (
-    DISK,
-    INSTANCE,
-    POLICY,
-    SUBNETWORK,
-    Call,
-    Resource,
-)
+from rehearsal.cloud.compute import links, properties, resources, startup_told
+from rehearsal.cloud.compute.resources import DISK, INSTANCE, POLICY, SUBNETWORK, Call, Resource
 from rehearsal.cloud.facts import places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 _FIRST_HOST, _LAST_HOSTS = 2, 2
 # Ranges for documentation (RFC 5737): nobody's machine answers there.
@@ -69,7 +69,7 @@ def from_template(group: str, template: Resource) -> Resource:
         "_group": group,
         "_template": template["selfLink"],
         "_built": built(template),
-        "_metadata": shared_metadata.key(template),
+        "_metadata": metadata_key(template),
         "_items": [
             {"key": "instance-template", "value": links.name_of(template["selfLink"])},
             {"key": "created-by", "value": group},
@@ -197,7 +197,7 @@ def interfaces_of(call: Call, template: Resource, pools: Pools) -> list[Resource
 def _subnetwork(call: Call, interface: Resource) -> Resource:
     if interface.get("subnetwork"):
         return resources.require(call, SUBNETWORK, links.name_of(interface["subnetwork"]))
-    network = interfaces.network_of(call, interface)
+    network = properties.network_of(call, interface)
     name = "default" if network is None else network["name"]
     region = places.region_of(call.parameters["zone"])
     return resources.require(call, SUBNETWORK, SUBNETWORK.prefix(call.project, region) + name)
@@ -206,3 +206,45 @@ def _subnetwork(call: Call, interface: Resource) -> Resource:
 def external_address(call: Call) -> str:
     """The next external address."""
     return str(_EXTERNAL[(call.store.count("compute/external") - 1) % len(_EXTERNAL)])
+
+
+_COLLECTION = "compute/metadata"
+_PROXY = "proxy-url"
+
+
+def keep_metadata(call: Call, template: Resource) -> None:
+    """Keep the metadata of a template for VMs that are made from it now."""
+    call.store.put(_COLLECTION, metadata_key(template), template["properties"]["metadata"])
+
+
+def metadata_key(template: Resource) -> str:
+    """What names the kept metadata of a template: their fingerprint."""
+    return str(template["properties"]["metadata"]["fingerprint"])
+
+
+def metadata_of(call: Call, instance: Resource) -> Resource:
+    """A VM's whole metadata at the call's moment."""
+    return MetadataReader(call).of(instance)
+
+
+class MetadataReader:
+    """Reads the metadata of many VMs within one call."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._known: dict[str, Resource] = {}
+
+    def of(self, instance: Resource) -> Resource:
+        """A VM's whole metadata at the call's moment."""
+        name = instance["_metadata"]
+        if name not in self._known:
+            self._known[name] = self._call.store.get(_COLLECTION, name) or {}
+        shared = self._known[name]
+        given = instance.get("_given")
+        items = [*(shared.get("items") or []), *instance["_items"]] if given is None else [*given]
+        url = startup_told.proxy_url(instance, self._call.now)
+        if url is not None and all(item["key"] != _PROXY for item in items):
+            items.append({"key": _PROXY, "value": url})
+        # The shared part is long, and stands for itself by its own fingerprint.
+        told = [name, instance["_items"], given, url]
+        return {**shared, "items": items, "fingerprint": resources.fingerprint(told)}

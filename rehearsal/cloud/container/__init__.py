@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.container import (
-    cluster_updates,
-    clusters,
-    node_pools,
-    operations,
-    pool_updates,
-    upgrades,
-    versions,
-)
+from rehearsal.cloud.container import clusters, node_pools, operations, versions
 from rehearsal.cloud.routes import Routes
 
 if TYPE_CHECKING:
@@ -34,23 +26,23 @@ routes = Routes(
         f"GET {_PLACE}/operations/{{operation}}": operations.get,
         f"GET {_PLACE}/clusters": clusters.every,
         f"POST {_PLACE}/clusters": clusters.create,
-        f"POST {_CLUSTER}:setResourceLabels": cluster_updates.set_labels,
-        f"POST {_CLUSTER}:setMaintenancePolicy": cluster_updates.set_maintenance,
-        f"POST {_CLUSTER}:setLegacyAbac": cluster_updates.set_field("legacyAbac"),
-        f"POST {_CLUSTER}:setNetworkPolicy": cluster_updates.set_field("networkPolicy"),
-        f"POST {_CLUSTER}:setLogging": cluster_updates.set_field("loggingService"),
-        f"POST {_CLUSTER}:setMonitoring": cluster_updates.set_field("monitoringService"),
-        f"POST {_CLUSTER}:setLocations": cluster_updates.set_field("locations"),
+        f"POST {_CLUSTER}:setResourceLabels": clusters.set_labels,
+        f"POST {_CLUSTER}:setMaintenancePolicy": clusters.set_maintenance,
+        f"POST {_CLUSTER}:setLegacyAbac": clusters.set_field("legacyAbac"),
+        f"POST {_CLUSTER}:setNetworkPolicy": clusters.set_field("networkPolicy"),
+        f"POST {_CLUSTER}:setLogging": clusters.set_field("loggingService"),
+        f"POST {_CLUSTER}:setMonitoring": clusters.set_field("monitoringService"),
+        f"POST {_CLUSTER}:setLocations": clusters.set_field("locations"),
         f"GET {_POOL}": node_pools.get,
-        f"PUT {_POOL}": pool_updates.update,
+        f"PUT {_POOL}": node_pools.update,
         f"DELETE {_POOL}": node_pools.delete,
-        f"POST {_POOL}:setSize": pool_updates.set_size,
-        f"POST {_POOL}:setManagement": pool_updates.set_management,
-        f"POST {_POOL}:setAutoscaling": pool_updates.set_autoscaling,
+        f"POST {_POOL}:setSize": node_pools.set_size,
+        f"POST {_POOL}:setManagement": node_pools.set_management,
+        f"POST {_POOL}:setAutoscaling": node_pools.set_autoscaling,
         f"GET {_CLUSTER}/nodePools": node_pools.every,
         f"POST {_CLUSTER}/nodePools": node_pools.create,
         f"GET {_CLUSTER}": clusters.get,
-        f"PUT {_CLUSTER}": cluster_updates.update,
+        f"PUT {_CLUSTER}": clusters.update,
         f"DELETE {_CLUSTER}": clusters.delete,
     },
     api="container.v1",
@@ -59,5 +51,5 @@ routes = Routes(
 
 def service(request: Request, store: Store) -> Reply:
     """Answer a request below /container/v1/."""
-    upgrades.catch_up(request, store)
+    versions.upgrade_clusters(request, store)
     return routes(request, store)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud import keys, projects
 from rehearsal.cloud.compute import shared_vpc
-from rehearsal.cloud.container import cluster_defaults, groups, records
+from rehearsal.cloud.container import groups, records
 from rehearsal.cloud.container.records import CLUSTERS, POOLS
 from rehearsal.cloud.facts import places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rehearsal.cloud.container.records import Record
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
@@ -22,6 +24,15 @@ _PUBLIC, _PRIVATE = "203.0.113.10", "10.0.0.2"
 _PODS, _SERVICES = "10.64.0.0/14", "34.118.224.0/20"
 _PODS_OF_NODE = (8, 256)
 _LONGEST = {"Pod": 24, "Services": 27}
+
+_IP_ALLOCATION: Final[Mapping[str, Any]] = {
+    "podCidrOverprovisionConfig": {},
+    "defaultPodIpv4RangeUtilization": 0.001,
+    "networkTierConfig": {"networkTier": "NETWORK_TIER_DEFAULT"},
+}
+
+_AUTHORIZED_NETWORKS: Final[Mapping[str, Any]] = {"gcpPublicCidrsAccessEnabled": True}
+"""Of control planes that are reached by IP."""
 
 
 def attached(request: Request, store: Store, where: str, cluster: Record) -> Record:
@@ -37,9 +48,7 @@ def attached(request: Request, store: Store, where: str, cluster: Record) -> Rec
     key = (cluster.get("databaseEncryption") or {}).get("keyName")
     keys.require(store, key, project, keys.GKE, region)
     pods, services = _ranges(store, subnetwork, cluster.get("ipAllocationPolicy") or {})
-    allocation = records.completed(
-        cluster.get("ipAllocationPolicy") or {}, cluster_defaults.IP_ALLOCATION
-    )
+    allocation = records.completed(cluster.get("ipAllocationPolicy") or {}, _IP_ALLOCATION)
     allocation |= {
         "useIpAliases": not allocation.get("useRoutes", False),
         "clusterIpv4CidrBlock": pods,
@@ -145,7 +154,7 @@ def endpoints(where: str, cluster: Record) -> Record:
     if by_ip.get("enabled"):
         networks = by_ip.get("authorizedNetworksConfig") or {}
         by_ip |= {
-            "authorizedNetworksConfig": {**cluster_defaults.AUTHORIZED_NETWORKS, **networks},
+            "authorizedNetworksConfig": {**_AUTHORIZED_NETWORKS, **networks},
             "privateEndpoint": _PRIVATE,
             "publicEndpoint": _PUBLIC,
         }

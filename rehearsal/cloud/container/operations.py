@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud import projects
 from rehearsal.cloud.container import records
-from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.wire import GoogleError, Reply
+from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rehearsal.cloud.kubernetes import api, clusters, controllers, givens
-from rehearsal.cloud.kubernetes.answers import Refusal, no_such_path
+from rehearsal.cloud.kubernetes import api, controllers, kinds
+from rehearsal.cloud.kubernetes.changes import Refusal, no_such_path
 from rehearsal.cloud.kubernetes.objects import World
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ def _answer(request: Request, store: Store) -> Reply:
     if scheme.lower() != "bearer" or not token:
         raise Refusal(401, "Unauthorized")
     endpoint, _, path = request.path.partition("/")
-    cluster = clusters.find(request, store, endpoint)
+    cluster = kinds.find_cluster(request, store, endpoint)
     if cluster is None:
         raise no_such_path()
     world = World(request, store, cluster)
-    givens.look(world)
+    controllers.make_givens(world)
     controllers.let_pass(world)
     # A change is made to what the last request left, and has its effects before it is answered.
     if request.method == "GET":

@@ -3,21 +3,28 @@
 The times are those published for two A3 Ultra machines. Other machines get them stretched in
 proportion to what their network can carry, and so does NCCL on plain sockets; nothing is measured,
 and the log says so. What NCCL says of its network was judged when the pod started.
+
+What a pod says of its node, where its script looks: interfaces, and GPUs by nvidia-smi.
+
+Nothing is run. Whatever the script asks nvidia-smi for is answered in its form, "csv,noheader".
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from rehearsal.cloud.compute.startup import DRIVER, GPU_NAMES
 from rehearsal.cloud.facts import fabrics
-from rehearsal.cloud.kubernetes import fabric, installed, node_faults, node_look, pairs, pools
+from rehearsal.cloud.kubernetes import fabric, installed, nodes, pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from rehearsal.cloud.kubernetes.objects import Object, World
+
 
 PROGRAM: Final = "all_gather_perf"
 """The test, as it stands in commands."""
@@ -77,7 +84,7 @@ algbw   busbw #wrong
 
 def log(world: World, pod: Object, script: str) -> str:
     """What a pod of the test writes; the table is in that of the first one."""
-    lines = list(node_look.lines(world, pod, script))
+    lines = list(_of_node(world, pod, script))
     if pod["metadata"]["labels"].get(_INDEX, "0") != "0":
         return "".join(lines)
     lines.append(fabric.words(pod))
@@ -88,7 +95,7 @@ def log(world: World, pod: Object, script: str) -> str:
 
 def _measured(world: World, pod: Object, script: str) -> Iterator[str]:
     """The table of all nodes, and where the script finds that too slow, those of its pairs."""
-    slow = [node_faults.strikes(world, node_faults.SLOW, it) for it in _pods(world, pod)]
+    slow = [nodes.strikes(world, nodes.SLOW, it) for it in _pods(world, pod)]
     gpus = max(pools.gpus_of(pod["spec"]), 1)
     part = _part(pod, pod["_nccl"]) if len(slow) > 1 else _WITHIN_A_NODE
     smallest, largest = _sizes(script)
@@ -104,9 +111,9 @@ def _measured(world: World, pod: Object, script: str) -> Iterator[str]:
 
     whole = table(range(len(slow)))
     yield whole.text
-    if pairs.searches(script, whole.out_of_place, whole.in_place, whole.average):
-        for one, other in pairs.of(script):
-            yield f"{pairs.word(script)} {one} {other}\n"
+    if _searches_pairs(script, whole.out_of_place, whole.in_place, whole.average):
+        for one, other in _pairs_of(script):
+            yield f"{_word_of_pairs(script)} {one} {other}\n"
             yield table((one, other)).text
 
 
@@ -128,12 +135,11 @@ def _part(pod: Object, verdict: Mapping[str, Any]) -> float:
 def _pods(world: World, pod: Object) -> list[Object]:
     """The test's pods, in the order of their numbers."""
     labels = pod["metadata"]["labels"]
-    kind = world.kind("v1", "pods")
-    if kind is None or _JOB_SET not in labels:
+    if _JOB_SET not in labels:
         return [pod]
     mates = [
         it
-        for it in world.each(kind, pod["metadata"]["namespace"])
+        for it in world.each(world.own("v1", "pods"), pod["metadata"]["namespace"])
         if it["metadata"]["labels"].get(_JOB_SET) == labels[_JOB_SET]
     ]
     return sorted(mates, key=lambda it: int(it["metadata"]["labels"].get(_INDEX, "0")))
@@ -193,3 +199,69 @@ def _rounded(time: float) -> str:
         if time >= least:
             return f"{time:.{digits}f}"
     return f"{time:.2f}"
+
+
+_LOOP: Final = re.compile(r"for pairs in (.*?); do")
+_PAIR: Final = re.compile(r"(\d+)-(\d+)")
+_BARS: Final = re.compile(r"out >= ([\d.]+) && within >= ([\d.]+) && average >= ([\d.]+)")
+_WORD: Final = re.compile(r'echo "(\S+) \$\{pair%-\*\}')
+
+
+def _pairs_of(script: str) -> list[tuple[int, int]]:
+    """The pairs of all rounds, by the numbers of their nodes."""
+    loop = _LOOP.search(script)
+    found = _PAIR.findall(loop.group(1)) if loop else []
+    return [(int(one), int(other)) for one, other in found]
+
+
+def _searches_pairs(script: str, out_of_place: float, in_place: float, average: float) -> bool:
+    """Whether a script goes on to its pairs, after it has reached this with all nodes."""
+    bars = _BARS.search(script)
+    if bars is None:
+        return False
+    least = map(float, bars.groups())
+    return any(
+        reached < enough
+        for reached, enough in zip((out_of_place, in_place, average), least, strict=True)
+    )
+
+
+def _word_of_pairs(script: str) -> str:
+    """What a script writes before the output of a pair."""
+    found = _WORD.search(script)
+    return found.group(1) if found else ""
+
+
+_INTERFACES: Final = "networking.gke.io/interfaces"
+_HOST: Final = re.compile(r"\$\{?HOSTNAME\}?")
+_COUNTING: Final = re.compile(r'echo "([^"]*)\$\(find /sys/class/net[^"]*"')
+_QUERY: Final = re.compile(r"nvidia-smi --query-gpu=([\w.,]+).*?sed 's/\^/([^/]*)/'", re.DOTALL)
+_ERRORS: Final = 17
+_NOT_COUNTED: Final = frozenset({"nvidia-tesla-p4", "nvidia-tesla-p100"})
+"""GPUs whose memory has no counter of such errors; nvidia-smi says so."""
+
+
+def _of_node(world: World, pod: Object, script: str) -> Iterator[str]:
+    """What a pod writes of its node."""
+    counted = _COUNTING.search(script)
+    if counted:
+        annotations = pod["metadata"].get("annotations") or {}
+        count = len(json.loads(annotations.get(_INTERFACES, "[0]")))
+        count -= nodes.strikes(world, nodes.NO_INTERFACE, pod)
+        yield f"{_HOST.sub(pod['metadata']['name'], counted.group(1))}{count}\n"
+    asked = _QUERY.search(script)
+    if asked:
+        bad = nodes.strikes(world, nodes.BAD_GPU, pod)
+        for number in range(pools.gpus_of(pod["spec"])):
+            values = _gpu(pod["_gpu"], bad=bad and number == 0)
+            cells = [values.get(name, "[N/A]") for name in asked.group(1).split(",")]
+            yield f"{asked.group(2)}{', '.join(cells)}\n"
+
+
+def _gpu(kind: str, *, bad: bool) -> dict[str, str]:
+    errors = "[N/A]" if kind in _NOT_COUNTED else str(_ERRORS if bad else 0)
+    return {
+        "name": GPU_NAMES.get(kind, kind),
+        "driver_version": DRIVER,
+        "ecc.errors.uncorrected.volatile.total": errors,
+    }

@@ -1,24 +1,83 @@
-"""Applying, patching and replacing objects."""
+"""What a Kubernetes API answers besides objects: refusals, lists.
+
+Server-side apply: whose is which field.
+
+A field is the path of a leaf: names of maps, and keys of list entries that have a key. Lists of
+entries without a key, and lists of which nobody says that they have one, are one leaf each.
+"""
 
 from __future__ import annotations
 
 import copy
+import itertools
+import json
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import fields
-from rehearsal.cloud.kubernetes.answers import Refusal
+from rehearsal.cloud.wire import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from rehearsal.cloud.kubernetes.fields import Path
     from rehearsal.cloud.kubernetes.objects import Object
 
+
+_REASONS: Final[Mapping[int, str]] = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    409: "Conflict",
+    422: "Invalid",
+    500: "InternalError",
+    501: "NotImplemented",
+}
+
+
+class Refusal(Exception):  # noqa: N818 - what an API says, not a fault
+    """A refusal in the form of Kubernetes."""
+
+    def __init__(self, code: int, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.reason = reason or _REASONS[code]
+
+    def reply(self) -> Reply:
+        """The `Status` that says so."""
+        body = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+        }
+        return Reply(status=self.code, body=body)
+
+
+def not_found(resource: str, name: str) -> Refusal:
+    """There is no object of that name."""
+    return Refusal(404, f'{resource} "{name}" not found')
+
+
+def no_such_path() -> Refusal:
+    """There is no such kind, or nothing at all at this path."""
+    return Refusal(404, "the server could not find the requested resource")
+
+
+def not_simulated(what: str) -> Refusal:
+    """What clusters have and this cloud has not."""
+    return Refusal(501, f"{what} is not part of the simulated cluster")
+
+
+def success() -> dict[str, Any]:
+    """What a deletion answers."""
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+
+
 APPLY: Final = "application/apply-patch+yaml"
-_JSON_PATCH: Final = "application/json-patch+json"
-_MERGES: Final = frozenset(
-    {"application/merge-patch+json", "application/strategic-merge-patch+json"}
-)
+_MERGE: Final = "application/merge-patch+json"
 
 
 def apply(
@@ -26,10 +85,10 @@ def apply(
 ) -> Object:
     """An object after a server-side apply."""
     after = copy.deepcopy(before) if before is not None else {"metadata": {}}
-    new = fields.leaves(wanted)
+    new = leaves(wanted)
     owners = _owners(before)
     mine = owners.pop((manager, "Apply"), set())
-    there = fields.leaves(after)
+    there = leaves(after)
     for (other, _), owned in owners.items():
         taken = {path for path in owned & new.keys() if there.get(path) != new[path]}
         if taken and not force:
@@ -38,11 +97,11 @@ def apply(
                 409, f'Apply failed with {len(taken)} conflict: conflict with "{other}": .{names}'
             )
         owned.difference_update(taken)
-    others = set().union(*owners.values()) if owners else set[fields.Path]()
+    others = set().union(*owners.values()) if owners else set[Path]()
     for path in mine - new.keys() - others:
-        fields.drop(after, path)
+        drop(after, path)
     for path, value in new.items():
-        fields.put(after, path, value)
+        put(after, path, value)
     after |= {"apiVersion": wanted["apiVersion"], "kind": wanted["kind"]}
     for name in ("name", "namespace"):
         if name in wanted["metadata"]:
@@ -54,7 +113,7 @@ def apply(
 
 def changed(before: Object, after: Object, manager: str, stamp: str) -> Object:
     """An object after a change by other means than apply: what differs is the manager's."""
-    old, new = fields.leaves(before), fields.leaves(after)
+    old, new = leaves(before), leaves(after)
     differing = {path for path, value in new.items() if old.get(path) != value}
     if not differing and old.keys() == new.keys():
         return after
@@ -68,7 +127,7 @@ def changed(before: Object, after: Object, manager: str, stamp: str) -> Object:
 
 def _owners(thing: Object | None) -> dict[tuple[str, str], set[Path]]:
     entries = ((thing or {}).get("metadata") or {}).get("managedFields") or []
-    return {(it["manager"], it["operation"]): set(fields.of_tree(it["fieldsV1"])) for it in entries}
+    return {(it["manager"], it["operation"]): set(of_tree(it["fieldsV1"])) for it in entries}
 
 
 def _record(
@@ -85,7 +144,7 @@ def _record(
     }
     entries = []
     for (manager, operation), owned in owners.items():
-        tree = fields.tree(sorted(owned))
+        now_owned = tree(sorted(owned))
         old = known.get((manager, operation))
         entry = {
             "manager": manager,
@@ -93,29 +152,24 @@ def _record(
             "apiVersion": version,
             "time": stamp,
             "fieldsType": "FieldsV1",
-            "fieldsV1": tree,
+            "fieldsV1": now_owned,
         }
-        same = old is not None and old["fieldsV1"] == tree and _same(before, after)
+        same = old is not None and old["fieldsV1"] == now_owned and _same(before, after)
         if owned:
             entries.append(old if same and old is not None else entry)
     after["metadata"]["managedFields"] = entries
 
 
 def _same(before: Object | None, after: Object) -> bool:
-    return before is not None and fields.leaves(before) == fields.leaves(after)
+    return before is not None and leaves(before) == leaves(after)
 
 
 def patch(before: Object, content_type: str, body: Any) -> Object:
     """An object after a patch."""
-    if content_type in _MERGES:
+    if content_type == _MERGE:
         merged = _merge(before, body)
         return dict(merged)
-    if content_type == _JSON_PATCH:
-        after = copy.deepcopy(before)
-        for step in body:
-            _json_step(after, step)
-        return after
-    raise Refusal(415, f"the body of the request was in an unknown format: {content_type}")
+    raise not_simulated(content_type)
 
 
 def _merge(before: Any, changes: Any) -> Any:
@@ -131,32 +185,133 @@ def _merge(before: Any, changes: Any) -> Any:
     return result
 
 
-def _json_step(document: Object, step: Mapping[str, Any]) -> None:
-    """One step of a JSON patch (RFC 6902): add, replace or remove."""
-    *outer, last = [
-        part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:]
-    ]
-    at: Any = document
-    try:
-        for part in outer:
-            at = at[int(part)] if isinstance(at, list) else at[part]
-        if isinstance(at, list):
-            _list_step(at, last, step)
-        elif step["op"] == "remove":
-            del at[last]
-        else:
-            at[last] = step["value"]
-    except (KeyError, IndexError, ValueError, TypeError) as error:
-        raise Refusal(
-            422, f"the server rejected our request due to an error in our request: {step['path']}"
-        ) from error
+Path = tuple[str, ...]
+
+# The key of the entries of well-known lists, by the list's name.
+_KEYS: Final[Mapping[str, str]] = {
+    "conditions": "type",
+    "containers": "name",
+    "env": "name",
+    "initContainers": "name",
+    "volumeMounts": "mountPath",
+    "volumes": "name",
+}
+# What names an object, and what only the API writes, has no owner.
+_NOBODYS: Final = frozenset(
+    {
+        ("f:apiVersion",),
+        ("f:kind",),
+        *(
+            ("f:metadata", f"f:{name}")
+            for name in (
+                "creationTimestamp",
+                "generation",
+                "name",
+                "namespace",
+                "resourceVersion",
+                "uid",
+            )
+        ),
+    }
+)
 
 
-def _list_step(at: list[Any], last: str, step: Mapping[str, Any]) -> None:
-    position = len(at) if last == "-" else int(last)
-    if step["op"] == "add":
-        at.insert(position, step["value"])
-    elif step["op"] == "remove":
-        del at[position]
+def leaves(document: Mapping[str, Any]) -> dict[Path, Any]:
+    """The owned leaves of a document, with their values."""
+    return {
+        path: value
+        for path, value in _leaves(document, ())
+        if path not in _NOBODYS and path[:2] != ("f:metadata", "f:managedFields")
+    }
+
+
+def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, (*path, f"f:{name}"))
+    elif (key := _key(value, path)) is not None:
+        for entry in value:
+            inside = (*path, f"k:{json.dumps({key: entry[key]})}")
+            # The key goes with the entry: it has no owner of its own.
+            rest = {name: inner for name, inner in entry.items() if name != key}
+            yield from _leaves(rest, inside) if rest else ((inside, {}),)
     else:
-        at[position] = step["value"]
+        yield path, value
+
+
+def _key(value: Any, path: Path) -> str | None:
+    """The key by which a list's entries are told apart; None for one that is a leaf."""
+    if not isinstance(value, list) or not value or not path:
+        return None
+    key = _KEYS.get(path[-1].removeprefix("f:"))
+    entries = all(isinstance(it, dict) and key in it for it in value)
+    return key if key and entries else None
+
+
+def put(document: dict[str, Any], path: Path, value: Any) -> None:
+    """Set a leaf."""
+    at: Any = document
+    for part, following in itertools.pairwise(path):
+        at = _step(at, part, [] if following.startswith("k:") else {})
+    last = path[-1]
+    if last.startswith("f:"):
+        at[last[2:]] = value
+    else:
+        _step(at, last, {})
+
+
+def _step(at: Any, part: str, missing: Any) -> Any:
+    if part.startswith("f:"):
+        found = at.get(part[2:])
+        if not isinstance(found, type(missing)):
+            found = at[part[2:]] = missing
+        return found
+    key = json.loads(part[2:])
+    for entry in at:
+        if key.items() <= entry.items():
+            return entry
+    at.append(dict(key))
+    return at[-1]
+
+
+def drop(document: dict[str, Any], path: Path) -> None:
+    """Remove a leaf, and what has become empty around it."""
+    if path[0].startswith("f:") and len(path) == 1:
+        document.pop(path[0][2:], None)
+        return
+    inner = _find(document, path[0])
+    if inner is None:
+        return
+    if len(path) > 1:
+        drop(inner, path[1:])
+    if isinstance(document, list):
+        if not inner or inner == json.loads(path[0][2:]):
+            document.remove(inner)
+    elif not inner and path[0] != "f:metadata":
+        document.pop(path[0][2:], None)
+
+
+def _find(at: Any, part: str) -> Any:
+    if part.startswith("f:"):
+        return at.get(part[2:]) if isinstance(at, dict) else None
+    key = json.loads(part[2:])
+    return next((it for it in at if key.items() <= it.items()), None)
+
+
+def tree(paths: list[Path]) -> dict[str, Any]:
+    """Paths in the form of `fieldsV1`."""
+    result: dict[str, Any] = {}
+    for path in paths:
+        at = result
+        for part in path:
+            at = at.setdefault(part, {})
+    return result
+
+
+def of_tree(fields: Mapping[str, Any], path: Path = ()) -> Iterator[Path]:
+    """The paths of a `fieldsV1`."""
+    for part, inner in fields.items():
+        if inner:
+            yield from of_tree(inner, (*path, part))
+        else:
+            yield (*path, part)

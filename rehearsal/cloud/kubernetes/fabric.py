@@ -2,31 +2,31 @@
 
 Source: its facts, `facts/fabrics.json`, and NCCL's own ways: with NCCL_NET it uses that network or
 ends, without it tries those of its plugin and then takes plain sockets.
+
+The receive-datapath managers of TCPX and TCPXO: whether the one of a pod works, and its words.
+
+Source: their facts, `facts/fabrics.json`; the words are those of TCPXO's source where it has them.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.facts import fabrics, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
-from rehearsal.cloud.kubernetes import (
-    daemons,
-    folders,
-    installed,
-    interfaces,
-    pools,
-    shell,
-)
+from rehearsal.cloud.kubernetes import installed, objects, pools, shell
 from rehearsal.cloud.kubernetes.shell import Shell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rehearsal.cloud.facts.fabrics import Stack
     from rehearsal.cloud.kubernetes.installed import Installed
     from rehearsal.cloud.kubernetes.objects import Object, World
+
 
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _SOCKET: Final = "Socket"
@@ -79,12 +79,12 @@ def judge(world: World, pod: Object, node: Object) -> Verdict:
     """What becomes of NCCL in the container of a pod that has GPUs."""
     container = main_container(pod["spec"])
     on_node = installed.on(world, node)
-    way = Shell(daemons.variables(container), _Sourced(pod, container, on_node))
+    way = Shell(variables(container), _Sourced(pod, container, on_node))
     for words in shell.words(container):
         way.read(words)
     if way.problem or not uses_nccl(container):
         return Verdict(problem=way.problem)
-    size = folders.shared_memory(pod, container)
+    size = installed.shared_memory(pod, container)
     case = _Case(world, pod, container, on_node, way.variables)
     found = _network(case, stack_of(node))
     if pools.gpus_of(pod["spec"]) > 1 and size < fabrics.LEAST_SHARED_MEMORY:
@@ -120,7 +120,7 @@ class _Sourced:
 
     def __call__(self, path: str, variables: Mapping[str, str]) -> dict[str, str] | str:
         name = path.rpartition("/")[2]
-        at = folders.on_node(self.pod, self.container, path)
+        at = installed.on_node(self.pod, self.container, path)
         if name.startswith("nccl-env-profile"):
             is_there = GpuNetwork.TCPXO in self.node.plugins
             if at != f"{fabrics.LIBRARIES}/{name}" or not is_there:
@@ -181,7 +181,7 @@ def _network(case: _Case, stack: Stack | None) -> Verdict:
 
 
 def _rdma(case: _Case, stack: Stack) -> Verdict:
-    there = interfaces.devices(case.world, case.pod, "RDMA")
+    there = devices(case.world, case.pod, "RDMA")
     if not there:
         return _without("NCCL INFO NET/gIB : No device found.", case.wanted)
     share = min(there / len(stack.interfaces), 1.0)
@@ -197,7 +197,7 @@ def _with_daemon(case: _Case, stack: Stack, network: GpuNetwork) -> Verdict:
     obstacle = (_tcpx if network is GpuNetwork.TCPX else _tcpxo)(case)
     if obstacle:
         return _without(f"{head}{obstacle}", case.wanted)
-    daemon = daemons.of(case.pod, stack, case.node)
+    daemon = daemon_of(case.pod, stack, case.node)
     if daemon is None or daemon.problem or not daemon.is_awaited:
         return _without(f"{head}{_TRIES}", case.wanted)
     if daemon.version != stack.pairs.get(version):
@@ -223,7 +223,7 @@ def _finds_plugin(case: _Case, network: GpuNetwork) -> bool:
     where = [it for it in case.variables.get("LD_LIBRARY_PATH", "").split(":") if it]
     if "ldconfig" in " ".join(shell.words(case.container)):
         where.append("/usr/local/nvidia/lib64")
-    found = {folders.on_node(case.pod, case.container, it) for it in where}
+    found = {installed.on_node(case.pod, case.container, it) for it in where}
     own = {fabrics.LIBRARIES}
     return bool(found & (own | {f"{fabrics.GIB}/lib64"} if network is GpuNetwork.RDMA else own))
 
@@ -231,7 +231,7 @@ def _finds_plugin(case: _Case, network: GpuNetwork) -> bool:
 def _tcpx(case: _Case) -> str:
     """What keeps TCPX from its interfaces; "" for nothing."""
     names = case.variables.get("NCCL_GPUDIRECTTCPX_SOCKET_IFNAME", "").split(",")
-    there = interfaces.of(case.pod)
+    there = interfaces_of(case.pod)
     for name in fabrics.STACKS[GpuNetwork.TCPX].interfaces:
         if name not in names or name not in there:
             return f"no interface {name}"
@@ -242,24 +242,224 @@ def _tcpx(case: _Case) -> str:
 def _tcpxo(case: _Case) -> str:
     """What keeps TCPXO from its interfaces; "" for nothing."""
     names = case.variables.get("NCCL_FASTRAK_IFNAME", "").split(",")
-    there = interfaces.of(case.pod)
+    there = interfaces_of(case.pod)
     for name in fabrics.STACKS[GpuNetwork.TCPXO].interfaces:
         if name not in names or name not in there:
             return f"no interface {name}"
     if (case.container.get("securityContext") or {}).get("privileged"):
         return ""
     folder = case.variables.get("NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY", "")
-    seen = bool(folder) and folders.on_node(case.pod, case.container, folder) == _APERTURES
+    seen = bool(folder) and installed.on_node(case.pod, case.container, folder) == _APERTURES
     return "" if seen and case.node.has_apertures else "No LLCM device found for address 10.0.0.2"
 
 
-def _shares_sockets(case: _Case, daemon: daemons.Daemon) -> bool:
+def _shares_sockets(case: _Case, daemon: Daemon) -> bool:
     """Whether TCPX's plugin looks for its daemon in a folder that both have."""
     prefix = case.variables.get("NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX", "")
-    own = folders.named_at(case.container, prefix)
-    return bool(own) and own == folders.named_at(daemon.container, daemon.sockets)
+    own = installed.named_at(case.container, prefix)
+    return bool(own) and own == installed.named_at(daemon.container, daemon.sockets)
 
 
 def _minor(world: World) -> tuple[int, ...]:
     version = str(world.cluster.record["currentMasterVersion"])
     return tuple(int(it) for it in version.split(".")[:2])
+
+
+_ANNOTATION: Final = "devices.gke.io/container."
+_PATH: Final = re.compile(r"path:\s*(\S+)")
+_GPU: Final = re.compile(r"/dev/nvidia\d+")
+_HELPER: Final = "/dev/dmabuf_import_helper"
+_HEALTH: Final = "HEALTH_CHECK_LOG_FILE"
+_SOCKETS: Final = re.compile(r"--uds_path (\S+)")
+_IN_TREE: Final = (
+    "Number of GPUs detected in the PCI tree {} is not equal to the actual number of GPUs reported"
+    " by CUDA {}."
+)
+_LISTENS: Final = "Buffer manager initialization completed."
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """The daemon of a pod."""
+
+    container: Mapping[str, Any]
+    version: str
+    problem: str  # why it ends at once, in its words; "" where it works
+    sockets: str  # the folder in which it listens; "" where it uses none
+    is_sidecar: bool  # whether it is begun before the job's containers, and ends after them
+    is_awaited: bool  # whether those begin when it listens
+
+    @property
+    def log(self) -> str:
+        """What it writes."""
+        return f"{self.problem or _LISTENS}\n"
+
+
+def daemon_of(pod: Object, stack: Stack, node: Installed) -> Daemon | None:
+    """The daemon of a pod; None if it has none."""
+    for container, is_sidecar in _containers(pod):
+        name, version = installed.image_of(container.get("image", ""))
+        if stack.daemon and name == stack.daemon:
+            found = _SOCKETS.search(_arguments(container))
+            sockets = found.group(1) if found else ""
+            return Daemon(
+                container,
+                version,
+                next(_problems_of_daemon(pod, container, stack, node), ""),
+                sockets,
+                is_sidecar,
+                is_sidecar and _is_awaited(container, sockets),
+            )
+    return None
+
+
+def variables(container: Mapping[str, Any]) -> dict[str, str]:
+    """The variables that a container is given by name and value."""
+    return {it["name"]: str(it["value"]) for it in container.get("env") or [] if "value" in it}
+
+
+def _containers(pod: Object) -> Iterator[tuple[Mapping[str, Any], bool]]:
+    for it in pod["spec"].get("initContainers") or []:
+        yield it, it.get("restartPolicy") == "Always"
+    for it in pod["spec"].get("containers") or []:
+        yield it, False
+
+
+def _arguments(container: Mapping[str, Any]) -> str:
+    """Its words on one line, with a space for each "=" of an argument."""
+    return re.sub(r"(--\w+)=", r"\1 ", " ".join(shell.words(container))).replace("\n", " ")
+
+
+def _problems_of_daemon(
+    pod: Object, container: Mapping[str, Any], stack: Stack, node: Installed
+) -> Iterator[str]:
+    """What ends a daemon, in the order in which it meets it."""
+    rights = container.get("securityContext") or {}
+    is_privileged = bool(rights.get("privileged"))
+    wanted = pools.gpus_of(pod["spec"])
+    seen = wanted if is_privileged else _devices(pod, container, stack, node)
+    if isinstance(seen, str):
+        yield seen
+        return
+    where = variables(container).get("LD_LIBRARY_PATH", "").split(":")
+    if not any(installed.on_node(pod, container, it) == fabrics.LIBRARIES for it in where if it):
+        yield (
+            "error while loading shared libraries: libcuda.so.1: cannot open shared object file:"
+            " No such file or directory"
+        )
+    if not is_privileged:
+        yield from _without_rights(pod, container, stack, rights)
+    if not seen:
+        yield "CUDA initialization failed"
+    if not is_privileged and installed.on_node(pod, container, "/hostsysfs") != "/sys":
+        yield _IN_TREE.format(0, seen)
+    there = interfaces_of(pod)
+    found = sum(it in there for it in stack.interfaces) * wanted // len(stack.interfaces)
+    if found != seen:
+        yield _IN_TREE.format(found, seen)
+    words = _arguments(container)
+    for argument in stack.arguments:
+        if argument not in words:
+            yield f"no interface found for the GPUs: {argument} is not set"
+
+
+def _without_rights(
+    pod: Object, container: Mapping[str, Any], stack: Stack, rights: Mapping[str, Any]
+) -> Iterator[str]:
+    """What keeps a daemon that is not privileged from tuning its interfaces."""
+    added = set((rights.get("capabilities") or {}).get("add") or [])
+    for missing in sorted(stack.capabilities - added):
+        yield f"netlink error: Operation not permitted (CAP_{missing})"
+    if installed.on_node(pod, container, "/hostprocsysfs") != "/proc/sys":
+        yield "/proc/sys/net/ipv4/conf/all/rp_filter: Read-only file system"
+
+
+def _devices(pod: Object, container: Mapping[str, Any], stack: Stack, node: Installed) -> int | str:
+    """How many GPUs a daemon gets by its pod's annotation, or why its container is not made."""
+    annotations = pod["metadata"].get("annotations") or {}
+    named = _PATH.findall(annotations.get(f"{_ANNOTATION}{container['name']}", ""))
+    if not node.has_injector or not named:
+        return 0
+    if _HELPER in named and not node.has_apertures:
+        return (
+            "CreateContainerError: failed to get info from device path"
+            f" {_HELPER}: no such file or directory"
+        )
+    if missing := [it for it in (*fabrics.GPU_DEVICES, *stack.devices) if it not in named]:
+        return f"CUDA initialization failed: no {missing[0]}"
+    return len({it for it in named if _GPU.fullmatch(it)})
+
+
+def _is_awaited(container: Mapping[str, Any], sockets: str) -> bool:
+    """Whether a probe at the start can tell that it listens."""
+    command = ((container.get("startupProbe") or {}).get("exec") or {}).get("command") or []
+    text = " ".join(command)
+    file = variables(container).get(_HEALTH, "")
+    # The daemon makes no file with an underscore in its name.
+    if file and file in text:
+        return "_" not in file.rpartition("/")[2]
+    return bool(sockets) and sockets in text
+
+
+_GROUP: Final = "networking.gke.io"
+_DEFAULT: Final = f"{_GROUP}/default-interface"
+_LIST: Final = f"{_GROUP}/interfaces"
+_API: Final = f"{_GROUP}/v1"
+_OF_PODS: Final = "default"
+"""The network that all pods have."""
+
+
+def interfaces_of(pod: Object) -> dict[str, str]:
+    """A pod's interfaces, each with its network."""
+    text = (pod["metadata"].get("annotations") or {}).get(_LIST)
+    if text is None:
+        return {"eth0": _OF_PODS}
+    return {it["interfaceName"]: it["network"] for it in json.loads(text)}
+
+
+def interface_problem(world: World, pod: Object, most: int) -> str:
+    """Why a pod gets no sandbox; "" where it does."""
+    return next(_problems_of_interfaces(world, pod, most), "")
+
+
+def _problems_of_interfaces(world: World, pod: Object, most: int) -> Iterator[str]:
+    annotations = pod["metadata"].get("annotations") or {}
+    if _LIST not in annotations:
+        return
+    try:
+        wanted = interfaces_of(pod)
+    except (ValueError, TypeError, KeyError):
+        yield f"invalid annotation {_LIST}"
+        return
+    first = annotations.get(_DEFAULT)
+    if first not in wanted:
+        yield f'default interface "{first}" is not among the interfaces of the pod'
+    if _OF_PODS not in wanted.values():
+        yield f'no interface is in the network "{_OF_PODS}"'
+    if len(set(wanted.values())) < len(wanted):
+        yield "a network is named twice"
+    if len(wanted) > most:
+        yield f"the node has {most} interfaces, the pod asks for {len(wanted)}"
+    for network in wanted.values():
+        if network != _OF_PODS and _parameters(world, network) is None:
+            yield f'network "{network}" not found, or not ready'
+
+
+def _parameters(world: World, network: str) -> Mapping[str, Any] | None:
+    """What a network of the cluster is on its nodes; None where it is not there or not ready."""
+    kind, of_parameters = (world.kind(_API, it) for it in ("networks", "gkenetworkparamsets"))
+    found = world.get(kind, "", network) if kind else None
+    if found is None or of_parameters is None:
+        return None
+    reference = (found["spec"].get("parametersRef") or {}).get("name", "")
+    named = world.get(of_parameters, "", reference)
+    if named is None or objects.condition(found, "Ready").get("status") == "False":
+        return None
+    spec: Mapping[str, Any] = named["spec"]
+    return spec
+
+
+def devices(world: World, pod: Object, mode: str) -> int:
+    """How many of a pod's interfaces are devices of a mode: "NetDevice" or "RDMA"."""
+    found = (_parameters(world, it) for it in interfaces_of(pod).values() if it != _OF_PODS)
+    return sum(it is not None and it.get("deviceMode") == mode for it in found)

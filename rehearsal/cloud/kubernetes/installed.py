@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.facts import fabrics
-from rehearsal.cloud.kubernetes import selection, shell
+from rehearsal.cloud.kubernetes import quantities, shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rehearsal.cloud.facts.machines import GpuNetwork
     from rehearsal.cloud.kubernetes.objects import Object, World
+
 
 START: Final = 20.0
 """Seconds of cloud time from a DaemonSet, or a node, to its pod's readiness there."""
@@ -42,8 +43,7 @@ class Installed:
 def on(world: World, node: Object) -> Installed:
     """What is on a node by now."""
     found = Installed()
-    kind = world.kind("apps/v1", "daemonsets")
-    for daemon_set in world.each(kind) if kind else ():
+    for daemon_set in world.each(world.own("apps/v1", "daemonsets")):
         if is_done(world, daemon_set, node):
             _add(found, (daemon_set["spec"].get("template") or {}).get("spec") or {})
     return found
@@ -52,7 +52,7 @@ def on(world: World, node: Object) -> Installed:
 def is_done(world: World, daemon_set: Object, node: Object) -> bool:
     """Whether the pod of a DaemonSet is ready on a node."""
     pod = (daemon_set["spec"].get("template") or {}).get("spec") or {}
-    if not node["_ready"] or not selection.wants(pod, node) or missing_images(pod):
+    if not node["_ready"] or not wants(pod, node) or missing_images(pod):
         return False
     since = max(daemon_set.get("_since", world.now), node["_ready_since"])
     ready = since + START * world.request.rate
@@ -109,3 +109,67 @@ def _add(found: Installed, pod: Mapping[str, Any]) -> None:
 def _containers(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from pod.get("initContainers") or []
     yield from pod.get("containers") or []
+
+
+def wants(pod: Mapping[str, Any], node: Object) -> bool:
+    """Whether a pod's selector, and the affinity that it requires, choose a node."""
+    labels = node["metadata"]["labels"]
+    selector = pod.get("nodeSelector") or {}
+    if any(labels.get(key) != value for key, value in selector.items()):
+        return False
+    affinity = ((pod.get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    terms = affinity.get("nodeSelectorTerms") or []
+    return not terms or any(
+        all(_fits(it, labels) for it in term.get("matchExpressions") or []) for term in terms
+    )
+
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def _fits(expression: Object, labels: Object) -> bool:
+    value = labels.get(expression["key"])
+    match expression["operator"]:
+        case "In":
+            return value in expression["values"]
+        case "NotIn":
+            return value not in expression["values"]
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None
+
+
+_SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where systems have it
+
+
+def on_node(pod: Object, container: Mapping[str, Any], path: str) -> str:
+    """The path on the node of what a container sees at a path; "" for the container's own."""
+    volumes = {it["name"]: it for it in pod["spec"].get("volumes") or []}
+    for mount in sorted(
+        container.get("volumeMounts") or [], key=lambda it: len(it["mountPath"]), reverse=True
+    ):
+        at = mount["mountPath"].rstrip("/")
+        if path == at or path.startswith(f"{at}/"):
+            folder = (volumes.get(mount["name"], {}).get("hostPath") or {}).get("path", "")
+            return f"{folder.rstrip('/')}{path.removeprefix(at)}" if folder else ""
+    return ""
+
+
+def named_at(container: Mapping[str, Any], path: str) -> str:
+    """The name of the volume that a container mounts at a path; "" for none."""
+    for mount in container.get("volumeMounts") or []:
+        if mount["mountPath"].rstrip("/") == path.rstrip("/"):
+            return str(mount["name"])
+    return ""
+
+
+def shared_memory(pod: Object, container: Mapping[str, Any]) -> float:
+    """The size of a container's /dev/shm, in bytes."""
+    name = named_at(container, _SHARED_MEMORY)
+    for volume in pod["spec"].get("volumes") or []:
+        memory = volume.get("emptyDir") or {}
+        if volume["name"] == name and memory.get("medium") == "Memory":
+            limit = memory.get("sizeLimit")
+            return float(quantities.parse(limit)) if limit else float("inf")
+    return float(fabrics.SHARED_MEMORY_UNASKED)

@@ -1,4 +1,4 @@
-"""The kinds that a cluster serves: those of Kubernetes and GKE, and those that definitions add."""
+"""Clusters, and the kinds that they serve: Kubernetes', GKE's, and those of definitions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,53 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rehearsal.cloud.kubernetes.clusters import Cluster
     from rehearsal.cloud.store import Store
+    from rehearsal.cloud.wire import Request
 
 DEFINITION: Final = "CustomResourceDefinition"
 _DEFINED: Final = "kinds"
 """Where each kind is kept that a definition adds, without its schema, which is large."""
+
+
+_ENDPOINTS: Final = "kubernetes/endpoints"
+_CLUSTERS: Final = "container/clusters"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster whose control plane answers."""
+
+    name: str  # "projects/p/locations/l/clusters/c"
+    # what the names of all that it keeps begin with; one of the same name that is made later has
+    # another
+    key: str
+    record: dict[str, Any]  # what Kubernetes Engine keeps of it
+
+    def collection(self, what: str) -> str:
+        """The store's collection of something that this cluster alone has."""
+        return f"kubernetes/{self.key}/{what}"
+
+
+def make_cluster(request: Request, store: Store, name: str, record: dict[str, Any]) -> None:
+    """Let the endpoint of a new cluster lead to it."""
+    del request
+    endpoint = record["controlPlaneEndpointsConfig"]["dnsEndpointConfig"]["endpoint"]
+    store.put(_ENDPOINTS, endpoint, {"cluster": name, "key": key_of(record)})
+
+
+def key_of(record: dict[str, Any]) -> str:
+    """What tells a cluster from a later one of the same name."""
+    return str(record["id"][:16])
+
+
+def find_cluster(request: Request, store: Store, endpoint: str) -> Cluster | None:
+    """The cluster of an endpoint; None where no control plane answers (yet, or any more)."""
+    known = store.get(_ENDPOINTS, endpoint)
+    record = None if known is None else store.get(_CLUSTERS, known["cluster"])
+    if known is None or record is None or record.get("_gone", request.now + 1) <= request.now:
+        return None
+    making = record.get("_doing") is None and record["_ready"] > request.now
+    return None if making else Cluster(known["cluster"], known["key"], record)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,24 +212,7 @@ def _schema(version: Mapping[str, Any]) -> Mapping[str, Any]:
     return (version.get("schema") or {}).get("openAPIV3Schema") or {}
 
 
-def groups(kinds: Iterable[Kind]) -> dict[str, Any]:
-    """The groups and their versions."""
-    versions: dict[str, list[str]] = {}
-    for kind in kinds:
-        known = versions.setdefault(kind.group, [])
-        if kind.group and kind.version not in known:
-            known.append(kind.version)
-    return {
-        "kind": "APIGroupList",
-        "apiVersion": "v1",
-        "groups": [group(name, known) for name, known in versions.items() if name],
-    }
-
-
-def group(name: str, versions: list[str]) -> dict[str, Any]:
-    """One group."""
-    entries = [{"groupVersion": it, "version": it.rpartition("/")[2]} for it in versions]
-    return {"name": name, "versions": entries, "preferredVersion": entries[0]}
+_VERBS: Final = ("create", "delete", "get", "list", "patch")
 
 
 def resources(version: str, kinds: Iterable[Kind]) -> dict[str, Any] | None:
@@ -196,20 +220,10 @@ def resources(version: str, kinds: Iterable[Kind]) -> dict[str, Any] | None:
     found = [kind for kind in kinds if kind.version == version]
     if not found:
         return None
-    entries = []
-    for kind in found:
-        entry = {
-            "name": kind.plural,
-            "singularName": kind.name.lower(),
-            "namespaced": kind.namespaced,
-            "kind": kind.name,
-            "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
-        }
-        status = {**entry, "name": f"{kind.plural}/status", "verbs": ["get", "patch", "update"]}
-        entries += [entry, status]
-    if version == "v1":
-        log = {"name": "pods/log", "namespaced": True, "kind": "Pod", "verbs": ["get"]}
-        entries.append({"singularName": "", **log})
+    entries = [
+        {"name": it.plural, "namespaced": it.namespaced, "kind": it.name, "verbs": list(_VERBS)}
+        for it in found
+    ]
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",

@@ -3,28 +3,36 @@
 A workload reserves quota, passes the checks of its queue, is admitted, and ends with its job. One
 whose checks fail, or whose pods are not ready for long, waits and tries again, until it is
 deactivated; so is one that has run for as long as it may.
+
+Whether the pods of an admitted job are ready, and how long Kueue waits for them.
+
+As Kueue 0.18.3 does it (its source of 2026-07-10): of a Ray cluster it reads the state alone, which
+KubeRay (1.6.2) never takes back, so that a lost worker is not seen.
+
+What the cluster's Kueue was told in its ConfigMap: how long pods may be not ready.
+
+As Kueue 0.18.3 reads it (its source of 2026-07-10): without the section `waitForPodsReady` nothing
+is waited for, and with it what is left out has the values below.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import functools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.kubernetes import (
-    checks,
-    jobs,
-    objects,
-    preemption,
-    queues,
-    readiness,
-    workloads,
-)
+import yaml
+
+from rehearsal.cloud.kubernetes import checks, jobs, objects, queues, workloads
+from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rehearsal.cloud.kubernetes.objects import Object, World
-    from rehearsal.cloud.kubernetes.workloads import Entry
+    from rehearsal.cloud.kubernetes.queues import Entry
+
 
 _EVICTED: Final = "AdmissionCheck"
 _UNREADY: Final = "PodsReadyTimeout"
@@ -87,14 +95,14 @@ def _reserve(world: World, entries: Sequence[Entry], entry: Entry, queue: Object
         words = "The workload backoff was finished"
         objects.tell(world, workload, "Requeued", True, "BackoffFinished", words)
         workload["status"].get("requeueState", {}).pop("requeueAt", None)
-    found = preemption.place(world, entries, entry, queue)
-    while isinstance(found, preemption.NoPlace) and found.victims:
+    found = queues.place(world, entries, entry, queue)
+    while isinstance(found, queues.NoPlace) and found.victims:
         for victim, why in found.victims:
             objects.tell(world, victim.workload, "Preempted", True, why, found.words)
             _evict(world, victim, "Preempted", found.words)
         # What they had is the first's at once, as it goes before them in the queue.
-        found = preemption.place(world, entries, entry, queue)
-    if isinstance(found, preemption.NoPlace):
+        found = queues.place(world, entries, entry, queue)
+    if isinstance(found, queues.NoPlace):
         objects.tell(world, workload, "QuotaReserved", False, "Pending", found.why)
         return
     status = workload.setdefault("status", {})
@@ -130,7 +138,7 @@ def _check(world: World, entry: Entry, queue: Object) -> None:
 def _watch(world: World, entry: Entry) -> None:
     """Take back what a job has whose pods are not ready for long, or that has run long enough."""
     workload = entry.workload
-    late = readiness.look(world, workload, entry.job)
+    late = _overdue(world, workload, entry.job)
     if late is not None and late.again:
         metadata = workload["metadata"]
         words = f"Exceeded the PodsReady timeout {metadata['namespace']}/{metadata['name']}"
@@ -210,3 +218,133 @@ def _evict(world: World, entry: Entry, reason: str, message: str) -> None:
         workload["status"][_PAST] = int(workload["status"].get(_PAST, 0) + run)
         unready = "The workload has no reservation and not all checks ready"
         objects.tell(world, workload, "Admitted", False, "NoReservationUnsatisfiedChecks", unready)
+
+
+_START: Final = "WaitForStart"
+_RECOVERY: Final = "WaitForRecovery"
+_NOT_READY: Final = "Not all pods are ready or succeeded"
+_LOST_POD: Final = "At least one pod has failed, waiting for recovery"
+_READY: Final = "All pods reached readiness and the workload is running"
+
+
+@dataclass(frozen=True)
+class _Overdue:
+    """A job whose pods were not ready for too long."""
+
+    again: bool  # whether it is queued again; else it has been too often
+    count: int  # how often it has been queued again then
+    moment: float  # when its turn comes again (Unix epoch)
+
+
+def _overdue(world: World, workload: Object, job: Object) -> _Overdue | None:
+    """Tell whether the pods of a workload are ready; what is to be done if not for too long."""
+    patience = _patience(world)
+    if patience is None:
+        return None
+    _tell_readiness(world, workload, job)
+    said = objects.condition(workload, "PodsReady")
+    if said["status"] == "True" or not objects.holds(workload, "Admitted"):
+        return None
+    starts = said["reason"] == _START
+    allowed = patience.start if starts else patience.recovery
+    if allowed is None or not world.request.rate:
+        return None
+    since = workload["_admitted" if starts else "_unready"]
+    deadline = since + allowed * world.request.rate
+    world.wake(deadline)
+    if deadline > world.now:
+        return None
+    count = int((workload["status"].get("requeueState") or {}).get("count", 0)) + 1
+    again = patience.limit is None or count <= patience.limit
+    return _Overdue(again, count, world.request.after(patience.pause(count)))
+
+
+def _tell_readiness(world: World, workload: Object, job: Object) -> None:
+    before = objects.condition(workload, "PodsReady")
+    if not objects.holds(workload, "Admitted"):
+        objects.tell(world, workload, "PodsReady", False, _START, _NOT_READY)
+    elif _is_ready(job):
+        healed = before.get("reason") in {_RECOVERY, "Recovered"}
+        reason = "Recovered" if healed else "Started"
+        objects.tell(world, workload, "PodsReady", True, reason, _READY)
+    elif before.get("status") == "True":
+        workload["_unready"] = world.now
+        objects.tell(world, workload, "PodsReady", False, _RECOVERY, _LOST_POD)
+    elif before.get("reason") != _RECOVERY:
+        objects.tell(world, workload, "PodsReady", False, _START, _NOT_READY)
+
+
+def _is_ready(job: Object) -> bool:
+    spec, status = job["spec"], job.get("status") or {}
+    match job["kind"]:
+        case "Job":
+            wanted = int(spec.get("parallelism", 1))
+            wanted = min(wanted, int(spec.get("completions") or wanted))
+            return bool(_sum([status], "ready", "succeeded") >= wanted)
+        case "JobSet":
+            wanted = sum(int(it.get("replicas", 1)) for it in spec.get("replicatedJobs") or [])
+            known = status.get("replicatedJobsStatus") or []
+            return bool(_sum(known, "ready", "succeeded") == wanted)
+        case "RayJob":
+            return bool((status.get("rayClusterStatus") or {}).get("state") == "ready")
+        case _:
+            return bool(status.get("state") == "ready")
+
+
+def _sum(statuses: Iterable[Object], *names: str) -> int:
+    return sum(int(it.get(name, 0)) for it in statuses for name in names)
+
+
+_NAMESPACE: Final = "kueue-system"
+_CONFIG_NAME: Final = "kueue-manager-config"
+_CONFIG_KEY: Final = "controller_manager_config.yaml"
+
+_TIMEOUT: Final = "5m"
+_BASE_PAUSE: Final = 60
+_MOST_PAUSE: Final = 3600
+_UNITS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Patience:
+    """The section `waitForPodsReady`; times in seconds of cloud time."""
+
+    start: float  # from a job's admission until all its pods are ready
+    recovery: float | None  # from a lost pod until all are ready again; None for ever
+    base: float  # the pause before a job is queued again for the first time; it doubles
+    most: float  # the longest pause
+    limit: int | None  # how often a job is queued again; None for ever
+
+    def pause(self, count: int) -> float:
+        """The pause before a job is queued again for the `count`th time."""
+        return float(min(self.most, self.base * 2 ** (count - 1)))
+
+
+def _patience(world: World) -> _Patience | None:
+    """How long jobs are waited for; None for ever."""
+    found = world.get(world.own("v1", "configmaps"), _NAMESPACE, _CONFIG_NAME)
+    return _parse(str((found or {}).get("data", {}).get(_CONFIG_KEY, "")))
+
+
+@functools.lru_cache(maxsize=8)
+def _parse(text: str) -> _Patience | None:
+    document: Any = yaml.safe_load(text) or {}
+    section = document.get("waitForPodsReady")
+    if not section:
+        return None
+    start = _seconds(section.get("timeout") or _TIMEOUT)
+    recovery = _seconds(section["recoveryTimeout"]) if "recoveryTimeout" in section else start
+    again = section.get("requeuingStrategy") or {}
+    return _Patience(
+        start=start,
+        recovery=recovery or None,
+        base=float(again.get("backoffBaseSeconds", _BASE_PAUSE)),
+        most=float(again.get("backoffMaxSeconds", _MOST_PAUSE)),
+        limit=again.get("backoffLimitCount"),
+    )
+
+
+def _seconds(duration: str) -> float:
+    """A duration in Go's form, such as "1h30m"."""
+    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(duration))

@@ -1,15 +1,28 @@
-"""Nodes: one for each VM of the cluster's pools."""
+"""Nodes: one for each VM of the cluster's pools.
+
+What GKE puts on nodes about their GPUs and hosts: XIDs that fail one, coming maintenance.
+
+GKE's device plugin marks a node whose GPU has failed, and its maintenance handler one whose host is
+to be maintained. Neither fixes anything: somebody has to have the VM replaced.
+"""
 
 from __future__ import annotations
 
+import copy
+import hashlib
+import json
 from typing import TYPE_CHECKING, Final
 
-from rehearsal.cloud.instants import rfc3339
-from rehearsal.cloud.kubernetes import capacity, pools, quantities
+from rehearsal.cloud.facts.node_health import FAILS_AFTER, FAILURES
+from rehearsal.cloud.kubernetes import google, objects, pods, pools, quantities
 from rehearsal.cloud.kubernetes.pools import GPU, Pool
+from rehearsal.cloud.scenarios import STRUCK
+from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
+    from rehearsal.cloud.facts.node_health import Failure
     from rehearsal.cloud.kubernetes.objects import Object, World
+
 
 _JOIN_SECONDS: Final = 30.0
 """From a VM's start to its node's first readiness, in cloud time; drivers are installed by then."""
@@ -20,14 +33,12 @@ _INSTANCES: Final = "compute/instances"
 def let_vms_live(world: World) -> None:
     """Let happen to VMs what Compute Engine has in store: they come and go with time too."""
     for pool in pools.every(world)[:1]:
-        capacity.catch_up(world, pool.groups[0])
+        google.catch_up(world, pool.groups[0])
 
 
 def look(world: World) -> None:
     """Let nodes come, become ready, and go with their VMs."""
-    kind = world.kind("v1", "nodes")
-    if kind is None:
-        return
+    kind = world.own("v1", "nodes")
     known = {it["metadata"]["name"]: it for it in world.each(kind)}
     wanted = {}
     for pool in pools.every(world):
@@ -140,11 +151,133 @@ def _readiness(before: Object | None, *, ready: bool) -> Object:
 
 def of(world: World, pool: str) -> list[Object]:
     """The nodes of a pool."""
-    kind = world.kind("v1", "nodes")
-    found = world.each(kind) if kind else []
+    found = world.each(world.own("v1", "nodes"))
     return [it for it in found if it["metadata"]["labels"][pools.POOL] == pool]
 
 
 def ready(world: World, pool: str) -> list[str]:
     """The names of the ready nodes of a pool."""
     return [it["metadata"]["name"] for it in of(world, pool) if it["_ready"]]
+
+
+_SCHEDULED: Final = "cloud.google.com/scheduled-maintenance-time"
+_ACTIVE: Final = "cloud.google.com/active-node-maintenance"
+_UPCOMING: Final = "node.gke.io/upcoming-maintenance"
+_STARTED: Final = "cloud.google.com/maintenance-window-started"
+_XID: Final = "XidCriticalError"
+
+
+def look_at_health(world: World) -> None:
+    """Put on the nodes with GPUs what is to be known of them."""
+    for pool in pools.every(world):
+        if not pool.gpu[1]:
+            continue
+        own = {vm["name"]: vm for vm in vms(world, pool)}
+        for node in of(world, pool.name):
+            marked = _maintained(world, node, own.get(node["metadata"]["name"], {}))
+            if marked != node:
+                world.put(world.own("v1", "nodes"), marked)
+        for scenario in sorted(FAILURES.keys() & world.request.scenarios):
+            _strike(world, pool, scenario)
+
+
+# ------------------------------------------------------------------ maintenance
+
+
+def _maintained(world: World, node: Object, vm: Object) -> Object:
+    """A node with what is told of the maintenance of its VM's host."""
+    made = copy.deepcopy(node)
+    labels, annotations = made["metadata"]["labels"], made["metadata"].get("annotations") or {}
+    for told in (labels, annotations):
+        for key in (_SCHEDULED, _ACTIVE, _UPCOMING):
+            told.pop(key, None)
+    taints = [it for it in made["spec"].get("taints") or [] if it["key"] != _STARTED]
+    known = vm.get("_maintenance")
+    if known is not None and known["ends"] > world.now:
+        world.wake(known["begins"])
+        world.wake(known["ends"])
+        labels[_SCHEDULED] = str(int(known["begins"]))
+        annotations[_UPCOMING] = _upcoming(known, world.now)
+        if known["begins"] <= world.now:
+            labels[_ACTIVE] = "ONGOING"
+            taints.append({"key": _STARTED, "value": "true", "effect": "NoSchedule"})
+    if annotations or "annotations" in made["metadata"]:
+        made["metadata"]["annotations"] = annotations
+    made["spec"]["taints"] = taints
+    return made
+
+
+def _upcoming(known: Object, now: float) -> str:
+    """The annotation, as a user has seen it."""
+    told = {
+        "maintenance_reason": known["reasons"],
+        "maintenance_status": "ONGOING" if known["begins"] <= now else "PENDING",
+        "type": "UNSCHEDULED",
+        "can_reschedule": "false",
+        "window_start_time": rfc3339(known["begins"]),
+        "window_end_time": rfc3339(known["ends"]),
+    }
+    return json.dumps(told)
+
+
+# ------------------------------------------------------------------ GPUs
+
+
+def _strike(world: World, pool: Pool, scenario: str) -> None:
+    """Let a GPU of the first node fail that has been ready for a while, once for each pool."""
+    key = f"{scenario} {world.cluster.name} {pool.name}"
+    if world.store.get(STRUCK, key) is not None:
+        return
+    ready = [it for it in of(world, pool.name) if it["_ready"]]
+    if not ready:
+        return
+    node = min(ready, key=lambda it: str(it["metadata"]["name"]))
+    moment = node["_joined"] + FAILS_AFTER * world.request.rate
+    world.wake(moment)
+    if moment <= world.now:
+        world.store.put(STRUCK, key, {})
+        _fail_gpu(world, node, FAILURES[scenario])
+
+
+def _fail_gpu(world: World, node: Object, failure: Failure) -> None:
+    made = copy.deepcopy(node)
+    objects.warn(world, made, "XIDError", f"Caught XID error, XID={failure.xid}")
+    boot = hashlib.sha256(f"{made['metadata']['uid']} {made['_joined']}".encode()).hexdigest()
+    # The message is the boot that it happened in: another boot takes the condition away.
+    reason = json.dumps({str(failure.xid): True}, separators=(",", ":"))
+    objects.tell(world, made, _XID, True, reason, boot[:32])
+    if failure.takes_the_gpu_away:
+        there = made["status"]["allocatable"]
+        there[pools.GPU] = str(int(there[pools.GPU]) - 1)
+    world.put(world.own("v1", "nodes"), made)
+
+
+BAD_GPU: Final = "bad-gpu"
+SLOW: Final = "slow-vm"
+NO_INTERFACE: Final = "missing-interface"
+
+_VICTIMS: Final = "scenarios/victims"
+
+
+def strikes(world: World, scenario: str, pod: Object) -> bool:
+    """Whether a scenario is about a pod's node: the first by name of its pool that has such pods.
+
+    Once that node is gone, it is about another one of the pool.
+    """
+    if scenario not in world.request.scenarios:
+        return False
+    pool = pool_of(pod)
+    key = f"{scenario} {world.cluster.key} {pool}"
+    there = {it["metadata"]["name"] for it in of(world, pool)}
+    # What a pod has written is read after its node is gone too.
+    used = {it["spec"].get("nodeName", "") for it in pods.every(world) if pool_of(it) == pool}
+    struck = world.store.get(_VICTIMS, key)
+    if struck is None or struck["node"] not in there | used:
+        struck = {"node": min(used - {""})}
+        world.store.put(_VICTIMS, key, struck)
+    return bool(struck["node"] == pod["spec"]["nodeName"])
+
+
+def pool_of(pod: Object) -> str:
+    """The pool whose nodes a pod asks for; "" for any."""
+    return str((pod["spec"].get("nodeSelector") or {}).get(pools.POOL, ""))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud import vm_programs
 from rehearsal.cloud.kubernetes import shell
-from rehearsal.cloud.storage import access, objects
+from rehearsal.cloud.storage import buckets, objects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def obstacle(world: World, pod: Object, container: Mapping[str, Any]) -> str:
     asked = _told(container, "fetch")
     if asked is None:
         return ""
-    if not access.may_read(world.store, asked[0], _member(world, pod), asked[1]):
+    if not buckets.may_read(world.store, asked[0], _member(world, pod), asked[1]):
         return "urllib.error.HTTPError: HTTP Error 403: Forbidden"
     found = objects.live(world.store, *asked)
     return "" if found is not None else "urllib.error.HTTPError: HTTP Error 404: Not Found"
@@ -161,7 +161,7 @@ def _write(world: World, pod: Object, name: str, content: bytes, *, only_new: bo
     name = f"{prefix}{name}"
     if only_new and objects.live(world.store, bucket, name) is not None:
         return
-    if access.may_write(world.store, bucket, _member(world, pod), name):
+    if buckets.may_write(world.store, bucket, _member(world, pod), name):
         plain = replace(world.request, query={}, parameters=(), headers={})
         objects.create(plain, world.store, bucket, {"name": name}, content)
 
@@ -190,9 +190,8 @@ def _command(pod: Object) -> list[str]:
 
 def _member(world: World, pod: Object) -> str:
     """Whom Google takes a pod for; "" for nobody."""
-    kind = world.kind("v1", "serviceaccounts")
     name = pod["spec"].get("serviceAccountName", "default")
-    found = world.get(kind, pod["metadata"]["namespace"], name) if kind else None
+    found = world.get(world.own("v1", "serviceaccounts"), pod["metadata"]["namespace"], name)
     email = ((found or {"metadata": {}})["metadata"].get("annotations") or {}).get(_ACCOUNT, "")
     return f"serviceAccount:{email}"
 

@@ -1,20 +1,27 @@
 """What the programs in containers do, so far as the simulation knows them: how long, and its words.
 
 Nothing is run. A program that is not known writes nothing and ends after a minute.
+
+What a program of Ray says of the GPUs that it has used, so far as the simulation knows it.
+
+Nothing is run. A program that asks nvidia-smi for errors of each GPU's memory hears of those that a
+scenario has, writes what it found as JSON after a word of its own, and fails.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import all_gather, fabric, pod_jobs, ray_programs, training
+from rehearsal.cloud.kubernetes import all_gather, fabric, nodes, pod_jobs, pods, pools, training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rehearsal.cloud.kubernetes.objects import Object, World
+
 
 _USUAL_SECONDS: Final = 60.0
 _ALL_GATHER_SECONDS: Final = 240.0
@@ -73,7 +80,7 @@ def _of_ray(world: World, pod: Object, entrypoint: str) -> str:
     if pod["status"]["phase"] != "Succeeded":
         return ""
     lines = [_RAY_LOG.format(name=name)]
-    kind = world.kind("v1", "pods")
+    kind = world.own("v1", "pods")
     if "nccl" in entrypoint and kind is not None:
         for worker in world.each(kind, pod["metadata"]["namespace"]):
             labels = worker["metadata"]["labels"]
@@ -85,8 +92,8 @@ def _of_ray(world: World, pod: Object, entrypoint: str) -> str:
     job = world.get(of_jobs, pod["metadata"]["namespace"], name) if of_jobs else None
     end = "succeeded"
     if job is not None:
-        lines.append(ray_programs.said(job))
-        end = "failed" if ray_programs.fails(job) else end
+        lines.append(said_on_ray(job))
+        end = "failed" if fails_on_ray(job) else end
     return "".join([*lines, f"SUCC cli.py: Job '{name}' {end}\n"])
 
 
@@ -102,3 +109,54 @@ SUCC cli.py: Job '{name}' submitted successfully
 
 def _words(container: Mapping[str, Any]) -> list[str]:
     return [str(it) for it in [*(container.get("command") or []), *(container.get("args") or [])]]
+
+
+_EXIT: Final = re.compile(r"(?:^|[;&\s])exit (\d+)\s*$")
+
+
+def written_code(spec: Mapping[str, Any]) -> int:
+    """The exit code of a pod's first container: that of a shell's last `exit N`, or 0."""
+    container: Mapping[str, Any] = next(iter(spec.get("containers") or []), {})
+    words = [*(container.get("command") or []), *(container.get("args") or [])]
+    found = _EXIT.search(str(words[-1])) if words else None
+    return int(found.group(1)) if found else 0
+
+
+_WORD: Final = re.compile(r'print\("(\S+) " \+ json\.dumps\(')
+_ASKS_FOR_ERRORS: Final = "ecc.errors.uncorrected.volatile.total"
+_ERRORS: Final = 17
+_WORKERS: Final = "_workers"
+
+
+def begin_on_ray(world: World, job: Object, cluster: Object) -> None:
+    """Keep on which nodes a RayJob's workers are: its cluster is gone when its log is read."""
+    job[_WORKERS] = [
+        {
+            "node": pod["spec"]["nodeName"],
+            "gpus": pools.gpus_of(pod["spec"]),
+            "bad": nodes.strikes(world, nodes.BAD_GPU, pod),
+        }
+        for pod in pods.of(world, cluster)
+        if pod["metadata"]["labels"]["ray.io/node-type"] == "worker"
+    ]
+
+
+def fails_on_ray(job: Object) -> bool:
+    """Whether a RayJob's program ends with an error."""
+    asks = _ASKS_FOR_ERRORS in str(job["spec"].get("entrypoint", ""))
+    return asks and any(it["bad"] for it in job.get(_WORKERS, ()))
+
+
+def said_on_ray(job: Object) -> str:
+    """What a RayJob's program has written at its end."""
+    word = _WORD.search(str(job["spec"].get("entrypoint", "")))
+    if word is None:
+        return ""
+    workers = job.get(_WORKERS, ())
+    faults = [
+        f"{it['node']}: GPU 0 has {_ERRORS} uncorrected memory (ECC) errors"
+        for it in workers
+        if it["bad"]
+    ]
+    gpus = {it["node"]: it["gpus"] for it in workers}
+    return f"{word.group(1)} {json.dumps({'gpus': gpus, 'faults': faults})}\n"

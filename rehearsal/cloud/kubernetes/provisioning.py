@@ -4,20 +4,30 @@ States, reasons and delays are those of its published source (2026-08-21): pendi
 takes all pods, two minutes at most; accepted until Compute Engine grants the nodes, without end;
 provisioned; its booking over after ten minutes, whether pods run or not; revoked when its run is
 over.
+
+Which group of which pool takes all pods of a ProvisioningRequest, or why none does.
+
+The order of the reasons is that of GKE's autoscaler's published source (2026-08-21): the first that
+any pool has is told.
 """
 
 from __future__ import annotations
 
+import enum
 import hashlib
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud.kubernetes import backoff, capacity, checks, objects, placement, reasons
-from rehearsal.cloud.kubernetes.placement import Place, PodSet
+from rehearsal.cloud.kubernetes import checks, google, objects, pools, reasons
 from rehearsal.cloud.kubernetes.reasons import Said
 
 if TYPE_CHECKING:
-    from rehearsal.cloud.kubernetes.capacity import Answer
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from rehearsal.cloud.kubernetes.google import Answer
     from rehearsal.cloud.kubernetes.objects import Object, World
+    from rehearsal.cloud.kubernetes.pools import Pool
+
 
 CLASS: Final = "queued-provisioning.gke.io"
 _PREFIX: Final = "for "
@@ -42,21 +52,19 @@ _NAME_PART: Final = 20
 
 def look(world: World) -> None:
     """One loop over the requests, if it is time for one; what nobody wants any more is given up."""
-    kind = world.kind(*checks.REQUESTS)
-    if kind is None:
-        return
+    kind = world.own(*checks.REQUESTS)
     every = [it for it in world.each(kind) if it["spec"].get("provisioningClassName") == CLASS]
-    asked = world.cluster.collection(capacity.ASKED)
+    asked = world.cluster.collection(google.ASKED)
     kept = dict(world.store.list(asked, _PREFIX))
     if not (every or kept) or not _is_time(world):
         return
     wanted = {_PREFIX + it["metadata"]["uid"] for it in every}
     for key, it in kept.items():
-        if key not in wanted and capacity.delete(world.request, world.store, **it):
+        if key not in wanted and google.withdraw(world.request, world.store, **it):
             world.store.delete(asked, key)
     if kept.keys() - wanted:
         world.wake(world.request.after(_PERIOD))
-    capacity.release(world, kept.values())
+    google.release(world, kept.values())
     told: set[str] = set()
     started = 0
     for request in sorted(every, key=lambda it: (it.get("_created", world.now), _name(it))):
@@ -124,7 +132,7 @@ def _queue(world: World, request: Object, told: set[str], *, may_start: bool) ->
     """Find a place for a request and ask for its nodes; whether they were asked for."""
     asked = _asked(world, request)
     if asked is not None:
-        _take(world, request, asked, capacity.find(world.request, world.store, **asked))
+        _take(world, request, asked, google.request_for_nodes(world.request, world.store, **asked))
         return False
     run = _run(request)
     if isinstance(run, Said):
@@ -132,7 +140,7 @@ def _queue(world: World, request: Object, told: set[str], *, may_start: bool) ->
         return False
     last = _has_passed(world, request["_created"], _PATIENCE)
     sets = _pod_sets(world, request, last=last)
-    place = sets if isinstance(sets, Said) else placement.choose(world, sets, last=last)
+    place = sets if isinstance(sets, Said) else choose(world, sets, last=last)
     if isinstance(place, Said):
         # Of requests for alike pods without a place, only the oldest is told.
         alike = repr(sets)
@@ -158,10 +166,9 @@ def _run(request: Object) -> int | Said:
 
 def _pod_sets(world: World, request: Object, *, last: bool) -> list[PodSet] | Said:
     sets = request["spec"].get("podSets") or []
-    templates = world.kind(*checks.TEMPLATES)
     names = [it["podTemplateRef"]["name"] for it in sets]
     namespace = request["metadata"]["namespace"]
-    found = {name: world.get(templates, namespace, name) if templates else None for name in names}
+    found = {name: world.get(world.own(*checks.TEMPLATES), namespace, name) for name in names}
     missing = [name for name, it in found.items() if it is None]
     if missing:
         return reasons.missing_templates(missing, len(names), failed=last)
@@ -172,9 +179,9 @@ def _pod_sets(world: World, request: Object, *, last: bool) -> list[PodSet] | Sa
 def _ask(world: World, request: Object, place: Place, run: int) -> bool:
     metadata, names = request["metadata"], request["spec"]["podSets"]
     kept = {"group": place.group, "name": resize_request(metadata["namespace"], metadata["name"])}
-    if capacity.find(world.request, world.store, **kept).state != capacity.MISSING:
+    if google.request_for_nodes(world.request, world.store, **kept).state != google.MISSING:
         return False  # of a request of the same name before; it goes first
-    answer = capacity.ask(world, **kept, count=place.count, seconds=run)
+    answer = google.ask_for_nodes(world, **kept, count=place.count, seconds=run)
     base, _, group = place.group.partition(_MANAGERS)
     zone = base.rpartition("/")[2]
     request["status"]["provisioningClassDetails"] = {
@@ -189,7 +196,7 @@ def _ask(world: World, request: Object, place: Place, run: int) -> bool:
     }
     request["_run"] = run
     key = _PREFIX + metadata["uid"]
-    world.store.put(world.cluster.collection(capacity.ASKED), key, kept)
+    world.store.put(world.cluster.collection(google.ASKED), key, kept)
     _take(world, request, kept, answer)
     return True
 
@@ -210,7 +217,7 @@ def _take(world: World, request: Object, asked: dict[str, str], answer: Answer) 
         error = answer.errors[0]
         _fail(world, request, reasons.refused(error, group, zone))
         if error.code not in reasons.WITHOUT_BACKOFF:
-            backoff.note(world, asked["group"])
+            google.let_rest(world, asked["group"])
         return
     _say(world, request, "Accepted", reasons.ACCEPTED)
     _await(world, request)
@@ -223,9 +230,9 @@ def _await(world: World, request: Object) -> None:
     """See what has become of the resize request of an accepted request."""
     asked = _asked(world, request)
     answer = (
-        capacity.Answer(capacity.MISSING)
+        google.Answer(google.MISSING)
         if asked is None
-        else capacity.find(world.request, world.store, **asked)
+        else google.request_for_nodes(world.request, world.store, **asked)
     )
     match answer.state:
         case "SUCCEEDED":
@@ -234,7 +241,7 @@ def _await(world: World, request: Object) -> None:
             _expire(world, request)
         case "FAILED":
             _fail(world, request, reasons.ended(answer.errors))
-        case "CANCELLED" | capacity.MISSING:
+        case "CANCELLED" | google.MISSING:
             lost = request.setdefault("_lost", world.now)
             if _has_passed(world, lost, _PATIENCE):
                 cancelled = answer.state == "CANCELLED"
@@ -272,7 +279,7 @@ def _clean(world: World, request: Object) -> None:
     asked = _asked(world, request)
     if asked is None:
         return
-    waits = capacity.find(world.request, world.store, **asked).is_open
+    waits = google.request_for_nodes(world.request, world.store, **asked).is_open
     if waits or (world.request.rate and _has_passed(world, request["_over"], _KEPT)):
         _drop(world, request)
 
@@ -281,9 +288,9 @@ def _drop(world: World, request: Object) -> None:
     asked = _asked(world, request)
     if asked is None:
         return
-    if capacity.delete(world.request, world.store, **asked):
+    if google.withdraw(world.request, world.store, **asked):
         key = _PREFIX + request["metadata"]["uid"]
-        world.store.delete(world.cluster.collection(capacity.ASKED), key)
+        world.store.delete(world.cluster.collection(google.ASKED), key)
     else:
         world.wake(world.request.after(_PERIOD))
 
@@ -291,7 +298,7 @@ def _drop(world: World, request: Object) -> None:
 def _asked(world: World, request: Object) -> dict[str, str] | None:
     """What was asked of Compute Engine for a request."""
     key = _PREFIX + request["metadata"]["uid"]
-    return world.store.get(world.cluster.collection(capacity.ASKED), key)
+    return world.store.get(world.cluster.collection(google.ASKED), key)
 
 
 def _name(request: Object) -> str:
@@ -306,3 +313,106 @@ def _say(world: World, request: Object, name: str, said: Said, *, holds: bool = 
     objects.tell(world, request, name, holds, said.reason, said.message)
     observed = {"observedGeneration": request["metadata"].get("generation", 1)}
     objects.condition(request, name).update(observed)
+
+
+_ZONE: Final = "topology.kubernetes.io/zone"
+_LARGEST_GROUP: Final = 2000
+_QUEUED_TOLERATION: Final = {"key": pools.QUEUED, "operator": "Exists", "effect": "NoSchedule"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the nodes are to come."""
+
+    pool: Pool
+    group: str  # the path of its group in Compute Engine
+    count: int  # how many nodes
+
+
+@dataclass(frozen=True)
+class PodSet:
+    """Some equal pods."""
+
+    spec: Mapping[str, Any]  # what each is made of
+    count: int  # how many
+
+
+class Obstacle(enum.Enum):
+    """Why a pool can't grow now."""
+
+    FULL = enum.auto()
+    TOO_SMALL = enum.auto()
+    AT_REST = enum.auto()
+    UNFIT = enum.auto()
+
+
+def choose(world: World, sets: Sequence[PodSet], *, last: bool) -> Place | Said:
+    """Find a group for all pods, or say why there is none.
+
+    `last`: whether the request fails now. One that needs more than what is left of a pool is told
+    until then that there is no pool: the autoscaler passes over it in silence.
+    """
+    sets = [PodSet(_copy(it.spec), it.count) for it in sets]
+    found: dict[Obstacle, list[str]] = {}
+    unfit: dict[str, Sequence[str]] = {}
+    for pool in pools.every(world):
+        if not pool.queued:
+            continue
+        problems = [problem for it in sets for problem in pool.obstacles(it.spec)]
+        if problems:
+            unfit[pool.name] = list(dict.fromkeys(problems))
+            continue
+        place = _within(world, pool, sets)
+        if isinstance(place, Place):
+            return place
+        found.setdefault(place, []).append(pool.name)
+    full = [*found.get(Obstacle.FULL, []), *(found.get(Obstacle.TOO_SMALL, []) if last else [])]
+    if full:
+        return reasons.full(full)
+    if Obstacle.AT_REST in found:
+        return reasons.in_backoff(found[Obstacle.AT_REST])
+    if unfit:
+        return reasons.unschedulable(unfit)
+    return reasons.NO_POOL
+
+
+def _copy(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A pod as the autoscaler tries it: it tolerates queued nodes, and may be on any request's."""
+    selector = {
+        key: value
+        for key, value in (spec.get("nodeSelector") or {}).items()
+        if key != pools.REQUEST
+    }
+    tolerations = [*(spec.get("tolerations") or []), _QUEUED_TOLERATION]
+    return {**spec, "nodeSelector": selector, "tolerations": tolerations}
+
+
+def _within(world: World, pool: Pool, sets: Sequence[PodSet]) -> Place | Obstacle:
+    count = sum(pool.nodes_for(it.spec, it.count) for it in sets)
+    obstacles = []
+    for group in _groups(pool, sets):
+        room = room_in(world, pool, group)
+        if room <= 0:
+            obstacles.append(Obstacle.FULL)
+        elif google.rests(world, group):
+            obstacles.append(Obstacle.AT_REST)
+        elif room < count:
+            obstacles.append(Obstacle.TOO_SMALL)
+        else:
+            return Place(pool, group, count)
+    return min(obstacles, key=lambda it: it.value, default=Obstacle.UNFIT)
+
+
+def _groups(pool: Pool, sets: Sequence[PodSet]) -> Iterator[str]:
+    """The groups of a pool in the zones that the pods may be in."""
+    zones = {(it.spec.get("nodeSelector") or {}).get(_ZONE) for it in sets} - {None}
+    for group in pool.groups:
+        if not zones or zones == {group.split("/zones/")[1].split("/")[0]}:
+            yield group
+
+
+def room_in(world: World, pool: Pool, group: str) -> int:
+    """How many more nodes a group may have: what the pool's groups have been asked for counts."""
+    own = pools.size_of(world, group)
+    others = pools.size(world, pool) - own
+    return min(pool.most - others, _LARGEST_GROUP) - own

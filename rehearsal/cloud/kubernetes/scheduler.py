@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
+from rehearsal.cloud import scenarios
+from rehearsal.cloud.facts import fabrics, machines
 from rehearsal.cloud.kubernetes import (
-    exits,
+    fabric,
+    installed,
     objects,
     pod_jobs,
     pods,
     pools,
     programs,
-    sidecars,
-    starting,
+    shell,
     training,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rehearsal.cloud.kubernetes.fabric import Daemon
+    from rehearsal.cloud.kubernetes.installed import Installed
     from rehearsal.cloud.kubernetes.kinds import Kind
     from rehearsal.cloud.kubernetes.objects import Object, World
+
 
 _MACHINE: Final = "node.kubernetes.io/instance-type"
 _SILENCE: Final = 300.0
@@ -34,9 +40,7 @@ _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
 
 def look(world: World) -> None:
     """End the pods whose time is over, and place those that wait."""
-    kind, of_nodes = world.kind("v1", "pods"), world.kind("v1", "nodes")
-    if kind is None or of_nodes is None:
-        return
+    kind, of_nodes = world.own("v1", "pods"), world.own("v1", "nodes")
     there = {it["metadata"]["name"]: it for it in world.each(of_nodes)}
     free = {name: pools.gpus_on(node) for name, node in there.items() if node["_ready"]}
     alive = []
@@ -123,19 +127,17 @@ def _place(
     pod["_machine"], pod["_gpu"] = labels[_MACHINE], labels.get(pools.ACCELERATOR, "")
     objects.tell(world, pod, "PodScheduled", True, "", "")
     _start(world, kind, pod, nodes[chosen])
-    of_nodes = world.kind("v1", "nodes")
-    if of_nodes is not None:
-        world.put(of_nodes, {**nodes[chosen], "_used": True, "_idle": None})
+    world.put(world.own("v1", "nodes"), {**nodes[chosen], "_used": True, "_idle": None})
 
 
 def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
     """Start the containers of a pod that is on a node, once it has all that they need."""
-    waiting = starting.look(world, pod, node)
+    waiting = _missing(world, pod, node)
     if waiting is not None:
-        starting.tell(world, pod, waiting)
+        _tell_waiting(world, pod, waiting)
         world.put(kind, pod)
         return
-    missing = starting.unpulled(world, pod)
+    missing = _unpulled(world, pod)
     if missing:
         waits = {"waiting": {"reason": "ImagePullBackOff", "message": missing}}
         pod["status"]["containerStatuses"] = _containers(pod, waits, ready=False)
@@ -147,7 +149,7 @@ def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
     goes_on = not programs.exit_code(pod)
     is_training = goes_on and training.is_one(pod)
     seconds = training.start(world, pod, node) if is_training else pod["_seconds"]
-    if is_training and sidecars.bursts(world, pod):
+    if is_training and training.bursts(world, pod):
         seconds = training.first_save(pod)
     pod["_ends"] = None if seconds is None else world.request.after(seconds)
     world.wake(pod["_ends"] or world.now)
@@ -160,10 +162,10 @@ def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
 
 def _end(world: World, kind: Kind, pod: Object) -> None:
     """The program in a pod has ended; where the pod says so, it is begun again."""
-    if sidecars.bursts(world, pod):
-        pods.lose(world, pod, "TerminationByKubelet", sidecars.EVICTED, evicted=True)
+    if training.bursts(world, pod):
+        pods.lose(world, pod, "TerminationByKubelet", training.EVICTED, evicted=True)
         return
-    written = "_course" not in pod and exits.code(pod["spec"])
+    written = "_course" not in pod and programs.written_code(pod["spec"])
     code = programs.exit_code(pod) or training.code(pod) or written or 0
     again = pod["spec"].get("restartPolicy")
     if again == "Always" or (code and again == "OnFailure"):
@@ -221,3 +223,132 @@ def _suits(pod: Object, node: Object) -> bool:
         for taint in node["spec"].get("taints") or []
         if taint["effect"] in _REPELLING
     )
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """What a pod that is on a node waits for."""
+
+    container: str  # the init container that it waits for; "" for its sandbox
+    reason: str
+    message: str
+    has_failed: bool = False  # whether it waits no more: the init container gave up
+
+
+def _missing(world: World, pod: Object, node: Object) -> _Waiting | None:
+    """What a pod on a node still waits for; None once its containers can start."""
+    pod.setdefault("_placed", world.now)
+    machine = machines.find(node["metadata"]["labels"].get(_MACHINE, ""))
+    words = fabric.interface_problem(world, pod, machine.most_nics if machine else 1)
+    if words:
+        words = f"Failed to create pod sandbox: {words}"
+        objects.warn(world, pod, "FailedCreatePodSandBox", words)
+        return _Waiting("", "ContainerCreating", words)
+    on_node = installed.on(world, node)
+    for container in pod["spec"].get("initContainers") or []:
+        found = _container(world, pod, node, on_node, container)
+        if found is not None:
+            return found
+    return None
+
+
+def _tell_waiting(world: World, pod: Object, waiting: _Waiting) -> None:
+    """Write into a pod what it waits for."""
+    names = [it["name"] for it in pod["spec"].get("initContainers") or []]
+    at = names.index(waiting.container) if waiting.container else 0
+    message = f"containers with incomplete status: [{' '.join(names[at:])}]"
+    objects.tell(world, pod, "Initialized", False, "ContainersNotInitialized", message)
+    state: Object = {"waiting": {"reason": waiting.reason, "message": waiting.message}}
+    if waiting.has_failed:
+        state = {"terminated": {"exitCode": 1, "reason": "Error", "message": waiting.message}}
+        pod["status"]["phase"] = "Failed"
+    pod["status"]["initContainerStatuses"] = [
+        {
+            "name": name,
+            "ready": number < at,
+            "restartCount": 0,
+            "state": state if number == at else {},
+        }
+        for number, name in enumerate(names)
+    ]
+
+
+def _unpulled(world: World, pod: Object) -> str:
+    """What the kubelet says of an image that its registry does not have; "" for none."""
+    if scenarios.MISSING not in world.request.scenarios:
+        return ""
+    own = f"-docker.pkg.dev/{world.cluster.name.split('/')[1]}/"
+    for container in pod["spec"].get("containers") or []:
+        name = str(container.get("image", ""))
+        if own in name:
+            return (
+                f'Back-off pulling image "{name}": ErrImagePull: rpc error: code = NotFound desc ='
+                f' failed to pull and unpack image "{name}": failed to resolve reference "{name}":'
+                f" {name}: not found"
+            )
+    return ""
+
+
+def init_log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
+    """What an init container wrote."""
+    for it in pod["status"].get("initContainerStatuses") or []:
+        if it["name"] == container["name"]:
+            state = it["state"].get("terminated") or it["state"].get("waiting") or {}
+            return f"{state['message']}\n" if state else ""
+    node = world.get(world.own("v1", "nodes"), "", pod["spec"]["nodeName"])
+    stack = fabric.stack_of(node) if node else None
+    found = fabric.daemon_of(pod, stack, installed.on(world, node)) if stack and node else None
+    own = found is not None and found.container["name"] == container["name"]
+    return found.log if found and own else ""
+
+
+def _container(
+    world: World, pod: Object, node: Object, on_node: Installed, container: Mapping[str, Any]
+) -> _Waiting | None:
+    obstacle = pod_jobs.obstacle(world, pod, container)
+    if obstacle:
+        return _Waiting(container["name"], "Error", obstacle, has_failed=True)
+    wanted = shell.waits_for(container)
+    if wanted is not None:
+        return _file(world, pod, on_node, container, *wanted)
+    stack = fabric.stack_of(node)
+    daemon = fabric.daemon_of(pod, stack, on_node) if stack else None
+    own = daemon is not None and daemon.container["name"] == container["name"]
+    return _sidecar(world, pod, daemon) if daemon and own and daemon.is_sidecar else None
+
+
+def _sidecar(world: World, pod: Object, daemon: Daemon) -> _Waiting | None:
+    name = daemon.container["name"]
+    if daemon.problem.startswith("CreateContainerError"):
+        return _Waiting(name, "CreateContainerError", daemon.problem)
+    if "startupProbe" not in daemon.container:
+        # Its container has started, whatever becomes of it then.
+        return None
+    if daemon.problem or not daemon.is_awaited:
+        return _Waiting(name, "CrashLoopBackOff", daemon.problem or "Startup probe failed")
+    listens = pod.setdefault("_daemon", world.now) + fabrics.DAEMON_SECONDS * world.request.rate
+    world.wake(listens)
+    return (
+        _Waiting(name, "PodInitializing", "Startup probe failed") if listens > world.now else None
+    )
+
+
+def _file(  # noqa: PLR0913, PLR0917 - all that it depends on
+    world: World,
+    pod: Object,
+    on_node: Installed,
+    container: Mapping[str, Any],
+    file: str,
+    seconds: float,
+) -> _Waiting | None:
+    name = container["name"]
+    if pod.get("_gate") or installed.on_node(pod, container, file) in on_node.files:
+        pod["_gate"] = True
+        return None
+    rate = world.request.rate
+    until = pod["_placed"] + seconds * rate if rate else world.now
+    if until <= world.now:
+        words = f"{file} is missing after {seconds:.0f} s"
+        return _Waiting(name, "Error", words, has_failed=True)
+    world.wake(until)
+    return _Waiting(name, "PodInitializing", f"waiting for {file}")

@@ -4,6 +4,11 @@
 newest checkpoint of its folder. It makes one every `--every` steps, and one more at SIGTERM. What
 is in a claim outlasts the pod; all else goes with it. NODE_STOP_AGE says at which age of its node
 it stops; it begins nothing on one that is older.
+
+The container of GKE's driver for buckets beside those of a pod, and what it takes of the disk.
+
+Sources: gcs-fuse-csi-driver 5fcdc04, cmd/webhook/main.go:51-56 (5 GiB where the pod does not say);
+its versions in GKE: files are staged whole before 1.33.2-gke.4655000, and streamed since.
 """
 
 from __future__ import annotations
@@ -11,10 +16,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from rehearsal.cloud.facts.gke_versions import numbers
+from rehearsal.cloud.kubernetes import quantities
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rehearsal.cloud.kubernetes.objects import Object, World
+
 
 _KEPT: Final = "checkpoints"
 _FOLDER: Final = "--checkpoints"
@@ -164,3 +173,22 @@ def _words(pod: Object) -> list[str]:
     container: Mapping[str, Any] = next(iter(pod["spec"].get("containers") or []), {})
     given = [*(container.get("command") or []), *(container.get("args") or [])]
     return [word for part in given for word in str(part).split()]
+
+
+EVICTED: Final = "Pod ephemeral local storage usage exceeds the total limit of containers 5Gi. "
+"""What the kubelet says of a pod whose containers have filled what they may have."""
+
+_STREAMS: Final = numbers("1.33.2-gke.4655000")
+_PREFIX: Final = "gke-gcsfuse/"
+_USUAL_STAGE: Final = "5Gi"
+
+
+def bursts(world: World, pod: Object) -> bool:
+    """Whether a pod's checkpoints are larger than what it stages on their way into a bucket."""
+    given = pod["metadata"].get("annotations") or {}
+    if given.get(f"{_PREFIX}volumes") != "true" or not is_one(pod):
+        return False
+    if numbers(str(world.cluster.record["currentMasterVersion"])) >= _STREAMS:
+        return False
+    most = quantities.parse(given.get(f"{_PREFIX}ephemeral-storage-limit", _USUAL_STAGE))
+    return 0 < most < checkpoint_bytes(pod)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rehearsal.cloud.kubernetes import admission, jobs, objects, queues
@@ -21,23 +20,14 @@ _MOST_SECONDS: Final = "kueue.x-k8s.io/max-exec-time-seconds"
 _HASH: Final = 5
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A job in a queue."""
-
-    kind: Kind  # the job's
-    job: Object
-    workload: Object
-
-
-def every(world: World, kind: Kind) -> list[Entry]:
+def every(world: World, kind: Kind) -> list[queues.Entry]:
     """The jobs in queues with their Workloads, which are made if missing; the most urgent first."""
     entries = list(_entries(world, kind))
     entries.sort(key=lambda it: (-it.workload["spec"]["priority"], it.workload["_number"]))
     return entries
 
 
-def _entries(world: World, kind: Kind) -> Iterator[Entry]:
+def _entries(world: World, kind: Kind) -> Iterator[queues.Entry]:
     for version, plural in jobs.VERSIONS.values():
         of_jobs = world.kind(version, plural)
         for job in world.each(of_jobs) if of_jobs else ():
@@ -47,7 +37,7 @@ def _entries(world: World, kind: Kind) -> Iterator[Entry]:
             workload = world.get(kind, namespace, name) or world.put(
                 kind, _made(world, job, name, namespace)
             )
-            yield Entry(of_jobs, job, workload)
+            yield queues.Entry(of_jobs, job, workload)
 
 
 def _name(job: Object) -> str:
@@ -91,7 +81,7 @@ def _priority(world: World, name: str) -> int:
     return int(found["value"]) if found else 0
 
 
-def start(world: World, entry: Entry) -> None:
+def start(world: World, entry: queues.Entry) -> None:
     """Let the job of an admitted workload run, on the nodes of its flavors."""
     status = entry.workload["status"]
     updates: dict[str, Object] = {}
@@ -122,7 +112,7 @@ def _add_flavor(world: World, spec: Object, name: str) -> None:
         spec["tolerations"] = [*(spec.get("tolerations") or []), *flavor["tolerations"]]
 
 
-def stop(world: World, entry: Entry) -> None:
+def stop(world: World, entry: queues.Entry) -> None:
     """Suspend a job, as it was before it was started."""
     if entry.job["spec"].get("suspend"):
         return

@@ -1,4 +1,11 @@
-"""Buckets: made, read, changed, deleted; their rules and defaults."""
+"""Buckets: made, read, changed, deleted; their rules and defaults.
+
+What an account may do in a bucket, by the roles and conditions of its policy.
+
+Callers of this cloud are people who may do all; this is for the programs on VMs, which are told of
+and not run. Of conditions, those on the beginning of an object's name and of a list's prefix are
+judged, alone or joined by "or"; no other one holds.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import keys, org_policies, policies, projects
 from rehearsal.cloud.facts import places
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.metadata import HOST
-from rehearsal.cloud.storage import preconditions
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.wire import GoogleError, rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rehearsal.cloud.projects import Project
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
+
 
 Bucket = dict[str, Any]
 
@@ -33,8 +39,6 @@ _LABEL_VALUE = re.compile(r"[\w-]{0,63}")
 _LABELS = 64
 _MULTI_REGIONS = frozenset({"ASIA", "EU", "US"})
 _DUAL_REGIONS = frozenset({"ASIA1", "EUR4", "EUR5", "EUR7", "EUR8", "NAM4"})
-_CLASSES = frozenset({"STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE", "REGIONAL", "MULTI_REGIONAL"})
-_PREVENTION = frozenset({"enforced", "inherited", "unspecified"})
 _LOCK_AFTER = 90 * 24 * 3600.0  # seconds in which uniform access can still be turned off
 _OUTPUT_ONLY = frozenset(
     {
@@ -94,28 +98,19 @@ def find(store: Store, name: str, permission: str) -> Bucket:
     return bucket
 
 
-def of_project(request: Request, store: Store) -> Iterator[tuple[str, Bucket]]:
-    """The buckets of the request's project whose names have the request's prefix."""
-    owner = _owner(request, store)
-    for name, bucket in store.list(COLLECTION, request.query.get("prefix", "")):
-        if bucket["projectNumber"] == owner.number:
-            yield name, bucket
-
-
-def change(request: Request, store: Store, name: str, *, whole: bool) -> Bucket:
-    """Change a bucket's metadata: merged into what is there, or in place of the whole of it."""
+def change(request: Request, store: Store, name: str) -> Bucket:
+    """Change a bucket's metadata: what is given is merged into what is there."""
     bucket = find(store, name, "storage.buckets.update")
-    preconditions.check(request.query, bucket)
+    check(request.query, bucket)
     wanted = {key: value for key, value in request.json().items() if key not in _OUTPUT_ONLY}
-    kept = {key: value for key, value in bucket.items() if not whole or key in _OUTPUT_ONLY}
-    changed = _merged(kept, wanted)
+    changed = _merged(bucket, wanted)
     return _keep(request, store, changed, metageneration=int(bucket["metageneration"]) + 1)
 
 
 def delete(request: Request, store: Store, name: str, *, empty: bool) -> None:
     """Delete a bucket that holds nothing, not even a noncurrent version."""
     bucket = find(store, name, "storage.buckets.delete")
-    preconditions.check(request.query, bucket)
+    check(request.query, bucket)
     if not empty:
         raise GoogleError(409, "The bucket you tried to delete is not empty.", reason="conflict")
     store.delete(COLLECTION, name)
@@ -223,11 +218,6 @@ def _check_metadata(bucket: Bucket) -> None:
             key != key.lower() or value != value.lower()
         ):
             raise GoogleError(400, f"Invalid label: {key}={value}")
-    if bucket.get("storageClass", "STANDARD") not in _CLASSES:
-        raise GoogleError(400, f"Invalid storage class: {bucket['storageClass']}")
-    prevention = (bucket.get("iamConfiguration") or {}).get("publicAccessPrevention", "inherited")
-    if prevention not in _PREVENTION:
-        raise GoogleError(400, f"Invalid value for publicAccessPrevention: {prevention}")
 
 
 def _complete_access(bucket: Bucket, now: float) -> None:
@@ -255,3 +245,130 @@ def _merged(current: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, 
         else:
             merged[key] = value
     return merged
+
+
+_WRITERS = frozenset(
+    {"roles/storage.objectUser", "roles/storage.objectAdmin", "roles/storage.admin"}
+)
+_READERS = frozenset({"roles/storage.objectViewer"})
+_NAME_BEGINS = re.compile(r'resource\.name\.startsWith\("([^"]*)"\)')
+# For a list, the resource is the bucket, and the attribute is the prefix that was asked for; it is
+# the given default for everything else.
+_PREFIX = re.compile(
+    r'api\.getAttribute\("storage\.googleapis\.com/objectListPrefix", "([^"]*)"\)'
+    r'\.startsWith\("([^"]*)"\)'
+)
+
+
+def may_write(store: Store, bucket: str, member: str, name: str) -> bool:
+    """Whether a member may make, read, change and delete an object.
+
+    `member`: such as "serviceAccount:x@y".
+    """
+    return _may(store, bucket, member, f"projects/_/buckets/{bucket}/objects/{name}", None)
+
+
+def may_read(store: Store, bucket: str, member: str, name: str) -> bool:
+    """Whether a member may read an object; the arguments are those of `may_write`."""
+    resource = f"projects/_/buckets/{bucket}/objects/{name}"
+    return _may(store, bucket, member, resource, None, _WRITERS | _READERS)
+
+
+def may_list(store: Store, bucket: str, member: str, prefix: str) -> bool:
+    """Whether a member may list the objects whose names begin so."""
+    return _may(store, bucket, member, f"projects/_/buckets/{bucket}", prefix)
+
+
+def _may(  # noqa: PLR0913, PLR0917 - who, what, where
+    store: Store,
+    bucket: str,
+    member: str,
+    resource: str,
+    prefix: str | None,
+    roles: frozenset[str] = _WRITERS,
+) -> bool:
+    policy = policies.get(store, policy_resource(bucket), {})
+    return any(
+        binding["role"] in roles
+        and member in binding["members"]
+        and (
+            "condition" not in binding
+            or holds(binding["condition"]["expression"], resource, prefix)
+        )
+        for binding in policy.get("bindings", [])
+    )
+
+
+def holds(expression: str, resource: str, prefix: str | None) -> bool:
+    """Whether a condition holds.
+
+    `prefix`: the list's prefix; None for what is no list.
+    """
+    return any(_term(term.strip(), resource, prefix) for term in expression.split("||"))
+
+
+def _term(term: str, resource: str, prefix: str | None) -> bool:
+    if name := _NAME_BEGINS.fullmatch(term):
+        return resource.startswith(name[1])
+    if listed := _PREFIX.fullmatch(term):
+        return (listed[1] if prefix is None else prefix).startswith(listed[2])
+    return False
+
+
+# ------------------------------------------------------------------ conditions
+
+
+class ConditionNotMet(GoogleError):  # noqa: N818 - Google's own name of it
+    """412: the object is not as the caller thinks."""
+
+    def __init__(self) -> None:
+        super().__init__(412, "At least one of the pre-conditions you specified did not hold.")
+
+
+class NotModified(Exception):  # noqa: N818 - an answer (304), not a failure
+    """The object is the one that the caller has already."""
+
+
+_PARAMETERS = ("Generation", "Metageneration")
+
+
+def check(
+    query: Mapping[str, str], current: Mapping[str, Any] | None, *, source: bool = False
+) -> None:
+    """Compare the conditions of a change with what is there.
+
+    `current`: the bucket, or the live object; None when there is none (generation 0).
+
+    Raises:
+        ConditionNotMet: One doesn't hold.
+    """
+    prefix = "ifSource" if source else "if"
+    for parameter in _PARAMETERS:
+        actual = "0" if current is None else current[parameter.lower()]
+        wanted = _number(query, f"{prefix}{parameter}Match")
+        unwanted = _number(query, f"{prefix}{parameter}NotMatch")
+        if (wanted is not None and wanted != int(actual)) or unwanted == int(actual):
+            raise ConditionNotMet
+
+
+def check_read(request: Request, current: Mapping[str, Any]) -> None:
+    """Compare the conditions of a read with what is there.
+
+    Raises:
+        ConditionNotMet: It is not what was asked for.
+        NotModified: It is what the caller said not to want again.
+    """
+    for parameter in _PARAMETERS:
+        unwanted = _number(request.query, f"if{parameter}NotMatch")
+        if unwanted == int(current[parameter.lower()]):
+            raise NotModified
+    check(request.query, current)
+
+
+def _number(query: Mapping[str, str], name: str) -> int | None:
+    value = query.get(name)
+    if value is None:
+        return None
+    if not value.isdecimal():
+        raise GoogleError(400, f"Invalid value for {name}: {value}")
+    return int(value)

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from rehearsal.cloud.instants import rfc3339
 from rehearsal.cloud.storage import buckets, objects
+from rehearsal.cloud.wire import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,8 @@ from urllib.parse import quote
 import google_crc32c
 
 from rehearsal.cloud import policies
-from rehearsal.cloud.instants import moment, rfc3339
-from rehearsal.cloud.storage import buckets, preconditions
-from rehearsal.cloud.wire import GoogleError
+from rehearsal.cloud.storage import buckets
+from rehearsal.cloud.wire import GoogleError, moment, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,13 +19,14 @@ if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
+
 Object = dict[str, Any]
 
 _COLLECTION = "storage/objects"
 _WRITABLE = frozenset(
     {
         "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "contentType",
-        "customTime", "eventBasedHold", "metadata", "storageClass", "temporaryHold",
+        "customTime", "metadata", "storageClass",
     }
 )  # fmt: skip
 _LONGEST_NAME = 1024  # bytes of UTF-8
@@ -42,7 +42,7 @@ def create(
     owner = buckets.find(store, bucket, "storage.objects.create")
     name = metadata.get("name") or ""
     _check_name(name)
-    preconditions.check(request.query, live(store, bucket, name))
+    buckets.check(request.query, live(store, bucket, name))
     checksums = _checksums(content)
     _check_checksums(metadata, checksums)
     _retire(request, store, owner, name)
@@ -51,7 +51,6 @@ def create(
     document = {
         "contentType": "application/octet-stream",
         "storageClass": owner.get("storageClass", "STANDARD"),
-        **({"eventBasedHold": True} if owner.get("defaultEventBasedHold") else {}),
         **{key: value for key, value in metadata.items() if key in _WRITABLE and value},
         **checksums,
         "kind": "storage#object",
@@ -110,16 +109,15 @@ def is_empty(store: Store, bucket: str) -> bool:
     return next(store.list(_COLLECTION, f"{bucket}\n"), None) is None
 
 
-def change(request: Request, store: Store, bucket: str, name: str, *, whole: bool) -> Object:
-    """Change an object's metadata: merged into what is there, or in place of the whole of it."""
+def change(request: Request, store: Store, bucket: str, name: str) -> Object:
+    """Change an object's metadata: what is given is merged into what is there."""
     found = require(store, bucket, name, request.query.get("generation"))
-    preconditions.check(request.query, found)
+    buckets.check(request.query, found)
     body = {key: value for key, value in request.json().items() if key in _WRITABLE}
-    kept = {key: value for key, value in found.items() if not whole or key not in _WRITABLE}
     if isinstance(body.get("metadata"), dict):
-        merged = {**kept.get("metadata", {}), **body["metadata"]}
+        merged = {**found.get("metadata", {}), **body["metadata"]}
         body["metadata"] = {key: value for key, value in merged.items() if value is not None}
-    changed = {key: value for key, value in {**kept, **body}.items() if value is not None}
+    changed = {key: value for key, value in {**found, **body}.items() if value is not None}
     return _keep(request, store, changed, metageneration=int(found["metageneration"]) + 1)
 
 
@@ -128,7 +126,7 @@ def delete(request: Request, store: Store, bucket: str, name: str) -> None:
     owner = buckets.find(store, bucket, "storage.objects.delete")
     generation = request.query.get("generation")
     found = require(store, bucket, name, generation)
-    preconditions.check(request.query, found)
+    buckets.check(request.query, found)
     if generation is None:
         _retire(request, store, owner, name)
     else:
@@ -151,15 +149,8 @@ def _retire(request: Request, store: Store, bucket: buckets.Bucket, name: str) -
 
 
 def _check_kept(request: Request, bucket: buckets.Bucket, found: Object) -> None:
-    """Refuse to lose what a hold or the bucket's retention policy keeps."""
+    """Refuse to lose what the bucket's retention policy keeps."""
     what = f"Object '{found['bucket']}/{found['name']}' is"
-    for field, hold in (("temporaryHold", "Temporary"), ("eventBasedHold", "Event-Based")):
-        if found.get(field):
-            raise GoogleError(
-                403,
-                f"{what} under active {hold} hold and cannot be deleted, overwritten or archived"
-                " until hold is removed.",
-            )
     period = float((bucket.get("retentionPolicy") or {}).get("retentionPeriod") or 0)
     until = moment(found["timeCreated"]) + period
     if period and request.now < until:

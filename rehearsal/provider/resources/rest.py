@@ -1,4 +1,4 @@
-"""A resource of Compute Engine that one collection of its API makes, reads, patches and deletes."""
+"""A type that one collection of an API makes, reads, changes and deletes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
-from rehearsal.provider.resources import links, operations
-from rehearsal.provider.resources.fields import Scope, Table, expand, flatten
+from rehearsal.provider.resources import labels, links, operations
+from rehearsal.provider.resources.shapes import Scope, Shape, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rehearsal.provider.resource import State
 
 NOT_FOUND = 404
+_DOING = {"create": "Creating", "update": "Updating", "delete": "Deleting"}
 
 
 @dataclass(frozen=True)
@@ -35,99 +36,183 @@ class Patch:
 class Rest:
     """The description of a type, which makes it a `provider.resource.Resource`."""
 
-    label: str  # what the provider's errors call it ("Network")
-    collection: str  # the path of its collection, with {project}, {region} and {zone}
-    fields: Table  # its attributes and blocks, of the resource type that it is
-    patches: tuple[Patch, ...] = ()  # what updates it, in the order of the requests
-    # attributes that Google doesn't know, and what they are by default
-    virtual: Mapping[str, Any] = field(default_factory=dict)
+    shape: Shape  # its attributes and blocks
+    collection: str  # the path of its collection, with {project}, {region}, {zone} and attributes
+    service: str = "compute"
+    by_client: bool = False  # whether its requests are those of Google's Go clients
+    # The requests of an update that carry not all that can change.
+    patches: tuple[Patch, ...] = ()
+    apart: bool = False  # whether each other change has a PATCH of its own, under the fingerprint
+    least: int = 1  # how many parts of its path an import id names at least
     # as `provider.resource.Resource.suppress`
     suppress: Mapping[str, Callable[[Any, Any, State], bool]] = field(default_factory=dict)
-    # last word on a request's body; gets the body, the scope, and whether it creates
-    encode: Callable[[dict[str, Any], Scope, bool], dict[str, Any]] = lambda body, _, __: body
-    # first word on an answer
-    decode: Callable[[dict[str, Any], Scope], dict[str, Any]] = lambda answer, _: answer
-    created: Callable[[Scope], None] = lambda _: None  # what else to do after the object came to be
-    lock: Callable[[Scope], str] | None = None  # the mutex that is held while the object changes
+
+    @property
+    def noun(self) -> str:
+        """What the provider's errors call it ("ComputeNetwork")."""
+        return "".join(word.capitalize() for word in self.shape.of.split("_")[1:])
+
+    @property
+    def label(self) -> str:
+        """What its operations make ("Network")."""
+        return "".join(word.capitalize() for word in self.shape.of.split("_")[2:])
+
+    @property
+    def template(self) -> str:
+        """The object's path, with what an import id says left open."""
+        return f"{self.collection}/{{name}}"
 
     def scope(self, api: Api, state: State, prior: State | None = None) -> Scope:
-        """Where the object is: what it says itself, else what the provider block says."""
+        """Where the object is."""
         return scope(api, state, prior)
 
+    def path(self, where: Scope) -> str:
+        """Where requests find the object."""
+        return place(self.template, where)
+
+    def id(self, where: Scope) -> str:
+        """The object's id in the state."""
+        return self.path(where)
+
+    def title(self, where: Scope) -> str:
+        """What the provider's errors call the object."""
+        return f'{self.noun} "{self.id(where)}"'
+
+    def encode(self, body: dict[str, Any], where: Scope, *, create: bool) -> dict[str, Any]:
+        """Last word on a request's body."""
+        del where, create
+        return body
+
+    def query(self, where: Scope) -> Mapping[str, str]:
+        """What the query of a create says."""
+        del where
+        return {}
+
+    def lock(self, where: Scope) -> str:
+        """The mutex that is held while the object changes; "" for none."""
+        del where
+        return ""
+
+    def _held(self, where: Scope) -> contextlib.AbstractContextManager[None]:
+        name = self.lock(where)
+        return where.api.locked(name) if name else contextlib.nullcontext()
+
+    def ask(
+        self,
+        api: Api,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """A request to the type's service.
+
+        Raises:
+            GoogleApiError: Google refused.
+        """
+        send = api.client if self.by_client else api.plain
+        return send(self.service, method, path, body, query=query)
+
+    def wait(self, where: Scope, answer: dict[str, Any], action: str, activity: str = "") -> None:
+        """Wait for the operation of a create, update or delete."""
+        limit = operations.timeout(where.state, action, self.shape.of)
+        activity = activity or f"{_DOING[action]} {self.label}"
+        if self.service == "compute":
+            operations.compute(where.api, answer, where.project, activity, limit)
+        else:
+            operations.named(where.api, self.service, answer, activity, limit)
+
     def customize(self, api: Api, prior: State | None, plan: State) -> State:
-        """The provider's project and deletion policy are known before the apply."""
-        del prior
-        return with_defaults(api, plan)
+        """The provider's project and deletion policy are known before the apply, and labels."""
+        plan = with_defaults(api, plan)
+        return labels.plan(api, prior, plan) if self._has_labels else plan
+
+    @property
+    def _has_labels(self) -> bool:
+        return "terraform_labels" in self.shape.block
 
     def create(self, api: Api, plan: State) -> State:
         """Insert the object."""
         where = self.scope(api, plan)
         with self._held(where):
-            self._insert(where)
-        self.created(where)
-        return present(self.read(api, {**plan, "id": self.path(where)}))
+            body = self.shape.expand(plan, where, create=True)
+            answer = self.insert(where, self.encode(body, where, create=True))
+            try:
+                self.wait(where, answer, "create")
+            except (GoogleApiError, OperationError, ProviderError) as error:
+                raise ProviderError(f"Error waiting to create {self.label}: {error}") from error
+        return present(self.read(api, {**plan, "id": self.id(where)}))
 
-    def _insert(self, where: Scope) -> None:
-        api, plan = where.api, where.state
-        body = self.encode(expand(self.fields, plan, where, create=True), where, True)
+    def insert(self, where: Scope, body: Any) -> dict[str, Any]:
+        """The request that makes the object."""
+        path, query = place(self.collection, where), self.query(where)
         try:
-            answer = api.plain("compute", "POST", place(self.collection, where), body)
+            return self.ask(where.api, "POST", path, body, query=query)
         except GoogleApiError as error:
             raise ProviderError(f"Error creating {self.label}: {error}") from error
-        limit = operations.timeout(plan, "create", self.fields.of)
-        try:
-            operations.compute(api, answer, where.project, f"Creating {self.label}", limit)
-        except (GoogleApiError, OperationError, ProviderError) as error:
-            raise ProviderError(f"Error waiting to create {self.label}: {error}") from error
-
-    def _held(self, where: Scope) -> contextlib.AbstractContextManager[None]:
-        return where.api.locked(self.lock(where)) if self.lock else contextlib.nullcontext()
 
     def read(self, api: Api, state: State) -> State | None:
         """The object, None if Google knows none."""
         where = self.scope(api, state)
+        answer = self.look(where)
+        return None if answer is None else self.state(where, answer)
+
+    def look(self, where: Scope, path: str = "") -> dict[str, Any] | None:
+        """What Google answers of the object; None if there is none."""
         try:
-            answer = api.plain("compute", "GET", self.path(where))
+            return self.ask(where.api, "GET", path or self.path(where))
         except GoogleApiError as error:
             if error.code == NOT_FOUND:
                 return None
-            raise ProviderError(
-                f'Error when reading or editing Compute{self.label} "{state.get("id")}": {error}'
-            ) from error
-        answer = self.decode(answer, where)
+            what = f"Error when reading or editing {self.title(where)}"
+            raise ProviderError(f"{what}: {error}") from error
+
+    def state(self, where: Scope, answer: Mapping[str, Any]) -> State:
+        """The attributes of what Google answers."""
+        state = where.state
         return {
-            **with_defaults(api, {name: kept(state, name, v) for name, v in self.virtual.items()}),
-            **flatten(self.fields, answer, where),
-            "id": self.path(where),
+            **self.shape.flatten(answer, where),
+            **(labels.read(answer.get("labels"), state) if self._has_labels else {}),
+            "id": self.id(where),
             "project": where.project,
             "self_link": links.v1(answer.get("selfLink", "")),
             "timeouts": state.get("timeouts"),
-            "deletion_policy": kept(state, "deletion_policy", api.deletion_policy),
+            "deletion_policy": kept(state, "deletion_policy", where.api.deletion_policy),
         }
 
     def update(self, api: Api, prior: State, plan: State) -> State:
         """Send what changed, request by request."""
         where = self.scope(api, plan, prior)
         with self._held(where):
-            for patch in self.patches:
-                if any(plan.get(name) != prior.get(name) for name in patch.attributes):
-                    self._patch(where, patch)
+            for patch in self._due(where):
+                self._patch(where, patch)
         return present(self.read(api, plan))
 
+    def _due(self, where: Scope) -> Iterator[Patch]:
+        yield from (it for it in self.patches if where.changes(*it.attributes))
+        special = {name for it in self.patches for name in it.attributes}
+        others = tuple(name for name in self.shape.mutable if name not in special)
+        if self.apart:
+            yield from (Patch((it,), fingerprint=True) for it in others if where.changes(it))
+        elif where.changes(*others):
+            yield Patch(others)
+
     def _patch(self, where: Scope, patch: Patch) -> None:
-        api, path, body = where.api, self.path(where), dict[str, Any]()
-        name = where.state.get("id")
-        limit = operations.timeout(where.state, "update", self.fields.of)
+        path, body = self.path(where), dict[str, Any]()
         try:
             if patch.fingerprint:
-                body["fingerprint"] = api.plain("compute", "GET", path).get("fingerprint")
-            sent = (each for each in self.fields if each.name in patch.attributes)
-            body |= expand(sent, where.state, where)
-            body = self.encode(body, where, False)
-            answer = api.plain("compute", patch.method, path + patch.action, body)
+                body["fingerprint"] = self.ask(where.api, "GET", path).get("fingerprint")
+            body |= self.shape.expand(where.state, where, patch.attributes)
+            body = self.encode(body, where, create=False)
+            answer = self.ask(where.api, patch.method, path + patch.action, body)
         except GoogleApiError as error:
-            raise ProviderError(f'Error updating {self.label} "{name}": {error}') from error
-        operations.compute(api, answer, where.project, f"Updating {self.label}", limit)
+            raise ProviderError(f"{self.no_update(where)}: {error}") from error
+        self.wait(where, answer, "update")
+
+    def no_update(self, where: Scope) -> str:
+        """How an error of an update begins."""
+        return f'Error updating {self.label} "{self.id(where)}"'
 
     def delete(self, api: Api, state: State) -> None:
         """Delete the object.
@@ -135,32 +220,56 @@ class Rest:
         Raises:
             OperationError: The operation failed.
         """
-        if not is_deletable(state, f"Compute{self.label}"):
-            return
-        where = self.scope(api, state)
-        with self._held(where):
-            self._remove(where)
+        if is_deletable(state, self.noun):
+            where = self.scope(api, state)
+            with self._held(where):
+                self.remove(where)
 
-    def _remove(self, where: Scope) -> None:
-        api, state = where.api, where.state
+    def remove(self, where: Scope) -> None:
+        """Delete the object; one that is gone already is success."""
         try:
-            answer = api.plain("compute", "DELETE", self.path(where))
+            answer = self.ask(where.api, "DELETE", self.path(where))
         except GoogleApiError as error:
             if error.code == NOT_FOUND:
                 return
-            raise ProviderError(f"Error when reading or editing {self.label}: {error}") from error
-        limit = operations.timeout(state, "delete", self.fields.of)
-        operations.compute(api, answer, where.project, f"Deleting {self.label}", limit)
+            raise ProviderError(f"{self.no_delete(where)}: {error}") from error
+        self.wait(where, answer, "delete")
+
+    def no_delete(self, where: Scope) -> str:
+        """How an error of a delete begins."""
+        del where
+        return f"Error when reading or editing {self.label}"
 
     def import_state(self, api: Api, import_id: str) -> State:
         """What an import id says of the object."""
-        found = parse_import(api, f"{self.collection}/{{name}}", import_id)
+        found = parse_import(api, self.template, import_id, least=self.least)
         where = self.scope(api, found)
-        return {**found, **self.virtual, "project": where.project, "id": self.path(where)}
+        return {**found, "project": where.project, "id": self.id(where)}
 
-    def path(self, where: Scope) -> str:
-        """The object's path, which is its id."""
-        return f"{place(self.collection, where)}/{where.state['name']}"
+
+@dataclass(frozen=True)
+class Found:
+    """A data source: an object of Compute Engine that is looked up by its name or its link."""
+
+    shape: Shape
+    collection: str
+
+    def read(self, api: Api, config: State) -> State:
+        """The object as Google has it."""
+        link = config.get("self_link") or config.get("name") or ""
+        named = {
+            one: links.name(config.get(one) or links.part(link, f"{one}s") or getattr(api, one))
+            for one in ("project", "region")
+        }
+        path = f"{self.collection.format_map(named)}/{links.name(link)}"
+        label = self.shape.of.rpartition("_")[2].capitalize()
+        try:
+            answer = api.plain("compute", "GET", path)
+        except GoogleApiError as error:
+            raise ProviderError(
+                f"Error when reading or editing {label} Not Found : {links.name(link)}: {error}"
+            ) from error
+        return {**self.shape.flatten(answer, scope(api, config)), **named, "id": path}
 
 
 def scope(api: Api, state: State, prior: State | None = None) -> Scope:
@@ -170,27 +279,36 @@ def scope(api: Api, state: State, prior: State | None = None) -> Scope:
         value = state.get(name)
         return links.name(value) if value and value is not UNKNOWN else default
 
+    region, zone = of("region", api.region), of("zone", api.zone)
     return Scope(
         api,
         state,
         project=of("project", api.project),
-        region=of("region", api.region),
-        zone=of("zone", api.zone),
+        region=region,
+        zone=zone,
+        location=of("location", zone or region),
         prior=prior,
     )
 
 
 def place(template: str, where: Scope) -> str:
     """A path with the object's place filled in, and with attributes of its own ("{router}")."""
-    known = {"project": where.project, "region": where.region, "zone": where.zone}
-    for name in re.findall(r"\{(project|region|zone)\}", template):
-        if not known[name]:
-            raise ProviderError(
-                f"{name}: required field is not set"
-                if name == "project"
-                else f"Cannot determine {name}: set in this resource, or set provider-level {name}"
-            )
+    known = {
+        name: getattr(where, name)
+        for name in re.findall(r"\{(project|region|zone|location)\}", template)
+    }
+    if unknown := next((name for name, value in known.items() if not value), ""):
+        raise ProviderError(_UNPLACED[unknown].format(unknown))
     return template.format(**{**where.state, **known})
+
+
+_ANYWHERE = "Cannot determine {0}: set in this resource, or set provider-level {0}"
+_UNPLACED = {
+    "project": "{}: required field is not set",
+    "region": _ANYWHERE,
+    "zone": _ANYWHERE,
+    "location": ("Cannot determine {}: set in this resource, or set provider-level zone or region"),
+}
 
 
 def with_defaults(api: Api, plan: State) -> State:
@@ -200,12 +318,6 @@ def with_defaults(api: Api, plan: State) -> State:
         **plan,
         **{name: v for name, v in defaults.items() if v and plan.get(name) in (None, UNKNOWN)},
     }
-
-
-def kept(state: State, name: str, default: Any) -> Any:
-    """An attribute that Google doesn't know: as it was, else its default."""
-    value = state.get(name)
-    return default if value is None or value is UNKNOWN else value
 
 
 def present(state: State | None) -> State:

@@ -6,53 +6,11 @@ mock_provider "google" {
   }
 }
 
-variables {
-  cluster = {
-    location         = "us-central1"
-    version          = null
-    release_channel  = "REGULAR"
-    authorized_cidrs = []
-    ray_operator     = false
-  }
-  cluster_id        = "3f9c2a71"
-  marker            = "aiinfra-cluster=3f9c2a71"
-  existing          = { network = "", subnetwork = "" }
-  filestores        = []
-  secrets           = []
-  gcs_mounts        = []
-  gpu_networks      = []
-  ip_ranges         = { block = "10.0.0.0/12", first = "10.0.0.0/16" }
-  secondary_ranges  = { pods = "10.16.0.0/12", services = "10.32.0.0/20" }
-  more_gpu_networks = {}
-  labels            = { team = "ml" }
-  name_prefix       = "train"
-  node_pools        = {}
-  project_id        = "my-project"
-  range_names       = { pods = "pods", services = "services" }
-  region            = "us-central1"
-  service_account   = { create = true }
-  state_folder      = { bucket = "my-state", folder = "train-deployment" }
-  system_pool       = { machine_type = "e2-standard-4", min = 1, max = 3, disk_size_gb = 100, spot = false, zone = "us-central1-a" }
-  zone              = "us-central1-a"
-}
-
 run "a_cluster_of_different_pools_tells_its_names" {
   variables {
     node_pools = {
-      train-t4 = {
-        machine_type = "n1-standard-2", zone = "us-central1-c"
-        gpu          = { type = "nvidia-tesla-t4", count = 1, driver = "LATEST" }
-        capacity     = { model = "queued" }, size = { min = 0, max = 1 }
-        disk         = { size_gb = 20, type = "pd-balanced" }, local_ssds = 0
-        compact      = false, gpu_networks = null
-      }
-      train-l4 = {
-        machine_type = "g2-standard-24", zone = "us-central1-a"
-        gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }
-        capacity     = { model = "standard" }, size = { count = 2 }
-        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0
-        compact      = true, gpu_networks = null
-      }
+      train-t4 = { machine_type = "n1-standard-2", zone = "us-central1-c", gpu = { type = "nvidia-tesla-t4", count = 1, driver = "LATEST" }, capacity = { model = "queued" }, size = { min = 0, max = 1 }, disk = { size_gb = 20, type = "pd-balanced" }, local_ssds = 0, compact = false, gpu_networks = null }
+      train-l4 = { machine_type = "g2-standard-24", zone = "us-central1-a", gpu = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = true, gpu_networks = null }
     }
   }
 
@@ -61,11 +19,12 @@ run "a_cluster_of_different_pools_tells_its_names" {
     error_message = "The marker is ${output.cluster_id}."
   }
   assert {
-    condition     = output.cluster.name == "train-gke" && output.cluster.location == "us-central1"
-    error_message = "The cluster is ${jsonencode(output.cluster)}."
-  }
-  assert {
-    condition     = output.cluster.workload_pool == "my-project.svc.id.goog" && output.cluster.version == "1.35.7-gke.1222000"
+    condition = alltrue([
+      output.cluster.name == "train-gke",
+      output.cluster.location == "us-central1",
+      output.cluster.workload_pool == "my-project.svc.id.goog",
+      output.cluster.version == "1.35.7-gke.1222000",
+    ])
     error_message = "The cluster is ${jsonencode(output.cluster)}."
   }
   assert {
@@ -102,30 +61,17 @@ run "a_cluster_of_a3_ultra_tells_its_networks_in_order" {
       { mtu = 8896, nic_type = "MRDMA", subnets = 8, profile = "vpc-roce" },
     ]
     node_pools = {
-      train-nodepool-1 = {
-        machine_type = "a3-ultragpu-8g", zone = "us-central1-b"
-        gpu          = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }
-        capacity     = { model = "flex_start_queued", max_run_seconds = 604800 }, size = { min = 0, max = 4 }
-        disk         = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32
-        compact      = false, gpu_networks = "rdma"
-      }
+      train-nodepool-1 = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "flex_start_queued", max_run_seconds = 604800 }, size = { min = 0, max = 4 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = "rdma" }
     }
   }
 
   assert {
-    condition     = output.networks[*].kubernetes_name == concat(["gvnic-1"], [for number in range(8) : "rdma-${number}"])
-    error_message = "The networks are ${jsonencode(output.networks)}."
-  }
-  assert {
-    condition     = output.networks[*].device_mode == concat(["NetDevice"], [for _ in range(8) : "RDMA"])
-    error_message = "The networks are ${jsonencode(output.networks)}."
-  }
-  assert {
-    condition     = [for network in output.networks : "${network.name} ${replace(network.subnetwork, "/-[0-9a-f]{8}$/", "")}"] == [for number in range(1, 10) : "eth${number} train-gpu-subnet-${number}"]
-    error_message = "The networks are ${jsonencode(output.networks)}."
-  }
-  assert {
-    condition     = toset([for network in output.networks : replace(network.network, "/-[0-9a-f]{8}$/", "")]) == toset(["train-gpu-net-1", "train-gpu-net-2"])
+    condition = alltrue([
+      output.networks[*].kubernetes_name == concat(["gvnic-1"], [for number in range(8) : "rdma-${number}"]),
+      output.networks[*].device_mode == concat(["NetDevice"], [for _ in range(8) : "RDMA"]),
+      [for network in output.networks : "${network.name} ${replace(network.subnetwork, "/-[0-9a-f]{8}$/", "")}"] == [for number in range(1, 10) : "eth${number} train-gpu-subnet-${number}"],
+      toset([for network in output.networks : replace(network.network, "/-[0-9a-f]{8}$/", "")]) == toset(["train-gpu-net-1", "train-gpu-net-2"]),
+    ])
     error_message = "The networks are ${jsonencode(output.networks)}."
   }
 }
@@ -134,13 +80,7 @@ run "a_cluster_of_a3_mega_numbers_its_networks" {
   variables {
     gpu_networks = [for _ in range(8) : { mtu = 8244, nic_type = "GVNIC", subnets = 1 }]
     node_pools = {
-      train-nodepool-1 = {
-        machine_type = "a3-megagpu-8g", zone = "us-central1-b"
-        gpu          = { type = "nvidia-h100-mega-80gb", count = 8, driver = "DEFAULT" }
-        capacity     = { model = "spot" }, size = { count = 2 }
-        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16
-        compact      = false, gpu_networks = "rdma"
-      }
+      train-nodepool-1 = { machine_type = "a3-megagpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h100-mega-80gb", count = 8, driver = "DEFAULT" }, capacity = { model = "spot" }, size = { count = 2 }, disk = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16, compact = false, gpu_networks = "rdma" }
     }
   }
 
@@ -158,51 +98,26 @@ run "a_cluster_of_three_kinds_has_networks_of_each" {
       tcpx = [for _ in range(4) : { mtu = 8244, nic_type = "GVNIC", subnets = 1 }]
     }
     node_pools = {
-      train-mega = {
-        machine_type = "a3-megagpu-8g", zone = "us-central1-a"
-        gpu          = { type = "nvidia-h100-mega-80gb", count = 8, driver = "DEFAULT" }
-        capacity     = { model = "spot" }, size = { count = 2 }
-        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16
-        compact      = false, gpu_networks = "tcpxo"
-      }
-      train-ultra = {
-        machine_type = "a3-ultragpu-8g", zone = "us-central1-b"
-        gpu          = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }
-        capacity     = { model = "spot" }, size = { count = 2 }
-        disk         = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32
-        compact      = false, gpu_networks = "rdma"
-      }
-      train-high = {
-        machine_type = "a3-highgpu-8g", zone = "us-central1-c"
-        gpu          = { type = "nvidia-h100-80gb", count = 8, driver = "DEFAULT" }
-        capacity     = { model = "spot" }, size = { count = 2 }
-        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16
-        compact      = false, gpu_networks = "tcpx"
-      }
-      train-l4 = {
-        machine_type = "g2-standard-24", zone = "us-central1-a"
-        gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }
-        capacity     = { model = "standard" }, size = { count = 2 }
-        disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0
-        compact      = false, gpu_networks = null
-      }
+      train-mega  = { machine_type = "a3-megagpu-8g", zone = "us-central1-a", gpu = { type = "nvidia-h100-mega-80gb", count = 8, driver = "DEFAULT" }, capacity = { model = "spot" }, size = { count = 2 }, disk = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16, compact = false, gpu_networks = "tcpxo" }
+      train-ultra = { machine_type = "a3-ultragpu-8g", zone = "us-central1-b", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "spot" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, gpu_networks = "rdma" }
+      train-high  = { machine_type = "a3-highgpu-8g", zone = "us-central1-c", gpu = { type = "nvidia-h100-80gb", count = 8, driver = "DEFAULT" }, capacity = { model = "spot" }, size = { count = 2 }, disk = { size_gb = 100, type = "pd-ssd" }, local_ssds = 16, compact = false, gpu_networks = "tcpx" }
+      train-l4    = { machine_type = "g2-standard-24", zone = "us-central1-a", gpu = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false, gpu_networks = null }
     }
   }
 
   assert {
-    condition = jsonencode({ for network in output.networks : network.kind => network.kubernetes_name... }) == jsonencode({
-      rdma  = concat(["gvnic-1"], [for number in range(8) : "rdma-${number}"])
-      tcpx  = [for number in range(1, 5) : "tcpx-vpc${number}"]
-      tcpxo = [for number in range(1, 9) : "vpc${number}"]
-    })
-    error_message = "The networks are ${jsonencode(output.networks)}."
-  }
-  assert {
-    condition = { for network in output.networks : network.kubernetes_name => "${replace(network.network, "/-[0-9a-f]{8}$/", "")} ${replace(network.subnetwork, "/-[0-9a-f]{8}$/", "")}" if contains(["vpc4", "tcpx-vpc4", "rdma-3"], network.kubernetes_name) } == {
-      rdma-3    = "train-gpu-net-rdma2 train-gpu-subnet-rdma5"
-      tcpx-vpc4 = "train-gpu-net-tcpx4 train-gpu-subnet-tcpx4"
-      vpc4      = "train-gpu-net-4 train-gpu-subnet-4"
-    }
+    condition = alltrue([
+      jsonencode({ for network in output.networks : network.kind => network.kubernetes_name... }) == jsonencode({
+        rdma  = concat(["gvnic-1"], [for number in range(8) : "rdma-${number}"])
+        tcpx  = [for number in range(1, 5) : "tcpx-vpc${number}"]
+        tcpxo = [for number in range(1, 9) : "vpc${number}"]
+      }),
+      { for network in output.networks : network.kubernetes_name => "${replace(network.network, "/-[0-9a-f]{8}$/", "")} ${replace(network.subnetwork, "/-[0-9a-f]{8}$/", "")}" if contains(["vpc4", "tcpx-vpc4", "rdma-3"], network.kubernetes_name) } == {
+        rdma-3    = "train-gpu-net-rdma2 train-gpu-subnet-rdma5"
+        tcpx-vpc4 = "train-gpu-net-tcpx4 train-gpu-subnet-tcpx4"
+        vpc4      = "train-gpu-net-4 train-gpu-subnet-4"
+      },
+    ])
     error_message = "The networks are ${jsonencode(output.networks)}."
   }
 }

@@ -19,35 +19,6 @@ mock_provider "google" {
   }
 }
 
-variables {
-  boot_disk       = { size_gb = 2000, type = "pd-ssd" }
-  capacity        = { model = "standard", compact = false }
-  cluster_id      = "3f9c2a71"
-  marker          = "aiinfra-cluster=3f9c2a71"
-  existing        = { network = "", subnetwork = "" }
-  files           = {}
-  filestores      = []
-  gcs_mounts      = []
-  gcs_options     = []
-  gpu_networks    = []
-  ip_ranges       = { block = "10.0.0.0/12", first = "10.0.0.0/16" }
-  group           = { instance_count = 2, machine_type = "a2-highgpu-2g", external_ip = false }
-  image           = { project = "images", family = "pytorch" }
-  labels          = { team = "ml" }
-  metadata        = {}
-  name_prefix     = "train"
-  network_config  = "new_network"
-  project_id      = "my-project"
-  region          = "us-central1"
-  resize_requests = {}
-  secrets         = []
-  service_account = { create = true }
-  startup         = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = true, ops_agent = true }
-  startup_command = ""
-  state_folder    = { bucket = "state", folder = "train-deployment" }
-  zone            = "us-central1-a"
-}
-
 run "a_cluster_in_a_new_network_tells_its_names" {
   assert {
     condition     = output.cluster_id == "3f9c2a71"
@@ -78,11 +49,7 @@ run "a_cluster_in_a_new_network_tells_its_names" {
     error_message = "The image is ${jsonencode(output.image)}."
   }
   assert {
-    condition     = output.group.name == "train-mig" && output.group.base_instance_name == "train-vm"
-    error_message = "The group is ${jsonencode(output.group)}."
-  }
-  assert {
-    condition     = output.group.zone == "us-central1-a" && output.group.size == 2
+    condition     = output.group.name == "train-mig" && output.group.base_instance_name == "train-vm" && output.group.zone == "us-central1-a" && output.group.size == 2
     error_message = "The group is ${jsonencode(output.group)}."
   }
 }
@@ -93,12 +60,8 @@ run "another_size_keeps_the_template" {
   }
 
   assert {
-    condition     = output.group.size == 3
-    error_message = "The size is ${output.group.size}."
-  }
-  assert {
-    condition     = output.group.instance_template == run.a_cluster_in_a_new_network_tells_its_names.group.instance_template
-    error_message = "The template is ${output.group.instance_template}."
+    condition     = output.group.size == 3 && output.group.instance_template == run.a_cluster_in_a_new_network_tells_its_names.group.instance_template
+    error_message = "It is ${jsonencode([output.group.size, output.group.instance_template])}."
   }
 }
 

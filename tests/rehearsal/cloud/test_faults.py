@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.cloud.fault_rules import EFFECTS, Effect, Rule
-from rehearsal.cloud.faults import CONTROL, Faults
+from rehearsal.cloud.faults import CONTROL, EFFECTS, Effect, Faults, Rule
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
 

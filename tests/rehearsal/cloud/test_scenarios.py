@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.cloud import projects, scenarios
-from rehearsal.cloud.fault_rules import Effect, Fault
+from rehearsal.cloud.faults import Effect, Fault
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import Request

@@ -213,7 +213,7 @@ def test_bytes_that_are_no_text_are_logged_by_their_length(
 @pytest.mark.parametrize(
     ("path", "service"),
     [
-        ("/compute/v1/projects/p", "vm_idle:service"),
+        ("/compute/v1/projects/p", "vm_agents:compute_service"),
         ("/storage/v1/b", "storage:json_api"),
         ("/upload/storage/v1/b/x/o", "storage:upload"),
         ("/download/storage/v1/b/x/o/y", "storage:media"),

@@ -235,6 +235,26 @@ def test_a_result_that_differs_is_kept() -> None:
     assert planning.settle(BLOCK, result, PRIOR) == result
 
 
+@pytest.mark.parametrize(
+    ("policies", "paths"),
+    [
+        ([], [("resource_policies", 0, "workload_policy")]),
+        ([{"workload_policy": ""}], [("resource_policies", 0, "workload_policy")]),
+        # One that is not known yet reads as empty to the SDK.
+        ([{"workload_policy": UNKNOWN}], [("resource_policies", 0, "workload_policy")]),
+        ([{"workload_policy": "another"}], []),
+    ],
+)
+def test_a_group_that_loses_its_workload_policy_is_replaced(
+    policies: list[dict[str, Any]], paths: list[Any]
+) -> None:
+    name = "google_compute_instance_group_manager"
+    block = schema.load("resources", name).block
+    prior = planning.nothing(block) | {"resource_policies": [{"workload_policy": "w"}]}
+    planned = prior | {"resource_policies": policies}
+    assert planning.replacements(block, prior, planned) == paths
+
+
 @pytest.mark.parametrize("name", list(schema.names("resources")))
 def test_every_type_plans_an_empty_block_and_then_nothing(name: str) -> None:
     block = schema.load("resources", name).block

@@ -11,7 +11,7 @@ from provision.actions import destroy as module
 from provision.codes import Code
 from provision.errors import CapacityError, ExitCode, StateError, StillWaiting
 from provision.kinds import registry
-from provision.lifecycle import confirmation, ownership
+from provision.lifecycle import consent, ownership
 
 if TYPE_CHECKING:
     from provision.errors import Problem, ProvisionError
@@ -32,7 +32,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Any:
 
         monkeypatch.setattr(module, "connect", lambda _: None)
         monkeypatch.setattr(module, "destroy", destroy)
-        monkeypatch.setattr(confirmation, "doubts", lambda *_: ())
+        monkeypatch.setattr(consent, "doubts", lambda *_: ())
         monkeypatch.setattr(ownership, "deployed", lambda *_: deployed or None)
         monkeypatch.setattr(registry, "given", lambda _: None)
         nothing = SimpleNamespace(

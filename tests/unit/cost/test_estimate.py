@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.catalogue import billed_shapes, machines, prices
+from provision.catalogue import machine_sizes, machines, prices
 from provision.catalogue.filestores import Tier
 from provision.catalogue.machines import Consumption
 from provision.cost import estimate
@@ -182,11 +182,11 @@ def test_now_is_never_more_than_most_and_sums_are_those_of_the_parts(
 
 def test_the_memory_that_is_billed_is_that_of_googles_own_lists() -> None:
     for name in machines.MACHINE_TYPES:
-        assert round(1024 * (billed_shapes.memory(name) or 0)) == facts.MACHINES[name].memory_mb, (
+        assert round(1024 * (machine_sizes.memory(name) or 0)) == facts.MACHINES[name].memory_mb, (
             name
         )
     for name, machine in facts.MACHINES.items():
-        shape = billed_shapes.of(name)
+        shape = machine_sizes.billed(name)
         if shape is not None:
             assert round(1024 * shape.gib) == machine.memory_mb, name
             assert shape.vcpus <= machine.vcpus, name

@@ -10,7 +10,7 @@ import pytest
 
 from provision.catalogue import prices
 from provision.kinds import spending
-from provision.kinds.gke import spending as gke_spending
+from provision.kinds.gke import status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.nodes import Node, Nodes
 from provision.kinds.gke.kubernetes.status import Status
@@ -127,7 +127,7 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
     }
     node = Node(name="n", created="2026-11-22T08:00:00Z")
     told = Status(nodes=(Nodes(pool="np-system", each=(node, node)),), workloads=(), requests=())
-    existing = gke_spending.existing(record, document, facts, told, Clock())
+    existing = status.existing(record, document, facts, told, Clock())
     cost, so_far = spending.of(existing, prices.listed())
     assert cost is not None
     assert so_far is not None
@@ -138,7 +138,7 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
     assert system > 0
     assert cost.most.per_hour > cost.now.per_hour
     assert so_far.usd > 0
-    assert gke_spending.existing(record, None, facts, told, Clock()) is None
+    assert status.existing(record, None, facts, told, Clock()) is None
 
 
 def test_without_prices_or_without_a_record_nothing_is_said_of_cost() -> None:

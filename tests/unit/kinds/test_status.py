@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,6 +17,8 @@ from provision.terraform.lock import Lock
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
     from provision.spec.cluster import ClusterSpec
@@ -122,3 +125,12 @@ def test_the_end_of_a_reservation_is_asked_of_its_owner() -> None:
 @pytest.mark.parametrize("end", [None, ""])
 def test_a_reservation_without_an_end_or_that_may_not_be_read_is_left_out(end: str | None) -> None:
     assert _look(api=Api(end), reservations=RESERVED).ends == ()
+
+
+def test_a_rehearsed_end_is_as_far_away_as_the_time_that_is_left_and_by_the_cloud_s_clock(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "clock"
+    file.write_text("3600 1800003600")
+    end = status.moment(7200, Clock(0.02, file))
+    assert dt.datetime.fromisoformat(end).timestamp() == 1_800_000_000 + 7200

@@ -42,6 +42,15 @@ def test_a_failed_request_after_the_first_write_is_no_failed_check(phase: Phase)
     assert problem.code.is_retryable
 
 
+def test_a_refusal_after_the_apply_says_what_is_missing_and_what_stands() -> None:
+    words = "Required 'compute.instances.list' permission for 'projects/p'"
+    with pytest.raises(ClusterError) as caught, phases.during(Phase.STANDING, CLOUD):
+        raise GoogleApiError(403, words, "https://compute")
+    (problem,) = caught.value.problems
+    assert "what was made is kept, and so is its state in gs://b" in problem.why
+    assert "compute.instances.list" in problem.fix
+
+
 def test_a_phase_leaves_other_errors_alone() -> None:
     with pytest.raises(CapacityError), phases.during(Phase.MAKING, CLOUD):
         raise CapacityError("no machines")

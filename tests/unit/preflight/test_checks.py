@@ -14,8 +14,7 @@ from provision.documents.checks import CheckState
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
 from provision.kinds.vms import boot_image
-from provision.preflight import secrets, subnetwork
-from provision.preflight.table import CHECKS
+from provision.preflight.table import CHECKS, SUBNETWORK
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
 from tests.unit.preflight.test_keys import KEY
@@ -537,5 +536,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(check: Preflight, google: 
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    own = (boot_image.IMAGE, secrets.SECRETS, subnetwork.SUBNETWORK, preflight_of_gke.VERSION)
+    own = (boot_image.IMAGE, SUBNETWORK, preflight_of_gke.VERSION)
     assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)

@@ -10,7 +10,7 @@ import pytest
 from provision.catalogue import machines as catalogue
 from provision.catalogue import names
 from provision.google.owner import MARKER, Owner
-from provision.preflight import metrics
+from provision.preflight import quotas
 from provision.settings.model import Settings
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size, group
@@ -208,7 +208,9 @@ def test_a_part_of_a_gpu_uses_the_quota_of_one() -> None:
     settings = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-b"}
     asked = Settings({**settings, "vm_type": "g4-standard-6", "enable_spot": "yes"})
 
-    used = {metric.name: amount for metric, amount in metrics.of(group(asked), 6, "my-project")}
+    used = {
+        metric.name: amount for metric, amount in quotas.of_machine(group(asked), 6, "my-project")
+    }
 
     assert used["PREEMPTIBLE_NVIDIA_RTX_PRO_6000_GPUS"] == 1
 
@@ -229,7 +231,7 @@ def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:
             )
             model = "SPOT" if mode is Mode.SPOT else "STANDARD"
             theirs = simulated.of_gpu(gpu, "us-central1", model=model)
-            ours = next(metric for metric, _ in metrics.of(machines, 12, "my-project"))
+            ours = next(metric for metric, _ in quotas.of_machine(machines, 12, "my-project"))
             assert {**ours.dimensions, "region": "us-central1"} == theirs.dimensions
             assert ours.name == theirs.metric
 

@@ -14,7 +14,7 @@ from provision.intake import load
 from provision.kinds import registry
 from provision.kinds.vms import contents as of_vms
 from provision.kinds.vms.kind import VM_GROUP
-from provision.lifecycle import changed_settings
+from provision.lifecycle import plan_document
 from provision.screens import layout
 from provision.spec import topology
 
@@ -107,7 +107,7 @@ def change(example: str, running: int, **settings: str) -> tuple[Plan, Cost]:
     assert now.settings is not None
     plan, cost = of(now)
     given = {name.upper() for name in now.settings.model_fields_set}
-    changed = changed_settings.of(before.effective, now.effective, given)
+    changed = plan_document.changed_settings(before.effective, now.effective, given)
     name = f"{plan.topology.name}-7b24bc23"
     loss = Loss(
         address="module.gpu_mig.google_compute_instance_template.gpu",

@@ -50,7 +50,7 @@ from provision.documents.vm_status import (
     Vm,
     VmGroup,
 )
-from provision.kinds.gke.kubernetes import job_logs
+from provision.kinds.gke.kubernetes import pods
 from provision.screens import status
 from provision.spec.capacity import Mode
 
@@ -424,7 +424,7 @@ def _gke() -> GkeCluster:
                 nodes_end="2026-11-27T20:00:00Z",
                 nodes_end_seconds=460_000,
                 interruptions=("begun again once for what befell its pods", "Preempted 2 times"),
-                log=job_logs.command("my-project", "np-gke", "us-central1", "RayJob", "tune"),
+                log=pods.log_command("my-project", "np-gke", "us-central1", "RayJob", "tune"),
             ),
         ),
         requests=(request,),

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from provision.intake import load
-from provision.preflight import existing_firewall
-from provision.preflight.existing_firewall import IAP
+from provision.preflight import firewall
+from provision.preflight.firewall import IAP
 from provision.spec import cluster
-from provision.spec.firewall_rules import FirewallRule
+from provision.spec.networks import FirewallRule
 
 NETWORK = "projects/my-host/global/networks/my-vpc"
 
@@ -81,7 +81,7 @@ def test_what_is_used_decides_on_the_rules(settings: dict[str, str], names: list
     existing = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpus"}
     loaded = load(env | existing | settings).settings
     assert loaded is not None
-    found = list(existing_firewall.of(cluster.vms(loaded), NETWORK, "10.1.0.0/24"))
+    found = list(firewall.of(cluster.vms(loaded), NETWORK, "10.1.0.0/24"))
     assert [it.name for it in found] == names
 
 

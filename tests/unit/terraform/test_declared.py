@@ -8,7 +8,7 @@ import hcl2
 import pytest
 
 from provision.deployment import workspace
-from provision.terraform import declared
+from provision.terraform import configuration
 
 TREE = Path(__file__).parents[3] / "terraform"
 
@@ -66,4 +66,4 @@ def root(tmp_path: Path) -> Path:
 def test_an_address_is_known_with_any_key_and_by_the_name_that_it_had(
     root: Path, address: str, *, known: bool
 ) -> None:
-    assert declared.has(frozenset(declared.addresses(root)), address) is known
+    assert configuration.has(frozenset(configuration.addresses(root)), address) is known

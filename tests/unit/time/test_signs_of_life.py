@@ -27,11 +27,11 @@ from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import jobs as gke_jobs
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke import testing as gke_testing
-from provision.kinds.gke.kubernetes import apply, bandwidth_test, clearing, ray_test, rollout, trial
+from provision.kinds.gke.kubernetes import clearing, rollout, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
-from provision.kinds.gke.traces import Traces
-from provision.kinds.vms import after_apply, bake, out_of_date, roster, startup, tasks, waiting
-from provision.lifecycle import search, settle
+from provision.kinds.gke.left_behind import Traces
+from provision.kinds.vms import after_apply, agent, bake, flex_start, out_of_date, startup
+from provision.lifecycle import exclusive, search
 from provision.screens import progress as screen
 from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
@@ -41,11 +41,11 @@ from provision.time.progress import Progress
 from provision.time.retries import TransientError
 from provision.time.stages import Stages
 from tests.kubernetes import samples
-from tests.unit.kinds.gke.kubernetes.test_bandwidth_test import Nodes
+from tests.unit.kinds.gke.kubernetes.test_trials import Nodes
 from tests.unit.kinds.test_machines import COMING, _group
-from tests.unit.kinds.vms.test_waiting import GROUP, _request
-from tests.unit.lifecycle.test_settle import GROUP as OPERATION
-from tests.unit.lifecycle.test_settle import PLACE
+from tests.unit.kinds.vms.test_flex_start import GROUP, _document
+from tests.unit.lifecycle.test_earlier_runs import GROUP as OPERATION
+from tests.unit.lifecycle.test_earlier_runs import PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,10 +111,8 @@ def _machines(run: Run) -> None:
 
 
 def _requests(run: Run) -> None:
-    api = SimpleNamespace(resize_requests=lambda _: [_request("ACCEPTED")])
-    waiting.for_requests(
-        cast("GoogleApi", api), GROUP, {"np-1"}, timeout=LONG, progress=run.progress
-    )
+    api = SimpleNamespace(resize_requests=lambda _: [_document("ACCEPTED")])
+    flex_start.wait(cast("GoogleApi", api), GROUP, {"np-1"}, timeout=LONG, progress=run.progress)
 
 
 def _startup(run: Run) -> None:
@@ -125,7 +123,7 @@ def _startup(run: Run) -> None:
 
 
 def _urls(run: Run) -> None:
-    waiting.for_urls(lambda: {"vm-1": None}, {"vm-1"}, progress=run.progress)
+    after_apply.wait_for_urls(lambda: {"vm-1": None}, {"vm-1"}, progress=run.progress)
 
 
 def _unchanged() -> Cloud:
@@ -155,13 +153,13 @@ def _objects(run: Run) -> None:
 
     wanted = {"apiVersion": "v1", "kind": "Deployment", "metadata": {"name": "kueue"}}
     cluster = SimpleNamespace(find=not_now, apply=not_now)
-    stage = apply.Stage("Kueue", [wanted])
-    apply.apply(cast("Any", cluster), [stage], progress=run.progress)
+    stage = rollout.Stage("Kueue", [wanted])
+    rollout.apply(cast("Any", cluster), [stage], progress=run.progress)
 
 
 def _test_nodes(run: Run) -> None:
     cluster = cast("Any", Nodes(looks=1_000_000))
-    bandwidth_test.run(
+    trials.bandwidth(
         cluster,
         samples.FLEX_QUEUED_ULTRA,
         samples.ULTRA,
@@ -173,7 +171,7 @@ def _test_nodes(run: Run) -> None:
 
 def _test(run: Run) -> None:
     cluster = cast("Any", Nodes(condition="Suspended"))
-    bandwidth_test.run(
+    trials.bandwidth(
         cluster,
         samples.FLEX_QUEUED_ULTRA,
         samples.ULTRA,
@@ -193,7 +191,7 @@ def _tasks(run: Run) -> None:
         text=lambda _: answer,
     )
     with run.progress.stage(StageName.TEST) as stage:
-        tasks.ask(cast("Any", folder), stage, "check", {}, vms={"vm-1": "1"}, seconds=1800)
+        agent.ask(cast("Any", folder), stage, "check", {}, vms={"vm-1": "1"}, seconds=1800)
 
 
 OF_IMAGE = SimpleNamespace(name_prefix="np-bake", project_id="p", zone="us-central1-a")
@@ -250,7 +248,7 @@ def _ray(run: Run) -> None:
         find=lambda *_: {"status": {"jobStatus": "RUNNING"}},
     )
     facts = samples.FLEX_QUEUED_ULTRA
-    ray_test.run(cast("Any", cluster), facts, samples.ULTRA, 2, timeout=LONG, progress=run.progress)
+    trials.ray(cast("Any", cluster), facts, samples.ULTRA, 2, timeout=LONG, progress=run.progress)
 
 
 def _test_cleaning(run: Run) -> None:
@@ -258,7 +256,7 @@ def _test_cleaning(run: Run) -> None:
         delete=lambda *_: True, all=lambda *_: [{"kind": "Pod"}], apply=lambda thing: thing
     )
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}}
-    tried = trial.Trial(
+    tried = trials.Trial(
         cluster=cast("Any", cluster),
         wanted=job,
         words="the test",
@@ -284,7 +282,7 @@ def _earlier_run(run: Run) -> None:
         cluster_operations=lambda *_: [],
         listed=lambda *_: [],
     )
-    settle.wait(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
+    exclusive.wait_for_earlier_run(cast("GoogleApi", api), [cast("Any", PLACE)], run.progress)
 
 
 def _rollout(run: Run) -> None:
@@ -316,24 +314,21 @@ MODULES = {
     "actions/jobs.py",
     "actions/status.py",  # no stage: tests/unit/actions/test_watching.py
     "kinds/gke/jobs.py",
-    "kinds/gke/kubernetes/apply.py",
-    "kinds/gke/kubernetes/bandwidth_test.py",
     "kinds/gke/kubernetes/job_attendant.py",  # in pods, where nobody looks
     "kinds/gke/kubernetes/rollout.py",
-    "kinds/gke/kubernetes/ray_test.py",
-    "kinds/gke/kubernetes/trial.py",
+    "kinds/gke/kubernetes/trials.py",
     "kinds/gke/release.py",
     "kinds/gke/status.py",
     "kinds/gke/testing.py",
     "kinds/machines.py",
     "kinds/vms/after_apply.py",
+    "kinds/vms/agent.py",
     "kinds/vms/bake.py",
+    "kinds/vms/flex_start.py",
     "kinds/vms/out_of_date.py",
     "kinds/vms/startup.py",
-    "kinds/vms/tasks.py",
-    "kinds/vms/waiting.py",
+    "lifecycle/exclusive.py",
     "lifecycle/search.py",
-    "lifecycle/settle.py",
     "google/api.py",
 }
 """Where somebody waits for Google: above, and in the tests after that."""
@@ -502,15 +497,16 @@ def test_a_sign_of_life_of_a_silent_vm_is_waited_for_with_words(
 ) -> None:
     run = Run(monkeypatch)
     heard = SimpleNamespace(silence=lambda *_: "has not been heard of")
-    monkeypatch.setattr(roster, "heard", lambda _: heard)
+    monkeypatch.setattr(agent, "heard", lambda _: heard)
     monkeypatch.setattr(machines, "all_run", lambda *_: True)
     monkeypatch.setattr(after_apply, "_HEARING", LONG)
+    monkeypatch.setattr(flex_start, "group", lambda _: _group())
     context = SimpleNamespace(progress=run.progress, clock=Clock())
     cloud = SimpleNamespace(api=None)
     vms = {"a": SimpleNamespace(started="")}
     told = {"a": SimpleNamespace(steps=())}
     with pytest.raises(ClusterError, match="a has not been heard of"):
-        after_apply._hear(*cast("Any", (context, cloud, _group(), vms, told)))
+        after_apply.Started(*cast("Any", (context, cloud, None)))._hear(*cast("Any", (vms, told)))
     assert {event.words for event in run.waiting} == {"a sign of life of a"}
 
 

@@ -1,14 +1,22 @@
-"""Deleting what GKE makes things in Google Cloud for, while its controllers run to unmake them."""
+"""What is deleted in a cluster before the cluster itself is.
+
+ProvisioningRequests, which else would bring nodes meanwhile; and what GKE makes things in Google
+Cloud for, while its controllers run to unmake them.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.kinds.gke.kubernetes import kueue, status
+from provision.kinds.gke.kubernetes.objects import holds
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.objects import Object
 
 _CLAIM: Final = "PersistentVolumeClaim"
@@ -18,6 +26,30 @@ _RETAIN: Final = "Retain"
 _MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
 _FORM: Final = re.compile(r"projects/[a-z0-9.:-]+(/[a-z0-9-]+){4}")
 """Of the path of a disk or an instance."""
+
+
+def cancel_requests(cluster: Cluster, facts: ClusterFacts) -> int:
+    """Cancel the open ProvisioningRequests by deleting them (rule Q14).
+
+    The queue is stopped first, because it would create each request again. If there is another
+    Create, that starts the queue again. Returns the number of requests; if there are none, nothing
+    in the cluster is changed.
+
+    Raises:
+        KubernetesError: These credentials may not do that.
+        TransientError: The cluster does not answer now.
+    """
+    requests = cluster.all(status.REQUEST_API, status.REQUEST)
+    waiting = [one for one in requests if not (holds(one, "Provisioned") or holds(one, "Failed"))]
+    if not waiting:
+        return 0
+    for thing in kueue.objects(facts):
+        if thing["kind"] == "ClusterQueue":
+            cluster.apply({**thing, "spec": {**thing["spec"], "stopPolicy": "HoldAndDrain"}})
+    for one in waiting:
+        name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
+        cluster.delete(status.REQUEST_API, status.REQUEST, name, namespace)
+    return len(waiting)
 
 
 def step(cluster: Cluster) -> list[str]:
@@ -42,8 +74,7 @@ def step(cluster: Cluster) -> list[str]:
                 thing["apiVersion"], thing["kind"], metadata["name"], metadata["namespace"]
             )
     # The volume is there until its disk is gone.
-    made = [it for it in volumes.values() if _is_made(it) and _policy(it) == _DELETE]
-    return [*(_words(it) for it in found), *(_words(it) for it in made)]
+    return [*map(_words, found), *map(_words, _made(volumes.values()))]
 
 
 def balanced(cluster: Cluster) -> list[Object]:
@@ -62,11 +93,13 @@ def balanced(cluster: Cluster) -> list[Object]:
 
 def going(cluster: Cluster) -> list[str]:
     """The volumes that go with their claims, in words."""
-    return [
-        f"Volume of the claim {_claim(it)}, {it['spec']['capacity']['storage']}, with all its files"
-        for it in cluster.all("v1", _VOLUME)
-        if _is_made(it) and _policy(it) == _DELETE
-    ]
+    found = []
+    for spec in (it["spec"] for it in _made(cluster.all("v1", _VOLUME))):
+        claim = spec.get("claimRef") or {}
+        name = f"{claim.get('namespace', '')}/{claim.get('name', '')}"
+        size = spec["capacity"]["storage"]
+        found.append(f"Volume of the claim {name}, {size}, with all its files")
+    return found
 
 
 def storage(cluster: Cluster, project: str) -> dict[str, str]:
@@ -94,11 +127,6 @@ def _path(csi: Mapping[str, Any], project: str) -> str:
             return ""
 
 
-def _claim(volume: Object) -> str:
-    claim = volume["spec"].get("claimRef") or {}
-    return f"{claim.get('namespace', '')}/{claim.get('name', '')}"
-
-
 def _goes(claim: Object, volumes: Mapping[str, Object]) -> bool:
     """Whether a claim's volume goes with it; one without a volume may get one at any moment."""
     name = (claim.get("spec") or {}).get("volumeName")
@@ -114,6 +142,11 @@ def _is_made(volume: Object) -> bool:
     return _MADE_BY in (volume["metadata"].get("annotations") or {})
 
 
+def _made(volumes: Iterable[Object]) -> list[Object]:
+    """The volumes that go with their claims, and their disks with them."""
+    return [it for it in volumes if _is_made(it) and _policy(it) == _DELETE]
+
+
 def _users(cluster: Cluster, claims: list[Object]) -> Iterator[Object]:
     """What keeps claims from going: their pods, and what would claim new volumes for new pods."""
     own = {(it["metadata"]["namespace"], it["metadata"]["name"]) for it in claims}
@@ -121,17 +154,10 @@ def _users(cluster: Cluster, claims: list[Object]) -> Iterator[Object]:
         if (one.get("spec") or {}).get("volumeClaimTemplates"):
             yield one
     for pod in cluster.all("v1", "Pod"):
-        names = {
-            (pod["metadata"]["namespace"], it["persistentVolumeClaim"]["claimName"])
-            for it in _volumes(pod)
-            if it.get("persistentVolumeClaim")
-        }
-        if names & own:
+        volumes = (pod.get("spec") or {}).get("volumes") or []
+        claimed = (it.get("persistentVolumeClaim") or {} for it in volumes)
+        if any((pod["metadata"]["namespace"], it.get("claimName")) in own for it in claimed):
             yield pod
-
-
-def _volumes(pod: Object) -> list[dict[str, Any]]:
-    return (pod.get("spec") or {}).get("volumes") or []
 
 
 def _words(thing: Object) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http
 import json
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision import __version__, endpoints
@@ -25,7 +24,7 @@ _TIMEOUT: Final = 60.0
 """Seconds until there is a connection, and then without a byte of the answer."""
 
 _STRICT: Final = {"fieldValidation": "Strict"}
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, str]] = {}
 _BUSY: Final = frozenset(
     {
         http.HTTPStatus.TOO_MANY_REQUESTS,
@@ -110,13 +109,9 @@ class Cluster:
 
         The API refuses a field that it does not know, even in parts without a schema.
         """
-        return self._json(
-            f"apply {title(thing)}",
-            "PATCH",
-            self._path_of(thing),
-            {"fieldManager": MANAGER, "force": "true", **_STRICT},
-            Body(thing, "application/apply-patch+yaml"),
-        )
+        query = {"fieldManager": MANAGER, "force": "true", **_STRICT}
+        body = Body(thing, "application/apply-patch+yaml")
+        return self._json(f"apply {title(thing)}", "PATCH", self._path_of(thing), query, body)
 
     def create(self, thing: Object) -> Object:
         """Create an object; the API may complete its name."""
@@ -127,13 +122,7 @@ class Cluster:
 
     def find(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
         """An object; None if it does not exist."""
-        try:
-            path = self._path(api_version, kind, namespace)
-            return self._json(f"read {kind} {name}", "GET", f"{path}/{name}")
-        except KubernetesError as error:
-            if error.code == http.HTTPStatus.NOT_FOUND:
-                return None
-            raise
+        return self._if_there(f"read {kind} {name}", "GET", (api_version, kind, namespace, name))
 
     def all(
         self,
@@ -148,43 +137,25 @@ class Cluster:
         `api_version`: such as "batch/v1". `kind`: such as "Job". `fields`: a field selector, such
         as "status.phase!=Succeeded"; "" for all objects.
         """
-        try:
-            path = self._path(api_version, kind, namespace)
-            chosen = {"labelSelector": selector, "fieldSelector": fields}
-            query = {name: value for name, value in chosen.items() if value}
-            answer = self._json(f"list {kind}", "GET", path, query)
-        except KubernetesError as error:
-            if error.code == http.HTTPStatus.NOT_FOUND:
-                return []
-            raise
-        return [{"apiVersion": api_version, "kind": kind, **item} for item in answer["items"]]
+        chosen = {"labelSelector": selector, "fieldSelector": fields}
+        query = {name: value for name, value in chosen.items() if value}
+        found = self._if_there(f"list {kind}", "GET", (api_version, kind, namespace, ""), query)
+        items = found["items"] if found is not None else ()
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in items]
 
     def merge(self, api_version: str, kind: str, name: str, change: Object) -> bool:
         """Change some fields of an object of no namespace that exists; returns whether it does.
 
         Unlike `apply`, this never makes one: a node may be gone meanwhile.
         """
-        try:
-            path = f"{self._path(api_version, kind, '')}/{name}"
-            body = Body(change, "application/merge-patch+json")
-            self._json(f"change {kind} {name}", "PATCH", path, {"fieldManager": MANAGER}, body)
-        except KubernetesError as error:
-            if error.code == http.HTTPStatus.NOT_FOUND:
-                return False
-            raise
-        return True
+        where, query = (api_version, kind, "", name), {"fieldManager": MANAGER}
+        body = Body(change, "application/merge-patch+json")
+        return self._if_there(f"change {kind} {name}", "PATCH", where, query, body) is not None
 
     def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> bool:
         """Delete an object and what it owns; returns whether it existed."""
-        try:
-            path = self._path(api_version, kind, namespace)
-            query = {"propagationPolicy": "Background"}
-            self._json(f"delete {kind} {name}", "DELETE", f"{path}/{name}", query)
-        except KubernetesError as error:
-            if error.code == http.HTTPStatus.NOT_FOUND:
-                return False
-            raise
-        return True
+        where, query = (api_version, kind, namespace, name), {"propagationPolicy": "Background"}
+        return self._if_there(f"delete {kind} {name}", "DELETE", where, query) is not None
 
     def log(self, namespace: str, pod: str, container: str) -> str:
         """The log of a pod's container so far."""
@@ -203,6 +174,27 @@ class Cluster:
         except (KubernetesError, TransientError):
             return {}
         return {it["metadata"]["name"]: int(it["positionInClusterQueue"]) + 1 for it in items}
+
+    def _if_there(
+        self,
+        doing: str,
+        method: str,
+        where: tuple[str, str, str, str],
+        query: Mapping[str, str] = _NOTHING,
+        body: Body | None = None,
+    ) -> Object | None:
+        """What the API answers; None where there is no such object, or no such kind.
+
+        `where`: API version, kind, namespace and name; "" for no name.
+        """
+        api_version, kind, namespace, name = where
+        try:
+            path = self._path(api_version, kind, namespace)
+            return self._json(doing, method, f"{path}/{name}" if name else path, query, body)
+        except KubernetesError as error:
+            if error.code == http.HTTPStatus.NOT_FOUND:
+                return None
+            raise
 
     def _path_of(self, thing: Object) -> str:
         metadata = thing["metadata"]

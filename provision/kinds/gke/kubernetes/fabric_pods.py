@@ -7,25 +7,28 @@ What the network of a machine takes stands in `pod_fabrics`.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Final
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from provision.kinds.gke.kubernetes import (
-    gate,
-    identity,
-    nccl,
-    networks,
-    node_sizes,
-    pod_fabrics,
-    pod_secrets,
-    storage,
-)
+from provision.catalogue import machine_sizes, machines
+from provision.kinds.gke.kubernetes import nccl, pod_fabrics, stages
 from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
+from provision.kinds.gke.kubernetes.objects import mount, variables
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.pod_fabrics import PodFabric
 
+JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
+SET_LABEL: Final = "jobset.sigs.k8s.io/jobset-name"
+"""The label of a JobSet's pods with its name."""
+RANK_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+REPLICATED_JOB: Final = "w"
+"""The one Job of each JobSet; the names of its pods have it."""
 FLEX_LABEL: Final = "cloud.google.com/gke-flex-start"
 STAYS: Final = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 """The annotation of pods whose node the autoscaler does not empty to fill others better.
@@ -35,6 +38,7 @@ Ray cluster (cluster-autoscaler 9910004, drainability/rules/replicated/rule.go; 
 so itself of the pods of a ProvisioningRequest alone.
 """
 
+_NOTHING: Final[Mapping[str, Any]] = {}
 _SHARED_MEMORY: Final = "/dev/shm"  # noqa: S108 - where the system has it
 _GPU_DEVICES: Final = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 # Without it NCCL would use sockets, and nobody would know why.
@@ -62,6 +66,30 @@ _LIBRARIES: Final = (
 )
 _LOAD: Final = "python3 -c 'import ctypes, sys; [ctypes.CDLL(it) for it in sys.argv[1:]]' {names}"
 
+GCLOUD: Final = "gcr.io/google.com/cloudsdktool/google-cloud-cli:578.0.0-slim"
+SECRETS: Final = "/run/aiinfra-secrets"
+"""Where a job finds its secrets, one file for each variable; in memory."""
+SECRETS_MOUNT: Final = mount("secrets", SECRETS)
+READS_SECRETS: Final = "read-secrets"
+_EXPORT: Final = f'for file in {SECRETS}/*; do export "${{file##*/}}=$(cat "${{file}}")"; done'
+# GKE's metadata server takes some seconds until it knows a new pod.
+_READ: Final = """\
+set -eu
+read_secret() {{
+  for _ in 1 2 3 4 5 6; do
+    if gcloud secrets versions access "$4" --project="$2" --secret="$3" \\
+      --out-file="{folder}/$1"; then
+      return
+    fi
+    sleep 10
+  done
+  echo "could not read projects/$2/secrets/$3:$4 for $1: does it exist, and has {account}" \\
+    "the role roles/secretmanager.secretAccessor on it?" >&2
+  exit 1
+}}
+{calls}
+"""
+
 
 class Kind(enum.Enum):
     """What a pod is to its node.
@@ -84,83 +112,123 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     Raises:
         ValueError: The container has no command, before which the environment could be set.
     """
-    volumes, mounts, annotations = storage.pod_volumes(facts)
-    spec: Object = {
-        "serviceAccountName": identity.name(facts),
-    }
+    volumes, mounts, annotations = stages.pod_volumes(facts)
+    spec: Object = {"serviceAccountName": stages.account_name(facts)}
     if kind is not Kind.HEAD:
-        spec |= {"nodeSelector": _selector(pool), "tolerations": [dict(GPU_TOLERATION)]}
+        flex = {FLEX_LABEL: "true"} if pool.flex_start else {}
+        spec["nodeSelector"] = {POOL_LABEL: pool.name, **flex}
+        spec["tolerations"] = [dict(GPU_TOLERATION)]
     annotations |= STAYS
     # The end of its log is then in the pod, and outlasts the node for a moment.
     wanted = {"terminationMessagePolicy": "FallbackToLogsOnError", **container}
     _extend(wanted, "volumeMounts", mounts)
     if kind is not Kind.PART:
         before, beside, lines = [], [], []
-        stack, gated = nccl.software(facts, pool), gate.of(facts, pool)
+        stack, gate = nccl.software(facts, pool), nccl.gate(facts, pool)
         if kind is not Kind.HEAD:
-            annotations |= networks.pod_annotations(pool)
+            annotations |= stages.network_annotations(pool)
             wanted["resources"] = _resources(pool)
             lines.append(_NCCL if stack else _DRIVER)
-        if pool.gpu_network and stack and gated and kind is not Kind.HEAD:
+        if pool.gpu_network and stack and gate and kind is not Kind.HEAD:
             fabric = pod_fabrics.FABRICS[pool.gpu_network]
             annotations |= _devices(fabric, pool)
             _join(wanted, fabric, pool)
-            volumes += [*_volumes(fabric), gated.volume]
+            volumes += [*_volumes(fabric), nccl.READY_VOLUME]
             sidecar = pod_fabrics.daemon(fabric, stack, _daemon_mounts(fabric))
-            before.append(gated.container)
+            before.append(gate)
             beside += [sidecar] if sidecar else []
             bring = pod_fabrics.libraries(fabric, stack) if kind is Kind.RAY else None
             if bring:
                 before.append(bring)
-                volumes.append({"name": pod_fabrics.BROUGHT_VOLUME, "emptyDir": {}})
-                brought = _mount(pod_fabrics.BROUGHT_VOLUME, pod_fabrics.BROUGHT)
-                _extend(wanted, "volumeMounts", [brought])
+                volumes.append({"name": bring["name"], "emptyDir": {}})
+                _extend(wanted, "volumeMounts", [dict(pod_fabrics.BROUGHT_MOUNT)])
             lines += _lines(fabric, pool, kind)
         if facts.secrets:
-            before.append(pod_secrets.container(facts))
-            volumes.append(pod_secrets.volume())
-            _extend(wanted, "volumeMounts", [pod_secrets.mount()])
-            lines.append(pod_secrets.EXPORT)
+            before.append(_read_secrets(facts))
+            memory = {"medium": "Memory", "sizeLimit": "16Mi"}
+            volumes.append({"name": SECRETS_MOUNT["name"], "emptyDir": memory})
+            _extend(wanted, "volumeMounts", [dict(SECRETS_MOUNT)])
+            lines.append(_EXPORT)
         _extend(spec, "initContainers", [*before, *beside])
         _begin_with(wanted, lines, kind)
         if kind is Kind.WHOLE:
-            _extend(wanted, "volumeMounts", [_mount("shared-memory", _SHARED_MEMORY)])
-            volumes.append(_shared_memory(pool))
+            _extend(wanted, "volumeMounts", [mount("shared-memory", _SHARED_MEMORY)])
+            room = room_on(pool.machine_type)
+            size = {"sizeLimit": room.shared_memory} if room else {}
+            memory = {"medium": "Memory", **size}
+            volumes.append({"name": "shared-memory", "emptyDir": memory})
     spec["containers"] = [wanted]
     if volumes:
         spec["volumes"] = volumes
     return {"metadata": {"annotations": annotations}, "spec": spec}
 
 
-def _selector(pool: GpuPool) -> dict[str, str]:
-    selector = {POOL_LABEL: pool.name}
-    if pool.flex_start:
-        selector[FLEX_LABEL] = "true"
-    return selector
+def job_set(
+    metadata: Object,
+    template: Object,
+    nodes: int,
+    spec: Mapping[str, Any] = _NOTHING,
+    job: Mapping[str, Any] = _NOTHING,
+) -> Object:
+    """A JobSet with one pod on each of so many nodes.
+
+    `spec`: what else its spec says. `job`: what else the Job of its pods says.
+    """
+    pods = {
+        "parallelism": nodes,
+        "completions": nodes,
+        "completionMode": "Indexed",
+        # If one node fails, the others wait forever, so all of the job has to fail.
+        "backoffLimit": 0,
+        **job,
+        "template": template,
+    }
+    return {
+        "apiVersion": JOB_SET_API,
+        "kind": "JobSet",
+        "metadata": metadata,
+        "spec": {
+            **spec,
+            "network": {"enableDNSHostnames": True},
+            "replicatedJobs": [{"name": REPLICATED_JOB, "template": {"spec": pods}}],
+        },
+    }
+
+
+def _read_secrets(facts: ClusterFacts) -> Object:
+    """The init container that reads secrets of Secret Manager, as variables of a job.
+
+    It reads them as the pods' service account, into the pod's memory alone; no object and no
+    Terraform state has a value, and a secret's new version reaches the next pod. GKE's add-on for
+    it would need a cluster setting and kinds of its own, and gives files all the same.
+    """
+    calls = [f"read_secret {it.name} {it.project} {it.secret} {it.version}" for it in facts.secrets]
+    script = _READ.format(folder=SECRETS, account=facts.workload_account, calls="\n".join(calls))
+    return {
+        "name": READS_SECRETS,
+        "image": GCLOUD,
+        "command": ["/bin/bash", "-c", script],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [dict(SECRETS_MOUNT)],
+    }
 
 
 def _resources(pool: GpuPool) -> Object:
     """All GPUs of a node and nearly all else; no limit of vCPUs, which would only slow it down."""
     asked, limits = {GPU: str(pool.gpus)}, {GPU: str(pool.gpus)}
-    room = node_sizes.room(pool.machine_type)
+    room = room_on(pool.machine_type)
     if room is not None:
         asked |= {"cpu": room.cpu, "memory": room.memory}
         limits |= {"memory": room.memory}
     return {"requests": asked, "limits": limits}
 
 
-def _shared_memory(pool: GpuPool) -> Object:
-    room = node_sizes.room(pool.machine_type)
-    size = {"sizeLimit": room.shared_memory} if room else {}
-    return {"name": "shared-memory", "emptyDir": {"medium": "Memory", **size}}
-
-
 def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
     """Give a job's container the variables, mounts and rights of a network."""
     own = {entry["name"] for entry in container.get("env", [])}
-    found = pod_fabrics.variables(fabric, pool.machine_type)
-    _extend(container, "env", [entry for entry in found if entry["name"] not in own])
-    inside = [_mount(_volume(path), at) for path, at in fabric.mounts.items()]
+    found = {**fabric.variables, **pod_fabrics.of_family(fabric, pool.machine_type)}
+    _extend(container, "env", variables({it: found[it] for it in found if it not in own}))
+    inside = [mount(_volume(path), at) for path, at in fabric.mounts.items()]
     _extend(container, "volumeMounts", [*inside, *_socket_mount(fabric)])
     if fabric.capabilities:
         added = {"capabilities": {"add": list(fabric.capabilities)}}
@@ -225,19 +293,15 @@ def _volumes(fabric: PodFabric) -> list[Object]:
 
 def _daemon_mounts(fabric: PodFabric) -> list[Object]:
     return [
-        _mount(_volume(f"{pod_fabrics.BIN}/nvidia/lib64"), pod_fabrics.LIBRARIES),
-        _mount(_volume("/sys"), "/hostsysfs"),
-        _mount(_volume("/proc/sys"), "/hostprocsysfs"),
+        mount(_volume(f"{pod_fabrics.BIN}/nvidia/lib64"), pod_fabrics.LIBRARIES),
+        mount(_volume("/sys"), "/hostsysfs"),
+        mount(_volume("/proc/sys"), "/hostprocsysfs"),
         *_socket_mount(fabric),
     ]
 
 
 def _socket_mount(fabric: PodFabric) -> list[Object]:
-    return [_mount(_volume(fabric.socket), fabric.socket)] if fabric.socket else []
-
-
-def _mount(volume: str, path: str) -> Object:
-    return {"name": volume, "mountPath": path}
+    return [mount(_volume(fabric.socket), fabric.socket)] if fabric.socket else []
 
 
 def _volume(path: str) -> str:
@@ -249,3 +313,58 @@ def _extend(thing: Object, key: str, entries: list[Object]) -> None:
     together = [*thing.get(key, []), *entries]
     if together:
         thing[key] = together
+
+
+# ------------------------------------------------------------------------------ room on a node
+
+# GKE's own pods run on each node too, and the containers that mount buckets. A published Ray
+# cluster on A3 Ultra asks for 220 of its 224 vCPUs and 2800 of its 2952 GiB (seed 001).
+_SYSTEM_CPUS: Final = 3.0
+_SYSTEM_GIB: Final = 1.0
+_SYSTEM_SHARE: Final = 1 / 32
+
+_MIB: Final = 1024  # in a GiB
+_MOST_SHARED_GIB: Final = 250
+"""What Google's recipes give a job (container-engine-accelerators, GPU recipes)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """What one pod can ask for that has a node for itself."""
+
+    milli_cpus: int  # thousandths of a vCPU
+    mib: int
+
+    @property
+    def cpu(self) -> str:
+        """The vCPUs as a quantity of Kubernetes."""
+        return f"{self.milli_cpus}m" if self.milli_cpus % 1000 else str(self.milli_cpus // 1000)
+
+    @property
+    def memory(self) -> str:
+        """The memory as a quantity of Kubernetes."""
+        return _quantity(self.mib)
+
+    @property
+    def shared_memory(self) -> str:
+        """The size of /dev/shm, which counts as the pod's memory, as a quantity of Kubernetes."""
+        return _quantity(min(_MOST_SHARED_GIB * _MIB, self.mib // 2))
+
+
+def room_on(machine_type: str) -> Room | None:
+    """What a pod can ask for on a node of a machine type; None if its size is not known."""
+    machine, memory = machines.lookup(machine_type), machine_sizes.memory(machine_type)
+    if machine is None or memory is None:
+        return None
+    cpus, gib = machine_sizes.allocatable(machine.vcpus, float(memory))
+    cpus -= min(_SYSTEM_CPUS, cpus / 2)
+    gib -= min(_SYSTEM_GIB, gib / 2) + gib * _SYSTEM_SHARE
+    return Room(
+        milli_cpus=math.floor(cpus) * 1000 if cpus >= 1 else math.floor(cpus * 1000),
+        mib=math.floor(gib * _MIB),
+    )
+
+
+def _quantity(mib: int) -> str:
+    """Whole GiB where it is that much, as a quantity of Kubernetes."""
+    return f"{mib // _MIB}Gi" if mib >= _MIB else f"{mib}Mi"

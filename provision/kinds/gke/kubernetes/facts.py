@@ -7,7 +7,7 @@ whom its pods act, and what they fetch and mount, is what the record says.
 
 # No deferred annotations: pydantic reads them.
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -17,7 +17,6 @@ from provision.catalogue import accounts, bandwidths, machines, names
 from provision.catalogue.bandwidths import Reference
 from provision.catalogue.machines import GpuNetwork
 from provision.documents import json_object
-from provision.settings import storage
 from provision.settings.queues import Queue
 from provision.settings.secrets import Secret
 from provision.settings.storage import Mount
@@ -30,9 +29,10 @@ from provision.settings.values import (
     ProjectId,
     RayVersion,
 )
-from provision.spec import outbound, pools
+from provision.spec import outbound
 from provision.spec.capacity import Mode
 from provision.spec.cluster import GkeSpec
+from provision.spec.pools import Pool
 from provision.state.record import Record
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ _Mode = Annotated[str, AfterValidator(Mode)]
 class GpuPool:
     """One GPU node pool."""
 
-    name: PoolName  # its name, and the value of the nodes' label `cloud.google.com/gke-nodepool`
+    name: PoolName  # the value of the nodes' label `cloud.google.com/gke-nodepool`, too
     machine_type: MachineTypeName
     # the GPU type, and the value of the label `cloud.google.com/gke-accelerator`
     accelerator: AcceleratorName | Literal[""]
@@ -106,7 +106,7 @@ class ExtraNetwork:
     kubernetes_name: _Name  # the name of its objects, such as "gvnic-1", "rdma-0" or "vpc1"
     network: _Name
     subnetwork: _Name
-    device_mode: Literal["NetDevice", "RDMA"]  # "NetDevice" or "RDMA"
+    device_mode: Literal["NetDevice", "RDMA"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,10 +114,9 @@ class NfsShare:
     """A Filestore share that pods can mount."""
 
     path: AbsolutePath
-    # the IP address of the Filestore instance
-    server: Annotated[str, Field(pattern=r"^[0-9.]{7,15}$")]
-    remote_path: AbsolutePath  # the path of the share on it, with a leading slash
-    size_gb: _Number  # the size in GiB
+    server: Annotated[str, Field(pattern=r"^[0-9.]{7,15}$")]  # the instance's IP address
+    remote_path: AbsolutePath  # of the share on it, with a leading slash
+    size_gb: _Number  # in GiB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,21 +124,18 @@ class ClusterFacts:
     """The facts of one cluster."""
 
     project: ProjectId
-    name: str  # the cluster's name
+    name: str
     location: str  # its region or zone
     version: GkeVersion
-    pools: tuple[GpuPool, ...]  # its GPU pools, in the order of the settings
-    # the networks of the additional interfaces of all pools
-    networks: tuple[ExtraNetwork, ...] = ()
+    pools: tuple[GpuPool, ...]  # in the order of the settings
+    networks: tuple[ExtraNetwork, ...] = ()  # of the additional interfaces of all pools
     workload_account: str  # the email address of the service account that the pods use
     buckets: tuple[Mount, ...] = ()
     bucket_options: tuple[str, ...] = ()  # the user's options for mounting them, such as "uid=1000"
-    # the size of the file cache of each of them; None for no cache
-    bucket_cache_gib: _Number | None = None
-    shares: tuple[NfsShare, ...] = ()  # the Filestore shares to mount
-    secrets: tuple[Secret, ...] = ()  # the secrets that jobs find in their environment
-    gpu_quota: _Number = 0  # the number of GPUs that jobs in the queue can use at the same time
-    # how many seconds an example job waits in Google's queue; None for no end
+    bucket_cache_gib: _Number | None = None  # the file cache of each of them; None for none
+    shares: tuple[NfsShare, ...] = ()
+    secrets: tuple[Secret, ...] = ()  # which jobs find in their environment
+    gpu_quota: _Number = 0  # of GPUs that jobs in the queue can use at the same time
     kueue: bool = False  # whether Kueue has a queue for all GPU pools
     queues: tuple[Queue, ...] = ()  # the queues beside the one of all, in the order of the settings
     ray_operator: bool = False  # whether the Ray operator is enabled
@@ -202,27 +198,42 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
     `outputs`: the outputs of the root `terraform/gke`: name -> value.
     """
     cluster = outputs["cluster"]
-    asked = {pool.name: pool for pool in spec.gpu_pools}
     networks: dict[str | None, list[str]] = {}
     for made in outputs["networks"]:
         networks.setdefault(made["kind"], []).append(made["kubernetes_name"])
-    made_pools = tuple(
-        _pool(asked[key], made, networks) for key, made in outputs["node_pools"].items()
-    )
+    asked = {pool.name: pool for pool in spec.gpu_pools}
+    pools = tuple(_pool(asked[key], made, networks) for key, made in outputs["node_pools"].items())
+    sizes = {share.path: share.size_gb for share in spec.shares}
     return ClusterFacts(
         project=spec.project_id,
         name=cluster["name"],
         location=cluster["location"],
         version=cluster["version"],
-        pools=made_pools,
-        networks=tuple(_network(made) for made in outputs["networks"]),
+        pools=pools,
+        networks=tuple(
+            ExtraNetwork(
+                kubernetes_name=made["kubernetes_name"],
+                network=made["network"].rpartition("/")[2],
+                subnetwork=made["subnetwork"].rpartition("/")[2],
+                device_mode=made["device_mode"],
+            )
+            for made in outputs["networks"]
+        ),
         workload_account=outputs["service_accounts"]["workload"],
         buckets=spec.buckets,
         bucket_options=spec.bucket_options,
         bucket_cache_gib=spec.bucket_cache_gib,
         secrets=spec.secrets,
-        shares=_shares(spec.shares, outputs.get("filestores") or ()),
-        gpu_quota=spec.gpu_quota or _gpus(made_pools),
+        shares=tuple(
+            NfsShare(
+                path=made["path"],
+                server=made["ip"],
+                remote_path=made["share"],
+                size_gb=sizes[made["path"]],
+            )
+            for made in outputs.get("filestores") or ()
+        ),
+        gpu_quota=spec.gpu_quota or sum(pool.gpus * pool.max_nodes for pool in pools),
         kueue=spec.kueue,
         queues=spec.queues,
         ray_operator=spec.ray_operator,
@@ -233,7 +244,7 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
 
 
 def _pool(
-    asked: pools.Pool, made: Mapping[str, Any], networks: Mapping[str | None, Sequence[str]]
+    asked: Pool, made: Mapping[str, Any], networks: Mapping[str | None, Sequence[str]]
 ) -> GpuPool:
     return GpuPool(
         name=made["name"],
@@ -246,31 +257,3 @@ def _pool(
         max_run_seconds=asked.max_run_seconds,
         networks=tuple(networks.get(asked.network_kind, ())),
     )
-
-
-def _network(made: Mapping[str, Any]) -> ExtraNetwork:
-    return ExtraNetwork(
-        kubernetes_name=made["kubernetes_name"],
-        network=made["network"].rpartition("/")[2],
-        subnetwork=made["subnetwork"].rpartition("/")[2],
-        device_mode=made["device_mode"],
-    )
-
-
-def _shares(
-    asked: Iterable[storage.Share], made: Iterable[Mapping[str, Any]]
-) -> tuple[NfsShare, ...]:
-    sizes = {share.path: share.size_gb for share in asked}
-    return tuple(
-        NfsShare(
-            path=share["path"],
-            server=share["ip"],
-            remote_path=share["share"],
-            size_gb=sizes[share["path"]],
-        )
-        for share in made
-    )
-
-
-def _gpus(pools: tuple[GpuPool, ...]) -> int:
-    return sum(pool.gpus * pool.max_nodes for pool in pools)

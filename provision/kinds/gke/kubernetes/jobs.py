@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, run_ends, torchrun
+from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue, torchrun
 from provision.kinds.gke.kubernetes.fabric_pods import STAYS, Kind
 from provision.kinds.gke.kubernetes.kueue import GPU
 from provision.kinds.gke.kubernetes.objects import Object, to_yaml
@@ -13,6 +12,7 @@ from provision.kinds.gke.kubernetes.objects import Object, to_yaml
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
+RAY_API: Final = "ray.io/v1"
 _SAMPLE_SECONDS: Final = 600
 _RAY_SECONDS: Final = 21600
 _SAMPLE_IMAGE: Final = "gcr.io/k8s-staging-perf-tests/sleep:v0.0.3"
@@ -37,7 +37,9 @@ print(len(workers), "nodes,", total, "GPUs", ray.get([gpu.remote() for _ in rang
 def render(facts: ClusterFacts) -> dict[str, str]:
     """The example jobs that make sense on this cluster: file name -> YAML."""
     files: dict[str, list[Object]] = {}
-    for pool in _one_of_each(facts):
+    # The first pool of each machine type: one example is enough for equal pools.
+    first = {pool.machine_type: pool for pool in reversed(facts.pools)}
+    for pool in reversed(first.values()):
         files[f"sample-job-{pool.name}.yaml"] = [sample(facts, pool)]
         if pool.max_nodes > 1:
             nodes = min(_TORCHRUN_NODES, pool.max_nodes)
@@ -45,7 +47,7 @@ def render(facts: ClusterFacts) -> dict[str, str]:
     if facts.pools:
         pool = main_pool(facts)
         nodes = min(facts.test_nodes, pool.max_nodes)
-        files["nccl-all-gather.yaml"] = [test(facts, pool, nodes)]
+        files["nccl-all-gather.yaml"] = [all_gather.job_set(facts, pool, nodes)]
         if facts.ray_operator:
             files["ray-cluster.yaml"] = [ray_cluster(facts, pool)]
             files["ray-job.yaml"] = [ray_job(facts, pool)]
@@ -71,48 +73,14 @@ def sample(facts: ClusterFacts, pool: GpuPool) -> Object:
     }
     template = fabric_pods.template(facts, pool, container, Kind.PART)
     template["spec"]["restartPolicy"] = "Never"
-    spec: Object = {"parallelism": 1, "completions": 1, "template": template}
-    if facts.has_queue:
-        spec["suspend"] = True
-    metadata = kueue.job_metadata(facts, pool, "sample-job-", _SAMPLE_SECONDS)
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-
-
-def test(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
-    """The bandwidth test: NCCL's all-gather on all GPUs of `nodes` nodes of a pool."""
-    # Nothing to wait for or to break.
-    bare = dataclasses.replace(facts, buckets=(), shares=(), secrets=())
-    template = fabric_pods.template(
-        bare, pool, all_gather.container(facts, pool, nodes), Kind.WHOLE
-    )
-    all_gather.complete(template["spec"], facts, pool)
-    job = {
-        "parallelism": nodes,
-        "completions": nodes,
-        "completionMode": "Indexed",
-        # If one node fails, the others wait forever, so the whole test must fail.
-        "backoffLimit": 0,
-        "template": template,
-    }
-    return {
-        "apiVersion": "jobset.x-k8s.io/v1alpha2",
-        "kind": "JobSet",
-        "metadata": kueue.job_metadata(facts, pool, "all-gather-", all_gather.NODE_SECONDS),
-        "spec": {
-            "ttlSecondsAfterFinished": 1200,
-            "network": {"enableDNSHostnames": True},
-            "replicatedJobs": [{"name": all_gather.REPLICATED_JOB, "template": {"spec": job}}],
-        },
-    }
+    spec = {"parallelism": 1, "completions": 1, "template": template}
+    return _queued(facts, pool, ("batch/v1", "Job", "sample-job-"), _SAMPLE_SECONDS, spec)
 
 
 def ray_cluster(facts: ClusterFacts, pool: GpuPool) -> Object:
     """A Ray cluster with its head on a node without GPUs."""
     spec = _ray_spec(facts, pool, min(_RAY_NODES, pool.max_nodes))
-    if facts.has_queue:
-        spec["suspend"] = True
-    metadata = kueue.job_metadata(facts, pool, "ray-", _RAY_SECONDS)
-    return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
+    return _queued(facts, pool, (RAY_API, "RayCluster", "ray-"), _RAY_SECONDS, spec)
 
 
 def ray_job(
@@ -129,28 +97,8 @@ def ray_job(
     `image`: the image of all its pods; None for Ray's own.
     """
     cluster = _ray_spec(facts, pool, nodes or min(_RAY_NODES, pool.max_nodes), image)
-    spec = {
-        "entrypoint": entrypoint,
-        "submitterPodTemplate": _submitter(cluster),
-        "shutdownAfterJobFinishes": True,
-        # Else its nodes go first, and nothing says why it failed.
-        "activeDeadlineSeconds": run_ends.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
-        "rayClusterSpec": cluster,
-    }
-    if facts.has_queue:
-        spec["suspend"] = True
-    metadata = kueue.job_metadata(facts, pool, "ray-job-", _RAY_SECONDS)
-    return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": metadata, "spec": spec}
-
-
-def _one_of_each(facts: ClusterFacts) -> list[GpuPool]:
-    """The first pool of each machine type: one example is enough for equal pools."""
-    return list({pool.machine_type: pool for pool in reversed(facts.pools)}.values())[::-1]
-
-
-def _submitter(cluster: Object) -> Object:
-    """KubeRay's own template of what submits a job (1.6.2, common/job.go), which must stay."""
-    container = {
+    # KubeRay's own template of what submits a job (1.6.2, common/job.go), which must stay.
+    submitter = {
         "name": "ray-job-submitter",
         "image": cluster["headGroupSpec"]["template"]["spec"]["containers"][0]["image"],
         "resources": {
@@ -158,8 +106,31 @@ def _submitter(cluster: Object) -> Object:
             "limits": {"cpu": "1", "memory": "1Gi"},
         },
     }
-    spec = {"restartPolicy": "Never", "containers": [container]}
-    return {"metadata": {"annotations": dict(STAYS)}, "spec": spec}
+    spec = {
+        "entrypoint": entrypoint,
+        "submitterPodTemplate": {
+            "metadata": {"annotations": dict(STAYS)},
+            "spec": {"restartPolicy": "Never", "containers": [submitter]},
+        },
+        "shutdownAfterJobFinishes": True,
+        # Else its nodes go first, and nothing says why it failed.
+        "activeDeadlineSeconds": torchrun.ordered(kueue.run_seconds(pool, _RAY_SECONDS)).most,
+        "rayClusterSpec": cluster,
+    }
+    return _queued(facts, pool, (RAY_API, "RayJob", "ray-job-"), _RAY_SECONDS, spec)
+
+
+def _queued(
+    facts: ClusterFacts, pool: GpuPool, what: tuple[str, str, str], seconds: int, spec: Object
+) -> Object:
+    """A job that the queue lets go, where there is one.
+
+    `what`: API version, kind, and how its name begins.
+    """
+    api, kind, prefix = what
+    suspended = {"suspend": True} if facts.has_queue else {}
+    metadata = kueue.job_metadata(facts, pool, prefix, seconds)
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": {**spec, **suspended}}
 
 
 def _ray_spec(

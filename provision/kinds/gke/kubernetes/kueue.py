@@ -8,20 +8,28 @@ when a ProvisioningRequest is granted. Kueue takes the first flavor that has quo
 This API version only has `admissionChecksStrategy`. A client-side apply silently drops the older
 field `admissionChecks`, and jobs then start without a ProvisioningRequest. Server-side apply
 refuses it, which is why this tool uses that.
+
+Of Kueue's own manifest, its settings and its size are changed. Upstream leaves `waitForPodsReady`
+off, so that a job whose node is lost stays admitted for ever, and its other nodes are billed; and
+it gives the manager 512 MiB, which some hundred nodes fill.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import copy
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
 
 from provision.catalogue import limits
-from provision.kinds.gke.kubernetes.objects import Object, build
+from provision.kinds.gke.kubernetes.objects import Object, build, title
 from provision.settings import queues
 from provision.settings.choices import Priority
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 
@@ -37,6 +45,8 @@ DEFAULT_FLAVOR: Final = "default-flavor"
 QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
 RUN_SECONDS: Final = "provreq.kueue.x-k8s.io/maxRunDurationSeconds"
 """The annotation of a job that sets how many seconds its nodes run."""
+MOST_SECONDS: Final = "kueue.x-k8s.io/max-exec-time-seconds"
+"""The label of a job that says after how many seconds Kueue stops it, all its attempts together."""
 _MAX_WAIT: Final = "provreq.kueue.x-k8s.io/ValidUntilSeconds"
 _LONGEST_WAIT: Final = 12 * 3600
 """Seconds that a job waits in Google's queue for its nodes; then it gives up its place and its GPUs
@@ -83,22 +93,21 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [
         build(API, "ResourceFlavor", DEFAULT_FLAVOR, spec={}),
         *(_flavor(pool) for pool in facts.pools),
-        *([_config(), _check()] if facts.queued_pools else []),
+        *(_check() if facts.queued_pools else []),
         *_queues(facts),
-        *_workload_priorities(),
+        # The same priorities for the queue only: with them, no pod preempts another one.
+        *_priorities(API, "WorkloadPriorityClass", "in the queue"),
     ]
 
 
 def priority_classes() -> list[Object]:
     """Kubernetes' own priority classes, for pods; Kueue uses them too."""
+    return _priorities("scheduling.k8s.io/v1", "PriorityClass", "of a job")
+
+
+def _priorities(api: str, kind: str, of: str) -> list[Object]:
     return [
-        build(
-            "scheduling.k8s.io/v1",
-            "PriorityClass",
-            name,
-            value=value,
-            description=f"{name} priority of a job",
-        )
+        build(api, kind, name, value=value, description=f"{name} priority {of}")
         for name, value in _PRIORITIES.items()
     ]
 
@@ -148,20 +157,6 @@ def quantity(number: int) -> str:
     return str(number)
 
 
-def _workload_priorities() -> list[Object]:
-    """The same priorities for the queue only: with them, no pod preempts another one."""
-    return [
-        build(
-            API,
-            "WorkloadPriorityClass",
-            name,
-            value=value,
-            description=f"{name} priority in the queue",
-        )
-        for name, value in _PRIORITIES.items()
-    ]
-
-
 def _flavor(pool: GpuPool) -> Object:
     """The flavor for the nodes of one pool.
 
@@ -169,15 +164,15 @@ def _flavor(pool: GpuPool) -> Object:
     the flavor get it, together with the node selector for the pool's labels. Kueue matches what a
     job selects by against these labels alone, so the kind of GPU is one of them.
     """
-    labels = {POOL_LABEL: pool.name} | (
-        {ACCELERATOR_LABEL: pool.accelerator} if pool.accelerator else {}
-    )
+    gpu = {ACCELERATOR_LABEL: pool.accelerator} if pool.accelerator else {}
     queued = [dict(_QUEUED_TOLERATION)] if pool.queued else []
-    spec = {"nodeLabels": labels, "tolerations": [dict(GPU_TOLERATION), *queued]}
+    tolerations = [dict(GPU_TOLERATION), *queued]
+    spec = {"nodeLabels": {POOL_LABEL: pool.name, **gpu}, "tolerations": tolerations}
     return build(API, "ResourceFlavor", pool.name, spec=spec)
 
 
-def _config() -> Object:
+def _check() -> list[Object]:
+    """The check of queued pools, and its configuration."""
     # No `parameters`: Kueue deletes each request that says otherwise than these, and makes it
     # again, so they are no default for jobs without the annotation RUN_SECONDS (ADR 17).
     spec = {
@@ -187,10 +182,7 @@ def _config() -> Object:
         # podSetMergePolicy beside it: of merged pod sets only the first is told (kueue#14408).
         "podSetUpdates": {
             "nodeSelector": [
-                {
-                    "key": _REQUEST_LABEL,
-                    "valueFromProvisioningClassDetail": "ResizeRequestName",
-                }
+                {"key": _REQUEST_LABEL, "valueFromProvisioningClassDetail": "ResizeRequestName"}
             ]
         },
         # A full pool fails a request after two minutes, and the last job's idle nodes fill it for
@@ -201,17 +193,13 @@ def _config() -> Object:
             "backoffMaxSeconds": 1800,
         },
     }
-    return build(API, "ProvisioningRequestConfig", CONFIG, spec=spec)
-
-
-def _check() -> Object:
-    parameters = {
-        "apiGroup": "kueue.x-k8s.io",
-        "kind": "ProvisioningRequestConfig",
-        "name": CONFIG,
-    }
-    spec = {"controllerName": _CONTROLLER, "parameters": parameters}
-    return build(API, "AdmissionCheck", CHECK, spec=spec)
+    kind = "ProvisioningRequestConfig"
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": kind, "name": CONFIG}
+    check = {"controllerName": _CONTROLLER, "parameters": parameters}
+    return [
+        build(API, kind, CONFIG, spec=spec),
+        build(API, "AdmissionCheck", CHECK, spec=check),
+    ]
 
 
 def _queues(facts: ClusterFacts) -> list[Object]:
@@ -220,14 +208,13 @@ def _queues(facts: ClusterFacts) -> list[Object]:
     What one leaves idle the others borrow; it gets it back when it needs it.
     """
     rest = facts.gpu_quota - sum(share.gpus for share in facts.queues)
-    shares_of = [(CLUSTER_QUEUE, LOCAL_QUEUE, rest)]
-    shares_of += [(share.name, share.name, share.gpus) for share in facts.queues]
     found = []
-    for cluster_queue, local_queue, gpus in shares_of:
-        found += [
-            _cluster_queue(facts, cluster_queue, gpus),
-            build(API, "LocalQueue", local_queue, NAMESPACE, spec={"clusterQueue": cluster_queue}),
-        ]
+    for name, local, gpus in (
+        (CLUSTER_QUEUE, LOCAL_QUEUE, rest),
+        *((share.name, share.name, share.gpus) for share in facts.queues),
+    ):
+        queue = build(API, "LocalQueue", local, NAMESPACE, spec={"clusterQueue": name})
+        found += [_cluster_queue(facts, name, gpus), queue]
     return found
 
 
@@ -235,8 +222,17 @@ def _cluster_queue(facts: ClusterFacts, name: str, quota: int) -> Object:
     pools = sorted(facts.pools, key=lambda pool: _ORDER.index(Mode(pool.mode)))
     gpus = shares(quota, [pool.gpus * pool.max_nodes for pool in pools])
     # The flavor without GPUs comes first: pods without GPUs never wait for a GPU node.
-    flavors = [_quota(DEFAULT_FLAVOR, 0)]
-    flavors += [_quota(pool.name, share) for pool, share in zip(pools, gpus, strict=True)]
+    quotas = {DEFAULT_FLAVOR: 0, **dict(zip((pool.name for pool in pools), gpus, strict=True))}
+    flavors = [
+        {
+            "name": flavor,
+            "resources": [
+                {"name": resource, "nominalQuota": most}
+                for resource, most in {**_UNLIMITED, GPU: quantity(share)}.items()
+            ],
+        }
+        for flavor, share in quotas.items()
+    ]
     queued = [pool.name for pool in pools if pool.queued]
     # One of less priority gives way, or waits its turn if it has none.
     preemption = {"withinClusterQueue": "LowerPriority"}
@@ -246,16 +242,69 @@ def _cluster_queue(facts: ClusterFacts, name: str, quota: int) -> Object:
         "preemption": preemption,
     }
     if queued:
-        spec["admissionChecksStrategy"] = {
-            "admissionChecks": [{"name": CHECK, "onFlavors": queued}]
-        }
+        checks = [{"name": CHECK, "onFlavors": queued}]
+        spec["admissionChecksStrategy"] = {"admissionChecks": checks}
     if facts.queues:
         spec["cohortName"] = _COHORT
         preemption["reclaimWithinCohort"] = "Any"
     return build(API, "ClusterQueue", name, spec=spec)
 
 
-def _quota(flavor: str, gpus: int) -> Object:
-    quotas = {**_UNLIMITED, GPU: quantity(gpus)}
-    resources = [{"name": name, "nominalQuota": quota} for name, quota in quotas.items()]
-    return {"name": flavor, "resources": resources}
+# ------------------------------------------------------------------------------ its manager
+
+WAIT_FOR_PODS_READY: Final = {
+    # As long as Kueue 0.19 waits by default: the images of a training are large.
+    "timeout": "30m",
+    # A lost pod comes back on another node of the job, or never.
+    "recoveryTimeout": "10m",
+    "blockAdmission": False,
+    # A zone that has but some of a gang's nodes gives these each time, and they are billed.
+    "requeuingStrategy": {
+        "timestamp": "Eviction",
+        "backoffLimitCount": 20,
+        "backoffBaseSeconds": 60,
+        "backoffMaxSeconds": 3600,
+    },
+}
+"""How long admitted jobs may have pods that are not ready, before they give their nodes back."""
+
+CONFIG_MAP: Final = "kueue-manager-config"
+CONFIG_KEY: Final = "controller_manager_config.yaml"
+_MANAGER: Final = "kueue-controller-manager"
+_CHECKSUM: Final = "aiinfra/configuration"
+"""The annotation of the manager's pods that makes other settings start another one."""
+
+# xpk gives the manager so much for each node, and at least so much (its source, 2026-06-25).
+_MIB_PER_NODE: Final = 32
+_LEAST_MIB: Final = 4096
+_MILLI_CPUS_PER_NODE: Final = 4
+_LEAST_MILLI_CPUS: Final = 2000
+
+
+def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
+    """The objects of Kueue's manifest, with this tool's settings and a manager of the right size.
+
+    `nodes`: the largest number of nodes that the cluster can have.
+    """
+    things = [copy.deepcopy(thing) for thing in manifest]
+    titles = {title(thing): thing for thing in things}
+    settings = titles.get(f"ConfigMap {CONFIG_MAP}")
+    if settings is None:
+        return things
+    document: dict[str, Any] = yaml.safe_load(settings["data"][CONFIG_KEY])
+    changed = document | {"waitForPodsReady": WAIT_FOR_PODS_READY}
+    text = settings["data"][CONFIG_KEY] = yaml.safe_dump(changed, sort_keys=False)
+    manager = titles.get(f"Deployment {_MANAGER}")
+    if manager is not None:
+        template = manager["spec"]["template"]
+        checksum = hashlib.sha256(text.encode()).hexdigest()
+        template.setdefault("metadata", {}).setdefault("annotations", {})[_CHECKSUM] = checksum
+        cpus = max(_LEAST_MILLI_CPUS, _MILLI_CPUS_PER_NODE * nodes)
+        memory = max(_LEAST_MIB, _MIB_PER_NODE * nodes)
+        for container in template["spec"]["containers"]:
+            if container["name"] == "manager":
+                container["resources"] = {
+                    "requests": {"cpu": "500m", "memory": "512Mi"},
+                    "limits": {"cpu": f"{cpus}m", "memory": f"{memory}Mi"},
+                }
+    return things

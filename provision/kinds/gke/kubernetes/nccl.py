@@ -1,18 +1,23 @@
 """What makes nodes ready for NCCL: an installer for each kind of GPU network, a device injector.
 
-NCCL's daemons need the latter on H100 machines. Pods wait until their node is ready: see `gate`.
-The facts are those of Google's public installers; the images are those of the catalogue.
+NCCL's daemons need the latter on H100 machines. The facts are those of Google's public installers;
+the images are those of the catalogue.
+
+Pods on a GPU network wait at a gate, an init container, until their node is ready. A node takes
+pods as soon as its GPUs are there, and its installer may be done minutes later: the node pulls an
+image of some gigabytes. NCCL that finds no plugin fails nothing, and goes on over plain sockets. An
+init container works for every kind of job, on nodes that the autoscaler brings too, and needs no
+right in the cluster, as taking off a taint would.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import fabrics
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes.objects import Object, build
+from provision.kinds.gke.kubernetes.objects import Object, build, field, mount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,7 +38,11 @@ _PAUSE: Final = (
 READY: Final = "/run/aiinfra-nccl"
 """The folder of a node that says what is installed there. It is in memory, as are the devices that
 the installers prepare: both are gone when a node starts again."""
-READY_VOLUME: Final = "nccl-is-ready"
+_READY_MOUNT: Final = mount("nccl-is-ready", READY)
+
+GATE: Final = "wait-for-nccl"
+GATE_SECONDS: Final = 900
+"""How long a pod waits at the gate before it fails."""
 
 # All pods of a job need the same plugin, so nodes change all at once, not one after the other.
 _AT_ONCE: Final = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}}
@@ -71,6 +80,31 @@ done
 [ ! -d /dev/aperture_devices ] || chmod -R a+r /dev/aperture_devices
 """
 
+_WAIT: Final = """\
+waited=0
+until [ -e {marker} ]; do
+  if [ "${{waited}}" -ge {seconds} ]; then
+    echo "NCCL is not installed on the node ${{NODE}} after {seconds} s:" \\
+      "{marker} is missing there; found: $(ls {folder})." \\
+      "Look at the DaemonSet {installer}: kubectl --namespace {namespace} get pods" \\
+      "--selector k8s-app={installer} --field-selector spec.nodeName=${{NODE}}." \\
+      "Where it has another version, run Create again and take the jobs that it writes." >&2
+    exit 1
+  fi
+  [ $((waited % 60)) != 0 ] || echo "waiting for {installer} on ${{NODE}}"
+  sleep 5
+  waited=$((waited + 5))
+done
+"""
+
+
+def _folder(name: str, path: str) -> Object:
+    """A volume that is a folder of the node."""
+    return {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
+
+
+READY_VOLUME: Final = _folder("nccl-is-ready", READY)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
@@ -87,8 +121,7 @@ class Installer:
 
     name: str
     command: str  # what unpacks the plugin in the container
-    host_paths: Mapping[str, str]  # volume -> folder of the node
-    mounts: Mapping[str, str]  # volume -> mount path in the container
+    folders: Mapping[str, tuple[str, str]]  # volume -> folder of the node, and in the container
     # source -> destination, both in the container, copied once the plugin is unpacked
     copies: Mapping[str, str]
     preparation: Preparation | None = None  # what runs before the installation; None for nothing
@@ -98,45 +131,39 @@ class Installer:
 _UNPACK: Final = "/scripts/container_entry.sh install"
 _WITH_NCCL: Final = f"{_UNPACK} --install-nccl"
 _BIN: Final = "/home/kubernetes/bin"
-_TCP_MOUNTS: Final = MappingProxyType({"var-lib": "/var/lib", "bin": "/usr/local"})
-_TCP_PATHS: Final = MappingProxyType({"var-lib": "/var/lib", "bin": _BIN})
+_TCP_FOLDERS: Final = {"var-lib": ("/var/lib", "/var/lib"), "bin": (_BIN, "/usr/local")}
 
-INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = MappingProxyType(
-    {
-        GpuNetwork.RDMA: Installer(
-            name="nccl-rdma-installer",
-            # Without --install-nccl since v1.1.1 (container-engine-accelerators 2da1c92f).
-            command=_UNPACK,
-            host_paths={"libraries": f"{_BIN}/nvidia/lib64", "gib": f"{_BIN}/gib"},
-            mounts={
-                "libraries": "/usr/local/home/kubernetes/bin/nvidia/lib64",
-                "gib": "/usr/local/home/kubernetes/bin/gib",
-            },
-            copies={
-                "/var/lib/gib/lib64/.": "/usr/local/home/kubernetes/bin/nvidia/lib64",
-                "/var/lib/gib/.": "/usr/local/home/kubernetes/bin/gib",
-            },
-            preparation=Preparation(name="quiet-martians", script=_QUIET_RDMA),
-        ),
-        GpuNetwork.TCPX: Installer(
-            name="nccl-tcpx-installer",
-            command=_WITH_NCCL,
-            host_paths=_TCP_PATHS,
-            mounts=_TCP_MOUNTS,
-            copies={"/var/lib/tcpx/lib64/.": "/usr/local/nvidia/lib64"},
-            injects=True,
-        ),
-        GpuNetwork.TCPXO: Installer(
-            name="nccl-tcpxo-installer",
-            command=f"chmod 755 /scripts/container_entry.sh\n{_WITH_NCCL}",
-            host_paths=_TCP_PATHS,
-            mounts=_TCP_MOUNTS,
-            copies={"/var/lib/tcpxo/lib64/.": "/usr/local/nvidia/lib64"},
-            preparation=Preparation(name="apertures", script=_APERTURES, on_the_node=True),
-            injects=True,
-        ),
-    }
-)
+INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = {
+    GpuNetwork.RDMA: Installer(
+        name="nccl-rdma-installer",
+        # Without --install-nccl since v1.1.1 (container-engine-accelerators 2da1c92f).
+        command=_UNPACK,
+        folders={
+            "libraries": (f"{_BIN}/nvidia/lib64", f"/usr/local{_BIN}/nvidia/lib64"),
+            "gib": (f"{_BIN}/gib", f"/usr/local{_BIN}/gib"),
+        },
+        copies={
+            "/var/lib/gib/lib64/.": f"/usr/local{_BIN}/nvidia/lib64",
+            "/var/lib/gib/.": f"/usr/local{_BIN}/gib",
+        },
+        preparation=Preparation(name="quiet-martians", script=_QUIET_RDMA),
+    ),
+    GpuNetwork.TCPX: Installer(
+        name="nccl-tcpx-installer",
+        command=_WITH_NCCL,
+        folders=_TCP_FOLDERS,
+        copies={"/var/lib/tcpx/lib64/.": "/usr/local/nvidia/lib64"},
+        injects=True,
+    ),
+    GpuNetwork.TCPXO: Installer(
+        name="nccl-tcpxo-installer",
+        command=f"chmod 755 /scripts/container_entry.sh\n{_WITH_NCCL}",
+        folders=_TCP_FOLDERS,
+        copies={"/var/lib/tcpxo/lib64/.": "/usr/local/nvidia/lib64"},
+        preparation=Preparation(name="apertures", script=_APERTURES, on_the_node=True),
+        injects=True,
+    ),
+}
 """Kind of GPU network -> its installer."""
 
 
@@ -164,26 +191,79 @@ def objects(facts: ClusterFacts) -> list[Object]:
     return [*found, *([_injector(injected)] if injected else [])]
 
 
-def marker(installer: Installer, stack: Stack) -> str:
+def gate(facts: ClusterFacts, pool: GpuPool) -> Object | None:
+    """The init container that the pods of a pool wait in; None where nothing is installed.
+
+    It has to be the first one: the devices of a daemon must exist when the daemon's container is
+    made. Its pod has `READY_VOLUME`.
+    """
+    stack = software(facts, pool)
+    if stack is None or pool.gpu_network is None:
+        return None
+    installer = INSTALLERS[pool.gpu_network]
+    script = _WAIT.format(
+        marker=_marker(installer, stack),
+        folder=READY,
+        seconds=GATE_SECONDS,
+        installer=installer.name,
+        namespace=NAMESPACE,
+    )
+    return {
+        "name": GATE,
+        # The node has it already, or pulls it for the installer at this very moment.
+        "image": stack.plugin.pinned,
+        "command": ["/bin/sh", "-c", script],
+        "env": [field("NODE", "spec.nodeName")],
+        "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{**_READY_MOUNT, "readOnly": True}],
+    }
+
+
+def _marker(installer: Installer, stack: Stack) -> str:
     """The file on a node that says that this version is installed."""
     return f"{READY}/{installer.name}-{stack.plugin.version}"
 
 
-def ready_volume() -> Object:
-    """The volume with the folder `READY` of the node."""
-    return {"name": READY_VOLUME, "hostPath": {"path": READY, "type": "DirectoryOrCreate"}}
-
-
 def _installer(installer: Installer, stack: Stack, accelerators: Iterable[str]) -> Object:
+    done = _marker(installer, stack)
+    once = _ONCE.format(marker=done, folder=READY)
+    image, privileged = stack.plugin.pinned, {"privileged": True}
+    steps: list[Object] = []
+    if (before := installer.preparation) is not None:
+        entry = ["nsenter", "--all", "--target", "1", "--"] if before.on_the_node else []
+        steps.append(
+            {
+                "name": before.name,
+                "image": image,
+                "securityContext": privileged,
+                "volumeMounts": [dict(_READY_MOUNT)],
+                "command": [*entry, "/bin/sh", "-c", once + before.script],
+            }
+        )
+    copies = [
+        line
+        for source, to in installer.copies.items()
+        for line in (f"mkdir -p {to}", f"cp -r {source} {to}")
+    ]
+    script = "\n".join([once.rstrip(), installer.command, *copies, f"touch {done}", ""])
+    inside = [mount(name, path) for name, (_, path) in installer.folders.items()]
+    steps.append(
+        {
+            "name": installer.name,
+            "image": image,
+            "resources": {"requests": {"cpu": "150m"}},
+            "securityContext": privileged,
+            "volumeMounts": [*inside, dict(_READY_MOUNT)],
+            "command": ["/bin/sh", "-c", script],
+        }
+    )
     pod = {
         "volumes": [
-            *(
-                {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}
-                for name, path in installer.host_paths.items()
-            ),
-            ready_volume(),
+            *(_folder(name, path) for name, (path, _) in installer.folders.items()),
+            READY_VOLUME,
         ],
-        "initContainers": [*_preparation(installer, stack), _installation(installer, stack)],
+        "initContainers": steps,
         "containers": [{"name": "pause", "image": _PAUSE}],
     }
     return _daemon_set(installer.name, accelerators, pod)
@@ -203,7 +283,7 @@ def _injector(accelerators: Iterable[str]) -> Object:
                 "image": fabrics.DEVICE_INJECTOR.pinned,
                 "resources": {"requests": {"cpu": "150m"}},
                 "securityContext": {"privileged": True},
-                "volumeMounts": [{"name": name, "mountPath": it} for name, it in folders.items()],
+                "volumeMounts": [mount(name, path) for name, path in folders.items()],
             }
         ],
     }
@@ -228,45 +308,3 @@ def _daemon_set(name: str, accelerators: Iterable[str], pod: Object) -> Object:
         "template": {"metadata": {"labels": labels}, "spec": {**general, **pod}},
     }
     return build("apps/v1", "DaemonSet", name, NAMESPACE, spec=spec)
-
-
-def _preparation(installer: Installer, stack: Stack) -> list[Object]:
-    wanted = installer.preparation
-    if wanted is None:
-        return []
-    entry = ["nsenter", "--all", "--target", "1", "--"] if wanted.on_the_node else []
-    once = _ONCE.format(marker=marker(installer, stack), folder=READY)
-    return [
-        {
-            "name": wanted.name,
-            "image": stack.plugin.pinned,
-            "securityContext": {"privileged": True},
-            "volumeMounts": [{"name": READY_VOLUME, "mountPath": READY}],
-            "command": [*entry, "/bin/sh", "-c", once + wanted.script],
-        }
-    ]
-
-
-def _installation(installer: Installer, stack: Stack) -> Object:
-    copies = [
-        line
-        for source, to in installer.copies.items()
-        for line in (f"mkdir -p {to}", f"cp -r {source} {to}")
-    ]
-    done = marker(installer, stack)
-    once = _ONCE.format(marker=done, folder=READY)
-    return {
-        "name": installer.name,
-        "image": stack.plugin.pinned,
-        "resources": {"requests": {"cpu": "150m"}},
-        "securityContext": {"privileged": True},
-        "volumeMounts": [
-            *({"name": name, "mountPath": path} for name, path in installer.mounts.items()),
-            {"name": READY_VOLUME, "mountPath": READY},
-        ],
-        "command": [
-            "/bin/sh",
-            "-c",
-            "\n".join([once.rstrip(), installer.command, *copies, f"touch {done}", ""]),
-        ],
-    }

@@ -8,31 +8,35 @@ node (GKE 1.35, A4, 2026-08-19) for what is in `node.gke.io/upcoming-maintenance
 
 from __future__ import annotations
 
+import collections
 import contextlib
-import datetime as dt
 import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds.gke.kubernetes import kueue
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes.objects import conditions, holds, later
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
+    from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.objects import Object
 
-_GPU: Final = "nvidia.com/gpu"
+CORDONED: Final = "aiinfra-cluster/cordoned"
+"""The annotation with the reason and how to undo it, for whoever looks at the node."""
 _RUN: Final = "cloud.google.com/gke-max-run-duration-seconds"
 """The label of nodes with the longest run of their pool, in seconds."""
 _SCHEDULED: Final = "cloud.google.com/scheduled-maintenance-time"
 """The label with the beginning of the host's maintenance, in seconds of the Unix epoch."""
 _UPCOMING: Final = "node.gke.io/upcoming-maintenance"
 _ACTIVE: Final = "cloud.google.com/active-node-maintenance"
-_REPORTED: Final = "cloud.google.com/fault-behavior"
-_REPORT: Final = "cloud.google.com/report-and-replace-status"
+_REPORTED: Final = (
+    "cloud.google.com/fault-behavior",
+    "cloud.google.com/report-and-replace-status",
+)
 _LEAVING: Final = frozenset(
     {
         "cloud.google.com/impending-node-termination",
@@ -129,52 +133,58 @@ def read(
 
     `things`: the nodes as the API returns them, all with the label of their pool.
     """
-    seen = _seen(events)
-    pools: dict[str, list[Node]] = {}
-    for thing in things:
-        pool = thing["metadata"]["labels"][kueue.POOL_LABEL]
-        xids = seen.get(thing["metadata"]["name"], ())
-        pools.setdefault(pool, []).append(_node(thing, xids, clock))
-    return tuple(Nodes(pool=pool, each=tuple(nodes)) for pool, nodes in sorted(pools.items()))
-
-
-def _seen(events: Iterable[Object]) -> dict[str, list[str]]:
-    """The name of a node -> the XIDs of the device plugin's events about it."""
-    seen: dict[str, list[str]] = {}
+    seen: dict[str, set[str]] = collections.defaultdict(set)
     for event in events:
         about = event["involvedObject"]
         if event.get("reason") == _XID_EVENT and about.get("kind") == "Node":
-            found = _XID_WORDS.findall(str(event.get("message")))
-            seen.setdefault(str(about.get("name")), []).extend(found)
-    return seen
+            seen[str(about.get("name"))].update(_XID_WORDS.findall(str(event.get("message"))))
+    pools: dict[str, list[Node]] = {}
+    for thing in things:
+        metadata = thing["metadata"]
+        node = _node(thing, seen[metadata["name"]], clock)
+        pools.setdefault(metadata["labels"][kueue.POOL_LABEL], []).append(node)
+    return tuple(Nodes(pool=pool, each=tuple(nodes)) for pool, nodes in sorted(pools.items()))
 
 
-def _node(thing: Object, seen: Sequence[str], clock: Clock) -> Node:
-    metadata, status = thing["metadata"], thing.get("status") or {}
-    labels = metadata.get("labels") or {}
-    taints = {taint["key"] for taint in (thing.get("spec") or {}).get("taints") or []}
-    gpus, usable = (_gpus(status, part) for part in ("capacity", "allocatable"))
+def cordon(cluster: Cluster, node: str, why: str) -> bool:
+    """Let Kubernetes start no new pod on a node, and write on it why; those that run there stay.
+
+    As `kubectl cordon` does. Returns whether the node still exists.
+    """
+    text = f"Test found: {why}; undo with: kubectl uncordon {node}"
+    change = {"metadata": {"annotations": {CORDONED: text}}, "spec": {"unschedulable": True}}
+    return cluster.merge("v1", "Node", node, change)
+
+
+def _node(thing: Object, seen: Collection[str], clock: Clock) -> Node:
+    """A node; `seen`: the XIDs of the device plugin's events about it."""
+    metadata, spec, status = (thing.get(part) or {} for part in ("metadata", "spec", "status"))
+    labels, annotations = (metadata.get(part) or {} for part in ("labels", "annotations"))
+    created = str(metadata.get("creationTimestamp") or "")
+    # As GKE says it, or else from the longest run of its pool.
+    ends, run = str(annotations.get(kueue.NODE_ENDS, "")), str(labels.get(_RUN, ""))
+    if not ends and created and run.isdecimal():
+        ends = later(created, clock.wall(int(run)))
     xids = _critical(thing)
-    recent = sorted(set(seen) - _OF_PROGRAMS - set(xids), key=int)
+    recent = set(seen) - _OF_PROGRAMS - set(xids)
+    gpus, usable = (
+        int((status.get(part) or {}).get(kueue.GPU) or 0) for part in ("capacity", "allocatable")
+    )
     return Node(
         name=metadata["name"],
         zone=str(labels.get("topology.kubernetes.io/zone", "")),
-        created=_created(thing),
-        ends=_end(thing, clock),
+        created=created,
+        ends=ends,
         unready="" if holds(thing, "Ready") else _unready(thing),
-        cordoned=bool((thing.get("spec") or {}).get("unschedulable")),
+        cordoned=bool(spec.get("unschedulable")),
         gpus=gpus,
         usable=usable,
         xids=xids,
-        recent=tuple(recent),
-        maintenance=_maintenance(metadata),
-        reported=_reported(labels),
-        is_leaving=bool(taints & _LEAVING),
+        recent=tuple(sorted(recent, key=int)),
+        maintenance=_maintenance(labels, _object(annotations.get(_UPCOMING, ""))),
+        reported=": ".join(filter(None, (labels.get(it, "") for it in _REPORTED))),
+        is_leaving=any(taint["key"] in _LEAVING for taint in spec.get("taints") or []),
     )
-
-
-def _gpus(status: Mapping[str, Any], part: str) -> int:
-    return int((status.get(part) or {}).get(_GPU) or 0)
 
 
 def _critical(thing: Object) -> tuple[str, ...]:
@@ -182,30 +192,16 @@ def _critical(thing: Object) -> tuple[str, ...]:
     if not holds(thing, _XID):
         return ()
     reason = str(conditions(thing)[_XID].get("reason", ""))
+    return tuple(map(str, _object(reason))) or (reason or "not told",)
+
+
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object; {} for a text that is none."""
     with contextlib.suppress(ValueError):
-        found = json.loads(reason)
-        if isinstance(found, dict) and found:
-            return tuple(str(it) for it in found)
-    return (reason or "not told",)
-
-
-def _created(thing: Object) -> str:
-    return str(thing["metadata"].get("creationTimestamp") or "")
-
-
-def _end(thing: Object, clock: Clock) -> str:
-    """The end of a node's run: as GKE says it, or else from the longest run of its pool."""
-    metadata = thing["metadata"]
-    said = str((metadata.get("annotations") or {}).get(kueue.NODE_ENDS, ""))
-    run = str((metadata.get("labels") or {}).get(_RUN, ""))
-    if said or not (run.isdecimal() and _created(thing)):
-        return said
-    left = dt.timedelta(seconds=clock.wall(int(run)))
-    return _moment(dt.datetime.fromisoformat(_created(thing)) + left)
-
-
-def _moment(when: dt.datetime) -> str:
-    return when.astimezone(dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        found = json.loads(text)
+        if isinstance(found, dict):
+            return found
+    return {}
 
 
 def _unready(thing: Object) -> str:
@@ -215,17 +211,17 @@ def _unready(thing: Object) -> str:
     return f"{thing['metadata']['name']} is not ready{reason}: {message}".rstrip(": ")
 
 
-def _maintenance(metadata: Mapping[str, Any]) -> Maintenance | None:
-    labels, told = metadata.get("labels") or {}, _upcoming(metadata.get("annotations") or {})
+def _maintenance(labels: Mapping[str, str], told: Mapping[str, Any]) -> Maintenance | None:
+    """The maintenance by a node's labels, and by what GKE tells of it in an annotation."""
     scheduled = str(labels.get(_SCHEDULED, ""))
     ongoing = labels.get(_ACTIVE) == "ONGOING"
     if not (told or scheduled or ongoing):
         return None
     begins = ""
     with contextlib.suppress(ValueError):
-        begins = _moment(dt.datetime.fromisoformat(str(told.get("window_start_time", ""))))
+        begins = later(str(told.get("window_start_time", "")), 0)
     if scheduled.isdecimal():
-        begins = _moment(dt.datetime.fromtimestamp(int(scheduled), dt.UTC))
+        begins = later("1970-01-01T00:00:00Z", int(scheduled))
     why = told.get("maintenance_reason") or ()
     return Maintenance(
         begins=begins,
@@ -233,16 +229,3 @@ def _maintenance(metadata: Mapping[str, Any]) -> Maintenance | None:
         is_ongoing=ongoing,
         can_begin_now=str(told.get("can_reschedule", "")).lower() == "true",
     )
-
-
-def _upcoming(annotations: Mapping[str, str]) -> Mapping[str, Any]:
-    """What the annotation tells of the maintenance; {} for nothing that is understood."""
-    with contextlib.suppress(ValueError):
-        found = json.loads(annotations.get(_UPCOMING, ""))
-        if isinstance(found, dict):
-            return found
-    return {}
-
-
-def _reported(labels: Mapping[str, str]) -> str:
-    return ": ".join(filter(None, [labels.get(_REPORTED, ""), labels.get(_REPORT, "")]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 Object = dict[str, Any]
 """One object: apiVersion, kind, metadata, and the fields of its kind."""
@@ -43,6 +44,39 @@ def conditions(thing: Object) -> dict[str, Mapping[str, Any]]:
 def holds(thing: Object, condition: str) -> bool:
     """Whether a condition is true."""
     return bool(conditions(thing).get(condition, {}).get("status") == "True")
+
+
+def containers(pod: Object) -> Iterator[Mapping[str, Any]]:
+    """The status of each container of a pod, those that run first too."""
+    status = pod.get("status") or {}
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        yield from status.get(kind) or []
+
+
+def mount(volume: str, path: str) -> Object:
+    """The mount of a volume in a container."""
+    return {"name": volume, "mountPath": path}
+
+
+def variables(values: Mapping[str, object]) -> list[Object]:
+    """Variables of a container."""
+    return [{"name": name, "value": str(value)} for name, value in values.items()]
+
+
+def field(variable: str, path: str) -> Object:
+    """A variable of a container with what a field of its pod has."""
+    return {"name": variable, "valueFrom": {"fieldRef": {"fieldPath": path}}}
+
+
+def labelled(variable: str, label: str) -> Object:
+    """A variable of a container with what a label of its pod says."""
+    return field(variable, f"metadata.labels['{label}']")
+
+
+def later(moment: str, seconds: float) -> str:
+    """The moment so many seconds after another one, both in RFC 3339 format."""
+    then = dt.datetime.fromisoformat(moment) + dt.timedelta(seconds=seconds)
+    return then.astimezone(dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def name_of(text: str) -> str:

@@ -8,11 +8,11 @@ GPU recipes 2e1fd5e (gIB, A4).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
+from provision.kinds.gke.kubernetes.objects import mount, variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ FIRST: Final = "eth0"
 
 BROUGHT: Final = "/usr/local/aiinfra-rdma"
 """Where a worker of Ray finds libraries that its image lacks."""
-BROUGHT_VOLUME: Final = "rdma-libraries"
+BROUGHT_MOUNT: Final = mount("rdma-libraries", BROUGHT)
 
 _SOCKETS: Final = "/run/tcpx"
 _APERTURES: Final = "/dev/aperture_devices"
@@ -134,11 +134,7 @@ _TCPXO: Final = PodFabric(
     capabilities=("IPC_LOCK",),
     daemon=Daemon(
         name="tcpxo-daemon",
-        command=(
-            "/bin/sh",
-            "-c",
-            f"chmod 755 {_RXDM}\nexec {_RXDM} --num_hops=2\n",
-        ),
+        command=("/bin/sh", "-c", f"chmod 755 {_RXDM}\nexec {_RXDM} --num_hops=2\n"),
         capabilities=("NET_ADMIN", "NET_BIND_SERVICE"),
         devices=("/dev/dmabuf_import_helper",),
         is_ready=("cat", _HEALTHY),
@@ -159,16 +155,12 @@ _RDMA: Final = PodFabric(
     },
 )
 
-FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = MappingProxyType(
-    {GpuNetwork.TCPX: _TCPX, GpuNetwork.TCPXO: _TCPXO, GpuNetwork.RDMA: _RDMA}
-)
+FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = {
+    GpuNetwork.TCPX: _TCPX,
+    GpuNetwork.TCPXO: _TCPXO,
+    GpuNetwork.RDMA: _RDMA,
+}
 """Kind of GPU network -> what a pod needs for it."""
-
-
-def variables(fabric: PodFabric, machine_type: str) -> list[Object]:
-    """The variables of the job's container, as a list of Kubernetes."""
-    found = {**fabric.variables, **of_family(fabric, machine_type)}
-    return [{"name": name, "value": value} for name, value in found.items()]
 
 
 def of_family(fabric: PodFabric, machine_type: str) -> Mapping[str, str]:
@@ -187,11 +179,11 @@ def libraries(fabric: PodFabric, stack: Stack) -> Object | None:
         return None
     script = _COPY.format(names=" ".join(fabric.libraries), folder=BROUGHT)
     return {
-        "name": BROUGHT_VOLUME,
+        "name": BROUGHT_MOUNT["name"],
         "image": stack.plugin.pinned,
         "command": ["/bin/sh", "-c", script],
         "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
-        "volumeMounts": [{"name": BROUGHT_VOLUME, "mountPath": BROUGHT}],
+        "volumeMounts": [dict(BROUGHT_MOUNT)],
     }
 
 
@@ -215,10 +207,7 @@ def daemon(fabric: PodFabric, stack: Stack, mounts: list[Object]) -> Object | No
         # An init container with this is a sidecar: it runs until the others have ended.
         "restartPolicy": "Always",
         "command": list(wanted.command),
-        "env": [
-            {"name": "LD_LIBRARY_PATH", "value": LIBRARIES},
-            {"name": "HEALTH_CHECK_LOG_FILE", "value": _HEALTHY},
-        ],
+        "env": variables({"LD_LIBRARY_PATH": LIBRARIES, "HEALTH_CHECK_LOG_FILE": _HEALTHY}),
         "securityContext": {"capabilities": {"add": list(wanted.capabilities)}},
         # It takes some 30 seconds; on a bad node it never gets ready, and the pod does not start.
         "startupProbe": {

@@ -1,15 +1,23 @@
-"""The pods of jobs: how many run, what keeps the others, and which jobs no queue knows."""
+"""The pods of jobs: how many run, what keeps the others, and which jobs no queue knows.
+
+What keeps a pod is said in the words of Kubernetes' scheduler and kubelet (1.34), of the
+autoscaler's published source (2026-08-21), and of the events that GKE's autoscaler writes for pods
+that get no node.
+"""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import re
+import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from provision.documents.gke_status import JobState, PodCounts, Workload
-from provision.kinds.gke.kubernetes import kueue, pod_reasons
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes import kueue, reasons
+from provision.kinds.gke.kubernetes.objects import conditions, containers, holds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,6 +74,16 @@ class Pods:
             return JobState.STARTING
         return JobState.RUNNING
 
+    @property
+    def words(self) -> str:
+        """What keeps them; "" if nothing is told."""
+        return "; ".join(self.why)
+
+    @property
+    def advice(self) -> str:
+        """What to do about what keeps them; "" for nothing but to wait."""
+        return "\n".join(advice(self.why))
+
 
 NOTHING: Final = Pods(counts=PodCounts())
 
@@ -93,9 +111,9 @@ def read(
     tops = [job for version, kind in _JOBS for job in cluster.all(version, kind)]
     pods = cluster.all("v1", "Pod", fields=_ALIVE)
     queued = {uid for work in works for uid in owners(work)}
-    known = {job["metadata"].get("uid"): job for job in tops}
+    known = {str(job["metadata"].get("uid")): job for job in tops}
     node_of = {node["metadata"]["name"]: node["metadata"] for node in nodes}
-    said = pod_reasons.said(events)
+    said = of_events(events)
     groups: dict[str, list[Object]] = collections.defaultdict(list)
     names: dict[str, tuple[str, str, str]] = {}
     for pod in pods:
@@ -106,17 +124,27 @@ def read(
 
     def told(uid: str) -> Pods:
         found = _told(groups.get(uid, ()), said, node_of)
-        return dataclasses.replace(found, attempts=_attempts(known.get(uid, {})))
+        status = known.get(uid, {}).get("status") or {}
+        own = int(status.get("restartsCountTowardsMax") or 0)
+        return dataclasses.replace(found, attempts=(own, int(status.get("restarts") or 0) - own))
 
     outside = [
-        _outside(job, told(str(uid)))
+        _outside(job, told(uid))
         for uid, job in known.items()
-        if uid not in queued and not _is_over(job) and not _is_part(job, known) and _is_users(job)
+        if uid not in queued
+        and not _is_over(job)
+        # One that belongs to another job, as those of a JobSet do, is none of its own.
+        and known.keys().isdisjoint(owners(job))
+        and job["metadata"].get("namespace") not in _SYSTEM
     ]
     others = [
         _loose(*names[uid], members, told(uid))
         for uid, members in groups.items()
-        if uid not in queued and uid not in known and _is_job(names[uid][0], members)
+        if uid not in queued
+        and uid not in known
+        # Pods of an owner that is none of the known kinds are a job if they have GPUs.
+        and names[uid][0] not in _OF_NODES
+        and any(map(_has_gpus, members))
     ]
     return Jobs(
         of_queue={uid: told(uid) for uid in queued & (groups.keys() | known.keys())},
@@ -131,7 +159,13 @@ def owners(thing: Object) -> Iterator[str]:
             yield str(owner["uid"])
 
 
-def _line(pod: Object, known: Mapping[Any, Object]) -> Iterator[tuple[str, str, str]]:
+def busy(things: Iterable[Object]) -> set[str]:
+    """The nodes of which pods have GPUs, or are about to."""
+    alive = (it for it in things if (it.get("status") or {}).get("phase") not in OVER)
+    return {it["spec"].get("nodeName", "") for it in alive if _has_gpus(it)}
+
+
+def _line(pod: Object, known: Mapping[str, Object]) -> Iterator[tuple[str, str, str]]:
     """A pod and what owns it, one after the other: UID, kind, name."""
     metadata = pod["metadata"]
     yield str(metadata.get("uid")), "Pod", metadata["name"]
@@ -139,17 +173,8 @@ def _line(pod: Object, known: Mapping[Any, Object]) -> Iterator[tuple[str, str, 
     while owners:
         first = owners[0]
         yield str(first.get("uid")), first["kind"], first["name"]
-        owner = known.get(first.get("uid"))
+        owner = known.get(str(first.get("uid")))
         owners = owner["metadata"].get("ownerReferences") or [] if owner else []
-
-
-def _is_part(job: Object, known: Mapping[Any, Object]) -> bool:
-    """Whether a job belongs to another one, as those of a JobSet do."""
-    return any(uid in known for uid in owners(job))
-
-
-def _is_users(job: Object) -> bool:
-    return job["metadata"].get("namespace") not in _SYSTEM
 
 
 def _is_over(job: Object) -> bool:
@@ -158,82 +183,46 @@ def _is_over(job: Object) -> bool:
     return ended or status.get("jobDeploymentStatus") in _ENDED
 
 
-def _is_job(kind: str, members: Iterable[Object]) -> bool:
-    """Whether pods of an owner that is none of the known kinds are a job: those with GPUs are."""
-    return kind not in _OF_NODES and any(map(_has_gpus, members))
-
-
-def busy(things: Iterable[Object]) -> set[str]:
-    """The nodes of which pods have GPUs, or are about to."""
-    alive = (it for it in things if (it.get("status") or {}).get("phase") not in OVER)
-    return {it["spec"].get("nodeName", "") for it in alive if _has_gpus(it)}
-
-
 def _has_gpus(pod: Object) -> bool:
-    for container in (pod.get("spec") or {}).get("containers") or []:
-        asked = container.get("resources") or {}
-        if (asked.get("limits") or {}).get(kueue.GPU) or (asked.get("requests") or {}).get(
-            kueue.GPU
-        ):
-            return True
-    return False
+    asked = [it.get("resources") or {} for it in (pod.get("spec") or {}).get("containers") or []]
+    return any(
+        (it.get(part) or {}).get(kueue.GPU) for it in asked for part in ("limits", "requests")
+    )
 
 
 def _outside(job: Object, pods: Pods) -> Workload:
     """A job of a known kind that no queue knows."""
     metadata = job["metadata"]
-    state, message, advice = pods.state, *_words(pods)
+    found = _workload(job["kind"], metadata["name"], metadata.get("namespace", ""), pods)
     if (job.get("spec") or {}).get("suspend"):
-        state, message = JobState.PENDING, "it is suspended, and in no queue that would let it go"
-        advice = (
-            f"give it the label {kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}, or set its spec.suspend"
-            " to false"
+        found = dataclasses.replace(
+            found,
+            state=JobState.PENDING,
+            message="it is suspended, and in no queue that would let it go",
+            advice=f"give it the label {kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}, or set its"
+            " spec.suspend to false",
         )
-    return Workload(
-        name=_title(job["kind"], metadata["name"], metadata.get("namespace", "")),
-        state=state,
-        message=message,
-        advice=advice,
-        created=metadata.get("creationTimestamp"),
-        pods=pods.counts,
-        pools=pods.pools,
-    )
+    return dataclasses.replace(found, created=metadata.get("creationTimestamp"))
 
 
 def _loose(kind: str, name: str, namespace: str, members: Sequence[Object], pods: Pods) -> Workload:
     """Pods with GPUs that no queue knows, by what owns them."""
     created = [str(pod["metadata"].get("creationTimestamp") or "") for pod in members]
-    message, advice = _words(pods)
+    found = _workload(kind, name, namespace, pods)
+    return dataclasses.replace(found, created=min(filter(None, created), default=None))
+
+
+def _workload(kind: str, name: str, namespace: str, pods: Pods) -> Workload:
+    elsewhere = f" in {namespace}" if namespace not in {"", kueue.NAMESPACE} else ""
+    runs = pods.state is JobState.RUNNING
     return Workload(
-        name=_title(kind, name, namespace),
+        name=f"{kind} {name}{elsewhere}",
         state=pods.state,
-        message=message,
-        advice=advice,
-        created=min(filter(None, created), default=None),
+        message="" if runs else pods.words,
+        advice="" if runs else pods.advice,
         pods=pods.counts,
         pools=pods.pools,
     )
-
-
-def _title(kind: str, name: str, namespace: str) -> str:
-    return f"{kind} {name}" + (f" in {namespace}" if namespace not in {"", kueue.NAMESPACE} else "")
-
-
-def _words(pods: Pods) -> tuple[str, str]:
-    """What keeps the pods of a job, and what to do about it."""
-    if pods.state is JobState.RUNNING:
-        return "", ""
-    return words(pods), advice(pods)
-
-
-def words(pods: Pods) -> str:
-    """What keeps the pods of a job; "" if nothing is told."""
-    return "; ".join(pods.why)
-
-
-def advice(pods: Pods) -> str:
-    """What to do about what keeps the pods of a job; "" for nothing but to wait."""
-    return "\n".join(pod_reasons.advice(pods.why))
 
 
 def _told(
@@ -252,22 +241,15 @@ def _told(
             pools.add(node_of[node]["labels"][kueue.POOL_LABEL])
             ends.add((node_of[node].get("annotations") or {}).get(kueue.NODE_ENDS, ""))
         if state == "failed":
-            why.update(pod_reasons.ended(pod))
+            why.update(_failures(pod))
         elif state != "ready":
-            why.update(pod_reasons.of(pod, said.get(str(pod["metadata"].get("uid")), ())))
+            why.update(hindrances(pod, said.get(str(pod["metadata"].get("uid")), ())))
     return Pods(
         counts=PodCounts(**counts),
         why=tuple(reason for reason, _ in why.most_common()),
         pools=tuple(sorted(pools)),
         ends=min(filter(None, ends), default=""),
     )
-
-
-def _attempts(job: Object) -> tuple[int, int]:
-    """How often a JobSet was begun again: for its own failures, and for others."""
-    status = job.get("status") or {}
-    own = int(status.get("restartsCountTowardsMax") or 0)
-    return own, int(status.get("restarts") or 0) - own
 
 
 def _state(pod: Object) -> str:
@@ -277,3 +259,198 @@ def _state(pod: Object) -> str:
     if not (pod.get("spec") or {}).get("nodeName"):
         return "waiting"
     return "ready" if holds(pod, "Ready") else "starting"
+
+
+# ------------------------------------------------------------------------------ what keeps one
+
+_TELLING: Final = frozenset(
+    {
+        "FailedScaleUp",
+        "NotTriggerScaleUp",
+        "TriggeredScaleUp",
+        "MissingProvisioningRequest",
+        "IgnoredInScaleUp",
+        "FailedProvisioningRequest",
+    }
+)
+"""The reasons of the autoscaler's events about a pod without a node."""
+_UNDER_WAY: Final = re.compile(
+    r"consuming ProvisioningRequest (?P<name>\S+) that"
+    r" (?P<state>was provisioned|was accepted|wasn't accepted yet)"
+)
+"""What a usual event says of the request of a pod whose nodes are still to come.
+
+The autoscaler's published source, 2026-08-21, with a warning from ten minutes after the grant on;
+the ends of its sentences are believed.
+"""
+_COMING: Final = "its nodes are on their way"
+_ASKED: Final = "it waits for its nodes"
+_ON_NODE: Final = frozenset(
+    {"FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "NetworkNotReady"}
+)
+"""The reasons of the kubelet's events about a pod that can't start."""
+_USUAL: Final = frozenset({"ContainerCreating", "PodInitializing"})
+
+# A registry that does not answer, or is busy, is asked again, and so is one that has the image and
+# lost a part of it on the way. The words are containerd's, as transcripts of 2026 show them for a
+# name that is not there; those of a refusal are believed (2026-11-24).
+_NEVER_PULLED: Final = re.compile(
+    r"InvalidImageName|ErrImageNeverPull|(?:ErrImagePull|ImagePullBackOff): .*"
+    r"(?:failed to resolve reference .*: not found|40[13] (?:Unauthorized|Forbidden))",
+    re.DOTALL,
+)
+
+# What is said of a pod -> what fixes it; the first that fits counts.
+_ADVICE: Final = {
+    r"cloud\.google\.com/gke-queued": (
+        "nodes of queued pools are for jobs of the queue: give the job the label"
+        f" {kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}"
+    ),
+    r"consuming ProvisioningRequest \S+ that was provisioned": (
+        "its nodes were granted ten minutes ago, and it runs on none: compare node selector,"
+        " tolerations and GPUs with the pool's, or delete the job and submit it again"
+    ),
+    r"consuming ProvisioningRequest": (
+        "the request for its nodes is over or never came to be: delete the job and submit it again"
+    ),
+    r"ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull": (
+        "its image can't be pulled: correct the name, or let the nodes' service account read it"
+    ),
+    r"CreateContainerConfigError": (
+        "it names a Secret or ConfigMap that its namespace does not have"
+    ),
+    r"CrashLoopBackOff|RunContainerError|CreateContainerError": (
+        "its program does not stay up: see kubectl logs --previous"
+    ),
+    r"FailedMount|FailedAttachVolume": (
+        "a volume can't be mounted: see that its claim and bucket or share exist, and that the"
+        " pod's service account may use them"
+    ),
+    r"Insufficient nvidia\.com/gpu": (
+        "no node has so many GPUs free: wait until other jobs end, ask for fewer in one pod, or"
+        " raise GKE_MAX_NODE_COUNT (max_node_count in GKE_NODE_POOLS)"
+    ),
+    r"Insufficient (?:cpu|memory|ephemeral-storage)": (
+        "it asks for more CPUs, memory or storage than nodes have free: ask for less"
+    ),
+    # Kubernetes' scheduler (1.34.2, tried) does not always name the taint.
+    r"affinity/selector|untolerated taint": (
+        "no node has the labels that it selects by and lets it on: compare its node selector"
+        " and tolerations with the pool's; queued pools take jobs of the queue alone, with the"
+        f" label {kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}"
+    ),
+}
+
+
+def of_events(events: Iterable[Object]) -> dict[str, list[str]]:
+    """The UID of a pod -> what the last event of each telling reason says of it."""
+    last: dict[tuple[str, str], tuple[str, str]] = {}
+    for event in events:
+        reason = str(event.get("reason"))
+        if reason in _TELLING | _ON_NODE:
+            about = str(event["involvedObject"].get("uid")), reason
+            text = f"{reason}: {event.get('message')}"
+            if event.get("type") == "Normal":
+                text = _under_way(text)
+            last[about] = max(last.get(about, ("", "")), (moment(event), text))
+    found: dict[str, list[str]] = {}
+    for (uid, _), (_, text) in last.items():
+        found.setdefault(uid, []).append(text)
+    return found
+
+
+def _under_way(text: str) -> str:
+    """What the autoscaler says of a pod whose request goes on, in fewer words."""
+    request = _UNDER_WAY.search(text)
+    if request is None:
+        return text
+    so_far = _COMING if request["state"] == "was provisioned" else _ASKED
+    return f"{so_far}: the request {request['name']} {request['state']}"
+
+
+def moment(event: Object) -> str:
+    """When an event was, in RFC 3339 format; "" if it does not say."""
+    times = ("eventTime", "lastTimestamp", "firstTimestamp")
+    found = next((event[name] for name in times if event.get(name)), None)
+    return str(found or event["metadata"].get("creationTimestamp", ""))
+
+
+def hindrances(pod: Object, events: Sequence[str] = ()) -> Iterator[str]:
+    """What keeps a pod from running."""
+    if not (pod.get("spec") or {}).get("nodeName"):
+        message = conditions(pod).get("PodScheduled", {}).get("message")
+        # That no node of now takes it says nothing where its own are still to come.
+        if message and not any(one.startswith((_COMING, _ASKED)) for one in events):
+            yield str(message)
+        yield from events
+        return
+    for container in containers(pod):
+        waits = (container.get("state") or {}).get("waiting") or {}
+        if waits.get("reason") and waits["reason"] not in _USUAL:
+            yield ": ".join(filter(None, [waits["reason"], waits.get("message")]))
+    yield from (one for one in events if one.partition(":")[0] in _ON_NODE)
+
+
+def unpullable(pod: Object) -> str:
+    """Why a pod's image can't ever be pulled, in the kubelet's words; "" if it may be."""
+    return next((one for one in hindrances(pod) if _NEVER_PULLED.match(one)), "")
+
+
+def _failures(pod: Object) -> Iterator[str]:
+    """With what a pod has failed: the kubelet's words, or a code and the end of a log."""
+    status = pod.get("status") or {}
+    if status.get("message"):
+        yield f"{status.get('reason', 'Failed')}: {str(status['message']).strip()}"
+        return
+    for container in containers(pod):
+        found = (container.get("state") or {}).get("terminated") or {}
+        if found.get("exitCode"):
+            last = str(found.get("message") or "").strip().rpartition("\n")[2]
+            code = f"{container.get('name', '')} ended with exit code {found['exitCode']}"
+            yield ": ".join(filter(None, [code, last]))
+
+
+def advice(why: Iterable[str]) -> list[str]:
+    """What to do about what keeps pods; [] for nothing but to wait.
+
+    What Google refuses goes before what the scheduler says of the nodes that are there.
+    """
+    told = list(why)
+    refused = dict.fromkeys(filter(None, (reasons.advice("", one) for one in told)))
+    return list(refused or dict.fromkeys(filter(None, map(_advice, told))))
+
+
+def _advice(why: str) -> str:
+    return next((text for words, text in _ADVICE.items() if re.search(words, why)), "")
+
+
+# ------------------------------------------------------------------------------ logs
+
+_LOGS_BY: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "JobSet": 'labels."k8s-pod/jobset_sigs_k8s_io/jobset-name"="{name}"',
+        "Job": 'labels."k8s-pod/batch_kubernetes_io/job-name"="{name}"',
+        "RayCluster": 'labels."k8s-pod/ray_io/cluster"="{name}"',
+    }
+)
+"""Kind of a job -> what its pods have; of others the names of the pods begin with the job's."""
+_LOGS_OF_OTHERS: Final = 'resource.labels.pod_name:"{name}-"'
+
+
+def log_command(project: str, cluster: str, location: str, kind: str, name: str) -> str:
+    """The command that prints all that the pods of a job have written, the oldest first.
+
+    It asks Cloud Logging. Kubernetes deletes an ended pod with its node, and JobSet the pods of
+    each attempt that failed; the log that a node keeps goes with them. Cloud Logging has it for 30
+    days, by the labels of the pods. `kind`: the job's kind, such as "JobSet".
+    """
+    terms = [
+        'resource.type="k8s_container"',
+        f'resource.labels.cluster_name="{cluster}"',
+        f'resource.labels.location="{location}"',
+        _LOGS_BY.get(kind, _LOGS_OF_OTHERS).format(name=name),
+    ]
+    return (
+        f"gcloud logging read {shlex.quote(' '.join(terms))} --project {project}"
+        " --order asc --freshness 30d --format 'value(textPayload,jsonPayload.message)'"
+    )

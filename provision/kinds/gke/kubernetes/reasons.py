@@ -7,8 +7,8 @@ The reasons and the beginnings of the messages are those of the autoscaler's pub
 
 from __future__ import annotations
 
-import enum
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.google import refusals
@@ -37,257 +37,225 @@ _FITTING: Final = "a machine type that the zone has"
 _OWN: Final = "a pool of the reservation"
 
 
-class Reason(enum.Enum):
-    """A reason of the autoscaler.
+@dataclass(frozen=True)
+class Reason:
+    """A reason of the autoscaler."""
 
-    `lacks`: What a request with it waits for, or got no nodes for lack of, such as "room in the
-    pool"; "" where the autoscaler itself does not know. `advice`: What a person can do. `begins`:
-    How its message begins, or may begin; "" where that is not known.
-    """
+    word: str
+    # what a request with it waits for, or got no nodes for lack of, such as "room in the pool"; ""
+    # where the autoscaler itself does not know
+    lacks: str
+    advice: str  # what a person can do
+    # how its message begins, or may begin; "" where that is not known
+    begins: str | tuple[str, ...] = ""
 
-    def __init__(
-        self, word: str, lacks: str, advice: str, begins: str | tuple[str, ...] = ""
-    ) -> None:
-        """Keep what it means."""
-        self.word = word
-        self.lacks = lacks
-        self.advice = advice
-        self.begins = begins
 
+REASONS: Final = (
     # --------------------------------------------- no pool takes it: it fails after two minutes
-    NOT_ACCEPTED = ("NotAccepted", "the autoscaler's next look", "")
-    NODEPOOL_SIZE_REACHED = (
+    Reason("NotAccepted", "the autoscaler's next look", ""),
+    Reason(
         "NodepoolSizeReached",
         _ROOM,
-        (
-            f"the pool may not have so many nodes: wait until other jobs end, ask for fewer nodes,"
-            f" or {_MORE}"
-        ),
+        f"the pool may not have so many nodes: wait until other jobs end, ask for fewer nodes,"
+        f" or {_MORE}",
         "Max nodepool size reached",
-    )
-    CLUSTER_NODE_LIMIT_EXCEEDED = (
+    ),
+    Reason(
         "ClusterNodeLimitExceeded",
         "room in the cluster",
-        (
-            "the cluster has as many nodes as GKE allows: wait until other jobs end, or use another"
-            " cluster"
-        ),
+        "the cluster has as many nodes as GKE allows: wait until other jobs end, or use another"
+        " cluster",
         "Max cluster size reached",
-    )
-    OUT_OF_RESOURCES = (
+    ),
+    Reason(
         "OutOfResources",
         "room within the cluster's limits",
-        (
-            "the cluster has limits for CPUs, memory or GPUs: raise them in the cluster's settings"
-            " for node auto-provisioning"
-        ),
+        "the cluster has limits for CPUs, memory or GPUs: raise them in the cluster's settings"
+        " for node auto-provisioning",
         "Max cluster limit reached",
-    )
-    NODEPOOL_IN_BACKOFF = (
+    ),
+    Reason(
         "NodepoolInBackoff",
         "the end of the pool's rest after a failure",
-        (
-            "GKE rests for 5 to 30 minutes after a failure of this pool, and says no more of it:"
-            " the cause is the failure before"
-        ),
+        "GKE rests for 5 to 30 minutes after a failure of this pool, and says no more of it:"
+        " the cause is the failure before",
         "Nodepool in backoff after failed scale-up",
-    )
-    NODEPOOL_NOT_READY = (
+    ),
+    Reason(
         "NodepoolNotReady",
         "a healthy pool",
         "the pool is not healthy: see its state above, and what its nodes lack",
         "Nodepool not ready for scale-up",
-    )
-    NOT_SCHEDULABLE = (
+    ),
+    Reason(
         "ProvisioningRequestNotSchedulableInNodepool",
         "a pool whose nodes can run its pods",
-        (
-            "no node of the pool could run the pods: compare the job's node selector, tolerations,"
-            " CPUs, memory and GPUs with the pool's"
-        ),
+        "no node of the pool could run the pods: compare the job's node selector, tolerations,"
+        " CPUs, memory and GPUs with the pool's",
         "Provisioning Request's pods cannot be",
-    )
-    SINGLE_ZONE_INFEASIBLE = (
+    ),
+    Reason(
         "ProvisioningRequestSingleZoneInfeasible",
         "a zone that takes all its pods",
-        (
-            "all pods must fit into one zone of one pool: ask for fewer, or remove rules that keep"
-            " them apart"
-        ),
+        "all pods must fit into one zone of one pool: ask for fewer, or remove rules that keep"
+        " them apart",
         "Provisioning Request cannot be scheduled",
-    )
-    NO_QUEUED_NODEPOOL = (
+    ),
+    Reason(
         "NoQueuedNodepoolAvailable",
         "a queued pool with room for all its pods",
         f"no pool with queued provisioning has room for all pods: ask for fewer nodes, or {_MORE}",
         "No nodepool with QueuedProvisioning enabled",
-    )
-    CANNOT_EXECUTE_OBTAINABILITY = (
+    ),
+    Reason(
         "CannotExecuteObtainabilityStrategy",
         "room in every zone at once",
-        (
-            "the pools must have room for the request in every zone at once: remove"
-            " capacitySearchStrategy from the job"
-        ),
+        "the pools must have room for the request in every zone at once: remove"
+        " capacitySearchStrategy from the job",
         "Could not execute OBTAINABILITY",
-    )
-    OBTAINABILITY_AND_ZONE = (
+    ),
+    Reason(
         "ObtainabilityStrategyAndZoneIncompatible",
         "a job that names no zone",
         "remove the zone from the job's node selector, or capacitySearchStrategy from the job",
-    )
-    MISSING_POD_TEMPLATES = (
+    ),
+    Reason(
         "MissingPodTemplates",
         "its pod templates",
         "the request's pod templates were deleted: submit the job again",
         "Provisioning Request failed because there were missing pod",
-    )
-    MULTIPLE_POD_SETS = (
+    ),
+    Reason(
         "MultiplePodSetsUnsupported",
         "one kind of pods",
         "all pods of a job must be alike: submit the job again with one kind of pods",
-    )
-    SKIPPED_NODEPOOL = ("InternalErrorSkippedNodepool", "", _AGAIN)
+    ),
+    Reason("InternalErrorSkippedNodepool", "", _AGAIN),
     # ------------------------------------------------------------- Google does not take the request
-    UNREADABLE_RUN = (
+    Reason(
         "InvalidArgumentMaxRunDurationParseError",
         "a run duration that is a number",
-        (
-            "set the annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds to a whole number of"
-            " seconds"
-        ),
-    )
-    INVALID_ARGUMENT = (
+        "set the annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds to a whole number of"
+        " seconds",
+    ),
+    Reason(
         "InvalidArgument",
         "a request that Google can grant",
-        (
-            "Google refuses what the request asks for, such as a run of less than 10 minutes or"
-            " more than 7 days: change the job and submit it again"
-        ),
+        "Google refuses what the request asks for, such as a run of less than 10 minutes or"
+        " more than 7 days: change the job and submit it again",
         # The second is how Compute Engine itself begins.
         ("Specified maxRunDuration is", "Invalid value for field"),
-    )
-    UNSUPPORTED_OPERATION = (
+    ),
+    Reason(
         "UnsupportedOperation",
         "a request that Google can grant",
         "Google does not support this for the pool: run Plan to check it",
-    )
-    NO_CAPACITY = (
+    ),
+    Reason(
         "QueuingInfeasibleNoCapacity",
         _MACHINES,
         _ELSEWHERE,
         "Could not enqueue the Provisioning Request",
-    )
-    ZONE_NOT_SUPPORTED = (
+    ),
+    Reason(
         "ZoneNotSupported",
         "a zone that takes such requests",
         "Google takes no such requests in this zone: try another one",
         "Provisioning Request is not supported in this zone",
-    )
-    INVALID_MACHINE_TYPE = ("InvalidMachineType", _FITTING, _SUITS)
-    INVALID_GPU_TYPE = ("InvalidGPUType", _FITTING, _SUITS)
-    PERMISSION_DENIED = ("PermissionDenied", _PERMISSION, _GRANT)
-    CONDITION_NOT_MET = (
+    ),
+    Reason("InvalidMachineType", _FITTING, _SUITS),
+    Reason("InvalidGPUType", _FITTING, _SUITS),
+    Reason("PermissionDenied", _PERMISSION, _GRANT),
+    Reason(
         "ConditionNotMet",
         _POLICY,
-        (
-            "an organization policy or another condition forbids it: see Google's message, and ask"
-            " an administrator"
-        ),
-    )
-    INVALID_RESERVATION = ("InvalidReservation", _OWN, _RESERVED)
-    RESERVATION_NOT_FOUND = ("ReservationNotFound", _OWN, _RESERVED)
-    RESERVATION_NOT_READY = ("ReservationNotReady", _OWN, _RESERVED)
-    RESERVATION_CAPACITY_EXCEEDED = ("ReservationCapacityExceeded", _OWN, _RESERVED)
-    RESERVATION_INCOMPATIBLE = ("ReservationIncompatible", _OWN, _RESERVED)
-    FAILED_TO_QUEUE = (
+        "an organization policy or another condition forbids it: see Google's message, and ask"
+        " an administrator",
+    ),
+    Reason("InvalidReservation", _OWN, _RESERVED),
+    Reason("ReservationNotFound", _OWN, _RESERVED),
+    Reason("ReservationNotReady", _OWN, _RESERVED),
+    Reason("ReservationCapacityExceeded", _OWN, _RESERVED),
+    Reason("ReservationIncompatible", _OWN, _RESERVED),
+    Reason(
         "InternalErrorFailedToQueue",
         "",
-        (
-            "Google did not take the request, for the cause in its message; without one, try"
-            " another zone or submit the job again later"
-        ),
+        "Google did not take the request, for the cause in its message; without one, try"
+        " another zone or submit the job again later",
         "Provisioning Request failed to queue",
-    )
+    ),
     # ------------------------------------------- in Google's queue: it waits, or Google gave it up
-    NOT_PROVISIONED = ("NotProvisioned", _MACHINES, _WAIT)
-    RESOURCE_POOL_EXHAUSTED = ("ResourcePoolExhausted", _MACHINES, _ELSEWHERE)
-    QUOTA_EXCEEDED = ("QuotaExceeded", _QUOTA, "request a higher quota")
-    IP_SPACE_EXHAUSTED = (
+    Reason("NotProvisioned", _MACHINES, _WAIT),
+    Reason("ResourcePoolExhausted", _MACHINES, _ELSEWHERE),
+    Reason("QuotaExceeded", _QUOTA, "request a higher quota"),
+    Reason(
         "IPSpaceExhausted",
         "free IP addresses",
-        (
-            "the subnetwork has no free IP addresses: use a larger range, or delete nodes that are"
-            " not needed"
-        ),
-    )
-    PERMISSIONS_ERROR = ("PermissionsError", _PERMISSION, _GRANT)
-    EXTERNAL_IP_POLICY = (
+        "the subnetwork has no free IP addresses: use a larger range, or delete nodes that are"
+        " not needed",
+    ),
+    Reason("PermissionsError", _PERMISSION, _GRANT),
+    Reason(
         "VMExternalIPAccessPolicyConstraint",
         _POLICY,
-        (
-            "an organization policy forbids external IP addresses: use private nodes, or ask an"
-            " administrator for an exception"
-        ),
-    )
-    LIMIT_EXCEEDED = (
+        "an organization policy forbids external IP addresses: use private nodes, or ask an"
+        " administrator for an exception",
+    ),
+    Reason(
         "LimitExceeded",
         "room within Google's limit of requests",
         "Google limits such requests, by default to 100 in a region: wait until others end",
-    )
-    WAIT_TIME_EXCEEDED = (
+    ),
+    Reason(
         "WaitTimeExceeded",
         f"{_MACHINES} in the time that it had",
-        (
-            "the request got no nodes in the time that the job allows: submit it again, or without"
-            " ValidUntilSeconds"
-        ),
+        "the request got no nodes in the time that the job allows: submit it again, or without"
+        " ValidUntilSeconds",
         "Provisioning Request could not provision queued instances",
-    )
-    GOT_CANCELLED = (
+    ),
+    Reason(
         "InternalErrorResizeRequestGotCancelled",
         "its resize request",
         "somebody cancelled the resize request of the pool: submit the job again",
-    )
-    WAS_BEING_DELETED = (
+    ),
+    Reason(
         "InternalErrorResizeRequestWasBeingDeleted",
         "its resize request",
         "somebody deleted the resize request of the pool: submit the job again",
-    )
-    MISSING_RESIZE_REQUEST = (
+    ),
+    Reason(
         "MissingResizeRequest",
         "its resize request",
         "somebody deleted the resize request or the pool: submit the job again",
         "The corresponding Resize Request was missing",
-    )
-    DUPLICATE_NAME = ("DuplicateResizeRequestName", "", _AGAIN)
-    INTERNAL_ERROR = ("InternalError", "", _AGAIN)
-    RESIZE_REQUEST_FAILED = ("InternalErrorResizeRequestFailed", "", _AGAIN)
-    WAS_CREATING = ("InternalErrorResizeRequestWasCreating", "", _AGAIN)
-    UNEXPECTED_STATE = ("InternalErrorUnexpectedState", "", _AGAIN)
-    MISSING_BULK_MIG = ("InternalErrorMissingBulkMig", "", _AGAIN)
-    BULK_MIG_NOT_IN_PROGRESS = ("InternalErrorBulkMigNotInProgress", "", _AGAIN)
-    BULK_MIG_UNEXPECTED_STATE = ("InternalErrorBulkMigUnexpectedState", "", _AGAIN)
-    MISSING_DETAILS = ("InternalErrorMissingDetails", "", _AGAIN)
+    ),
+    Reason("DuplicateResizeRequestName", "", _AGAIN),
+    Reason("InternalError", "", _AGAIN),
+    Reason("InternalErrorResizeRequestFailed", "", _AGAIN),
+    Reason("InternalErrorResizeRequestWasCreating", "", _AGAIN),
+    Reason("InternalErrorUnexpectedState", "", _AGAIN),
+    Reason("InternalErrorMissingBulkMig", "", _AGAIN),
+    Reason("InternalErrorBulkMigNotInProgress", "", _AGAIN),
+    Reason("InternalErrorBulkMigUnexpectedState", "", _AGAIN),
+    Reason("InternalErrorMissingDetails", "", _AGAIN),
     # -------------------------------------------------------------------- after it was granted
-    CAPACITY_REVOKED = (
+    Reason(
         "CapacityRevoked",
         "more time",
-        (
-            "the nodes' run is over, and the job had not ended: submit it again, with more time in"
-            " the annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds (7 days at most)"
-        ),
+        "the nodes' run is over, and the job had not ended: submit it again, with more time in"
+        " the annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds (7 days at most)",
         "Capacity provisioned for the Provisioning Request was",
-    )
+    ),
+)
 
-
-IN_BACKOFF: Final = Reason.NODEPOOL_IN_BACKOFF
+IN_BACKOFF: Final = "NodepoolInBackoff"
 """The autoscaler rests after a failure of that pool: the reason hides the failure before."""
+REVOKED: Final = "CapacityRevoked"
 
 _FOR_EVER: Final = refusals.PERMANENT - {Refusal.MISSING, Refusal.ADDRESSES}
 """Refusals that each request meets again; what is missing may be back, addresses may be free."""
 
-_BY_WORD: Final = {reason.word: reason for reason in Reason}
+_BY_WORD: Final = {it.word: it for it in REASONS}
 
 # Kueue's words around a message of the autoscaler.
 _PASSED_ON: Final = re.compile(
@@ -306,17 +274,9 @@ def passed_on(words: str) -> str:
     return (found["evicted"] or found["checked"] or "") if found else ""
 
 
-def named(message: str) -> Reason | None:
-    """The reason that a message belongs to; None if several reasons, or none known, have it."""
-    return next((it for it in Reason if it.begins and message.startswith(it.begins)), None)
-
-
-def known(word: str, message: str) -> Reason | None:
-    """The reason of a condition; None for one that is not known, which is told as it is.
-
-    `word`: the autoscaler's reason; "" if only the message is known.
-    """
-    return _BY_WORD.get(word) if word else named(message)
+def named(message: str) -> str:
+    """The reason that a message belongs to; "" if several reasons, or none known, have it."""
+    return next((it.word for it in REASONS if it.begins and message.startswith(it.begins)), "")
 
 
 def lacks(word: str, message: str) -> str:
@@ -325,8 +285,9 @@ def lacks(word: str, message: str) -> str:
     `word`: the autoscaler's reason; "" if only the message is known. `message`: the autoscaler's
     message, which may name a cause that the reason does not.
     """
-    reason = known(word, message)
-    match _refusal(word, reason, message):
+    word = word or named(message)
+    reason = _BY_WORD.get(word)
+    match refusals.read(word, message):
         case Refusal.QUOTA:
             return _QUOTA
         case Refusal.STOCKOUT | Refusal.NOT_YET:
@@ -340,7 +301,7 @@ def is_for_ever(message: str) -> bool:
     quota = refusals.quota(message)
     if quota is not None:
         return not quota.limit
-    if named(message) in {Reason.INVALID_ARGUMENT, Reason.ZONE_NOT_SUPPORTED}:
+    if named(message) in {"InvalidArgument", "ZoneNotSupported"}:
         return True
     return refusals.read("", message) in _FOR_EVER and not refusals.may_be_late(message)
 
@@ -350,8 +311,9 @@ def advice(word: str, message: str, *, waiting: bool = False) -> str:
 
     `word`: the autoscaler's reason; "" if only the message is known.
     """
-    reason = known(word, message)
-    match _refusal(word, reason, message):
+    word = word or named(message)
+    reason = _BY_WORD.get(word)
+    match refusals.read(word, message):
         case Refusal.QUOTA:
             return _quota(refusals.quota(message))
         case Refusal.NOT_YET:
@@ -362,10 +324,6 @@ def advice(word: str, message: str, *, waiting: bool = False) -> str:
             return _ELSEWHERE
         case _:
             return reason.advice if reason else ""
-
-
-def _refusal(word: str, reason: Reason | None, message: str) -> Refusal | None:
-    return refusals.read(word or (reason.word if reason else ""), message)
 
 
 def _quota(quota: Quota | None) -> str:

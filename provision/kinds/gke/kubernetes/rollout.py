@@ -1,32 +1,136 @@
-"""Whether what Create installs on GPU nodes is there, on the nodes that exist already.
+"""Bringing objects into a cluster: in stages, each of which has to be ready before the next one.
 
-Nodes that come later get it when they come, and pods wait for it there: see `gate`.
+What Create installs on GPU nodes is waited for on those that exist already. Nodes that come later
+get it when they come, and pods wait for it there (`nccl.gate`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.documents.timeline import StageName
 from provision.errors import ClusterError, Problem
-from provision.kinds.gke.kubernetes import gate, nccl
+from provision.kinds.gke.kubernetes import nccl
+from provision.kinds.gke.kubernetes.client import KubernetesError
+from provision.kinds.gke.kubernetes.objects import Object, conditions, containers, holds, title
+from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Iterable, Iterator
 
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
+    from provision.time.deadline import Deadline
     from provision.time.progress import Progress
 
 TIMEOUT: Final = 600.0
-"""Seconds of cloud time; a node pulls an image of some gigabytes."""
+"""Seconds of cloud time for a stage, and for NCCL: Kueue takes a minute or two to start, and a node
+pulls an image of some gigabytes."""
+
+_PAUSE: Final = 2.0
+_NOT_FOUND: Final = 404
+_CONDITIONS: Final = {"CustomResourceDefinition": "Established", "Deployment": "Available"}
+"""Kind -> the condition that must hold before the next stage."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Objects that are applied in order, and then waited for."""
+
+    name: str  # what the stage installs, for progress messages
+    objects: list[Object] = field(default_factory=list)
+
+
+def apply(
+    cluster: Cluster,
+    stages: Iterable[Stage],
+    *,
+    progress: Progress,
+    timeout: float = TIMEOUT,
+) -> int:
+    """Apply all stages in order; objects that are up to date do not change.
+
+    `timeout`: the timeout of each stage, in seconds of cloud time.
+
+    Raises:
+        KubernetesError: Kubernetes refused an object, and a retry would not help.
+        ClusterError: A stage was not ready in time.
+    """
+    total = done = 0
+    wanted = [stage for stage in stages if stage.objects]
+    everything = sum(len(stage.objects) for stage in wanted)
+    with progress.stage(StageName.OBJECTS) as shown:
+        for stage in wanted:
+            deadline = shown.deadline(timeout, _PAUSE)
+            changed = 0
+            for thing in stage.objects:
+                shown.counts(f"{done} of {everything} objects; {stage.name}: {title(thing)}")
+                changed += deadline.retry(
+                    lambda thing=thing: _apply(cluster, thing),  # type: ignore[misc]  # mypy knows no lambda with defaults
+                    f"apply {title(thing)}",
+                )
+                done += 1
+            for thing in stage.objects:
+                shown.counts(f"{done} of {everything} objects; {stage.name}: {title(thing)}")
+                _await(cluster, thing, deadline)
+            total += changed
+            if changed:
+                shown.news(
+                    f"Kubernetes: {stage.name} ({changed} of {len(stage.objects)} objects changed)"
+                )
+        shown.counts(f"{everything} objects, {total} of them changed" if total else "")
+    return total
+
+
+def _apply(cluster: Cluster, thing: Object) -> bool:
+    """Apply an object; returns whether that changed its resourceVersion."""
+    try:
+        before = _find(cluster, thing)
+        after = cluster.apply(thing)
+    except KubernetesError as error:
+        # GKE's own kinds exist only some time after the cluster does, and a namespace is usable
+        # only some time after its object exists.
+        if error.code == _NOT_FOUND:
+            raise TransientError(error.message) from error
+        raise
+    return before is None or _version(before) != _version(after)
+
+
+def _version(thing: Object) -> str:
+    return str(thing["metadata"].get("resourceVersion", ""))
+
+
+def _await(cluster: Cluster, thing: Object, deadline: Deadline) -> None:
+    """Wait until an object is ready, if it is of a kind that takes time.
+
+    Raises:
+        ClusterError: It is not ready in time.
+    """
+    condition = _CONDITIONS.get(thing["kind"])
+    if condition is None:
+        return
+
+    def look() -> None:
+        found = _find(cluster, thing) or {}
+        if not holds(found, condition):
+            told = conditions(found).get(condition, {}).get("message")
+            raise TransientError(str(told or "it reports no status yet"))
+
+    deadline.retry(look, f"see {title(thing)} become {condition}")
+
+
+def _find(cluster: Cluster, thing: Object) -> Object | None:
+    metadata = thing["metadata"]
+    return cluster.find(
+        thing["apiVersion"], thing["kind"], metadata["name"], metadata.get("namespace", "")
+    )
+
+
+# ------------------------------------------------------------------------------ NCCL
 
 _POLL: Final = 5.0
-_DOING: Final = "look at what is installed on the GPU nodes"
 # In these a container waits that goes wrong; in others it is only slow.
 _WRONG: Final = frozenset(
     {
@@ -71,8 +175,15 @@ def wait(
         KubernetesError: Kubernetes refused to tell.
     """
     names = [it["metadata"]["name"] for it in nccl.objects(facts)]
-    first = progress.deadline(timeout, _POLL)
-    left = first.retry(lambda: _look(cluster, names), _DOING) if names else []
+
+    def look(deadline: Deadline) -> list[Unfinished]:
+        found = deadline.retry(
+            lambda: [_of(cluster, name) for name in names],
+            "look at what is installed on the GPU nodes",
+        )
+        return [it for it in found if it is not None]
+
+    left = look(progress.deadline(timeout, _POLL)) if names else []
     notes = [_without(pool) for pool in facts.pools if pool.gpu_network and pool.is_arm]
     if not left:
         return notes
@@ -81,16 +192,12 @@ def wait(
         while left and not deadline.is_over:
             stage.counts("; ".join(map(str, left)))
             deadline.pause()
-            left = deadline.retry(lambda: _look(cluster, names), _DOING)
+            left = look(deadline)
         if not left:
             stage.counts("NCCL is installed on the GPU nodes")
     if any(it.wrong for it in left):
         raise ClusterError.of([_problem(it) for it in left if it.wrong])
-    return [*notes, *(_note(it) for it in left)]
-
-
-def _look(cluster: Cluster, names: list[str]) -> list[Unfinished]:
-    return [it for it in (_of(cluster, name) for name in names) if it is not None]
+    return [*notes, *map(_note, left)]
 
 
 def _of(cluster: Cluster, name: str) -> Unfinished | None:
@@ -110,15 +217,13 @@ def _of(cluster: Cluster, name: str) -> Unfinished | None:
 
 def _wrong(pod: Object) -> Iterator[str]:
     """What goes wrong in the containers of a pod."""
-    status: Mapping[str, Any] = pod.get("status") or {}
     node = (pod.get("spec") or {}).get("nodeName", "")
-    for kind in ("initContainerStatuses", "containerStatuses"):
-        for container in status.get(kind) or []:
-            waiting = (container.get("state") or {}).get("waiting") or {}
-            if waiting.get("reason") in _WRONG:
-                last = (container.get("lastState") or {}).get("terminated") or {}
-                said = last.get("message") or waiting.get("message") or ""
-                yield f"{container['name']} on {node}: {waiting['reason']}: {said}".rstrip(": ")
+    for container in containers(pod):
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") in _WRONG:
+            last = (container.get("lastState") or {}).get("terminated") or {}
+            said = last.get("message") or waiting.get("message") or ""
+            yield f"{container['name']} on {node}: {waiting['reason']}: {said}".rstrip(": ")
 
 
 def _problem(it: Unfinished) -> Problem:
@@ -131,7 +236,7 @@ def _problem(it: Unfinished) -> Problem:
 
 
 def _note(it: Unfinished) -> Problem:
-    minutes = gate.SECONDS // 60
+    minutes = nccl.GATE_SECONDS // 60
     return Problem(
         code=Code.STILL_RUNNING,
         what=f"NCCL is still being installed: the DaemonSet {it}",

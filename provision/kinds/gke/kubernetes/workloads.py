@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
 from provision.documents.gke_status import JobState, Workload
-from provision.kinds.gke.kubernetes import pod_reasons, pods, reasons
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes import pods, reasons
+from provision.kinds.gke.kubernetes.objects import conditions, holds, later
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -60,30 +59,32 @@ def read(
     """
     current = state(thing, own)
     own = own or pods.NOTHING
-    owner = next(iter(thing["metadata"].get("ownerReferences", [])), None)
-    name = f"{owner['kind']} {owner['name']}" if owner else thing["metadata"]["name"]
-    status = thing.get("status") or {}
+    metadata, spec, status = thing["metadata"], thing["spec"], thing.get("status") or {}
+    owner = next(iter(metadata.get("ownerReferences", [])), None)
     requeued = (status.get("requeueState") or {}).get("requeueAt")
-    ends = own.ends if current in _ON_NODES else ""
-    stops = _stops(thing, clock) if current in _ON_NODES else None
-    found = Workload(
-        name=name,
+    assigned = (status.get("admission") or {}).get("podSetAssignments") or []
+    flavors = (flavor for it in assigned for flavor in (it.get("flavors") or {}).values())
+    on_nodes = current in _ON_NODES
+    stops, ends = (_stops(thing, clock), own.ends or None) if on_nodes else (None, None)
+    message, advice = _said(thing, current, own, said_before)
+    return Workload(
+        name=f"{owner['kind']} {owner['name']}" if owner else metadata["name"],
         state=current,
+        message=message,
+        advice=advice,
         stops=stops,
         stops_seconds=_until(stops, clock),
-        nodes_end=ends or None,
+        nodes_end=ends,
         nodes_end_seconds=_until(ends, clock),
         interruptions=tuple(_interruptions(status, own)),
-        created=thing["metadata"].get("creationTimestamp"),
+        created=metadata.get("creationTimestamp"),
         retries=_retries(thing),
         next_try=requeued if current is JobState.PENDING else None,
-        queue=thing["spec"].get("queueName"),
-        flavors=_flavors(status),
-        pods=own.counts if current in _ON_NODES else None,
+        queue=spec.get("queueName"),
+        flavors=tuple(dict.fromkeys(flavors)),
+        pods=own.counts if on_nodes else None,
         pools=own.pools,
     )
-    message, advice = _said(thing, current, own, said_before)
-    return dataclasses.replace(found, message=message, advice=advice)
 
 
 def state(work: Object, own: Pods | None = None) -> JobState:
@@ -125,8 +126,7 @@ def _stops(work: Object, clock: Clock) -> str | None:
     if not most or not since:
         return None
     left = int(most) - int(status.get("accumulatedPastExecutionTimeSeconds") or 0)
-    then = dt.datetime.fromisoformat(since) + dt.timedelta(seconds=clock.wall(left))
-    return then.isoformat(timespec="seconds").replace("+00:00", "Z")
+    return later(since, clock.wall(left))
 
 
 def _until(moment: str | None, clock: Clock) -> int | None:
@@ -138,16 +138,16 @@ def _until(moment: str | None, clock: Clock) -> int | None:
 
 def _interruptions(status: Mapping[str, Any], own: Pods) -> Iterator[str]:
     """What has interrupted a job so far: by its JobSet, and by Kueue's own count."""
-    for times, why in zip(own.attempts, ("its own failures", "what befell its pods"), strict=True):
-        if times:
-            yield f"begun again {_times(times)} for {why}"
+
+    def times(count: int) -> str:
+        return "once" if count == 1 else f"{count} times"
+
+    for count, why in zip(own.attempts, ("its own failures", "what befell its pods"), strict=True):
+        if count:
+            yield f"begun again {times(count)} for {why}"
     for found in (status.get("schedulingStats") or {}).get("evictions") or []:
         cause = f" ({found['underlyingCause']})" if found.get("underlyingCause") else ""
-        yield f"{found['reason']}{cause} {_times(int(found['count']))}"
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+        yield f"{found['reason']}{cause} {times(int(found['count']))}"
 
 
 def failure(message: str) -> str:
@@ -161,19 +161,11 @@ def said_before(events: Iterable[Object]) -> dict[str, list[str]]:
 
     Kueue deletes a request that failed before it makes the next one.
     """
-    found = [
-        (
-            pod_reasons.moment(event),
-            str(event["involvedObject"].get("uid")),
-            str(event.get("message")),
-        )
-        for event in events
-        if event.get("reason") == _CHECKED
-    ]
+    checks = [it for it in events if it.get("reason") == _CHECKED]
     said: dict[str, list[str]] = {}
-    for _, uid, words in sorted(found):
-        if reasons.passed_on(words):
-            said.setdefault(uid, []).append(reasons.passed_on(words))
+    for event in sorted(checks, key=lambda it: (pods.moment(it), str(it.get("message")))):
+        if words := reasons.passed_on(str(event.get("message"))):
+            said.setdefault(str(event["involvedObject"].get("uid")), []).append(words)
     return said
 
 
@@ -183,12 +175,6 @@ def _retries(thing: Object) -> int:
     return max((int(check.get("retryCount") or 0) for check in checks), default=0)
 
 
-def _flavors(status: Mapping[str, Any]) -> tuple[str, ...]:
-    assigned = (status.get("admission") or {}).get("podSetAssignments") or []
-    found = (flavor for pods in assigned for flavor in (pods.get("flavors") or {}).values())
-    return tuple(dict.fromkeys(found))
-
-
 def _said(
     thing: Object, current: JobState, own: Pods, said_before: Sequence[str]
 ) -> tuple[str, str]:
@@ -196,24 +182,24 @@ def _said(
     said = {kind: str(it.get("message", "")) for kind, it in conditions(thing).items()}
     match current:
         case JobState.FINISHED:
-            found = "; ".join(filter(None, [said["Finished"], pods.words(own)])), ""
+            found = "; ".join(filter(None, [said["Finished"], own.words])), ""
         case JobState.STARTING if holds(thing, "PodsReady"):
             owner = thing["metadata"]["ownerReferences"][0]
             names = {**thing["metadata"], "name": owner["name"], "kind": owner["kind"].lower()}
-            found = f"it has lost a worker: {pods.words(own)}", _RAY_LOST.format_map(names)
+            found = f"it has lost a worker: {own.words}", _RAY_LOST.format_map(names)
         case JobState.ENDING:
             found = "its pods have succeeded", ""
         case JobState.RUNNING:
             found = said["Admitted"], ""
         case JobState.STARTING:
-            told = pods.words(own) or said.get("PodsReady") or "its pods are being made"
-            found = told, pods.advice(own)
+            told = own.words or said.get("PodsReady") or "its pods are being made"
+            found = told, own.advice
         case JobState.GIVEN_UP:
             # Between its deactivation and its eviction, the condition tells of the attempt before.
             kind = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
             is_over = conditions(thing).get("Evicted", {}).get("reason") == _STOPPED
             cause = reasons.named(reasons.passed_on(said.get(kind, "")))
-            if is_over or cause is reasons.Reason.CAPACITY_REVOKED:
+            if is_over or cause == reasons.REVOKED:
                 more = "" if is_over else _MORE_TIME
                 found = said[kind], NEXT_RUN.format_map(thing["metadata"]) + more
             else:

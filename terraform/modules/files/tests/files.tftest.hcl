@@ -1,42 +1,27 @@
 mock_provider "google" {}
 
-variables {
-  marker = "aiinfra-cluster=3f9c2a71"
-  files  = { archive = "files.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" }
-  parts = {
-    jobs = { role = "roles/storage.objectViewer" }
-    vms  = { role = "roles/storage.objectUser", listed = true }
-  }
-  service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
-  state_folder          = { bucket = "state", folder = "clusters/train-deployment" }
-}
-
 run "the_archive_is_one_object_named_by_its_content_and_vms_may_read_it" {
   command = plan
 
   assert {
-    condition     = google_storage_bucket_object.files[0].name == "clusters/train-deployment/files/${var.files.sha256}.tar.gz"
-    error_message = "The object is ${google_storage_bucket_object.files[0].name}."
-  }
-  assert {
-    condition     = google_storage_bucket_object.files[0].bucket == "state" && basename(google_storage_bucket_object.files[0].source) == "files.tar.gz"
-    error_message = "It is made of ${google_storage_bucket_object.files[0].source} in ${google_storage_bucket_object.files[0].bucket}."
+    condition = alltrue([
+      google_storage_bucket_object.files[0].name == "clusters/train-deployment/files/${var.files.sha256}.tar.gz",
+      google_storage_bucket_object.files[0].bucket == "state",
+      basename(google_storage_bucket_object.files[0].source) == "files.tar.gz",
+    ])
+    error_message = "It is ${jsonencode([google_storage_bucket_object.files[0].name, google_storage_bucket_object.files[0].bucket, google_storage_bucket_object.files[0].source])}."
   }
   assert {
     condition     = jsonencode(output.archive) == jsonencode({ object = google_storage_bucket_object.files[0].name, sha256 = var.files.sha256 })
     error_message = "The archive is ${jsonencode(output.archive)}."
   }
   assert {
-    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { files = "roles/storage.objectViewer", jobs = "roles/storage.objectViewer", vms = "roles/storage.objectUser" }
-    error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
-  }
-  assert {
-    condition     = google_storage_bucket_iam_member.access["files"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/files/\")"
-    error_message = "The condition is ${google_storage_bucket_iam_member.access["files"].condition[0].expression}."
-  }
-  assert {
-    condition     = google_storage_bucket_iam_member.access["files"].condition[0].description == "aiinfra-cluster=3f9c2a71"
-    error_message = "The condition is described as ${google_storage_bucket_iam_member.access["files"].condition[0].description}."
+    condition = alltrue([
+      { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { files = "roles/storage.objectViewer", jobs = "roles/storage.objectViewer", vms = "roles/storage.objectUser" },
+      google_storage_bucket_iam_member.access["files"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/files/\")",
+      google_storage_bucket_iam_member.access["files"].condition[0].description == "aiinfra-cluster=3f9c2a71",
+    ])
+    error_message = "It is ${jsonencode([{ for part, role in google_storage_bucket_iam_member.access : part => role.role }, google_storage_bucket_iam_member.access["files"].condition[0].expression, google_storage_bucket_iam_member.access["files"].condition[0].description])}."
   }
 }
 
@@ -52,12 +37,11 @@ run "without_files_there_is_no_object_and_vms_share_a_folder_that_they_list" {
     error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
   }
   assert {
-    condition     = google_storage_bucket_iam_member.access["vms"].role == "roles/storage.objectUser"
-    error_message = "The role is ${google_storage_bucket_iam_member.access["vms"].role}."
-  }
-  assert {
-    condition     = google_storage_bucket_iam_member.access["vms"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/vms/\") || api.getAttribute(\"storage.googleapis.com/objectListPrefix\", \"\").startsWith(\"clusters/train-deployment/vms/\")"
-    error_message = "The condition is ${google_storage_bucket_iam_member.access["vms"].condition[0].expression}."
+    condition = alltrue([
+      google_storage_bucket_iam_member.access["vms"].role == "roles/storage.objectUser",
+      google_storage_bucket_iam_member.access["vms"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/vms/\") || api.getAttribute(\"storage.googleapis.com/objectListPrefix\", \"\").startsWith(\"clusters/train-deployment/vms/\")",
+    ])
+    error_message = "It is ${jsonencode([google_storage_bucket_iam_member.access["vms"].role, google_storage_bucket_iam_member.access["vms"].condition[0].expression])}."
   }
   assert {
     condition     = output.archive.object == null && output.archive.sha256 == null
@@ -76,11 +60,10 @@ run "a_part_may_be_a_folder_in_a_folder_and_nothing_beside_it" {
   }
 
   assert {
-    condition     = { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { "jobs/files" = "roles/storage.objectViewer" }
-    error_message = "The roles are ${jsonencode({ for part, role in google_storage_bucket_iam_member.access : part => role.role })}."
-  }
-  assert {
-    condition     = google_storage_bucket_iam_member.access["jobs/files"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/jobs/files/\")"
-    error_message = "The condition is ${google_storage_bucket_iam_member.access["jobs/files"].condition[0].expression}."
+    condition = alltrue([
+      { for part, role in google_storage_bucket_iam_member.access : part => role.role } == { "jobs/files" = "roles/storage.objectViewer" },
+      google_storage_bucket_iam_member.access["jobs/files"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/jobs/files/\")",
+    ])
+    error_message = "It is ${jsonencode([{ for part, role in google_storage_bucket_iam_member.access : part => role.role }, google_storage_bucket_iam_member.access["jobs/files"].condition[0].expression])}."
   }
 }

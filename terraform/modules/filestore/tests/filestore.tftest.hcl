@@ -6,19 +6,6 @@ mock_provider "google" {
   }
 }
 
-variables {
-  cluster_id = "3f9c2a71"
-  marker     = "aiinfra-cluster=3f9c2a71"
-  filestores = [
-    { path = "/mnt/b", tier = "BASIC_SSD", size_gb = 2560, location = "us-central1-a" },
-    { path = "/mnt/a", tier = "ENTERPRISE", size_gb = 1024, location = "us-central1" },
-  ]
-  labels      = { team = "ml" }
-  name_prefix = "train"
-  network     = "projects/my-project/global/networks/train-net"
-  project_id  = "my-project"
-}
-
 run "a_network_of_another_project_is_joined_by_private_services_access" {
   command = plan
 
@@ -34,33 +21,25 @@ run "a_network_of_another_project_is_joined_by_private_services_access" {
 
 run "each_share_is_of_its_tier_size_and_place_with_labels_and_marker" {
   assert {
-    condition = [for share in google_filestore_instance.shares : "${share.tier} ${share.location} ${share.file_shares[0].capacity_gb}"] == [
-      "ENTERPRISE us-central1 1024", "BASIC_SSD us-central1-a 2560",
-    ]
-    error_message = "The shares are ${jsonencode([for share in google_filestore_instance.shares : "${share.tier} ${share.location}"])}."
-  }
-  assert {
-    condition     = alltrue([for share in google_filestore_instance.shares : share.labels == tomap({ team = "ml", aiinfra-cluster = "3f9c2a71" })])
-    error_message = "The labels are ${jsonencode([for share in google_filestore_instance.shares : share.labels])}."
-  }
-  assert {
-    condition     = alltrue([for share in google_filestore_instance.shares : share.description == "aiinfra-cluster=3f9c2a71"])
-    error_message = "The descriptions are ${jsonencode([for share in google_filestore_instance.shares : share.description])}."
-  }
-  assert {
-    condition     = alltrue([for share in google_filestore_instance.shares : share.networks[0].network == var.network && share.networks[0].connect_mode == "DIRECT_PEERING"])
-    error_message = "A share is in another network."
+    condition = alltrue([
+      [for share in google_filestore_instance.shares : "${share.tier} ${share.location} ${share.file_shares[0].capacity_gb}"] == [
+        "ENTERPRISE us-central1 1024", "BASIC_SSD us-central1-a 2560",
+      ],
+      alltrue([for share in google_filestore_instance.shares : share.labels == tomap({ team = "ml", aiinfra-cluster = "3f9c2a71" })]),
+      alltrue([for share in google_filestore_instance.shares : share.description == "aiinfra-cluster=3f9c2a71"]),
+      alltrue([for share in google_filestore_instance.shares : share.networks[0].network == var.network && share.networks[0].connect_mode == "DIRECT_PEERING"]),
+    ])
+    error_message = "It is ${jsonencode([google_filestore_instance.shares, [for share in google_filestore_instance.shares : share.labels], [for share in google_filestore_instance.shares : share.description]])}."
   }
 }
 
 run "mounts_are_told_by_the_storage_contract_in_order" {
   assert {
-    condition     = [for mount in output.mounts : "${mount.type} ${mount.remote_path} ${mount.local_mount}"] == ["nfs /share /mnt/b", "nfs /share /mnt/a"]
-    error_message = "The mounts are ${jsonencode(output.mounts)}."
-  }
-  assert {
-    condition     = output.mounts[*].server == output.filestores[*].ip
-    error_message = "The servers are ${jsonencode(output.mounts[*].server)}."
+    condition = alltrue([
+      [for mount in output.mounts : "${mount.type} ${mount.remote_path} ${mount.local_mount}"] == ["nfs /share /mnt/b", "nfs /share /mnt/a"],
+      output.mounts[*].server == output.filestores[*].ip,
+    ])
+    error_message = "It is ${jsonencode(output.mounts)}."
   }
 }
 
@@ -68,12 +47,11 @@ run "named_mounts_are_the_same_but_for_the_server_and_known_at_plan" {
   command = plan
 
   assert {
-    condition     = output.named_mounts[*].server == [google_filestore_instance.shares["/mnt/b"].name, google_filestore_instance.shares["/mnt/a"].name]
-    error_message = "The servers are ${jsonencode(output.named_mounts[*].server)}."
-  }
-  assert {
-    condition     = jsonencode([for mount in output.named_mounts : { for key, value in mount : key => value if key != "server" }]) == jsonencode([for mount in run.mounts_are_told_by_the_storage_contract_in_order.mounts : { for key, value in mount : key => value if key != "server" }])
-    error_message = "The mounts are ${jsonencode(output.named_mounts)}."
+    condition = alltrue([
+      output.named_mounts[*].server == [google_filestore_instance.shares["/mnt/b"].name, google_filestore_instance.shares["/mnt/a"].name],
+      jsonencode([for mount in output.named_mounts : { for key, value in mount : key => value if key != "server" }]) == jsonencode([for mount in run.mounts_are_told_by_the_storage_contract_in_order.mounts : { for key, value in mount : key => value if key != "server" }]),
+    ])
+    error_message = "It is ${jsonencode(output.named_mounts)}."
   }
 }
 

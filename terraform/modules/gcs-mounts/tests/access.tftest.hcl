@@ -1,32 +1,16 @@
 mock_provider "google" {}
 
-variables {
-  cluster_id            = "3f9c2a71"
-  marker                = "aiinfra-cluster=3f9c2a71"
-  gcs_mounts            = [{ bucket = "data", path = "/mnt/data" }, { bucket = "models", path = "/mnt/models" }]
-  options               = ["implicit-dirs", "dir-mode=777"]
-  service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
-  state_folder          = { bucket = "state", folder = "clusters/train-deployment" }
-}
-
 run "vms_may_use_the_objects_of_exactly_these_buckets" {
   command = plan
 
   assert {
-    condition     = [for role in google_storage_bucket_iam_member.mounts : role.bucket] == ["data", "models"]
-    error_message = "Roles are granted on ${jsonencode([for role in google_storage_bucket_iam_member.mounts : role.bucket])}."
-  }
-  assert {
-    condition     = alltrue([for role in google_storage_bucket_iam_member.mounts : role.role == "roles/storage.objectUser"])
-    error_message = "The roles are ${jsonencode([for role in google_storage_bucket_iam_member.mounts : role.role])}."
-  }
-  assert {
-    condition     = alltrue([for role in google_storage_bucket_iam_member.mounts : role.member == "serviceAccount:train-nodes@my-project.iam.gserviceaccount.com"])
-    error_message = "The roles go to ${jsonencode([for role in google_storage_bucket_iam_member.mounts : role.member])}."
-  }
-  assert {
-    condition     = alltrue([for role in google_storage_bucket_iam_member.mounts : length(role.condition) == 0])
-    error_message = "A role has a condition."
+    condition = alltrue([
+      [for role in google_storage_bucket_iam_member.mounts : role.bucket] == ["data", "models"],
+      alltrue([for role in google_storage_bucket_iam_member.mounts : role.role == "roles/storage.objectUser"]),
+      alltrue([for role in google_storage_bucket_iam_member.mounts : role.member == "serviceAccount:train-nodes@my-project.iam.gserviceaccount.com"]),
+      alltrue([for role in google_storage_bucket_iam_member.mounts : length(role.condition) == 0]),
+    ])
+    error_message = "It is ${jsonencode([[for role in google_storage_bucket_iam_member.mounts : role.bucket], [for role in google_storage_bucket_iam_member.mounts : role.role], [for role in google_storage_bucket_iam_member.mounts : role.member], google_storage_bucket_iam_member.mounts])}."
   }
 }
 
@@ -38,12 +22,11 @@ run "mounts_are_told_by_the_storage_contract_in_order" {
   }
 
   assert {
-    condition     = [for mount in output.mounts : "${mount.type} ${mount.server}:${mount.remote_path} ${mount.local_mount}"] == ["gcsfuse :models /mnt/models", "gcsfuse :data /mnt/data"]
-    error_message = "The mounts are ${jsonencode(output.mounts)}."
-  }
-  assert {
-    condition     = alltrue([for mount in output.mounts : mount.options == "allow_other,implicit-dirs,dir-mode=777"])
-    error_message = "The options are ${jsonencode(output.mounts[*].options)}."
+    condition = alltrue([
+      [for mount in output.mounts : "${mount.type} ${mount.server}:${mount.remote_path} ${mount.local_mount}"] == ["gcsfuse :models /mnt/models", "gcsfuse :data /mnt/data"],
+      alltrue([for mount in output.mounts : mount.options == "allow_other,implicit-dirs,dir-mode=777"]),
+    ])
+    error_message = "It is ${jsonencode(output.mounts)}."
   }
 }
 
@@ -68,16 +51,12 @@ run "the_states_bucket_is_mounted_without_access_to_the_state" {
   }
 
   assert {
-    condition     = google_storage_bucket_iam_member.mounts["state"].condition[0].expression == "!resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/\")"
-    error_message = "The condition is ${google_storage_bucket_iam_member.mounts["state"].condition[0].expression}."
-  }
-  assert {
-    condition     = google_storage_bucket_iam_member.mounts["state"].condition[0].description == "aiinfra-cluster=3f9c2a71"
-    error_message = "The condition is described as ${google_storage_bucket_iam_member.mounts["state"].condition[0].description}."
-  }
-  assert {
-    condition     = length(google_storage_bucket_iam_member.mounts["data"].condition) == 0
-    error_message = "Another bucket's role has a condition."
+    condition = alltrue([
+      google_storage_bucket_iam_member.mounts["state"].condition[0].expression == "!resource.name.startsWith(\"projects/_/buckets/state/objects/clusters/train-deployment/\")",
+      google_storage_bucket_iam_member.mounts["state"].condition[0].description == "aiinfra-cluster=3f9c2a71",
+      length(google_storage_bucket_iam_member.mounts["data"].condition) == 0,
+    ])
+    error_message = "It is ${jsonencode([google_storage_bucket_iam_member.mounts["state"].condition[0].expression, google_storage_bucket_iam_member.mounts["state"].condition[0].description, google_storage_bucket_iam_member.mounts["data"].condition])}."
   }
 }
 
@@ -92,15 +71,11 @@ run "an_account_that_others_use_too_has_a_binding_of_this_deployments" {
   }
 
   assert {
-    condition     = keys(google_storage_bucket_iam_member.mounts) == ["data"]
-    error_message = "Roles are granted on ${jsonencode(keys(google_storage_bucket_iam_member.mounts))}."
-  }
-  assert {
-    condition     = google_storage_bucket_iam_member.mounts["data"].condition[0].title == "aiinfra mount 3f9c2a71"
-    error_message = "The condition is ${jsonencode(google_storage_bucket_iam_member.mounts["data"].condition)}."
-  }
-  assert {
-    condition     = google_storage_bucket_iam_member.mounts["data"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/data\")"
-    error_message = "The condition is ${jsonencode(google_storage_bucket_iam_member.mounts["data"].condition)}."
+    condition = alltrue([
+      keys(google_storage_bucket_iam_member.mounts) == ["data"],
+      google_storage_bucket_iam_member.mounts["data"].condition[0].title == "aiinfra mount 3f9c2a71",
+      google_storage_bucket_iam_member.mounts["data"].condition[0].expression == "resource.name.startsWith(\"projects/_/buckets/data\")",
+    ])
+    error_message = "It is ${jsonencode([keys(google_storage_bucket_iam_member.mounts), google_storage_bucket_iam_member.mounts["data"].condition])}."
   }
 }

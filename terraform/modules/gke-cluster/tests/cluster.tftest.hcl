@@ -7,40 +7,16 @@ mock_provider "google" {
   }
 }
 
-variables {
-  cluster = {
-    location         = "us-central1"
-    version          = null
-    release_channel  = "REGULAR"
-    authorized_cidrs = []
-    ray_operator     = false
-  }
-  cluster_id             = "3f9c2a71"
-  marker                 = "aiinfra-cluster=3f9c2a71"
-  hold_node_upgrades     = false
-  labels                 = { team = "ml" }
-  multi_networking       = false
-  name_prefix            = "train"
-  network                = "projects/my-project/global/networks/train-net"
-  node_account_email     = "train-nodes@my-project.iam.gserviceaccount.com"
-  pods_range             = "pods"
-  project_id             = "my-project"
-  services_range         = "services"
-  subnetwork             = "projects/my-project/regions/us-central1/subnetworks/train-primary-subnet"
-  system_pool            = { machine_type = "e2-standard-4", min = 1, max = 3, disk_size_gb = 100, spot = true, zone = "us-central1-f" }
-  workload_account_email = "train-workload@my-project.iam.gserviceaccount.com"
-}
-
 run "a_cluster_is_private_and_reached_by_its_dns_name_alone" {
   command = plan
 
   assert {
-    condition     = google_container_cluster.gke.control_plane_endpoints_config[0].dns_endpoint_config[0].allow_external_traffic
-    error_message = "The DNS endpoint is closed."
-  }
-  assert {
-    condition     = !google_container_cluster.gke.control_plane_endpoints_config[0].ip_endpoints_config[0].enabled && length(google_container_cluster.gke.master_authorized_networks_config) == 0
-    error_message = "There is an IP endpoint."
+    condition = alltrue([
+      google_container_cluster.gke.control_plane_endpoints_config[0].dns_endpoint_config[0].allow_external_traffic,
+      !google_container_cluster.gke.control_plane_endpoints_config[0].ip_endpoints_config[0].enabled,
+      length(google_container_cluster.gke.master_authorized_networks_config) == 0,
+    ])
+    error_message = "It is ${jsonencode([google_container_cluster.gke.control_plane_endpoints_config[0].dns_endpoint_config[0].allow_external_traffic, google_container_cluster.gke.control_plane_endpoints_config[0].ip_endpoints_config[0].enabled, google_container_cluster.gke.master_authorized_networks_config])}."
   }
   assert {
     condition     = google_container_cluster.gke.private_cluster_config[0].enable_private_nodes
@@ -61,12 +37,11 @@ run "authorized_networks_reach_it_by_ip_too" {
   }
 
   assert {
-    condition     = google_container_cluster.gke.control_plane_endpoints_config[0].ip_endpoints_config[0].enabled
-    error_message = "There is no IP endpoint."
-  }
-  assert {
-    condition     = toset(google_container_cluster.gke.master_authorized_networks_config[0].cidr_blocks[*].cidr_block) == toset(["203.0.113.0/24", "198.51.100.7/32"])
-    error_message = "The networks are ${jsonencode(google_container_cluster.gke.master_authorized_networks_config)}."
+    condition = alltrue([
+      google_container_cluster.gke.control_plane_endpoints_config[0].ip_endpoints_config[0].enabled,
+      toset(google_container_cluster.gke.master_authorized_networks_config[0].cidr_blocks[*].cidr_block) == toset(["203.0.113.0/24", "198.51.100.7/32"]),
+    ])
+    error_message = "It is ${jsonencode([google_container_cluster.gke.control_plane_endpoints_config[0].ip_endpoints_config[0].enabled, google_container_cluster.gke.master_authorized_networks_config])}."
   }
 }
 
@@ -82,28 +57,19 @@ run "a_cluster_has_what_gpu_work_needs_and_no_pool_but_the_systems" {
     error_message = "The default pool stays, or the cluster cannot be deleted."
   }
   assert {
-    condition     = google_container_cluster.gke.datapath_provider == "ADVANCED_DATAPATH" && google_container_cluster.gke.enable_shielded_nodes
-    error_message = "The data path is ${google_container_cluster.gke.datapath_provider}."
-  }
-  assert {
-    condition     = google_container_cluster.gke.workload_identity_config[0].workload_pool == "my-project.svc.id.goog"
-    error_message = "The workload pool is ${google_container_cluster.gke.workload_identity_config[0].workload_pool}."
-  }
-  assert {
     condition = alltrue([
+      google_container_cluster.gke.datapath_provider == "ADVANCED_DATAPATH",
+      google_container_cluster.gke.enable_shielded_nodes,
+      google_container_cluster.gke.workload_identity_config[0].workload_pool == "my-project.svc.id.goog",
       google_container_cluster.gke.addons_config[0].gce_persistent_disk_csi_driver_config[0].enabled,
       google_container_cluster.gke.addons_config[0].gcp_filestore_csi_driver_config[0].enabled,
       google_container_cluster.gke.addons_config[0].gcs_fuse_csi_driver_config[0].enabled,
+      contains(google_container_cluster.gke.monitoring_config[0].enable_components, "DCGM"),
+      google_container_cluster.gke.monitoring_config[0].managed_prometheus[0].enabled,
+      google_container_cluster.gke.resource_labels == tomap({ aiinfra-cluster = "3f9c2a71", team = "ml" }),
+      google_container_cluster.gke.description == "aiinfra-cluster=3f9c2a71",
     ])
-    error_message = "The add-ons are ${jsonencode(google_container_cluster.gke.addons_config)}."
-  }
-  assert {
-    condition     = contains(google_container_cluster.gke.monitoring_config[0].enable_components, "DCGM") && google_container_cluster.gke.monitoring_config[0].managed_prometheus[0].enabled
-    error_message = "Monitored are ${jsonencode(google_container_cluster.gke.monitoring_config)}."
-  }
-  assert {
-    condition     = google_container_cluster.gke.resource_labels == tomap({ aiinfra-cluster = "3f9c2a71", team = "ml" }) && google_container_cluster.gke.description == "aiinfra-cluster=3f9c2a71"
-    error_message = "The labels are ${jsonencode(google_container_cluster.gke.resource_labels)}."
+    error_message = "It is ${jsonencode([google_container_cluster.gke.datapath_provider, google_container_cluster.gke.workload_identity_config[0].workload_pool, google_container_cluster.gke.addons_config, google_container_cluster.gke.monitoring_config, google_container_cluster.gke.resource_labels])}."
   }
   assert {
     condition     = google_container_cluster.gke.release_channel[0].channel == "REGULAR" && google_container_cluster.gke.min_master_version == null
@@ -124,15 +90,14 @@ run "a_cluster_of_jobs_that_waited_for_their_nodes_keeps_them" {
   }
 
   assert {
-    condition = [
-      for exclusion in google_container_cluster.gke.maintenance_policy[0].maintenance_exclusion :
-      "${exclusion.exclusion_options[0].scope} ${exclusion.exclusion_options[0].end_time_behavior}"
-    ] == ["NO_MINOR_OR_NODE_UPGRADES UNTIL_END_OF_SUPPORT"]
-    error_message = "The exclusions are ${jsonencode(google_container_cluster.gke.maintenance_policy)}."
-  }
-  assert {
-    condition     = google_container_cluster.gke.enable_multi_networking
-    error_message = "Pods have one interface."
+    condition = alltrue([
+      [
+        for exclusion in google_container_cluster.gke.maintenance_policy[0].maintenance_exclusion :
+        "${exclusion.exclusion_options[0].scope} ${exclusion.exclusion_options[0].end_time_behavior}"
+      ] == ["NO_MINOR_OR_NODE_UPGRADES UNTIL_END_OF_SUPPORT"],
+      google_container_cluster.gke.enable_multi_networking,
+    ])
+    error_message = "It is ${jsonencode([google_container_cluster.gke.maintenance_policy, google_container_cluster.gke.enable_multi_networking])}."
   }
 }
 
@@ -154,16 +119,10 @@ run "a_window_takes_the_place_of_the_hold" {
       google_container_cluster.gke.maintenance_policy[0].recurring_window[0].recurrence == "FREQ=WEEKLY;BYDAY=SA,SU",
       length(google_container_cluster.gke.maintenance_policy[0].daily_maintenance_window) == 0,
       length(google_container_cluster.gke.maintenance_policy[0].maintenance_exclusion) == 0,
+      google_container_cluster.gke.master_authorized_networks_config[0].gcp_public_cidrs_access_enabled == false,
+      google_container_cluster.gke.cluster_autoscaling[0].autoscaling_profile == "OPTIMIZE_UTILIZATION",
     ])
-    error_message = "Maintenance is ${jsonencode(google_container_cluster.gke.maintenance_policy)}."
-  }
-  assert {
-    condition     = google_container_cluster.gke.master_authorized_networks_config[0].gcp_public_cidrs_access_enabled == false
-    error_message = "Others on Google Cloud come in: ${jsonencode(google_container_cluster.gke.master_authorized_networks_config)}."
-  }
-  assert {
-    condition     = google_container_cluster.gke.cluster_autoscaling[0].autoscaling_profile == "OPTIMIZE_UTILIZATION"
-    error_message = "Idle nodes stay: ${jsonencode(google_container_cluster.gke.cluster_autoscaling)}."
+    error_message = "It is ${jsonencode([google_container_cluster.gke.maintenance_policy, google_container_cluster.gke.master_authorized_networks_config, google_container_cluster.gke.cluster_autoscaling])}."
   }
 }
 
@@ -181,12 +140,11 @@ run "the_ray_operator_is_an_add_on" {
   }
 
   assert {
-    condition     = google_container_cluster.gke.addons_config[0].ray_operator_config[0].enabled
-    error_message = "The add-ons are ${jsonencode(google_container_cluster.gke.addons_config)}."
-  }
-  assert {
-    condition     = google_container_cluster.gke.min_master_version == "1.29.8-gke.1054000"
-    error_message = "The version is ${google_container_cluster.gke.min_master_version}."
+    condition = alltrue([
+      google_container_cluster.gke.addons_config[0].ray_operator_config[0].enabled,
+      google_container_cluster.gke.min_master_version == "1.29.8-gke.1054000",
+    ])
+    error_message = "It is ${jsonencode([google_container_cluster.gke.addons_config, google_container_cluster.gke.min_master_version])}."
   }
 }
 
@@ -210,27 +168,20 @@ run "the_system_pool_is_neither_flex_start_nor_queued_and_may_be_spot" {
   command = plan
 
   assert {
-    condition     = google_container_node_pool.system.name == "train-system" && google_container_node_pool.system.node_locations == toset(["us-central1-f"])
-    error_message = "The pool is ${google_container_node_pool.system.name}."
-  }
-  assert {
-    condition = google_container_node_pool.system.initial_node_count == 1 && alltrue([
-      google_container_node_pool.system.autoscaling[0].total_min_node_count == 1,
-      google_container_node_pool.system.autoscaling[0].total_max_node_count == 3,
+    condition = alltrue([
+      google_container_node_pool.system.name == "train-system",
+      google_container_node_pool.system.node_locations == toset(["us-central1-f"]),
+      google_container_node_pool.system.initial_node_count == 1 && alltrue([
+        google_container_node_pool.system.autoscaling[0].total_min_node_count == 1,
+        google_container_node_pool.system.autoscaling[0].total_max_node_count == 3,
+      ]),
+      google_container_node_pool.system.node_config[0].spot,
+      length(google_container_node_pool.system.queued_provisioning) == 0,
+      google_container_node_pool.system.management[0].auto_repair,
+      google_container_node_pool.system.management[0].auto_upgrade,
+      length(google_container_node_pool.system.node_config[0].taint) == 0,
     ])
-    error_message = "It scales by ${jsonencode(google_container_node_pool.system.autoscaling)}."
-  }
-  assert {
-    condition     = google_container_node_pool.system.node_config[0].spot && length(google_container_node_pool.system.queued_provisioning) == 0
-    error_message = "The nodes are ${jsonencode(google_container_node_pool.system.node_config)}."
-  }
-  assert {
-    condition     = google_container_node_pool.system.management[0].auto_repair && google_container_node_pool.system.management[0].auto_upgrade
-    error_message = "It is managed by ${jsonencode(google_container_node_pool.system.management)}."
-  }
-  assert {
-    condition     = length(google_container_node_pool.system.node_config[0].taint) == 0
-    error_message = "System pods are kept away."
+    error_message = "It is ${jsonencode([google_container_node_pool.system.name, google_container_node_pool.system.autoscaling, google_container_node_pool.system.node_config, google_container_node_pool.system.management])}."
   }
 }
 
@@ -238,12 +189,11 @@ run "pods_act_as_the_workload_account" {
   command = plan
 
   assert {
-    condition     = google_service_account_iam_member.pods.member == "serviceAccount:my-project.svc.id.goog[default/train-workload]"
-    error_message = "The member is ${google_service_account_iam_member.pods.member}."
-  }
-  assert {
-    condition     = google_service_account_iam_member.pods.service_account_id == "projects/my-project/serviceAccounts/train-workload@my-project.iam.gserviceaccount.com"
-    error_message = "The account is ${google_service_account_iam_member.pods.service_account_id}."
+    condition = alltrue([
+      google_service_account_iam_member.pods.member == "serviceAccount:my-project.svc.id.goog[default/train-workload]",
+      google_service_account_iam_member.pods.service_account_id == "projects/my-project/serviceAccounts/train-workload@my-project.iam.gserviceaccount.com",
+    ])
+    error_message = "It is ${jsonencode([google_service_account_iam_member.pods.member, google_service_account_iam_member.pods.service_account_id])}."
   }
 }
 

@@ -4,26 +4,9 @@
 mock_provider "google" {}
 
 variables {
-  cluster               = { name = "train-gke", location = "us-central1", version = "1.35.7-gke.1222000", release_channel = "REGULAR" }
-  cluster_id            = "3f9c2a71"
-  hold_upgrades         = true
-  marker                = "aiinfra-cluster=3f9c2a71"
-  labels                = { team = "ml" }
-  name                  = "train-nodepool-1"
-  networks              = []
-  project_id            = "my-project"
-  region                = "us-central1"
-  service_account_email = "train-nodes@my-project.iam.gserviceaccount.com"
-  pool = {
-    machine_type = "a3-ultragpu-8g"
-    zone         = "us-central1-b"
-    gpu          = { type = "nvidia-h200-141gb", count = 8, driver = "LATEST" }
-    capacity     = { model = "flex_start_queued" }
-    size         = { min = 0, max = 4 }
-    disk         = { size_gb = 100, type = "hyperdisk-balanced" }
-    local_ssds   = 32
-    compact      = false
-  }
+  a2       = { machine_type = "a2-highgpu-2g", zone = "us-central1-b", gpu = { type = "nvidia-tesla-a100", count = 2, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false }
+  reserved = { model = "reservation", reservation = "mine" }
+  t4       = { machine_type = "n1-standard-2", zone = "us-central1-c", gpu = { type = "nvidia-tesla-t4", count = 1, driver = "LATEST" }, capacity = { model = "queued" }, size = { min = 0, max = 1 }, disk = { size_gb = 20, type = "pd-balanced" }, local_ssds = 0, compact = false }
 }
 
 run "queued_nodes_of_flex_start_come_and_go_and_nobody_touches_them" {
@@ -37,39 +20,28 @@ run "queued_nodes_of_flex_start_come_and_go_and_nobody_touches_them" {
   }
 
   assert {
-    condition     = google_container_node_pool.gpu.initial_node_count == 0
-    error_message = "It starts with ${google_container_node_pool.gpu.initial_node_count} nodes."
-  }
-  assert {
-    condition = google_container_node_pool.gpu.autoscaling[0].total_min_node_count == 0 && alltrue([
-      google_container_node_pool.gpu.autoscaling[0].total_max_node_count == 4,
-      google_container_node_pool.gpu.autoscaling[0].location_policy == "ANY",
+    condition = alltrue([
+      google_container_node_pool.gpu.initial_node_count == 0,
+      google_container_node_pool.gpu.autoscaling[0].total_min_node_count == 0 && alltrue([
+        google_container_node_pool.gpu.autoscaling[0].total_max_node_count == 4,
+        google_container_node_pool.gpu.autoscaling[0].location_policy == "ANY",
+      ]),
+      !google_container_node_pool.gpu.management[0].auto_repair,
+      google_container_node_pool.gpu.management[0].auto_upgrade,
+      google_container_node_pool.gpu.queued_provisioning[0].enabled,
+      google_container_node_pool.gpu.node_config[0].flex_start,
     ])
-    error_message = "It scales by ${jsonencode(google_container_node_pool.gpu.autoscaling)}."
+    error_message = "It is ${jsonencode([google_container_node_pool.gpu.initial_node_count, google_container_node_pool.gpu.autoscaling, google_container_node_pool.gpu.management, google_container_node_pool.gpu.queued_provisioning[0].enabled, google_container_node_pool.gpu.node_config[0].flex_start])}."
   }
   assert {
-    condition     = !google_container_node_pool.gpu.management[0].auto_repair && google_container_node_pool.gpu.management[0].auto_upgrade
-    error_message = "It is managed by ${jsonencode(google_container_node_pool.gpu.management)}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.queued_provisioning[0].enabled && google_container_node_pool.gpu.node_config[0].flex_start
-    error_message = "Nodes do not queue."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.node_config[0].max_run_duration == null && !google_container_node_pool.gpu.node_config[0].spot
-    error_message = "Nodes run for ${jsonencode(google_container_node_pool.gpu.node_config[0].max_run_duration)}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.node_config[0].reservation_affinity[0].consume_reservation_type == "NO_RESERVATION"
-    error_message = "Nodes come from ${jsonencode(google_container_node_pool.gpu.node_config[0].reservation_affinity)}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.node_config[0].labels == tomap({ "cloud.google.com/gke-queued" = "true" })
-    error_message = "Q16: the labels are ${jsonencode(google_container_node_pool.gpu.node_config[0].labels)}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.network_config[0].additional_node_network_configs[*].subnetwork == tolist(["train-gpu-subnet-1", "train-gpu-subnet-2"])
-    error_message = "The interfaces are ${jsonencode(google_container_node_pool.gpu.network_config)}."
+    condition = alltrue([
+      google_container_node_pool.gpu.node_config[0].max_run_duration == null,
+      !google_container_node_pool.gpu.node_config[0].spot,
+      google_container_node_pool.gpu.node_config[0].reservation_affinity[0].consume_reservation_type == "NO_RESERVATION",
+      google_container_node_pool.gpu.node_config[0].labels == tomap({ "cloud.google.com/gke-queued" = "true" }),
+      google_container_node_pool.gpu.network_config[0].additional_node_network_configs[*].subnetwork == tolist(["train-gpu-subnet-1", "train-gpu-subnet-2"]),
+    ])
+    error_message = "It is ${jsonencode([google_container_node_pool.gpu.node_config[0].max_run_duration, google_container_node_pool.gpu.node_config[0].reservation_affinity, google_container_node_pool.gpu.node_config[0].labels, google_container_node_pool.gpu.network_config])}."
   }
   assert {
     condition     = length(google_container_node_pool.gpu.placement_policy) == 0 && length(google_compute_resource_policy.compact) == 0
@@ -81,23 +53,16 @@ run "a_node_has_its_gpus_its_driver_its_local_ssds_and_its_taint" {
   command = plan
 
   assert {
-    condition = [
-      for gpu in google_container_node_pool.gpu.node_config[0].guest_accelerator :
-      "${gpu.type} ${gpu.count} ${gpu.gpu_driver_installation_config[0].gpu_driver_version}"
-    ] == ["nvidia-h200-141gb 8 LATEST"]
-    error_message = "The GPUs are ${jsonencode(google_container_node_pool.gpu.node_config[0].guest_accelerator)}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.node_config[0].ephemeral_storage_local_ssd_config[0].local_ssd_count == 32
-    error_message = "The local SSDs are ${jsonencode(google_container_node_pool.gpu.node_config[0].ephemeral_storage_local_ssd_config)}."
-  }
-  assert {
-    condition     = [for taint in google_container_node_pool.gpu.node_config[0].taint : "${taint.key}=${taint.value}:${taint.effect}"] == ["nvidia.com/gpu=present:NO_SCHEDULE"]
-    error_message = "The taints are ${jsonencode(google_container_node_pool.gpu.node_config[0].taint)}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.node_config[0].resource_labels == tomap({ aiinfra-cluster = "3f9c2a71", team = "ml" })
-    error_message = "The labels are ${jsonencode(google_container_node_pool.gpu.node_config[0].resource_labels)}."
+    condition = alltrue([
+      [
+        for gpu in google_container_node_pool.gpu.node_config[0].guest_accelerator :
+        "${gpu.type} ${gpu.count} ${gpu.gpu_driver_installation_config[0].gpu_driver_version}"
+      ] == ["nvidia-h200-141gb 8 LATEST"],
+      google_container_node_pool.gpu.node_config[0].ephemeral_storage_local_ssd_config[0].local_ssd_count == 32,
+      [for taint in google_container_node_pool.gpu.node_config[0].taint : "${taint.key}=${taint.value}:${taint.effect}"] == ["nvidia.com/gpu=present:NO_SCHEDULE"],
+      google_container_node_pool.gpu.node_config[0].resource_labels == tomap({ aiinfra-cluster = "3f9c2a71", team = "ml" }),
+    ])
+    error_message = "It is ${jsonencode([google_container_node_pool.gpu.node_config[0].guest_accelerator, google_container_node_pool.gpu.node_config[0].ephemeral_storage_local_ssd_config, google_container_node_pool.gpu.node_config[0].taint, google_container_node_pool.gpu.node_config[0].resource_labels])}."
   }
   assert {
     condition     = google_container_node_pool.gpu.node_locations == toset(["us-central1-b"]) && google_container_node_pool.gpu.cluster == "train-gke"
@@ -109,17 +74,7 @@ run "a_pool_has_the_version_that_is_said" {
   command = plan
 
   variables {
-    pool = {
-      machine_type = "a2-highgpu-1g"
-      zone         = "us-central1-b"
-      gpu          = { type = "nvidia-tesla-a100", count = 1, driver = "DEFAULT" }
-      capacity     = { model = "flex_start_queued" }
-      size         = { min = 0, max = 4 }
-      disk         = { size_gb = 100, type = "pd-ssd" }
-      local_ssds   = 0
-      compact      = false
-      version      = "1.35.7-gke.1222000"
-    }
+    pool = merge(var.a2, { capacity = { model = "flex_start_queued" }, size = { min = 0, max = 4 }, version = "1.35.7-gke.1222000" })
   }
 
   assert {
@@ -147,11 +102,7 @@ run "nodes_that_stay_are_upgraded_there_where_their_owner_wants_it" {
   variables {
     cluster       = { name = "train-gke", location = "us-central1", version = "1.35.7-gke.1222000", release_channel = "UNSPECIFIED" }
     hold_upgrades = false
-    pool = {
-      machine_type = "g2-standard-24", zone = "us-central1-a", size = { count = 2 }
-      gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }, capacity = { model = "standard" }
-      disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false
-    }
+    pool          = var.a2
   }
 
   assert {
@@ -165,11 +116,7 @@ run "nodes_that_stay_are_not_upgraded_there_unasked" {
 
   variables {
     cluster = { name = "train-gke", location = "us-central1", version = "1.35.7-gke.1222000", release_channel = "UNSPECIFIED" }
-    pool = {
-      machine_type = "g2-standard-24", zone = "us-central1-a", size = { count = 2 }
-      gpu          = { type = "nvidia-l4", count = 2, driver = "DEFAULT" }, capacity = { model = "standard" }
-      disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false
-    }
+    pool    = var.a2
   }
 
   assert {
@@ -183,12 +130,7 @@ run "queued_nodes_without_flex_start_leave_their_end_to_the_request" {
 
   variables {
     cluster = { name = "train-gke", location = "us-central1", version = "1.31.1-gke.1000000", release_channel = "REGULAR" }
-    pool = {
-      machine_type = "n1-standard-2", zone = "us-central1-c"
-      gpu          = { type = "nvidia-tesla-t4", count = 1, driver = "LATEST" }
-      capacity     = { model = "queued" }, size = { min = 0, max = 1 }
-      disk         = { size_gb = 20, type = "pd-balanced" }, local_ssds = 0, compact = false
-    }
+    pool    = var.t4
   }
 
   assert {
@@ -209,12 +151,7 @@ run "queued_nodes_keep_the_end_that_google_says_of_their_pool" {
   command = plan
 
   variables {
-    pool = {
-      machine_type = "a3-ultragpu-8g", zone = "us-central1-b"
-      gpu          = { type = "nvidia-h200-141gb", count = 8, driver = "LATEST" }
-      capacity     = { model = "flex_start_queued", max_run_seconds = 43200 }, size = { min = 0, max = 4 }
-      disk         = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false
-    }
+    pool = merge(var.pool, { capacity = { model = "flex_start_queued", max_run_seconds = 43200 } })
   }
 
   assert {
@@ -227,29 +164,23 @@ run "flex_start_alone_may_be_compact_by_a_workload_policy" {
   command = plan
 
   variables {
-    pool = {
-      machine_type = "a4-highgpu-8g", zone = "us-central1-b"
-      gpu          = { type = "nvidia-b200", count = 8, driver = "LATEST" }
-      capacity     = { model = "flex_start", max_run_seconds = 3600 }, size = { min = 0, max = 4 }
-      disk         = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = true
-    }
+    pool = merge(var.pool, { machine_type = "a4-highgpu-8g", capacity = { model = "flex_start", max_run_seconds = 3600 }, compact = true })
   }
 
   assert {
-    condition     = google_compute_resource_policy.compact[0].workload_policy[0].type == "HIGH_THROUGHPUT"
-    error_message = "The policy is ${jsonencode(google_compute_resource_policy.compact)}."
+    condition = alltrue([
+      google_compute_resource_policy.compact[0].workload_policy[0].type == "HIGH_THROUGHPUT",
+      google_compute_resource_policy.compact[0].description == "aiinfra-cluster=3f9c2a71",
+    ])
+    error_message = "It is ${jsonencode(google_compute_resource_policy.compact)}."
   }
   assert {
-    condition     = google_compute_resource_policy.compact[0].description == "aiinfra-cluster=3f9c2a71"
-    error_message = "The description is ${google_compute_resource_policy.compact[0].description}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.placement_policy[0].policy_name == "train-nodepool-1-compact"
-    error_message = "The placement is ${jsonencode(google_container_node_pool.gpu.placement_policy)}."
-  }
-  assert {
-    condition     = length(google_container_node_pool.gpu.queued_provisioning) == 0 && length(google_container_node_pool.gpu.node_config[0].labels) == 0
-    error_message = "Nodes queue."
+    condition = alltrue([
+      google_container_node_pool.gpu.placement_policy[0].policy_name == "train-nodepool-1-compact",
+      length(google_container_node_pool.gpu.queued_provisioning) == 0,
+      length(google_container_node_pool.gpu.node_config[0].labels) == 0,
+    ])
+    error_message = "It is ${jsonencode([google_container_node_pool.gpu.placement_policy, google_container_node_pool.gpu.queued_provisioning, google_container_node_pool.gpu.node_config[0].labels])}."
   }
 }
 
@@ -257,33 +188,22 @@ run "a_pool_of_a_fixed_size_is_repaired_and_may_be_compact_by_itself" {
   command = plan
 
   variables {
-    pool = {
-      machine_type = "a2-highgpu-2g", zone = "us-central1-b"
-      gpu          = { type = "nvidia-tesla-a100", count = 2, driver = "DEFAULT" }
-      capacity     = { model = "standard" }, size = { count = 2 }
-      disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = true
-    }
+    pool = merge(var.a2, { compact = true })
   }
 
   assert {
-    condition     = google_container_node_pool.gpu.node_count == 2 && length(google_container_node_pool.gpu.autoscaling) == 0
-    error_message = "It has ${google_container_node_pool.gpu.node_count} nodes."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.management[0].auto_repair && google_container_node_pool.gpu.management[0].auto_upgrade
-    error_message = "It is managed by ${jsonencode(google_container_node_pool.gpu.management)}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.upgrade_settings[0].max_surge == 0 && google_container_node_pool.gpu.upgrade_settings[0].max_unavailable == 1
-    error_message = "An upgrade wants another node: ${jsonencode(google_container_node_pool.gpu.upgrade_settings)}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.placement_policy[0].type == "COMPACT" && length(google_compute_resource_policy.compact) == 0
-    error_message = "The placement is ${jsonencode(google_container_node_pool.gpu.placement_policy)}."
-  }
-  assert {
-    condition     = google_container_node_pool.gpu.node_config[0].reservation_affinity[0].consume_reservation_type == "ANY_RESERVATION"
-    error_message = "Nodes come from ${jsonencode(google_container_node_pool.gpu.node_config[0].reservation_affinity)}."
+    condition = alltrue([
+      google_container_node_pool.gpu.node_count == 2,
+      length(google_container_node_pool.gpu.autoscaling) == 0,
+      google_container_node_pool.gpu.management[0].auto_repair,
+      google_container_node_pool.gpu.management[0].auto_upgrade,
+      google_container_node_pool.gpu.upgrade_settings[0].max_surge == 0,
+      google_container_node_pool.gpu.upgrade_settings[0].max_unavailable == 1,
+      google_container_node_pool.gpu.placement_policy[0].type == "COMPACT",
+      length(google_compute_resource_policy.compact) == 0,
+      google_container_node_pool.gpu.node_config[0].reservation_affinity[0].consume_reservation_type == "ANY_RESERVATION",
+    ])
+    error_message = "It is ${jsonencode([google_container_node_pool.gpu.node_count, google_container_node_pool.gpu.management, google_container_node_pool.gpu.upgrade_settings, google_container_node_pool.gpu.placement_policy, google_container_node_pool.gpu.node_config[0].reservation_affinity])}."
   }
 }
 
@@ -291,12 +211,7 @@ run "spot_nodes_come_from_no_reservation" {
   command = plan
 
   variables {
-    pool = {
-      machine_type = "a2-highgpu-2g", zone = "us-central1-b"
-      gpu          = { type = "nvidia-tesla-a100", count = 2, driver = "DEFAULT" }
-      capacity     = { model = "spot" }, size = { min = 1, max = 2 }
-      disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false
-    }
+    pool = merge(var.a2, { capacity = { model = "spot" }, size = { min = 1, max = 2 } })
   }
 
   assert {
@@ -309,11 +224,7 @@ run "nodes_share_the_placement_of_their_reservation" {
   command = plan
 
   variables {
-    pool = {
-      machine_type = "a2-highgpu-1g", zone = "us-central1-b", gpu = { type = "nvidia-tesla-a100", count = 1, driver = "DEFAULT" }
-      capacity     = { model = "reservation", reservation = "mine" }, size = { count = 2 }
-      disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false, policy = "theirs"
-    }
+    pool = merge(var.a2, { capacity = var.reserved, policy = "theirs" })
   }
 
   assert {
@@ -326,12 +237,7 @@ run "reserved_nodes_come_from_their_reservation" {
   command = plan
 
   variables {
-    pool = {
-      machine_type = "a2-highgpu-2g", zone = "us-central1-b"
-      gpu          = { type = "nvidia-tesla-a100", count = 2, driver = "DEFAULT" }
-      capacity     = { model = "reservation", reservation = "mine" }, size = { count = 2 }
-      disk         = { size_gb = 100, type = "pd-ssd" }, local_ssds = 0, compact = false
-    }
+    pool = merge(var.a2, { capacity = var.reserved })
   }
 
   assert {
@@ -366,12 +272,7 @@ run "queueing_refuses_a_version_that_knows_no_limit_of_the_run" {
 
   variables {
     cluster = { name = "train-gke", location = "us-central1", version = "1.28.4-gke.9999999", release_channel = "REGULAR" }
-    pool = {
-      machine_type = "n1-standard-2", zone = "us-central1-c"
-      gpu          = { type = "nvidia-tesla-t4", count = 1, driver = "LATEST" }
-      capacity     = { model = "queued" }, size = { min = 0, max = 1 }
-      disk         = { size_gb = 20, type = "pd-balanced" }, local_ssds = 0, compact = false
-    }
+    pool    = var.t4
   }
 
   expect_failures = [google_container_node_pool.gpu]

@@ -17,12 +17,11 @@ run "equal_content_has_one_name_and_other_content_another" {
   }
 
   assert {
-    condition     = alltrue([for name in values(output.names) : can(regex("^train-[0-9a-f]{8}$", name))])
-    error_message = "The names are ${jsonencode(output.names)}."
-  }
-  assert {
-    condition = toset(["another_address", "another_size", "another_zone", "the_first", "the_same_again"]) == toset([
-      for variant, name in output.names : variant if name == output.names.the_first
+    condition = alltrue([
+      alltrue([for name in values(output.names) : can(regex("^train-[0-9a-f]{8}$", name))]),
+      toset(["another_address", "another_size", "another_zone", "the_first", "the_same_again"]) == toset([
+        for variant, name in output.names : variant if name == output.names.the_first
+      ]),
     ])
     error_message = "The names are ${jsonencode(output.names)}."
   }

@@ -1,15 +1,5 @@
 mock_provider "google" {}
 
-variables {
-  marker      = "aiinfra-cluster=3f9c2a71"
-  ip_block    = "10.0.0.0/12"
-  name_prefix = "train"
-  networks    = []
-  project_id  = "my-project"
-  region      = "us-central1"
-  zone        = "us-central1-b"
-}
-
 run "without_networks_nothing_is_made" {
   command = plan
 
@@ -31,16 +21,12 @@ run "networks_of_one_interface_each_have_their_mtu_their_marker_and_no_profile" 
   }
 
   assert {
-    condition     = values(google_compute_network.gpu)[*].name == [for number in range(1, 9) : "train-gpu-net-${number}-${substr(sha256("us-central1 8244"), 0, 8)}"]
-    error_message = "The networks are ${jsonencode(values(google_compute_network.gpu)[*].name)}."
-  }
-  assert {
-    condition     = alltrue([for network in google_compute_network.gpu : network.mtu == 8244 && !network.auto_create_subnetworks])
-    error_message = "The MTUs are ${jsonencode(values(google_compute_network.gpu)[*].mtu)}."
-  }
-  assert {
-    condition     = alltrue([for network in google_compute_network.gpu : network.network_profile == null])
-    error_message = "A network has a profile."
+    condition = alltrue([
+      values(google_compute_network.gpu)[*].name == [for number in range(1, 9) : "train-gpu-net-${number}-${substr(sha256("us-central1 8244"), 0, 8)}"],
+      alltrue([for network in google_compute_network.gpu : network.mtu == 8244 && !network.auto_create_subnetworks]),
+      alltrue([for network in google_compute_network.gpu : network.network_profile == null]),
+    ])
+    error_message = "It is ${jsonencode([values(google_compute_network.gpu)[*].name, values(google_compute_network.gpu)[*].mtu, google_compute_network.gpu])}."
   }
   assert {
     condition = alltrue([
@@ -62,21 +48,17 @@ run "each_network_without_a_profile_lets_in_its_own_range_and_nothing_else" {
   }
 
   assert {
-    condition     = keys(google_compute_firewall.internal) == ["1", "2", "3", "4"]
-    error_message = "The rules are ${jsonencode(keys(google_compute_firewall.internal))}."
-  }
-  assert {
     condition = alltrue([
-      for number, rule in google_compute_firewall.internal :
-      startswith(rule.name, "train-gpu-internal-${number}-") && rule.source_ranges == toset([google_compute_subnetwork.gpu[number].ip_cidr_range])
+      keys(google_compute_firewall.internal) == ["1", "2", "3", "4"],
+      alltrue([
+        for number, rule in google_compute_firewall.internal :
+        startswith(rule.name, "train-gpu-internal-${number}-") && rule.source_ranges == toset([google_compute_subnetwork.gpu[number].ip_cidr_range])
+      ]),
+      alltrue([
+        for rule in google_compute_firewall.internal : toset(rule.allow[*].protocol) == toset(["icmp", "tcp", "udp"])
+      ]),
     ])
-    error_message = "The rules are ${jsonencode(google_compute_firewall.internal)}."
-  }
-  assert {
-    condition = alltrue([
-      for rule in google_compute_firewall.internal : toset(rule.allow[*].protocol) == toset(["icmp", "tcp", "udp"])
-    ])
-    error_message = "Allowed is ${jsonencode([for rule in google_compute_firewall.internal : rule.allow])}."
+    error_message = "It is ${jsonencode([keys(google_compute_firewall.internal), google_compute_firewall.internal, [for rule in google_compute_firewall.internal : rule.allow]])}."
   }
 }
 
@@ -124,22 +106,20 @@ run "fifteen_interfaces_keep_their_order_and_their_ranges_do_not_overlap" {
 
   # A map would have put the tenth before the second.
   assert {
-    condition     = output.interfaces[*].nic_type == [for number in range(1, 16) : number == 2 ? "MRDMA" : "GVNIC"]
-    error_message = "The types are ${jsonencode(output.interfaces[*].nic_type)}."
-  }
-  assert {
-    condition     = [for interface in output.interfaces : replace(interface.subnetwork, "/-[0-9a-f]{8}$/", "")] == [for number in range(1, 16) : "projects/my-project/regions/us-central1/subnetworks/train-gpu-subnet-${number}"]
-    error_message = "The subnetworks are ${jsonencode(output.interfaces[*].subnetwork)}."
+    condition = alltrue([
+      output.interfaces[*].nic_type == [for number in range(1, 16) : number == 2 ? "MRDMA" : "GVNIC"],
+      [for interface in output.interfaces : replace(interface.subnetwork, "/-[0-9a-f]{8}$/", "")] == [for number in range(1, 16) : "projects/my-project/regions/us-central1/subnetworks/train-gpu-subnet-${number}"],
+    ])
+    error_message = "It is ${jsonencode([output.interfaces[*].nic_type, output.interfaces[*].subnetwork])}."
   }
   # Ranges of one size overlap where they are equal, and only there.
   assert {
-    condition = toset(values(google_compute_subnetwork.gpu)[*].ip_cidr_range) == setsubtract(
-      toset(cidrsubnets("10.0.0.0/12", [for _ in range(16) : 4]...)), toset(["10.0.0.0/16"])
-    )
-    error_message = "The ranges are ${jsonencode(values(google_compute_subnetwork.gpu)[*].ip_cidr_range)}."
-  }
-  assert {
-    condition     = length(distinct(values(google_compute_subnetwork.gpu)[*].ip_cidr_range)) == 15
+    condition = alltrue([
+      toset(values(google_compute_subnetwork.gpu)[*].ip_cidr_range) == setsubtract(
+        toset(cidrsubnets("10.0.0.0/12", [for _ in range(16) : 4]...)), toset(["10.0.0.0/16"])
+      ),
+      length(distinct(values(google_compute_subnetwork.gpu)[*].ip_cidr_range)) == 15,
+    ])
     error_message = "The ranges are ${jsonencode(values(google_compute_subnetwork.gpu)[*].ip_cidr_range)}."
   }
 }
@@ -186,12 +166,11 @@ run "another_zone_has_another_name_for_what_has_a_profile_and_for_nothing_else" 
   }
 
   assert {
-    condition     = [for index, name in output.names : name.network == run.names_in_one_zone.names[index].network] == [true, false, false]
-    error_message = "The networks are ${jsonencode(output.names)}."
-  }
-  assert {
-    condition     = [for index, name in output.names : name.subnetwork == run.names_in_one_zone.names[index].subnetwork] == [true, false, false]
-    error_message = "The subnetworks are ${jsonencode(output.names)}."
+    condition = alltrue([
+      [for index, name in output.names : name.network == run.names_in_one_zone.names[index].network] == [true, false, false],
+      [for index, name in output.names : name.subnetwork == run.names_in_one_zone.names[index].subnetwork] == [true, false, false],
+    ])
+    error_message = "It is ${jsonencode(output.names)}."
   }
 }
 

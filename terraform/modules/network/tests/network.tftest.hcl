@@ -1,13 +1,5 @@
 mock_provider "google" {}
 
-variables {
-  marker         = "aiinfra-cluster=3f9c2a71"
-  name_prefix    = "train"
-  network_config = "new_network"
-  project_id     = "my-project"
-  region         = "us-central1"
-}
-
 run "the_default_network_is_looked_up_and_nothing_is_made" {
   command = plan
 
@@ -115,12 +107,11 @@ run "a_new_network_carries_jumbo_frames_and_reaches_the_internet_by_nat" {
     error_message = "Google's APIs are reached through the NAT."
   }
   assert {
-    condition     = google_compute_router_nat.new[0].router == google_compute_router.new[0].name
-    error_message = "The NAT is on ${google_compute_router_nat.new[0].router}."
-  }
-  assert {
-    condition     = google_compute_router_nat.new[0].source_subnetwork_ip_ranges_to_nat == "ALL_SUBNETWORKS_ALL_IP_RANGES"
-    error_message = "The NAT serves ${google_compute_router_nat.new[0].source_subnetwork_ip_ranges_to_nat}."
+    condition = alltrue([
+      google_compute_router_nat.new[0].router == google_compute_router.new[0].name,
+      google_compute_router_nat.new[0].source_subnetwork_ip_ranges_to_nat == "ALL_SUBNETWORKS_ALL_IP_RANGES",
+    ])
+    error_message = "It is ${jsonencode([google_compute_router_nat.new[0].router, google_compute_router_nat.new[0].source_subnetwork_ip_ranges_to_nat])}."
   }
 }
 
@@ -144,12 +135,11 @@ run "a_new_network_lets_in_its_own_range_and_ssh_from_identity_aware_proxy_only"
     error_message = "Allowed is ${jsonencode(google_compute_firewall.internal[0].allow)}."
   }
   assert {
-    condition     = google_compute_firewall.iap_ssh[0].source_ranges == toset(["35.235.240.0/20"])
-    error_message = "The sources are ${jsonencode(google_compute_firewall.iap_ssh[0].source_ranges)}."
-  }
-  assert {
-    condition     = [for rule in google_compute_firewall.iap_ssh[0].allow : "${rule.protocol}/${join(",", rule.ports)}"] == ["tcp/22"]
-    error_message = "Allowed is ${jsonencode(google_compute_firewall.iap_ssh[0].allow)}."
+    condition = alltrue([
+      google_compute_firewall.iap_ssh[0].source_ranges == toset(["35.235.240.0/20"]),
+      [for rule in google_compute_firewall.iap_ssh[0].allow : "${rule.protocol}/${join(",", rule.ports)}"] == ["tcp/22"],
+    ])
+    error_message = "It is ${jsonencode([google_compute_firewall.iap_ssh[0].source_ranges, google_compute_firewall.iap_ssh[0].allow])}."
   }
 }
 
@@ -184,20 +174,13 @@ run "a_network_of_others_gets_the_rules_that_are_asked_for_in_its_own_project" {
   }
 
   assert {
-    condition     = { for key, rule in google_compute_firewall.existing : key => rule.project } == { np-internal = "my-host", np-iap-ssh = "my-host" }
-    error_message = "The rules are ${jsonencode(google_compute_firewall.existing)}."
-  }
-  assert {
-    condition     = google_compute_firewall.existing["np-internal"].name == "np-internal-2a782ed0"
-    error_message = "The name is ${google_compute_firewall.existing["np-internal"].name}; Python makes it too."
-  }
-  assert {
-    condition     = google_compute_firewall.existing["np-internal"].source_ranges == toset(["10.200.0.0/22"])
-    error_message = "The sources are ${jsonencode(google_compute_firewall.existing["np-internal"].source_ranges)}."
-  }
-  assert {
-    condition     = [for rule in google_compute_firewall.existing["np-iap-ssh"].allow : "${rule.protocol}/${join(",", rule.ports)}"] == ["tcp/22"]
-    error_message = "Allowed is ${jsonencode(google_compute_firewall.existing["np-iap-ssh"].allow)}."
+    condition = alltrue([
+      { for key, rule in google_compute_firewall.existing : key => rule.project } == { np-internal = "my-host", np-iap-ssh = "my-host" },
+      google_compute_firewall.existing["np-internal"].name == "np-internal-2a782ed0",
+      google_compute_firewall.existing["np-internal"].source_ranges == toset(["10.200.0.0/22"]),
+      [for rule in google_compute_firewall.existing["np-iap-ssh"].allow : "${rule.protocol}/${join(",", rule.ports)}"] == ["tcp/22"],
+    ])
+    error_message = "It is ${jsonencode(google_compute_firewall.existing)}."
   }
   assert {
     condition     = length(google_compute_network.new) + length(google_compute_firewall.internal) == 0

@@ -15,24 +15,19 @@ run "an_account_of_its_own_is_known_before_it_is_made_and_may_write_logs_and_met
   command = plan
 
   assert {
-    condition     = google_service_account.nodes[0].account_id == "train-nodes"
-    error_message = "The account's id is ${google_service_account.nodes[0].account_id}."
-  }
-  assert {
-    condition     = google_service_account.nodes[0].description == "aiinfra-cluster=3f9c2a71"
-    error_message = "The description is ${google_service_account.nodes[0].description}."
+    condition     = google_service_account.nodes[0].account_id == "train-nodes" && google_service_account.nodes[0].description == "aiinfra-cluster=3f9c2a71"
+    error_message = "It is ${jsonencode([google_service_account.nodes[0].account_id, google_service_account.nodes[0].description])}."
   }
   assert {
     condition     = length(data.google_compute_default_service_account.project) == 0
     error_message = "The default account is looked up."
   }
   assert {
-    condition     = toset([for binding in google_project_iam_member.nodes : binding.role]) == toset(["roles/logging.logWriter", "roles/monitoring.metricWriter"])
-    error_message = "The roles are ${jsonencode([for binding in google_project_iam_member.nodes : binding.role])}."
-  }
-  assert {
-    condition     = alltrue([for binding in google_project_iam_member.nodes : binding.member == "serviceAccount:train-nodes@my-project.iam.gserviceaccount.com"])
-    error_message = "The roles go to ${jsonencode([for binding in google_project_iam_member.nodes : binding.member])}."
+    condition = alltrue([
+      toset([for binding in google_project_iam_member.nodes : binding.role]) == toset(["roles/logging.logWriter", "roles/monitoring.metricWriter"]),
+      alltrue([for binding in google_project_iam_member.nodes : binding.member == "serviceAccount:train-nodes@my-project.iam.gserviceaccount.com"]),
+    ])
+    error_message = "It is ${jsonencode([[for binding in google_project_iam_member.nodes : binding.role], [for binding in google_project_iam_member.nodes : binding.member]])}."
   }
   assert {
     condition     = output.email == "train-nodes@my-project.iam.gserviceaccount.com"
@@ -117,15 +112,14 @@ run "an_account_of_its_own_may_read_the_secrets_that_are_named_and_no_others" {
   }
 
   assert {
-    condition = { for name, member in google_project_iam_member.secrets : name => member.condition[0].expression } == {
-      hf-token = "resource.name.startsWith(\"projects/123456789012/secrets/hf-token/\")"
-      key      = "resource.name.startsWith(\"projects/123456789012/secrets/key/\")"
-    }
-    error_message = "The conditions are ${jsonencode([for member in google_project_iam_member.secrets : member.condition])}."
-  }
-  assert {
-    condition     = alltrue([for member in google_project_iam_member.secrets : member.role == "roles/secretmanager.secretAccessor" && member.member == "serviceAccount:train-nodes@my-project.iam.gserviceaccount.com"])
-    error_message = "The members are ${jsonencode([for member in google_project_iam_member.secrets : [member.role, member.member]])}."
+    condition = alltrue([
+      { for name, member in google_project_iam_member.secrets : name => member.condition[0].expression } == {
+        hf-token = "resource.name.startsWith(\"projects/123456789012/secrets/hf-token/\")"
+        key      = "resource.name.startsWith(\"projects/123456789012/secrets/key/\")"
+      },
+      alltrue([for member in google_project_iam_member.secrets : member.role == "roles/secretmanager.secretAccessor" && member.member == "serviceAccount:train-nodes@my-project.iam.gserviceaccount.com"]),
+    ])
+    error_message = "It is ${jsonencode([[for member in google_project_iam_member.secrets : member.condition], [for member in google_project_iam_member.secrets : [member.role, member.member]]])}."
   }
 }
 

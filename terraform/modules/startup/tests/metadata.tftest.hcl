@@ -1,16 +1,5 @@
 mock_provider "google" {}
 
-variables {
-  cluster_id   = "3f9c2a71"
-  command      = ""
-  files        = {}
-  mounts       = []
-  name_prefix  = "train"
-  secrets      = []
-  startup      = { files_destination = "/usr/aiinfra/copy", interfaces = 1, notebook = false, ops_agent = true }
-  state_folder = { bucket = "my-bucket", folder = "train-deployment" }
-}
-
 run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
   command = plan
 
@@ -23,35 +12,34 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
     error_message = "Without guest attributes nobody learns how far the VM is."
   }
   assert {
-    condition     = output.metadata["startup-script"] == file("startup.sh")
-    error_message = "The script is one static text."
-  }
-  assert {
-    condition = jsondecode(output.metadata["aiinfra-config"]) == {
-      cluster_id  = "3f9c2a71"
-      name_prefix = "train"
-      state       = { bucket = "my-bucket", folder = "train-deployment" }
-      mounts      = []
-      files       = null
-      gpus        = null
-      interfaces  = 1
-      local_ssds  = 0
-      fabric      = null
-      ops_agent   = true
-      node_ssh    = true
-      notebook    = false
-      ray         = null
-      secrets     = null
-      has_command = false
-      restart     = "never"
+    condition = alltrue([
+      output.metadata["startup-script"] == file("startup.sh"),
+      jsondecode(output.metadata["aiinfra-config"]) == {
+        cluster_id  = "3f9c2a71"
+        name_prefix = "train"
+        state       = { bucket = "my-bucket", folder = "train-deployment" }
+        mounts      = []
+        files       = null
+        gpus        = null
+        interfaces  = 1
+        local_ssds  = 0
+        fabric      = null
+        ops_agent   = true
+        node_ssh    = true
+        notebook    = false
+        ray         = null
+        secrets     = null
+        has_command = false
+        restart     = "never"
 
-      max_run_seconds = null
-      stop_notice     = null
-      os_updates      = true
-      outbound        = null
-      idle_seconds    = null
-    }
-    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
+        max_run_seconds = null
+        stop_notice     = null
+        os_updates      = true
+        outbound        = null
+        idle_seconds    = null
+      },
+    ])
+    error_message = "It is ${jsonencode([output.metadata["startup-script"], output.metadata["aiinfra-config"]])}."
   }
   assert {
     condition = length(setsubtract([
@@ -83,19 +71,13 @@ run "what_is_set_up_is_in_the_configuration" {
   }
 
   assert {
-    condition     = jsondecode(output.metadata["aiinfra-config"]).files == { object = "train-deployment/files/x.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", destination = "/srv/my files" }
-    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
-  }
-  assert {
-    condition     = jsondecode(output.metadata["aiinfra-config"]).mounts[0].remote_path == "my-data"
-    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
-  }
-  assert {
-    condition     = jsondecode(output.metadata["aiinfra-config"]).ray.version == "2.60.0" && jsondecode(output.metadata["aiinfra-config"]).gpus.count == 8
-    error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
-  }
-  assert {
-    condition     = jsondecode(output.metadata["aiinfra-config"]).fabric == { kind = "tcpxo", interfaces = 8, plugin = "plugin:v1", daemon = "daemon:v1" }
+    condition = alltrue([
+      jsondecode(output.metadata["aiinfra-config"]).files == { object = "train-deployment/files/x.tar.gz", sha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", destination = "/srv/my files" },
+      jsondecode(output.metadata["aiinfra-config"]).mounts[0].remote_path == "my-data",
+      jsondecode(output.metadata["aiinfra-config"]).ray.version == "2.60.0",
+      jsondecode(output.metadata["aiinfra-config"]).gpus.count == 8,
+      jsondecode(output.metadata["aiinfra-config"]).fabric == { kind = "tcpxo", interfaces = 8, plugin = "plugin:v1", daemon = "daemon:v1" },
+    ])
     error_message = "The configuration is ${output.metadata["aiinfra-config"]}."
   }
   assert {
@@ -126,11 +108,12 @@ run "rays_ports_are_those_of_the_payload" {
   command = plan
 
   assert {
-    condition     = contains(output.ray_ports, "20000-22999") && contains(output.ray_ports, "6379") && contains(output.ray_ports, "8265")
-    error_message = "The ports are ${jsonencode(output.ray_ports)}."
-  }
-  assert {
-    condition     = length(output.ray_ports) == length(jsondecode(file("./payload/ray-ports.json"))) - 1
+    condition = alltrue([
+      contains(output.ray_ports, "20000-22999"),
+      contains(output.ray_ports, "6379"),
+      contains(output.ray_ports, "8265"),
+      length(output.ray_ports) == length(jsondecode(file("./payload/ray-ports.json"))) - 1,
+    ])
     error_message = "The ports are ${jsonencode(output.ray_ports)}."
   }
 }

@@ -17,7 +17,7 @@ from provision.google.owner import Owner
 from provision.intake import load
 from provision.kinds.gke import variables as gke
 from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import apply, bandwidth_test, facts, jobs, stages
+from provision.kinds.gke.kubernetes import facts, jobs, rollout, stages, trials
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
 from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
@@ -56,13 +56,13 @@ class Gke:
     def create(self) -> int:
         """Bring everything into the cluster that Create does; how many objects changed."""
         wanted, _ = stages.stages(self.facts, self.environ)
-        return apply.apply(self.api, wanted, progress=self.progress)
+        return rollout.apply(self.api, wanted, progress=self.progress)
 
     def test(self, timeout: float = 10) -> Tested:
         """What Test finds on the pool that jobs get without asking for one."""
         pool = jobs.main_pool(self.facts)
         nodes = min(self.facts.test_nodes, pool.max_nodes)
-        ran = bandwidth_test.run(
+        ran = trials.bandwidth(
             self.api, self.facts, pool, nodes, timeout=timeout, progress=self.progress
         )
         return verdict.of(pool, ran, {})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import bandwidth, jobs, nccl, rollout, torchrun
+from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, nccl, rollout, torchrun
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def made(gke_of: Callable[..., Gke]) -> Callable[..., Gke]:
 
 def _submit(cluster: Gke, spoil: Callable[[Object], None] = lambda _: None) -> Object:
     """The program's bandwidth test, with one thing changed in its pods; the first of these."""
-    wanted = copy.deepcopy(jobs.test(cluster.facts, jobs.main_pool(cluster.facts), 2))
+    wanted = copy.deepcopy(all_gather.job_set(cluster.facts, jobs.main_pool(cluster.facts), 2))
     (job,) = wanted["spec"]["replicatedJobs"]
     spoil(job["template"]["spec"]["template"])
     del wanted["metadata"]["generateName"]

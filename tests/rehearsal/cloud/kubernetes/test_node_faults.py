@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import cordon, jobs, ray_test
+from provision.kinds.gke.kubernetes import jobs, nodes, trials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,17 +65,17 @@ def test_a_cordoned_node_says_why_and_gets_no_new_pod(gke_of: Callable[..., Gke]
     first, *others = sorted(
         it["metadata"]["name"] for it in cluster.api.all("v1", "Node", selector=selector)
     )
-    assert cordon.add(cluster.api, first, "7 GPUs instead of 8")
+    assert nodes.cordon(cluster.api, first, "7 GPUs instead of 8")
     node = cluster.api.find("v1", "Node", first)
     assert node is not None
     assert node["spec"]["unschedulable"] is True
-    assert node["metadata"]["annotations"][cordon.WHY] == (
+    assert node["metadata"]["annotations"][nodes.CORDONED] == (
         f"Test found: 7 GPUs instead of 8; undo with: kubectl uncordon {first}"
     )
     for _ in others:
         cluster.api.create(jobs.sample(cluster.facts, pool))
     assert first not in {pod["spec"].get("nodeName") for pod in cluster.pods()}
-    assert not cordon.add(cluster.api, "no-such-node", "it is gone")
+    assert not nodes.cordon(cluster.api, "no-such-node", "it is gone")
 
 
 @pytest.mark.parametrize("scenario", ["", "bad-gpu"])
@@ -85,7 +85,7 @@ def test_ray_uses_each_gpu_and_tells_of_the_bad_one(
     cluster = gke_of("gke-ray-h200", scenario)
     cluster.create()
     pool = jobs.main_pool(cluster.facts)
-    check, _ = ray_test.run(
+    check, _ = trials.ray(
         cluster.api, cluster.facts, pool, 2, timeout=10, progress=cluster.progress
     )
     assert sorted(check.gpus.values()) == [8, 8]

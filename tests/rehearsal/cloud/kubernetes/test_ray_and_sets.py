@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import bandwidth, jobs, ray_access, status
+from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, stages, status
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def test_a_ray_job_keeps_its_cluster_for_as_long_as_it_says_after_its_end(
 
 
 def test_a_job_set_has_no_jobs_before_it_is_admitted(cluster: Gke, clock: Clock) -> None:
-    made = _submit(cluster, jobs.test(cluster.facts, jobs.main_pool(cluster.facts), 2))
+    made = _submit(cluster, all_gather.job_set(cluster.facts, jobs.main_pool(cluster.facts), 2))
     assert holds(cluster.find(made), "Suspended")
     assert cluster.api.all("batch/v1", "Job", "default") == []
     _pass(cluster, clock)
@@ -143,7 +143,7 @@ def test_a_job_set_has_no_jobs_before_it_is_admitted(cluster: Gke, clock: Clock)
 
 
 def test_the_log_of_a_test_that_runs_has_no_table_yet(cluster: Gke, clock: Clock) -> None:
-    made = _submit(cluster, jobs.test(cluster.facts, jobs.main_pool(cluster.facts), 2))
+    made = _submit(cluster, all_gather.job_set(cluster.facts, jobs.main_pool(cluster.facts), 2))
     _pass(cluster, clock)
     first, second = (pod["metadata"]["name"] for pod in cluster.pods())
     running = bandwidth.parse(cluster.api.log("default", first, "nccl"))
@@ -155,7 +155,7 @@ def test_the_log_of_a_test_that_runs_has_no_table_yet(cluster: Gke, clock: Clock
 
 
 def test_ray_asks_for_a_token_where_the_operator_knows_one(cluster: Gke) -> None:
-    facts = dataclasses.replace(cluster.facts, ray_tokens=ray_access.tokens(cluster.api))
+    facts = dataclasses.replace(cluster.facts, ray_tokens=stages.ray_tokens(cluster.api))
     pool = jobs.main_pool(facts)
     made = cluster.api.create(jobs.ray_job(facts, pool))
     assert made["spec"]["rayClusterSpec"]["authOptions"] == {"mode": "token"}

@@ -7,19 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.errors import CapacityError
-from provision.kinds.gke.kubernetes import (
-    cancel,
-    jobs,
-    kueue,
-    node_requests,
-    status,
-)
+from provision.kinds.gke.kubernetes import all_gather, clearing, jobs, kueue, status
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.documents.gke_status import NodeRequest
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
 
@@ -139,7 +134,7 @@ def test_nodes_that_no_pod_uses_in_time_are_lost_and_the_request_says_so(
         "podSets": [{"count": 1, "podTemplateRef": {"name": "tpl"}}],
     }
     metadata = {"name": "by-hand", "namespace": "default"}
-    request = {"apiVersion": node_requests.API, "kind": node_requests.KIND}
+    request = {"apiVersion": status.REQUEST_API, "kind": status.REQUEST}
     waiting.api.create({**request, "metadata": metadata, "spec": spec})
     for seconds in (10, 340, 60):
         clock.forward(seconds)
@@ -167,7 +162,7 @@ def test_a_request_that_is_deleted_is_cancelled_and_no_node_comes(
 def test_giving_up_stops_the_queue_and_creating_again_starts_it(waiting: Gke, clock: Clock) -> None:
     _job(waiting)
     clock.forward(60)
-    assert cancel.open_requests(waiting.api, waiting.facts) == 1
+    assert clearing.cancel_requests(waiting.api, waiting.facts) == 1
     clock.forward(1)
     assert not status.read(waiting.api).requests
     assert status.read(waiting.api).workloads[0].message == (
@@ -177,11 +172,17 @@ def test_giving_up_stops_the_queue_and_creating_again_starts_it(waiting: Gke, cl
     assert len(status.read(waiting.api).requests) == 1
 
 
-@pytest.mark.parametrize("maker", ["sample", "ray_job", "ray_cluster", "test"])
+MAKERS: dict[str, Callable[[ClusterFacts, GpuPool], Object]] = {
+    "sample": jobs.sample,
+    "ray_job": jobs.ray_job,
+    "ray_cluster": jobs.ray_cluster,
+    "test": lambda facts, pool: all_gather.job_set(facts, pool, 2),
+}
+
+
+@pytest.mark.parametrize("maker", MAKERS)
 def test_a_queue_that_is_drained_suspends_what_runs(waiting: Gke, clock: Clock, maker: str) -> None:
-    pool = jobs.main_pool(waiting.facts)
-    extra = [2] if maker == "test" else []
-    made = waiting.api.create(getattr(jobs, maker)(waiting.facts, pool, *extra))
+    made = waiting.api.create(MAKERS[maker](waiting.facts, jobs.main_pool(waiting.facts)))
     for seconds in (10, 400):
         clock.forward(seconds)
         waiting.pods()

@@ -8,7 +8,7 @@ import pytest
 
 from provision.kinds.gke.kubernetes import clearing
 from provision.kinds.gke.kubernetes.objects import build
-from provision.kinds.gke.traces import claim_of
+from provision.kinds.gke.left_behind import claim_of
 from tests.rehearsal.cloud.kubernetes.conftest import send
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from rehearsal.cloud import (
     metadata,
     org_policies,
     projects,
+    quota_limits,
     services,
-    share_quotas,
     storage,
 )
 from rehearsal.cloud.store import Database
@@ -38,7 +38,7 @@ _SERVICES: dict[str, Service] = {
     "crm/v3": projects.service_v3,
     "serviceusage": services.service,
     "cloudbilling": billing.service,
-    "cloudquotas": share_quotas.service,
+    "cloudquotas": quota_limits.shares,
     "orgpolicy": org_policies.service,
     "compute": compute.service,
     "container": container.service,

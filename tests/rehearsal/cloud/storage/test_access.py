@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal.cloud import policies
-from rehearsal.cloud.storage import access
+from rehearsal.cloud.storage import buckets
 from rehearsal.cloud.store import Database
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ def _verdict(folder: Path, expression: str | None, role: str = "objectUser") -> 
     with Database(folder / "cloud.sqlite").transaction() as store:
         policies.replace(store, "buckets/states", {"bindings": [binding]}, {})
         return {
-            "write": access.may_write(store, "states", VMS, "np-deployment/vms/members/vm.json"),
-            "write state": access.may_write(store, "states", VMS, "np-deployment/terraform/state"),
-            "list": access.may_list(store, "states", VMS, "np-deployment/vms/members/"),
-            "list all": access.may_list(store, "states", VMS, ""),
+            "write": buckets.may_write(store, "states", VMS, "np-deployment/vms/members/vm.json"),
+            "write state": buckets.may_write(store, "states", VMS, "np-deployment/terraform/state"),
+            "list": buckets.may_list(store, "states", VMS, "np-deployment/vms/members/"),
+            "list all": buckets.may_list(store, "states", VMS, ""),
         }
 
 

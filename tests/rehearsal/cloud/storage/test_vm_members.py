@@ -10,9 +10,8 @@ import pytest
 
 from rehearsal.cloud import storage
 from rehearsal.cloud.compute.resources import INSTANCE
-from rehearsal.cloud.instants import moment
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import Reply, Request
+from rehearsal.cloud.wire import Reply, Request, moment
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -306,15 +306,12 @@ LIMITS = {"total_min_node_count": 0, "total_max_node_count": 4, "location_policy
             [(f"PUT {ONE}", {"name": "n", "diskSizeGb": "30", "bootDisk": {"sizeGb": "30"}})],
         ),
         (
-            _nodes(labels={"a": "b"}, tags=["t"], image_type="A"),
-            _nodes(labels={"a": "c"}, tags=[], image_type="B"),
+            _nodes(labels={"a": "b"}, resource_labels={"a": "b"}, tags=["t"]),
+            _nodes(labels={"a": "c"}, resource_labels={}, tags=[]),
             [
-                (f"PUT {ONE}", {"name": "n", "tags": {"tags": []}}),
                 (f"PUT {ONE}", {"name": "n", "labels": {"labels": {"a": "c"}}}),
-                (
-                    f"PUT {PARENT}",
-                    {"update": {"desiredNodePoolId": "n", "desiredImageType": "B"}},
-                ),
+                (f"PUT {ONE}", {"name": "n"}),
+                (f"PUT {ONE}", {"name": "n", "tags": {"tags": []}}),
             ],
         ),
         (

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.provider.failures import ProviderError
 from rehearsal.provider.resources import DATA_SOURCES
 
 if TYPE_CHECKING:
@@ -24,32 +23,6 @@ def test_an_image_is_found_by_its_family(google: Google, api: Api) -> None:
     assert google.lines == [f"GET {COMPUTE}/cos-cloud/global/images/family/cos"]
     assert (found["name"], found["disk_size_gb"], found["image_id"]) == ("cos-1", 10, "7")
     assert found["id"] == "projects/cos-cloud/global/images/cos-1"
-
-
-@pytest.mark.parametrize(
-    ("names", "most_recent", "chosen"),
-    [(["a"], False, "a"), (["a", "b"], True, "b"), (["a", "b"], False, ""), ([], True, "")],
-)
-def test_a_filter_must_mean_one_image(
-    names: list[str], chosen: str, google: Google, api: Api, *, most_recent: bool
-) -> None:
-    items = [{"name": it, "creationTimestamp": f"2026-01-0{ord(it) - 96}"} for it in names]
-    google.on("GET .*", {"items": items})
-    config = {"filter": "name eq x", "most_recent": most_recent}
-    if chosen:
-        assert DATA_SOURCES["google_compute_image"].read(api, config)["name"] == chosen
-    else:
-        with pytest.raises(ProviderError, match="more than one image or no image"):
-            DATA_SOURCES["google_compute_image"].read(api, config)
-
-
-def test_zones_are_those_of_the_region(google: Google, api: Api) -> None:
-    zone = {"region": "https://x/projects/p/regions/us-central1", "name": "us-central1-b"}
-    other = {"region": "https://x/projects/p/regions/us-east1", "name": "us-east1-b"}
-    google.on("GET .*", {"items": [other, {**zone, "name": "us-central1-c"}, zone]})
-    found = DATA_SOURCES["google_compute_zones"].read(api, {})
-    assert found["names"] == ["us-central1-b", "us-central1-c"]
-    assert google.asked[0].query == {"alt": "json", "filter": "", "prettyPrint": "false"}
 
 
 def test_a_project_has_its_number_its_parent_and_its_billing_account(

@@ -1,4 +1,6 @@
-"""What stands beside the state decides neither who gets the token nor what pods are made of."""
+"""What a cluster's state says, and that what lies beside it decides neither who gets the token
+nor what pods are made of.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from provision.codes import Code
 from provision.errors import ClusterError, StateError
 from provision.google.api import GoogleApi
 from provision.kinds.gke import control_plane
+from provision.kinds.gke.control_plane import State
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
@@ -116,3 +119,62 @@ def test_a_cluster_that_is_gone_is_told() -> None:
         control_plane.reach(None, cast("GoogleApi", api), {})
 
     assert asked == ["projects/my-project/locations/us-central1/clusters/np-gke"]
+
+
+# ------------------------------------------------------------------ the states of its parts
+
+
+def _cluster(status: str = "RUNNING", **pools: str) -> dict[str, object]:
+    return {
+        "status": status,
+        "nodePools": [{"name": name, "status": pool} for name, pool in pools.items()],
+    }
+
+
+def test_a_cluster_and_pools_that_run_are_worth_no_word() -> None:
+    assert control_plane.require(_cluster(one="RUNNING", two="RUNNING"), ["one", "two"]) == []
+
+
+def test_a_pool_that_is_gone_and_one_that_failed_are_told_together() -> None:
+    cluster = _cluster(one="RUNNING")
+    cluster["nodePools"] = [{"name": "two", "status": "ERROR", "statusMessage": "no subnetwork"}]
+
+    with pytest.raises(ClusterError) as caught:
+        control_plane.require(cluster, ["one", "two"])
+
+    gone, failed = caught.value.problems
+    assert gone.what == "The node pool one does not exist"
+    assert failed.why == "its state is ERROR: no subnetwork"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "what"),
+    [
+        (_cluster("STOPPING"), "The cluster is not in order"),
+        (_cluster("ERROR"), "The cluster is not in order"),
+        ({}, "The cluster does not exist"),
+    ],
+)
+def test_a_cluster_that_goes_failed_or_does_not_exist_is_not_done(
+    cluster: dict[str, object], what: str
+) -> None:
+    with pytest.raises(ClusterError, match=what):
+        control_plane.require(cluster, [])
+
+
+@pytest.mark.parametrize(
+    ("state", "what"),
+    [
+        ("RUNNING_WITH_ERROR", "The node pool one is not in order"),
+        ("RECONCILING", "The node pool one is being changed by GKE"),
+        ("A_STATE_OF_NEXT_YEAR", "The node pool one is not in order"),
+    ],
+)
+def test_what_runs_but_not_in_order_is_a_note(state: str, what: str) -> None:
+    (note,) = control_plane.require(_cluster(one=state), ["one"])
+    assert note.what == what
+    assert state in note.why
+
+
+def test_a_state_that_nobody_knows_yet_is_none() -> None:
+    assert State.of({"status": "A_STATE_OF_NEXT_YEAR"}) is State.UNSPECIFIED

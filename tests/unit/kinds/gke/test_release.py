@@ -10,7 +10,7 @@ import pytest
 from provision.google.owner import Owner
 from provision.kinds.gke import release
 from provision.kinds.gke.kubernetes import clearing
-from provision.kinds.gke.traces import Traces
+from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership
 from provision.state.location import StateLocation
 from tests.unit.state.test_record import WHOLE

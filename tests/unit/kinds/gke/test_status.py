@@ -43,9 +43,8 @@ def _pool(name: str, machine_type: str, gpu: str, mode: str = "queued") -> GpuPo
     )
 
 
-def _told(request: NodeRequest, api: Api, zones: dict[str, str], *pools: GpuPool) -> list[str]:
-    """The lines of advice on a request, in a cluster of these pools in these zones."""
-    facts = ClusterFacts(
+def _facts(*pools: GpuPool) -> ClusterFacts:
+    return ClusterFacts(
         project="p",
         name="np-gke",
         location="us-central1",
@@ -53,10 +52,14 @@ def _told(request: NodeRequest, api: Api, zones: dict[str, str], *pools: GpuPool
         pools=pools,
         workload_account="a",
     )
+
+
+def _told(request: NodeRequest, api: Api, zones: dict[str, str], *pools: GpuPool) -> list[str]:
+    """The lines of advice on a request, in a cluster of these pools in these zones."""
     document: dict[str, Any] = {
         "nodePools": [{"name": pool.name, "locations": [zones[pool.name]]} for pool in pools]
     }
-    places = status.Places(document, facts, cast("GoogleApi", api))
+    places = status.Places(document, _facts(*pools), cast("GoogleApi", api))
     return places.added(request).advice.splitlines()
 
 
@@ -129,49 +132,27 @@ def _silent(monkeypatch: pytest.MonkeyPatch, groups: dict[str, list[str]]) -> Gk
             raise GoogleApiError(403, "no", "https://x")
         return [{"instanceStatus": state} for state in groups[group]]
 
-    facts = ClusterFacts(
-        project="p",
-        name="np-gke",
-        location="us-central1",
-        version="1.35.7-gke.1222000",
-        pools=(A100,),
-        workload_account="a",
-    )
+    def pool(name: str, zone: str, machine_type: str, **size: Any) -> dict[str, Any]:
+        config, group = {"machineType": machine_type}, f"{GROUP}/gke-{name}"
+        about = {"locations": [zone], "config": config, "instanceGroupUrls": [group]}
+        return {"name": f"np-{name}", "status": "RUNNING", **about, **size}
+
     scaling = {"enabled": True, "totalMinNodeCount": 0, "totalMaxNodeCount": 4}
     pools = [
-        {
-            "name": "np-a100",
-            "status": "RUNNING",
-            "config": {"machineType": "a2-highgpu-1g"},
-            "locations": ["us-central1-c"],
-            "autoscaling": scaling,
-            "instanceGroupUrls": [f"{GROUP}/gke-a100"],
-        },
-        {
-            "name": "np-system",
-            "status": "RUNNING",
-            "config": {"machineType": "e2-standard-4"},
-            "locations": ["us-central1-a"],
-            "initialNodeCount": 3,
-            "instanceGroupUrls": [f"{GROUP}/gke-system"],
-        },
+        pool("a100", "us-central1-c", "a2-highgpu-1g", autoscaling=scaling),
+        pool("system", "us-central1-a", "e2-standard-4", initialNodeCount=3),
     ]
-    document = {
-        "name": "np-gke",
-        "location": "us-central1",
-        "status": "RUNNING",
-        "createTime": "2026-11-22T08:00:00Z",
-        "nodePools": pools,
-    }
+    document: dict[str, Any] = {"name": "np-gke", "location": "us-central1", "status": "RUNNING"}
+    document |= {"createTime": "2026-11-22T08:00:00Z", "nodePools": pools}
     monkeypatch.setattr(control_plane, "find", lambda *_: document)
-    monkeypatch.setattr(control_plane, "kept", lambda *_: facts)
+    monkeypatch.setattr(control_plane, "kept", lambda *_: _facts(A100))
     monkeypatch.setattr(control_plane, "reach", lambda *_: None)
     monkeypatch.setattr(kubernetes_status, "read", no_answer)
     monkeypatch.setattr(pricing, "known", lambda *_: prices.listed())
     progress = Progress(Clock(0), lambda _: None)
     context = SimpleNamespace(progress=progress, environ={}, clock=Clock(0))
     cloud = SimpleNamespace(api=SimpleNamespace(managed_instances=managed), folder=None)
-    return status.look(cast("Any", context), cast("Any", cloud), WHOLE)
+    return status.look(cast("Any", context), cast("Any", cloud), WHOLE, None)
 
 
 def test_nodes_and_costs_are_told_by_their_groups_where_kubernetes_is_silent(

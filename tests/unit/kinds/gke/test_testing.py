@@ -1,4 +1,4 @@
-"""Test of a cluster with several pools: whose wait is how long, what fails, who is cordoned."""
+"""Test of a cluster with several pools: which come when, who waits, what fails, who is cordoned."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from provision.errors import CapacityError, ClusterError, ProvisionError, StillWaiting
+from provision.catalogue import prices
+from provision.errors import (
+    CapacityError,
+    ClusterError,
+    ProvisionError,
+    SettingsError,
+    StillWaiting,
+)
 from provision.kinds.gke import control_plane, testing
-from provision.kinds.gke.kubernetes import bandwidth_test, ray_test
-from provision.kinds.gke.kubernetes.bandwidth_test import Ran
+from provision.kinds.gke.kubernetes import trials
+from provision.kinds.gke.kubernetes.trials import Ran
 from provision.lifecycle import pricing
+from provision.spec.pools import Size
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
@@ -72,7 +80,7 @@ class World:
         monkeypatch.setattr(control_plane, "find", lambda *_: {})
         monkeypatch.setattr(control_plane, "reach", lambda *_: cluster)
         monkeypatch.setattr(pricing, "known", lambda *_: None)
-        monkeypatch.setattr(bandwidth_test, "run", self._run)
+        monkeypatch.setattr(trials, "bandwidth", self._run)
 
     def run(self) -> str:
         """What Test says of a cluster without faults."""
@@ -176,6 +184,63 @@ def test_what_was_measured_is_told_though_ray_gets_no_nodes(
         raise StillWaiting("No nodes came for the test through Ray in time")
 
     world = World(monkeypatch, dataclasses.replace(ONE, ray_operator=True))
-    monkeypatch.setattr(ray_test, "run", none)
+    monkeypatch.setattr(trials, "ray", none)
     assert "through Ray" in world.fails().problems[0].what
     assert world.report.checks["demo-mega"].peak_in_place == 335.67
+
+
+# ------------------------------------------------------------------ which pools
+
+ARM = samples.pool_like(
+    samples.ULTRA, name="demo-gb200", machine_type="a4x-highgpu-4g", accelerator="nvidia-gb200"
+)
+MIXED = samples.facts(samples.MEGA, samples.L4, ARM, samples.HIGH)
+
+
+MADE = {it.name: samples.as_spec(it, Size(count=it.max_nodes)) for it in MIXED.pools}
+
+
+def _names(parts: list[testing.Part]) -> list[str]:
+    return [part.pool.name for part in parts]
+
+
+def test_every_pool_that_can_be_tested_comes_the_cheapest_first() -> None:
+    parts = testing.chosen(MIXED, None, "demo", MADE, prices.listed())
+    assert _names(parts) == ["demo-l4", "demo-high", "demo-mega"]
+    costs = [part.per_hour for part in parts]
+    assert None not in costs
+    assert costs == sorted(costs, key=lambda it: it or 0)
+
+
+def test_without_prices_the_fewest_gpus_come_first() -> None:
+    parts = testing.chosen(MIXED, None, "demo", {}, None)
+    assert _names(parts) == ["demo-l4", "demo-mega", "demo-high"]
+    assert {part.per_hour for part in parts} == {None}
+
+
+@pytest.mark.parametrize("asked", ["high", "demo-high"])
+def test_one_pool_is_chosen_by_its_full_name_or_its_own(asked: str) -> None:
+    assert _names(testing.chosen(MIXED, asked, "demo", MADE, None)) == ["demo-high"]
+
+
+@pytest.mark.parametrize("asked", ["gone", "gb200"])
+def test_a_pool_that_is_not_there_or_has_no_image_is_refused(asked: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        testing.chosen(MIXED, asked, "demo", MADE, None)
+    (problem,) = caught.value.problems
+    assert problem.setting == "--pool"
+    assert "demo-high, demo-l4, demo-mega" in problem.why
+
+
+def test_what_a_test_takes_is_said_in_one_sentence() -> None:
+    one = testing.chosen(samples.facts(samples.MEGA), None, "demo", {}, None)
+    assert testing.told(one, 7200) == (
+        "Test of demo-mega (2 nodes, 16 GPUs); waits for nodes at most 2 h 0 min, measures at most"
+        " 30 min"
+    )
+    several = testing.told(testing.chosen(MIXED, None, "demo", MADE, prices.listed()), 600)
+    assert several.startswith("Test of 3 pools, the cheapest first: demo-l4 (2 nodes, 2 GPUs, ")
+    assert several.endswith(
+        "; waits for nodes at most 10 min in all, each is measured at most 30 min"
+    )
+    assert several.count("/h)") == 3

@@ -8,13 +8,7 @@ from typing import Any
 import pytest
 
 from provision.codes import Code
-from provision.documents.gke_status import (
-    JobState,
-    NodePool,
-    NodeRequest,
-    RequestState,
-    Workload,
-)
+from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
 from provision.documents.status import About, PoolMode, PoolNow
 from provision.errors import Problem
 from provision.kinds.gke import trouble
@@ -22,14 +16,6 @@ from provision.kinds.gke.kubernetes.nodes import Node, Nodes
 from provision.time.clock import Clock
 
 NAME = "np-gpu"
-POOL = NodePool(
-    name=NAME,
-    machine_type="g2-standard-24",
-    mode=PoolMode.STANDARD,
-    status="RUNNING",
-    nodes=2,
-    ready=2,
-)
 NOW = PoolNow(
     name=NAME,
     machine_type="g2-standard-24",
@@ -48,7 +34,6 @@ def _case(state: str = "RUNNING", pool: str = "RUNNING", **changes: Any) -> trou
             "status": state,
             "nodePools": [{"name": NAME, "status": pool, "statusMessage": "no room"}],
         },
-        pools=(POOL,),
         machines=(NOW,),
         expected=(NAME,),
         counted=True,
@@ -60,16 +45,51 @@ def _case(state: str = "RUNNING", pool: str = "RUNNING", **changes: Any) -> trou
     return dataclasses.replace(usual, **changes)
 
 
-def _broken(*arguments: str, **changes: Any) -> list[str]:
-    return [one.what for one in trouble.found(_case(*arguments, **changes))]
+def _both(*arguments: str, **changes: Any) -> tuple[list[str], list[str]]:
+    """What is broken, and what is under way."""
+    case = _case(*arguments, **changes)
+    return [it.what for it in trouble.found(case)], [it.what for it in trouble.waiting(case)]
 
 
-def _waits(*arguments: str, **changes: Any) -> list[str]:
-    return [one.what for one in trouble.waiting(_case(*arguments, **changes))]
+def _now(**changes: Any) -> tuple[PoolNow]:
+    return (dataclasses.replace(NOW, **{"there": 0, "ready": 0} | changes),)
 
 
-def test_a_cluster_that_runs_with_its_nodes_is_no_trouble() -> None:
-    assert (_broken(), _waits()) == ([], [])
+def _outside(state: JobState) -> dict[str, Any]:
+    return {"outside": (Workload(name="Job a", state=state),)}
+
+
+SCALES = {"asked": None, "most": 4}
+EMPTY = {"name": "np-gke", "status": "RUNNING", "nodePools": []}
+
+
+@pytest.mark.parametrize(
+    ("states", "changes", "broken", "waits"),
+    [
+        pytest.param("", {}, [], [], id="it runs with its nodes"),
+        *(
+            (states, {}, [], [f"the {what} is being changed by GKE"])
+            for states, what in (
+                ("PROVISIONING", "cluster"),
+                ("RECONCILING", "cluster"),
+                ("RUNNING PROVISIONING", "node pool np-gpu"),
+                ("RUNNING RECONCILING", "node pool np-gpu"),
+            )
+        ),
+        ("", {"document": EMPTY, "machines": ()}, ["the node pool np-gpu does not exist"], []),
+        ("", {"document": {}, "machines": ()}, ["the cluster does not exist"], []),
+        pytest.param("", {"machines": _now(), "counted": False}, [], [], id="nobody has counted"),
+        ("", {"machines": _now(**SCALES, least=0)}, [], []),
+        ("", {"machines": _now(**SCALES, least=1)}, ["0 of 1 nodes of np-gpu exist"], []),
+        ("", _outside(JobState.PENDING), [], ["Job a waits for nodes, in no queue"]),
+        ("", _outside(JobState.STARTING), [], ["Job a is starting, in no queue"]),
+        ("", _outside(JobState.RUNNING), [], []),
+    ],
+)
+def test_what_is_broken_and_what_is_only_under_way(
+    states: str, changes: dict[str, Any], broken: list[str], waits: list[str]
+) -> None:
+    assert _both(*states.split(), **changes) == (broken, waits)
 
 
 @pytest.mark.parametrize("state", ["ERROR", "RUNNING_WITH_ERROR", "STOPPING", "DEGRADED"])
@@ -81,26 +101,10 @@ def test_a_pool_that_is_not_in_order_is_told_with_googles_words(state: str) -> N
     assert one.fix
 
 
-@pytest.mark.parametrize("state", ["PROVISIONING", "RECONCILING"])
-def test_what_gke_is_changing_is_under_way_and_not_broken(state: str) -> None:
-    assert _broken(state) == []
-    assert _waits(state) == ["the cluster is being changed by GKE"]
-    assert _waits("RUNNING", state) == ["the node pool np-gpu is being changed by GKE"]
-
-
-def test_a_pool_or_a_cluster_that_somebody_deleted_is_missed() -> None:
-    document = {"name": "np-gke", "status": "RUNNING", "nodePools": []}
-    assert _broken(document=document, machines=(), pools=()) == [
-        "the node pool np-gpu does not exist"
-    ]
-    assert _broken(document={}, machines=(), pools=()) == ["the cluster does not exist"]
-
-
 def test_nodes_that_are_missing_or_not_ready_are_told_by_name() -> None:
     node = Node(name="gke-1", unready="gke-1 is not ready (NodeStatusUnknown): silent")
     nodes = (Nodes(pool=NAME, each=(node,)),)
-    machines = (dataclasses.replace(NOW, there=1, ready=0),)
-    first, second = trouble.found(_case(nodes=nodes, machines=machines))
+    first, second = trouble.found(_case(nodes=nodes, machines=_now(there=1)))
     assert first.what == "1 of 2 nodes of np-gpu exist"
     assert (second.names, second.why) == (("gke-1",), (node.unready,))
     assert first.by_itself
@@ -109,23 +113,9 @@ def test_nodes_that_are_missing_or_not_ready_are_told_by_name() -> None:
 
 def test_a_pool_that_gets_no_nodes_tells_what_google_refuses() -> None:
     problem = Problem(what="the zone has none", why="no\nno", fix="wait", code=Code.STOCK_OUT)
-    machines = (dataclasses.replace(NOW, there=0, ready=0),)
-    (one,) = trouble.found(_case(machines=machines, refused={NAME: [problem]}))
+    (one,) = trouble.found(_case(machines=_now(), refused={NAME: [problem]}))
     assert (one.what, one.why, one.fix) == ("the zone has none", ("no",), "wait")
     assert (one.count, one.by_itself) == (2, True)
-
-
-def test_nodes_that_nobody_has_counted_are_not_missed() -> None:
-    machines = (dataclasses.replace(NOW, there=0, ready=0),)
-    assert _broken(machines=machines, counted=False) == []
-
-
-def test_a_pool_that_scales_misses_only_its_minimum() -> None:
-    scaling = dataclasses.replace(NOW, asked=None, least=0, most=4, there=0, ready=0)
-    assert _broken(machines=(scaling,)) == []
-    assert _broken(machines=(dataclasses.replace(scaling, least=1),)) == [
-        "0 of 1 nodes of np-gpu exist"
-    ]
 
 
 def test_jobs_alike_wait_as_one_and_do_not_repeat_what_their_request_says() -> None:
@@ -141,7 +131,7 @@ def test_jobs_alike_wait_as_one_and_do_not_repeat_what_their_request_says() -> N
     assert jobs.names == ("Job 0", "Job 1", "Job 2")
     assert asks.what == "the request r waits in Google's queue for quota"
     assert asks.why == ("Out: no room",)
-    assert _broken(works=works, requests=(request,)) == []
+    assert _both(works=works, requests=(request,))[0] == []
 
 
 def test_what_waits_says_until_when_and_what_comes_then() -> None:
@@ -160,19 +150,6 @@ def test_what_waits_says_until_when_and_what_comes_then() -> None:
     assert (asks.until, asks.until_seconds, asks.then) == (None, None, "")
 
 
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [
-        (JobState.PENDING, "Job a waits for nodes, in no queue"),
-        (JobState.STARTING, "Job a is starting, in no queue"),
-        (JobState.RUNNING, None),
-    ],
-)
-def test_a_job_in_no_queue_waits_like_the_others(state: JobState, words: str | None) -> None:
-    waits = _waits(outside=(Workload(name="Job a", state=state),))
-    assert waits == ([words] if words else [])
-
-
 def test_a_job_of_the_queue_that_starts_is_not_running_yet() -> None:
     starts = Workload(name="Job a", state=JobState.STARTING, message="ImagePullBackOff")
     (found,) = trouble.waiting(_case(works=(starts,)))
@@ -181,20 +158,15 @@ def test_a_job_of_the_queue_that_starts_is_not_running_yet() -> None:
 
 def test_a_job_that_was_given_up_and_a_request_that_failed_are_broken() -> None:
     work = Workload(name="Job a", state=JobState.GIVEN_UP, message="no quota", advice="ask for it")
-    request = NodeRequest(
-        name="r",
-        state=RequestState.FAILED,
-        message="no quota",
-        advice="ask",
-        waits_for="quota",
-    )
+    about = {"message": "no quota", "advice": "ask", "waits_for": "quota"}
+    request = NodeRequest(name="r", state=RequestState.FAILED, **about)
     found = list(trouble.found(_case(works=(work,), requests=(request,))))
     assert [one.what for one in found] == [
         "Job a given up",
         "the request r failed for lack of quota",
     ]
     assert [one.fix for one in found] == ["ask for it", "ask"]
-    assert _waits(works=(work,), requests=(request,)) == []
+    assert _both(works=(work,), requests=(request,))[1] == []
 
 
 @pytest.mark.parametrize("state", RequestState)
@@ -208,5 +180,6 @@ def test_a_request_is_broken_only_if_it_failed_whatever_became_of_its_booking(
         RequestState.WAITING,
         RequestState.PROVISIONED,
     }
-    assert bool(_broken(requests=(request,))) is (state is RequestState.FAILED)
-    assert bool(_waits(requests=(request,))) is (state in pending)
+    broken, waits = _both(requests=(request,))
+    assert bool(broken) is (state is RequestState.FAILED)
+    assert bool(waits) is (state in pending)

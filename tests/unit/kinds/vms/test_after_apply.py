@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment
     from provision.errors import Problem
-    from provision.spec.cluster import VmSpec
 
 VM = "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/instances/"
 RUNNING: list[dict[str, Any]] = [
@@ -101,11 +99,11 @@ def _started(
     context = SimpleNamespace(
         clock=Clock(0), progress=Progress(Clock(0), lambda _: None), note=notes.extend
     )
-    told, _ = after_apply._started(
+    told, _ = after_apply.Started(
         cast("Context", context),
         cast("Cloud", SimpleNamespace(api=api, folder=Folder(*beats))),
-        cast("Deployment[VmSpec]", SimpleNamespace(spec=cluster.vms(loaded.settings))),
-    )
+        cluster.vms(loaded.settings),
+    ).wait()
     return sorted(told), notes
 
 
@@ -158,3 +156,40 @@ def test_a_silent_vm_that_is_then_lost_is_waited_for_as_one_that_is_lost(
     vms, (note,) = _started(api, beats=(720, 0))
     assert vms == ["np-vm-a", "np-vm-b"]
     assert note.what.startswith("np-vm-b was preempted")
+
+
+class Notebooks:
+    """Looks at all VMs: each gets its URL at a look of its own."""
+
+    def __init__(self, appears: dict[str, int]) -> None:
+        self.appears = appears
+        self.looks = 0
+
+    def __call__(self) -> dict[str, str | None]:
+        self.looks += 1
+        return {
+            name: f"https://{name}" if look <= self.looks else None
+            for name, look in self.appears.items()
+        }
+
+
+def _urls(notebooks: Notebooks, wanted: set[str]) -> dict[str, str]:
+    return after_apply.wait_for_urls(notebooks, wanted, progress=Progress(Clock(0), lambda _: None))
+
+
+def test_urls_are_looked_for_at_all_vms_at_once() -> None:
+    notebooks = Notebooks({f"vm{number}": 1 + number % 3 for number in range(1000)})
+    assert len(_urls(notebooks, set(notebooks.appears))) == 1000
+    assert notebooks.looks == 3
+
+
+def test_a_vm_without_a_notebook_is_not_waited_for() -> None:
+    notebooks = Notebooks({"a": 1, "b": 10**6})
+    assert _urls(notebooks, {"a"}) == {"a": "https://a"}
+
+
+def test_there_is_one_deadline_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.2)
+    notebooks = Notebooks({f"vm{number}": 10**6 for number in range(100)} | {"a": 1})
+    assert _urls(notebooks, set(notebooks.appears)) == {"a": "https://a"}
+    assert notebooks.looks < 10

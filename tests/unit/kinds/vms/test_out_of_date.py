@@ -1,4 +1,4 @@
-"""Running VMs get what Google can change on them; the others are said to need more."""
+"""What VMs are made of: what of it differs, what Google can change on them, what they hold."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from provision.google.api import GoogleApiError
 from provision.kinds.vms import out_of_date
+from provision.kinds.vms.instances import Seen
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from provision.context import Cloud
+    from provision.google.api import GoogleApi
     from provision.state.location import Place
 
 LINK = "https://www.googleapis.com/compute/v1/"
@@ -99,3 +101,153 @@ def test_a_vm_that_differs_in_more_than_its_labels_stays_out_of_date(code: int |
 def test_that_nobody_may_change_vms_is_no_difference_of_theirs() -> None:
     with pytest.raises(GoogleApiError):
         _refreshed(Google(403, b="np-image"))
+
+
+OWN = {"startup-script": "true", "aiinfra-config": "{}", "enable-oslogin": "TRUE"}
+GOOGLES = {"created-by": "a-group", "instance-template": "the-old-one", "proxy-url": "a-url"}
+VM = f"{ZONE}/instances/vm"
+
+
+def _document(**keys: str) -> dict[str, Any]:
+    own = {key.replace("_", "-"): value for key, value in keys.items()}
+    items = [{"key": key, "value": value} for key, value in {**OWN, **own}.items()]
+    return {"metadata": {"items": items}}
+
+
+@pytest.mark.parametrize(
+    ("vm", "template", "keys", "in_place"),
+    [
+        ({}, {}, "", True),
+        ({}, {"purpose": "training", "aiinfra_metadata_keys": "purpose"}, "purpose", True),
+        (
+            {"purpose": "x", "aiinfra_metadata_keys": "purpose"},
+            {"purpose": "y", "aiinfra_metadata_keys": "purpose"},
+            "purpose",
+            True,
+        ),
+        ({"purpose": "x", "aiinfra_metadata_keys": "purpose"}, {}, "purpose", True),
+        # Nobody knows whether an older version set it, or somebody by hand.
+        ({"purpose": "x"}, {}, "", True),
+        (
+            {"purpose": "x"},
+            {"purpose": "x", "aiinfra_metadata_keys": "purpose"},
+            "aiinfra-metadata-keys",
+            True,
+        ),
+        ({"ssh_keys": "me:ssh-ed25519 AAAA", **GOOGLES}, {}, "", True),
+        ({"enable_oslogin": "FALSE"}, {}, "enable-oslogin", True),
+        ({}, {"aiinfra_startup_command": "true"}, "aiinfra-startup-command", False),
+        ({"aiinfra_startup_command": "true"}, {}, "aiinfra-startup-command", False),
+        ({"proxy_mode": "project_editors"}, {}, "proxy-mode", False),
+        ({"startup_script": "false"}, {}, "startup-script", False),
+        ({}, {"user_data": "#cloud-config", "purpose": "x"}, "purpose, user-data", False),
+    ],
+)
+def test_what_differs_and_whether_a_running_vm_heeds_it(
+    vm: dict[str, str], template: dict[str, str], keys: str, *, in_place: bool
+) -> None:
+    found = list(out_of_date._differences(_document(**vm), _document(**template)))
+    assert [it.in_place for it in found] == [in_place] * bool(keys)
+    assert [it.words.partition(" (")[0] for it in found] == [f"metadata {keys}"] * bool(keys)
+
+
+class _OneVm:
+    """A Google whose update of a VM leaves these keys, and which takes one change of them."""
+
+    def __init__(self, **keys: str) -> None:
+        items = _document(**keys)["metadata"]["items"]
+        self.keys = {one["key"]: one["value"] for one in items}
+
+    def change_metadata(
+        self, path: str, change: Callable[[dict[str, str]], dict[str, str]]
+    ) -> None:
+        assert path == VM
+        self.keys = change(dict(self.keys))
+
+
+BEFORE = {
+    "old": "ours",
+    "stays": "1",
+    "aiinfra_metadata_keys": "old,stays",
+    "ssh_keys": "me:ssh-ed25519 AAAA",
+    "created_by": "a-group",
+}
+WANTED = {"stays": "2", "aiinfra_metadata_keys": "stays"}
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param(WANTED | {"created_by": "a-group"}, id="the template's and Google's own"),
+        pytest.param(BEFORE | WANTED, id="the template's, beside all that was there"),
+        pytest.param(BEFORE, id="all that was there"),
+    ],
+)
+def test_what_others_have_added_stays_whatever_an_update_makes_of_it(left: dict[str, str]) -> None:
+    google = _OneVm(**left)
+    keeper = out_of_date.Keeper(cast("GoogleApi", google), {VM: _document(**BEFORE)})
+    keeper.restore(_document(**WANTED))
+    assert google.keys == {
+        **OWN,
+        "stays": "2",
+        "aiinfra-metadata-keys": "stays",
+        "ssh-keys": "me:ssh-ed25519 AAAA",
+        "created-by": "a-group",
+    }
+
+
+def test_what_others_have_changed_meanwhile_stays_as_they_wrote_it() -> None:
+    google = _OneVm(ssh_keys="you:ssh-ed25519 BBBB")
+    out_of_date.Keeper(cast("GoogleApi", google), {VM: _document(**BEFORE)}).restore(_document())
+    assert google.keys == {
+        **OWN,
+        "ssh-keys": "you:ssh-ed25519 BBBB",
+        "created-by": "a-group",
+    }
+
+
+OLD = "projects/p/global/instanceTemplates/np-old"
+NEW = "projects/p/global/instanceTemplates/np-new"
+POLICY = "projects/p/regions/r/resourcePolicies/np-placement"
+
+
+def _member(name: str, template: str) -> dict[str, Any]:
+    version = {"instanceTemplate": LINK + template}
+    return {"instance": f"{LINK}projects/p/zones/z/instances/{name}", "version": version}
+
+
+def _vm(name: str, account: str, *policies: str) -> dict[str, Any]:
+    urls = [LINK + policy for policy in policies]
+    return {"name": name, "serviceAccounts": [{"email": account}], "resourcePolicies": urls}
+
+
+SEEN = Seen(
+    group={"versions": [{"instanceTemplate": LINK + NEW}]},
+    members=[_member("vm-1", OLD), _member("vm-2", NEW), _member("vm-gone", OLD)],
+    documents=[
+        _vm("vm-1", "old@p", POLICY),
+        _vm("vm-2", "new@p"),
+        _vm("somebody-elses", "other@p", "projects/p/regions/r/resourcePolicies/other"),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("older", "paths", "accounts"),
+    [(False, {OLD, NEW, POLICY}, {"old@p", "new@p"}), (True, {OLD, POLICY}, {"old@p"})],
+)
+def test_vms_of_the_group_hold_template_policies_and_account(
+    *, older: bool, paths: set[str], accounts: set[str]
+) -> None:
+    found = out_of_date.held(SEEN, older=older)
+    assert found.paths == paths
+    assert found.accounts == accounts
+
+
+def test_a_vm_that_is_being_made_again_holds_its_template() -> None:
+    alone = Seen(group=SEEN.group, members=[_member("vm-gone", OLD)])
+    assert out_of_date.held(alone, older=True).paths == {OLD}
+
+
+def test_where_there_is_no_group_nothing_is_held() -> None:
+    assert out_of_date.held(Seen(group=None), older=False).paths == set()

@@ -107,9 +107,7 @@ def test_one_document_has_all_steps_and_the_gpus() -> None:
 def test_what_nccl_uses_is_told_with_the_gpus() -> None:
     fabric = {"kind": "gib", "plugin": "nccl-gib=1.1.0", "faults": [], "notes": []}
     told = {"state": "done", "steps": {}, "gpu_check": {"gpus": 8}, "fabric": fabric}
-
     it = Startup.of({"startup": json.dumps(told)})
-
     assert it.gpu_check == {"gpus": 8, "fabric": fabric}
     assert Startup.of({"startup": json.dumps({**told, "fabric": "?"})}).gpu_check == {"gpus": 8}
 
@@ -231,9 +229,7 @@ def _failing(times: int) -> dict[str, str]:
 @pytest.mark.usefixtures("impatient")
 def test_a_command_that_failed_and_is_begun_again_is_worth_a_note() -> None:
     found, said = _wait(FakeApi(a=[_failing(2)], b=[_told("running", "command")]))
-
     failing, running = startup.notes(found)
-
     assert failing.what == "the command failed on a, and is begun again"
     assert failing.why == "no module\nexit code 1"
     assert "/var/log/aiinfra/command.log" in failing.fix
@@ -244,7 +240,6 @@ def test_a_command_that_failed_and_is_begun_again_is_worth_a_note() -> None:
 @pytest.mark.usefixtures("impatient")
 def test_a_command_that_fails_again_and_again_is_a_failure() -> None:
     (problem,) = _failure(FakeApi(a=[_failing(3)], b=[_failing(2)]))
-
     assert problem.what == "STARTUP_COMMAND failed on a 3 times in a row, and is begun again"
     assert problem.setting == "STARTUP_COMMAND"
     assert "sudo systemctl restart aiinfra-command" in problem.fix

@@ -2,21 +2,19 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import bandwidth
+from provision.kinds.gke.kubernetes import bandwidth, nodes
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.bandwidth import Measurement
     from provision.kinds.gke.kubernetes.facts import GpuPool
 
+
 # The published result of two A3 Ultra nodes, among lines of other programs.
-A4 = samples.pool_like(
-    samples.ULTRA, machine_type="a4-highgpu-8g", accelerator="nvidia-b200", name="demo-b200"
-)
 LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="utf-8")
 
 
@@ -37,8 +35,10 @@ def test_the_table_is_shown_without_the_lines_around_it() -> None:
     assert lines[-1] == "# Avg bus bandwidth    : 120.248"
 
 
-def test_the_published_table_passes_on_its_machine() -> None:
-    assert bandwidth.why_bad(bandwidth.parse(LOG), samples.ULTRA, 2) == ""
+@pytest.mark.parametrize("average", ["120.248", "108.3"], ids=["published", "nine_tenths"])
+def test_the_published_table_passes_on_its_machine(average: str) -> None:
+    measured = bandwidth.parse(LOG.replace(": 120.248", f": {average}"))
+    assert bandwidth.why_bad(measured, samples.ULTRA, 2) == ""
 
 
 def test_more_than_two_nodes_are_judged_by_the_peak_of_two_and_not_by_the_average() -> None:
@@ -64,7 +64,7 @@ def test_one_node_has_no_network_to_judge() -> None:
         (samples.HIGH, bandwidth.Bars(out_of_place=63.81, in_place=64.215, average=27.864)),
         (samples.MEGA, bandwidth.Bars(out_of_place=169.857, in_place=170.01, average=62.649)),
         (samples.ULTRA, bandwidth.Bars(out_of_place=295.965, in_place=302.103, average=108.2232)),
-        (A4, bandwidth.Bars(out_of_place=338.148, in_place=338.355)),
+        (samples.A4, bandwidth.Bars(out_of_place=338.148, in_place=338.355)),
     ],
 )
 def test_each_machine_with_a_published_figure_has_its_bars_by_the_number_of_nodes(
@@ -129,6 +129,69 @@ def _halved(line: str, column: int) -> str:
     return " ".join(words)
 
 
-def test_a_slow_result_that_reaches_nine_tenths_passes() -> None:
-    measured = bandwidth.parse(LOG.replace(": 120.248", ": 108.3"))
-    assert bandwidth.why_bad(measured, samples.ULTRA, 2) == ""
+H200 = "NVIDIA H200, 580.95.05, 0"
+GOOD = ["aiinfra-interfaces w-0-1 10", *(f"aiinfra-gpu {H200}" for _ in range(8))]
+
+
+def _log(*lines: str) -> str:
+    return "\n".join(["something else", *lines, ""])
+
+
+def test_a_node_that_is_as_its_machine_promises_has_no_faults() -> None:
+    check = bandwidth.of_log(_log(*GOOD), samples.ULTRA)
+    assert check.faults == ()
+    assert (check.gpus, check.driver, check.ecc_errors, check.interfaces) == (8, "580.95.05", 0, 10)
+    assert check.names == ("NVIDIA H200",) * 8
+
+
+@pytest.mark.parametrize(
+    ("lines", "fault"),
+    [
+        (GOOD[:-1], "7 GPUs instead of 8"),
+        ([*GOOD[:-1], "aiinfra-gpu NVIDIA H200, 580.95.05, 3"], "3 uncorrected memory"),
+        ([*GOOD[:-1], "aiinfra-gpu NVIDIA H100 80GB HBM3, 580.95.05, 0"], "instead of H200"),
+        (["aiinfra-interfaces w-0-1 9", *GOOD[1:]], "its pod has 9 of 10 network interfaces"),
+        (
+            [GOOD[0], "aiinfra-gpu Unable to determine the device handle for GPU0000:04:00.0"],
+            "nvidia-smi failed: Unable to determine the device handle",
+        ),
+        ([], "it has told nothing of its GPUs"),
+    ],
+)
+def test_each_fault_of_a_node_is_told(lines: list[str], fault: str) -> None:
+    found = bandwidth.of_log(_log(*lines), samples.ULTRA).faults
+    assert any(fault in it for it in found), found
+
+
+def test_gpus_that_count_no_errors_have_none() -> None:
+    log = _log("aiinfra-interfaces w-0-0 1", "aiinfra-gpu Tesla T4, 580.95.05, [N/A]")
+    check = bandwidth.of_log(log, samples.T4)
+    assert (check.faults, check.ecc_errors) == ((), None)
+
+
+def _node(*, offered: str | None = "8", ready: str = "True", xid: str = "") -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": ready}]
+    if xid:
+        conditions.append({"type": "XidCriticalError", "status": "True", "reason": xid})
+    gpus = {} if offered is None else {"nvidia.com/gpu": offered}
+    metadata = {"name": "n", "labels": {"cloud.google.com/gke-nodepool": "p"}}
+    return {"metadata": metadata, "status": {"conditions": conditions, "allocatable": gpus}}
+
+
+@pytest.mark.parametrize(
+    ("node", "faults"),
+    [
+        (_node(), ()),
+        # The driver has not told of its GPUs yet.
+        (_node(offered="0"), ()),
+        (_node(offered=None, ready="False"), ()),
+        (_node(offered="7"), ("it offers 7 GPUs instead of 8",)),
+        (_node(xid='{"48":1,"79":2}'), ("a GPU has failed: XID 48, 79 (XidCriticalError)",)),
+        (_node(xid="Unknown"), ("a GPU has failed: XID Unknown (XidCriticalError)",)),
+    ],
+)
+def test_a_node_that_kubernetes_calls_broken_is_not_fit_for_a_test(
+    node: dict[str, Any], faults: tuple[str, ...]
+) -> None:
+    ((read,),) = (it.each for it in nodes.read([node]))
+    assert bandwidth.of_node(read, samples.ULTRA) == faults

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, cast
 
-from provision.kinds.gke.kubernetes import clearing, storage
+from provision.kinds.gke.kubernetes import clearing, stages
 from provision.kinds.gke.kubernetes.objects import Object, build
 from provision.settings.storage import Mount
 from tests.kubernetes import samples
@@ -130,6 +130,6 @@ def test_what_keeps_a_claim_or_makes_another_goes_with_it() -> None:
 
 def test_the_volumes_of_mounts_are_left_alone() -> None:
     buckets = (Mount(bucket="data", path="/mnt"),)
-    _, *pair = storage.objects(dataclasses.replace(samples.TWO_QUEUED, buckets=buckets))
+    _, *pair = stages.storage(dataclasses.replace(samples.TWO_QUEUED, buckets=buckets))
     assert step(*pair, pod("user", pair[1]["metadata"]["name"])) == ([], [])
     assert stored(*pair) == {}

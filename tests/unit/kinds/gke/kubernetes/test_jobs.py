@@ -10,23 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from provision.kinds.gke.kubernetes import (
-    all_gather,
-    job_attendant,
-    job_ray,
-    job_set,
-    jobs,
-    objects,
-    run_ends,
-)
+from provision.kinds.gke.kubernetes import all_gather, job_attendant, jobs, kueue, objects, run_jobs
 from provision.kinds.gke.kubernetes.stages import stages
 from provision.settings.secrets import Secret
 from rehearsal import session
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.job_set import Shape
+    from provision.kinds.gke.kubernetes.facts import GpuPool
+    from provision.kinds.gke.kubernetes.run_jobs import Shape
     from tests.conftest import Golden
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "jobs"
@@ -77,7 +69,7 @@ def test_a_job_of_run_on_ray_is_as_it_was(golden: Golden) -> None:
     )
     asked: dict[str, Any] = {"env": {"A": "$B"}, "restarts": 2, "seconds": 3600, "queue": "team-a"}
     command = ("python", "train.py", "--name", "it's me")
-    made = json.dumps(job_ray.build(facts, samples.wanted(facts, command, **asked)))
+    made = json.dumps(run_jobs.RAY_JOB.build(facts, samples.wanted(facts, command, **asked)))
     beside = json.dumps(Path(job_attendant.__file__).read_text(encoding="utf-8"))
     assert made.count(beside) == 3
     plain = json.loads(made.replace(beside, '"job_attendant.py"'))
@@ -85,14 +77,14 @@ def test_a_job_of_run_on_ray_is_as_it_was(golden: Golden) -> None:
 
 
 @pytest.mark.parametrize("seconds", [None, 4 * 3600, 7 * 86400 - 600, 9 * 86400])
-@pytest.mark.parametrize("shape", [job_set.SHAPE, job_ray.SHAPE], ids=lambda it: it.kind)
+@pytest.mark.parametrize("shape", [run_jobs.JOB_SET, run_jobs.RAY_JOB], ids=lambda it: it.kind)
 def test_nodes_of_a_queue_are_asked_for_no_longer_than_google_gives_them(
     shape: Shape, seconds: int | None
 ) -> None:
     facts = samples.of_example(EXAMPLES.parent / "gke-t4-a100-queued.env.list")
     made = shape.build(facts, samples.wanted(facts, seconds=seconds))["metadata"]
     asked = int(made["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"])
-    most = int(made["labels"][run_ends.LABEL])
+    most = int(made["labels"][kueue.MOST_SECONDS])
     assert most <= asked - 900 <= 604_800 - 900
     assert most == min(seconds or 604_800, 603_900)
 
@@ -119,17 +111,17 @@ def test_nodes_of_a_queue_are_asked_for_no_longer_than_google_gives_them(
 def test_a_job_on_ray_has_ended_when_its_deployment_has(
     status: dict[str, str], end: tuple[bool, str] | None
 ) -> None:
-    found = job_ray.SHAPE.end({"status": status})
+    found = run_jobs.RAY_JOB.end({"status": status})
     assert (found and (found.succeeded, found.why)) == end
 
 
 def test_only_a_job_without_a_queue_has_its_time_in_the_ray_job() -> None:
     facts = samples.facts(samples.L4)
     wanted = samples.wanted(facts, seconds=600, image="ghcr.io/a/ray:1")
-    queued = job_ray.build(facts, wanted)
+    queued = run_jobs.RAY_JOB.build(facts, wanted)
     assert "activeDeadlineSeconds" not in queued["spec"]
     assert queued["metadata"]["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] == "600"
-    alone = job_ray.build(dataclasses.replace(facts, kueue=False), wanted)
+    alone = run_jobs.RAY_JOB.build(dataclasses.replace(facts, kueue=False), wanted)
     assert alone["spec"]["activeDeadlineSeconds"] == 600
     assert "suspend" not in alone["spec"]
     assert objects.to_yaml([alone]).count("image: ghcr.io/a/ray:1") == 3
@@ -191,16 +183,3 @@ def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: GpuPool) -> Non
         check=False,
     )
     assert checked.stdout == ""
-
-
-@pytest.mark.parametrize(
-    "pool", [samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4], ids=lambda pool: pool.name
-)
-def test_every_mount_of_the_bandwidth_test_has_its_volume(pool: GpuPool) -> None:
-    facts: ClusterFacts = samples.facts(pool, buckets=samples.FLEX_QUEUED_ULTRA.buckets)
-    template = jobs.test(facts, pool, 2)["spec"]["replicatedJobs"][0]["template"]["spec"]
-    pod = template["template"]["spec"]
-    volumes = [volume["name"] for volume in pod["volumes"]]
-    assert len(set(volumes)) == len(volumes)
-    for container in [*pod.get("initContainers", []), *pod["containers"]]:
-        assert {mount["name"] for mount in container["volumeMounts"]} <= set(volumes)

@@ -8,7 +8,7 @@ import pytest
 
 from provision.errors import ClusterError
 from provision.kinds.gke.kind import GKE_CLUSTER
-from provision.kinds.gke.kubernetes import kueue, kueue_manager, manifests
+from provision.kinds.gke.kubernetes import kueue, manifests
 from provision.kinds.gke.kubernetes.stages import stages
 from provision.settings.model import Settings
 from provision.spec import cluster
@@ -109,7 +109,7 @@ def test_the_settings_of_kueues_manager_reach_a_rehearsal() -> None:
     (settings,) = (
         thing for stage in found for thing in stage.objects if thing["kind"] == "ConfigMap"
     )
-    assert "waitForPodsReady" in settings["data"][kueue_manager.CONFIG_KEY]
+    assert "waitForPodsReady" in settings["data"][kueue.CONFIG_KEY]
 
 
 def test_a_cluster_without_a_queue_has_no_kueue() -> None:

@@ -2,47 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import gate, nccl
-from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes import nccl
+from tests.kubernetes import samples
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-ACCELERATORS = {
-    "a3-highgpu-8g": "nvidia-h100-80gb",
-    "a3-megagpu-8g": "nvidia-h100-mega-80gb",
-    "a3-ultragpu-8g": "nvidia-h200-141gb",
-    "a4-highgpu-8g": "nvidia-b200",
-    "a4x-highgpu-4g": "nvidia-gb200",
-    "a2-highgpu-8g": "nvidia-tesla-a100",
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+
+A4X = samples.pool_like(
+    samples.A4, machine_type="a4x-highgpu-4g", accelerator="nvidia-gb200", gpus=4
+)
+POOLS = {
+    it.machine_type: it
+    for it in (samples.HIGH, samples.MEGA, samples.ULTRA, samples.A4, samples.A2, A4X)
 }
 
 
-def _pool(machine: str) -> GpuPool:
-    return GpuPool(
-        name=machine.partition("-")[0],
-        machine_type=machine,
-        accelerator=ACCELERATORS[machine],
-        gpus=8,
-        max_nodes=2,
-        mode="standard",
-    )
-
-
 def _facts(*machines: str, version: str = "1.35.6-gke.1250000") -> ClusterFacts:
-    return ClusterFacts(
-        project="p",
-        name="demo",
-        location="r",
-        version=version,
-        pools=tuple(_pool(machine) for machine in machines),
-        workload_account="w@p",
-    )
+    made = samples.facts(*(POOLS[machine] for machine in machines))
+    return dataclasses.replace(made, version=version)
 
 
 def _sets(facts: ClusterFacts) -> dict[str, Any]:
@@ -72,7 +57,7 @@ def test_each_machine_gets_its_installer_and_those_with_a_daemon_the_injector(
     found = _sets(_facts(machine))
     assert set(found) == names
     for it in found.values():
-        assert _nodes(it) == [ACCELERATORS[machine]]
+        assert _nodes(it) == [POOLS[machine].accelerator]
         assert it["spec"]["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": "100%"}
 
 
@@ -97,9 +82,9 @@ def test_the_plugin_of_a3_high_fits_the_kernel_of_the_clusters_nodes(
     facts = _facts("a3-highgpu-8g", version=version)
     pod = _sets(facts)["nccl-tcpx-installer"]["spec"]["template"]["spec"]
     assert {it["image"].rpartition(":")[2] for it in pod["initContainers"]} == {plugin}
-    waiting = gate.of(facts, facts.pools[0])
+    waiting = nccl.gate(facts, facts.pools[0])
     assert waiting is not None
-    assert waiting.container["image"].endswith(f":{plugin}")
+    assert waiting["image"].endswith(f":{plugin}")
 
 
 def test_what_has_a_digest_is_installed_by_it() -> None:
@@ -112,7 +97,7 @@ def test_what_has_a_digest_is_installed_by_it() -> None:
 
 def test_machines_without_an_installer_have_no_gate() -> None:
     facts = _facts("a2-highgpu-8g", "a4x-highgpu-4g")
-    assert [gate.of(facts, pool) for pool in facts.pools] == [None, None]
+    assert [nccl.gate(facts, pool) for pool in facts.pools] == [None, None]
 
 
 def _script(container: Any, root: Path, **changes: str) -> str:
@@ -143,10 +128,10 @@ def node(tmp_path: Path) -> Path:
 
 def test_pods_wait_until_their_node_is_ready_and_say_what_is_missing(node: Path) -> None:
     facts = _facts("a3-ultragpu-8g")
-    waiting = gate.of(facts, facts.pools[0])
+    waiting = nccl.gate(facts, facts.pools[0])
     assert waiting is not None
     (node / "ready" / "nccl-rdma-installer-v1.1.0").touch()
-    at_once = _script(waiting.container, node, **{"-ge 900": "-ge 0"})
+    at_once = _script(waiting, node, **{"-ge 900": "-ge 0"})
     late = _run(at_once)
     assert late.returncode == 1
     assert "NCCL is not installed on the node node-1" in late.stderr

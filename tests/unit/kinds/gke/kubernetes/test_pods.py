@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from provision.documents.gke_status import JobState, PodCounts, Workload
-from provision.kinds.gke.kubernetes import pod_reasons, pods
+from provision.kinds.gke.kubernetes import pods
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
@@ -145,8 +145,8 @@ def test_pods_without_a_node_say_what_the_scheduler_and_the_autoscaler_say() -> 
 
 def test_pods_on_a_node_say_what_their_containers_wait_for() -> None:
     waits = {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}
-    usual = {"reason": "ContainerCreating"}
-    statuses = [{"state": {"waiting": waits}}, {"state": {"waiting": usual}}]
+    both = (waits, {"reason": "ContainerCreating"})
+    statuses = [{"state": {"waiting": it}} for it in both]
     events = (_event("FailedMount", "no such bucket", "2026-12"),)
     (found,) = _outside(_pod("a", None, containerStatuses=statuses), events=events)
     assert found.state is JobState.STARTING
@@ -180,7 +180,7 @@ def test_an_image_is_given_up_where_its_registry_says_no_and_not_where_it_is_bus
 ) -> None:
     waits = {"state": {"waiting": {"reason": reason, "message": message}}}
     pod = {"spec": {"nodeName": "n"}, "status": {"containerStatuses": [waits]}}
-    assert (pod_reasons.unpullable(pod) == "") is ever
+    assert (pods.unpullable(pod) == "") is ever
 
 
 def _ignored(type_: str, state: str) -> list[str]:
@@ -196,7 +196,7 @@ def _ignored(type_: str, state: str) -> list[str]:
     unfit = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."
     condition = {"type": "PodScheduled", "status": "False", "message": unfit}
     pod = {"metadata": {"uid": "u"}, "status": {"conditions": [condition]}}
-    return list(pod_reasons.of(pod, pod_reasons.said([event])["u"]))
+    return list(pods.hindrances(pod, pods.of_events([event])["u"]))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def _ignored(type_: str, state: str) -> list[str]:
 def test_a_pod_whose_nodes_are_to_come_waits_and_needs_no_advice(state: str, words: str) -> None:
     (told,) = _ignored("Normal", state)
     assert told.startswith(words)
-    assert pod_reasons.advice([told]) == []
+    assert pods.advice([told]) == []
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_pod_whose_nodes_are_to_come_waits_and_needs_no_advice(state: str, wor
 def test_a_pod_that_its_nodes_came_without_is_told_with_advice(state: str, words: str) -> None:
     told = _ignored("Warning", state)
     assert len(told) == 2
-    assert words in "".join(pod_reasons.advice(told))
+    assert words in "".join(pods.advice(told))
 
 
 @pytest.mark.parametrize(
@@ -239,6 +239,6 @@ def test_a_pod_that_its_nodes_came_without_is_told_with_advice(state: str, words
     ],
 )
 def test_what_keeps_a_pod_has_its_advice(why: str, advice: str) -> None:
-    found = pod_reasons.advice([why, why])
+    found = pods.advice([why, why])
     assert len(found) == bool(advice)
     assert advice in "".join(found)

@@ -5,104 +5,68 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.documents.gke_status import JobState, NodeRequest, RequestState
-from provision.kinds.gke.kubernetes import node_requests, reasons, workloads
+from provision.kinds.gke.kubernetes import reasons, status, workloads
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
 
 
-def _request(*conditions: tuple[str, str, str, str]) -> Object:
-    return {
-        "metadata": {"name": "job-train-1a2b3-dws-prov-1"},
-        "status": {
-            "conditions": [
-                {"type": kind, "status": holds, "reason": reason, "message": message}
-                for kind, holds, reason, message in conditions
-            ]
-        },
-    }
+def _request(*conditions: str) -> Object:
+    """A request with conditions: type, then status, reason and message unless they are usual."""
+    found = []
+    for text in conditions:
+        kind, status, reason, message = (*text.split(" ", 3), "", "", "")[:4]
+        told = {"type": kind, "status": status or "True", "reason": reason, "message": message}
+        found.append(told)
+    return {"metadata": {"name": "job-train-1a2b3-dws-prov-1"}, "status": {"conditions": found}}
+
+
+QUOTA = "Provisioned False QuotaExceeded"
 
 
 @pytest.mark.parametrize(
     ("conditions", "state", "advice"),
     [
-        ((), "pending", ""),
-        ((("Accepted", "True", "", ""),), "accepted", ""),
+        ("", "pending", ""),
+        ("Accepted", "accepted", ""),
+        ("Accepted; Provisioned False NotProvisioned", "waiting", "stays in Google's queue"),
         (
-            (("Accepted", "True", "", ""), ("Provisioned", "False", "NotProvisioned", "")),
+            "Provisioned False ResourcePoolExhausted Expected time is indefinite.",
             "waiting",
-            "stays in Google's queue",
+            "the request stays in Google's queue: wait, or try another zone, region or machine",
         ),
         (
-            (("Provisioned", "False", "ResourcePoolExhausted", "Expected time is indefinite."),),
-            "waiting",
-            (
-                "the request stays in Google's queue: wait, or try another zone, region or machine"
-                " type"
-            ),
-        ),
-        (
-            (
-                (
-                    "Provisioned",
-                    "False",
-                    "QuotaExceeded",
-                    "Quota 'NVIDIA_P4_GPUS' exceeded. Limit: 1.0 in region europe-west4.",
-                ),
-            ),
+            f"{QUOTA} Quota 'NVIDIA_P4_GPUS' exceeded. Limit: 1.0 in region europe-west4.",
             "waiting",
             "request a higher quota NVIDIA_P4_GPUS of europe-west4, now 1,",
         ),
         (
-            (
-                (
-                    "Provisioned",
-                    "False",
-                    "QuotaExceeded",
-                    "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally.",
-                ),
-            ),
+            f"{QUOTA} Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally.",
             "waiting",
             "request a higher quota GPUS_ALL_REGIONS, now 0,",
         ),
+        (f"{QUOTA} No more of it.", "waiting", "request a higher quota in the console"),
+        ("Provisioned True Provisioned", "provisioned", "within 10 minutes"),
+        ("Provisioned; BookingExpired", "expired", "its nodes stay as long as pods run on them"),
         (
-            (("Provisioned", "False", "QuotaExceeded", "No more of it."),),
-            "waiting",
-            "request a higher quota in the console",
-        ),
-        ((("Provisioned", "True", "Provisioned", ""),), "provisioned", "within 10 minutes"),
-        (
-            (("Provisioned", "True", "", ""), ("BookingExpired", "True", "", "")),
-            "expired",
-            "its nodes stay as long as pods run on them",
-        ),
-        (
-            (
-                ("Provisioned", "True", "", ""),
-                ("BookingExpired", "True", "", ""),
-                ("CapacityRevoked", "True", "CapacityRevoked", "reclaimed"),
-            ),
+            "Provisioned; BookingExpired; CapacityRevoked True CapacityRevoked reclaimed",
             "ended",
             "more time in the annotation provreq.kueue.x-k8s.io/maxRunDurationSeconds",
         ),
+        ("Accepted False NotAccepted Provisioning Request wasn't accepted.", "pending", ""),
         (
-            (("Accepted", "False", "NotAccepted", "Provisioning Request wasn't accepted."),),
-            "pending",
-            "",
-        ),
-        (
-            (("Accepted", "False", "NodepoolSizeReached", "Max nodepool size reached"),),
+            "Accepted False NodepoolSizeReached Max nodepool size reached",
             "pending",
             "raise GKE_MAX_NODE_COUNT",
         ),
-        ((("Accepted", "True", "", ""), ("Failed", "True", "", "")), "failed", "submit it again"),
+        ("Accepted; Failed", "failed", "submit it again"),
     ],
 )
 def test_q13_every_state_of_a_request_has_its_advice(
-    conditions: tuple[tuple[str, str, str, str], ...], state: str, advice: str
+    conditions: str, state: str, advice: str
 ) -> None:
-    found = node_requests.read(_request(*conditions))
+    found = status.request(_request(*filter(None, conditions.split("; "))))
     assert found.state == state
     assert advice in found.advice
     assert bool(advice) == bool(found.advice)
@@ -115,11 +79,11 @@ def test_q13_every_state_of_a_request_has_its_advice(
 def test_after_the_last_attempt_nobody_is_told_to_wait_for_another(
     job: JobState, advice: str
 ) -> None:
-    assert advice in node_requests.read(_request(("Failed", "True", "Odd", "")), job).advice
+    assert advice in status.request(_request("Failed True Odd"), job).advice
 
 
 def test_a_reason_that_nobody_knows_is_told_as_it_is() -> None:
-    found = node_requests.read(_request(("Provisioned", "False", "Novel", "new words")))
+    found = status.request(_request("Provisioned False Novel new words"))
     assert (found.reason, found.message, found.advice) == ("Novel", "new words", "")
     assert found.waits_for == "all its machines at once"
 
@@ -140,11 +104,11 @@ BEGAN = "2026-11-22T08:00:00Z"
 def test_a_request_says_since_when_and_until_when_it_is_so(
     name: str, holds: str, parameters: dict[str, str], until: str | None, then: str
 ) -> None:
-    thing = _request((name, holds, "", ""))
+    thing = _request(f"{name} {holds}")
     thing["metadata"]["creationTimestamp"] = "2026-11-22T07:00:00Z"
     thing["spec"] = {"parameters": parameters}
     thing["status"]["conditions"][0]["lastTransitionTime"] = BEGAN
-    found = node_requests.read(thing)
+    found = status.request(thing)
     assert found.since == (BEGAN if holds == "True" else "2026-11-22T07:00:00Z")
     assert found.until == until
     assert then in found.then
@@ -152,15 +116,15 @@ def test_a_request_says_since_when_and_until_when_it_is_so(
 
 @pytest.mark.parametrize(("run", "end"), [("3600", "22T09:00"), (None, "29T08:00")])
 def test_the_nodes_of_a_job_that_runs_go_when_its_request_says(run: str | None, end: str) -> None:
-    thing = _request(("Provisioned", "True", "", ""), ("BookingExpired", "True", "", ""))
+    thing = _request("Provisioned", "BookingExpired")
     thing["spec"] = {"parameters": {"maxRunDurationSeconds": run} if run else {}}
     thing["status"]["conditions"][0]["lastTransitionTime"] = BEGAN
     for job in (JobState.STARTING, JobState.RUNNING):
-        found = node_requests.read(thing, job)
+        found = status.request(thing, job)
         assert (found.state, found.until) == ("running", f"2026-11-{end}:00Z")
         assert found.then == "Google deletes its nodes"
     # Time runs faster in a rehearsal.
-    hasty = node_requests.read(thing, JobState.RUNNING, Clock(1 / 3600))
+    hasty = status.request(thing, JobState.RUNNING, Clock(1 / 3600))
     assert hasty.until is not None
     assert hasty.until < "2026-11-22T08:04:00Z"
 
@@ -169,28 +133,28 @@ def test_the_nodes_of_a_job_that_runs_go_when_its_request_says(run: str | None, 
 def test_the_request_of_a_job_that_runs_is_no_failure_when_its_booking_expires(
     expired: bool,  # noqa: FBT001 - a case
 ) -> None:
-    more = (("BookingExpired", "True", "BookingExpired", "expired"),) if expired else ()
-    thing = _request(("Accepted", "True", "", ""), ("Provisioned", "True", "", ""), *more)
-    found = node_requests.read(thing, JobState.RUNNING)
+    more = ["BookingExpired True BookingExpired expired"] if expired else []
+    thing = _request("Accepted", "Provisioned", *more)
+    found = status.request(thing, JobState.RUNNING)
     assert (found.state, found.message, found.advice) == ("running", "", "")
-    assert node_requests.read(thing, JobState.FINISHED).state == "done"
+    assert status.request(thing, JobState.FINISHED).state == "done"
 
 
 def test_of_a_job_that_does_not_run_the_end_of_the_booking_is_told() -> None:
-    booking = (("Provisioned", "True", "", ""), ("BookingExpired", "True", "", ""))
-    found = node_requests.read(_request(*booking), JobState.PENDING)
+    found = status.request(_request("Provisioned", "BookingExpired"), JobState.PENDING)
     assert found.state == "expired"
     assert "submit the job again" in found.advice
 
 
 def test_the_nodes_of_a_job_that_has_finished_end_without_a_word() -> None:
-    thing = _request(("Provisioned", "True", "", ""), ("CapacityRevoked", "True", "", "reclaimed"))
-    assert node_requests.read(thing, JobState.FINISHED) == NodeRequest(
+    thing = _request("Provisioned", "CapacityRevoked True  reclaimed")
+    assert status.request(thing, JobState.FINISHED) == NodeRequest(
         name="job-train-1a2b3-dws-prov-1", state=RequestState.DONE
     )
 
 
 QUOTA_WORDS = "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 1.0 in region us-central1."
+REST = "Nodepool in backoff after failed scale-up, affected nodepools: np-t4"
 REASONS = """
 NodepoolSizeReached ClusterNodeLimitExceeded OutOfResources NodepoolInBackoff NodepoolNotReady
 ProvisioningRequestNotSchedulableInNodepool ProvisioningRequestSingleZoneInfeasible
@@ -212,7 +176,7 @@ NotProvisioned
 
 @pytest.mark.parametrize("reason", REASONS.split())
 def test_every_reason_of_the_autoscaler_says_what_a_person_can_do(reason: str) -> None:
-    found = node_requests.read(_request(("Failed", "True", reason, "no words")))
+    found = status.request(_request(f"Failed True {reason} no words"))
     assert found.state == "failed"
     assert found.advice
     assert "tries again" not in found.advice
@@ -222,7 +186,7 @@ def test_every_reason_of_the_autoscaler_says_what_a_person_can_do(reason: str) -
 
 def test_every_known_reason_is_one_of_the_autoscalers_source() -> None:
     states = {"NotAccepted"}
-    assert {it.word for it in reasons.Reason} == {*REASONS.split(), *states}
+    assert {it.word for it in reasons.REASONS} == {*REASONS.split(), *states}
 
 
 @pytest.mark.parametrize(
@@ -240,10 +204,6 @@ def test_what_a_request_lacks_is_told_by_reason_or_message(
     assert reasons.lacks(word, message) == lacks
 
 
-REST = "Nodepool in backoff after failed scale-up, affected nodepools: np-t4"
-QUOTA = "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 1.0 in region us-central1."
-
-
 def _given_up(message: str) -> Object:
     words = f'The workload is deactivated due to AdmissionCheck in Rejected state: "c" ({message})'
     evicted = {"type": "Evicted", "status": "True", "message": words}
@@ -255,8 +215,8 @@ def _given_up(message: str) -> Object:
 
 
 def test_a_job_that_is_given_up_while_its_pool_rests_is_told_the_failure_before() -> None:
-    found = workloads.read(_given_up(REST), said_before=[QUOTA, REST])
-    assert found.message.endswith(f"{REST}); the failure before: {QUOTA}")
+    found = workloads.read(_given_up(REST), said_before=[QUOTA_WORDS, REST])
+    assert found.message.endswith(f"{REST}); the failure before: {QUOTA_WORDS}")
     assert "request a higher quota NVIDIA_T4_GPUS of us-central1, now 1" in found.advice
     alone = workloads.read(_given_up(REST), said_before=[REST])
     assert "the cause is the failure before" in alone.advice
@@ -265,7 +225,7 @@ def test_a_job_that_is_given_up_while_its_pool_rests_is_told_the_failure_before(
 def test_until_it_is_evicted_a_job_that_is_given_up_tells_why_it_will_be() -> None:
     thing = _given_up(REST)
     before = {"type": "Evicted", "status": "False", "message": "Previously: another attempt"}
-    words = f'AdmissionCheck in Rejected state: "c" ({QUOTA})'
+    words = f'AdmissionCheck in Rejected state: "c" ({QUOTA_WORDS})'
     target = {"type": "DeactivationTarget", "status": "True", "message": words}
     thing["status"]["conditions"] = [before, target]
     found = workloads.read(thing)
@@ -273,26 +233,18 @@ def test_until_it_is_evicted_a_job_that_is_given_up_tells_why_it_will_be() -> No
     assert "request a higher quota NVIDIA_T4_GPUS" in found.advice
 
 
+RETRY = "AdmissionCheck in Retry"
+UPDATED = "Admission check c updated state from Pending to"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (
-            f'Evicted due to AdmissionCheck in Retry state: "c" (Retrying after failure: {QUOTA})',
-            QUOTA,
-        ),
-        (
-            'due to AdmissionCheck in Retry state: "c" (Retrying after failure: pool (why))',
-            "pool (why)",
-        ),
-        (
-            (
-                "Admission check c updated state from Pending to Retry with message: Retrying after"
-                " failure: pool (why)"
-            ),
-            "pool (why)",
-        ),
-        (f"Admission check c updated state from Pending to Rejected with message: {REST}", REST),
-        ("Admission check c updated state from Pending to Ready with message: provisioned", ""),
+        (f'Evicted due to {RETRY} state: "c" (Retrying after failure: {QUOTA_WORDS})', QUOTA_WORDS),
+        (f'due to {RETRY} state: "c" (Retrying after failure: pool (why))', "pool (why)"),
+        (f"{UPDATED} Retry with message: Retrying after failure: pool (why)", "pool (why)"),
+        (f"{UPDATED} Rejected with message: {REST}", REST),
+        (f"{UPDATED} Ready with message: provisioned", ""),
         ("The ClusterQueue is stopped", ""),
     ],
 )
@@ -321,7 +273,8 @@ def test_a_refusal_that_no_other_request_changes_is_known(message: str, *, expec
     assert reasons.is_for_ever(message) is expected
 
 
-def _workload(active: bool, checks: list[Object], **conditions: bool) -> Object:  # noqa: FBT001 - as the API has it
+def _workload(conditions: str, *, active: bool = True, check: str = "") -> Object:
+    """A workload with conditions, of which those with a minus do not hold."""
     return {
         "metadata": {
             "name": "job-train-1a2b3",
@@ -329,45 +282,29 @@ def _workload(active: bool, checks: list[Object], **conditions: bool) -> Object:
         },
         "spec": {"active": active},
         "status": {
-            "admissionChecks": checks,
+            "admissionChecks": [{"message": check}] if check else [],
             "conditions": [
-                {"type": kind, "status": str(holds), "message": f"about {kind}"}
-                for kind, holds in conditions.items()
+                {"type": it.strip("-"), "status": str(it[0] != "-"), "message": f"about {it}"}
+                for it in conditions.split()
             ],
         },
     }
 
 
 def test_a_workload_is_named_after_the_job_that_people_know() -> None:
-    assert workloads.read(_workload(True, [])).name == "Job train"
+    assert workloads.read(_workload("")).name == "Job train"
 
 
 @pytest.mark.parametrize(
     ("thing", "state", "message"),
     [
-        (_workload(True, [], QuotaReserved=False), "pending", "about QuotaReserved"),
-        (
-            _workload(True, [{"message": "no machines"}], QuotaReserved=True),
-            "waiting for nodes",
-            "no machines",
-        ),
-        (
-            _workload(True, [], QuotaReserved=True, Admitted=True, PodsReady=True),
-            "running",
-            "about Admitted",
-        ),
-        (
-            _workload(True, [], QuotaReserved=True, Admitted=True, PodsReady=False),
-            "starting",
-            "about PodsReady",
-        ),
-        (
-            _workload(True, [], QuotaReserved=True, Admitted=True, Evicted=True),
-            "pending",
-            "about Evicted",
-        ),
-        (_workload(True, [], Admitted=True, Finished=True), "finished", "about Finished"),
-        (_workload(False, [], Evicted=True), "given up", "about Evicted"),
+        (_workload("-QuotaReserved"), "pending", "about -QuotaReserved"),
+        (_workload("QuotaReserved", check="no machines"), "waiting for nodes", "no machines"),
+        (_workload("QuotaReserved Admitted PodsReady"), "running", "about Admitted"),
+        (_workload("QuotaReserved Admitted -PodsReady"), "starting", "about -PodsReady"),
+        (_workload("QuotaReserved Admitted Evicted"), "pending", "about Evicted"),
+        (_workload("Admitted Finished"), "finished", "about Finished"),
+        (_workload("Evicted", active=False), "given up", "about Evicted"),
     ],
 )
 def test_a_workload_says_where_it_is(thing: Object, state: str, message: str) -> None:

@@ -1,0 +1,348 @@
+"""The jobs of Run: a JobSet or a RayJob with the user's program, begun together on all its nodes.
+
+Their pods are those of the one builder, with the folder, the log and the variables of a job added.
+A JobSet runs the program on each node; a RayJob runs it on the head of a Ray cluster of its own.
+Each pod of Ray has the folder at one path, where Ray looks for a program's modules; so it may be as
+large as a JobSet's (ADR 73).
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from provision.catalogue import limits
+from provision.documents import json_object
+from provision.kinds.gke.kubernetes import fabric_pods, job_attendant, jobs, kueue, torchrun
+from provision.kinds.gke.kubernetes.fabric_pods import RANK_LABEL, SET_LABEL
+from provision.kinds.gke.kubernetes.objects import (
+    MANAGER,
+    conditions,
+    field,
+    holds,
+    labelled,
+    mount,
+    variables,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.objects import Object
+    from provision.spec.job import JobSpec
+
+ATTEMPT_LABEL: Final = "jobset.sigs.k8s.io/restart-attempt"
+OURS: Final = {"app.kubernetes.io/managed-by": MANAGER}
+"""The label of what Run has made."""
+CONTAINER: Final = "job"
+SHARED: Final = str(job_attendant.SHARED)
+
+_PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
+_GRACE: Final = 120  # seconds from SIGTERM to SIGKILL, as on VMs
+_MARGIN: Final = 900
+"""Seconds for which nodes are asked for beyond --time: their start, and the job's end."""
+_JAX_PORT: Final = 29600
+_FOLDER: Final = f"{SHARED}/folder"
+_MOUNT: Final = mount(CONTAINER, SHARED)
+# The program is no child of a shell's job control, gets the pod's SIGTERM, and its exit code stays
+# where the log is kept. What still writes when it has ended has ten seconds.
+PROGRAM: Final = f"""\
+cd {_FOLDER}
+JOB_ATTEMPT=$((JOB_RESTART + 1)) && export JOB_ATTEMPT
+mkfifo {SHARED}/said
+tee -a {SHARED}/log <{SHARED}/said &
+tee=$!
+told=
+trap 'told=told again=yes; kill -TERM "${{child}}" 2>/dev/null' TERM
+"$@" >{SHARED}/said 2>&1 </dev/null &
+child=$!
+[ -z "${{told}}" ] || kill -TERM "${{child}}"
+# A signal ends a wait, not the program.
+again=yes
+while [ "${{again}}" = yes ]; do again=no; wait "${{child}}"; code=$?; done
+(sleep 10; kill "${{tee}}") 2>/dev/null &
+wait "${{tee}}"
+echo "${{code}} ${{told}}" >{SHARED}/code.new && mv {SHARED}/code.new {SHARED}/code
+exit "${{code}}"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A job, with all that was decided about it."""
+
+    name: str
+    spec: JobSpec
+    pool: GpuPool  # where it runs
+    nodes: int
+    bucket: str
+    folder: str  # the object with its folder, by its name in the bucket; "" for none
+    told: str  # what the names of the objects that its pods write begin with
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """How a job has ended."""
+
+    succeeded: bool
+    why: str  # what its object says of that; "" for nothing
+    ended: str | None  # when, in RFC 3339 format; None if that is not known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """What the object of a job looks like."""
+
+    api: str
+    kind: str
+    build: Callable[[ClusterFacts, Wanted], Object]
+    end: Callable[[Object], End | None]  # how it has ended; None as long as it has not
+    # how often it was begun again; None where the object does not say
+    restarts: Callable[[Object], int | None]
+    # what its pods are found by; of one attempt alone if that is given, and they tell
+    selector: Callable[[str, int | None], str]
+
+
+# ------------------------------------------------------------------------------ both
+
+
+def _metadata(facts: ClusterFacts, wanted: Wanted) -> Object:
+    """The metadata of a job: where it waits, and when Kueue ends it, before its nodes go."""
+    spec, pool = wanted.spec, wanted.pool
+    seconds = spec.seconds or limits.LONGEST_RUN
+    most = min(seconds, _end_of_nodes(wanted).most) if pool.queued else spec.seconds
+    made = kueue.job_metadata(facts, pool, "", seconds + _MARGIN)
+    made["name"] = made.pop("generateName") + wanted.name
+    made["labels"] = {**made.get("labels", {}), **OURS}
+    if facts.has_queue:
+        made["labels"][kueue.QUEUE_LABEL] = spec.queue or kueue.LOCAL_QUEUE
+        if spec.priority:
+            made["labels"][_PRIORITY_LABEL] = str(spec.priority)
+        if most is not None:
+            made["labels"][kueue.MOST_SECONDS] = str(most)
+    return made
+
+
+def _grace(wanted: Wanted) -> int:
+    """Seconds from SIGTERM to SIGKILL for its programs."""
+    by_nodes = wanted.pool.queued and not wanted.spec.seconds
+    return max(_GRACE, _end_of_nodes(wanted).grace) if by_nodes else _GRACE
+
+
+def _end_of_nodes(wanted: Wanted) -> torchrun.OrderedEnd:
+    asked = (wanted.spec.seconds or limits.LONGEST_RUN) + _MARGIN
+    return torchrun.ordered(kueue.run_seconds(wanted.pool, asked))
+
+
+def _variables(wanted: Wanted, ours: list[Object]) -> list[Object]:
+    """The variables of a job's containers: ours, and those that somebody has set, which win."""
+    env = wanted.spec.env
+    known = [*ours, *variables({"JOB_NAME": wanted.name})]
+    given = variables({name: _as_it_is(value) for name, value in env.items()})
+    return [*(it for it in known if it["name"] not in env), *given]
+
+
+def _attend(
+    facts: ClusterFacts, pod: dict[str, Any], wanted: Wanted, place: list[Object] | None
+) -> None:
+    """Add what fetches the folder, and what keeps the log until the program has ended.
+
+    `place`: the variables by which a pod knows its rank and attempt; None to keep no log.
+    """
+    run = ["python3", "-c", Path(job_attendant.__file__).read_text(encoding="utf-8")]
+    common: Object = {
+        "image": fabric_pods.GCLOUD,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [dict(_MOUNT)],
+    }
+    fetch = {
+        **common,
+        "name": "fetch-folder",
+        "command": [*run, "fetch", wanted.bucket, wanted.folder]
+        if wanted.folder
+        else ["mkdir", "-p", "-m", "777", _FOLDER],
+    }
+    pod["initContainers"] = [*pod.get("initContainers", ()), fetch]
+    pod["volumes"] = [*pod.get("volumes", ()), {"name": CONTAINER, "emptyDir": {}}]
+    if place is None:
+        return
+    keep: Object = {
+        **common,
+        "name": "keep-log",
+        "restartPolicy": "Always",
+        "command": [*run, "keep", wanted.bucket, wanted.told],
+        "env": [*place, field("NODE_NAME", "spec.nodeName")],
+    }
+    if facts.secrets:  # which are masked in what is kept
+        keep["volumeMounts"] = [*common["volumeMounts"], dict(fabric_pods.SECRETS_MOUNT)]
+    pod["initContainers"].append(keep)
+
+
+def _as_it_is(text: str) -> str:
+    """A text in which Kubernetes finds no references to variables, which are "$(NAME)"."""
+    return text.replace("$", "$$")
+
+
+# ------------------------------------------------------------------------------ JobSet
+
+
+def _job_set(facts: ClusterFacts, wanted: Wanted) -> Object:
+    spec = wanted.spec
+    pod = fabric_pods.template(facts, wanted.pool, _container(wanted), fabric_pods.Kind.WHOLE)
+    place = [labelled("NODE_RANK", RANK_LABEL), labelled("JOB_RESTART", ATTEMPT_LABEL)]
+    _attend(facts, pod["spec"], wanted, place)
+    pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": _grace(wanted)}
+    lost = {"type": "DisruptionTarget", "status": "True"}
+    codes = {"containerName": CONTAINER, "operator": "NotIn", "values": [0]}
+    # The Job then says which pod ended it, and how, when the pod is gone.
+    rules = [
+        {"action": "FailJob", "onPodConditions": [lost]},
+        {"action": "FailJob", "onExitCodes": codes},
+    ]
+    job: Object = {"podFailurePolicy": {"rules": rules}}
+    if spec.seconds and not facts.has_queue:
+        job["activeDeadlineSeconds"] = spec.seconds
+    too_late = {
+        "name": "time",
+        "action": "FailJobSet",
+        "onJobFailureReasons": ["DeadlineExceeded"],
+    }
+    policy = {
+        "maxRestarts": spec.restarts,
+        # The GPUs of a pod are free when it is gone, not when it is told to go.
+        "restartStrategy": "BlockingRecreate",
+        "rules": [too_late],
+    }
+    return fabric_pods.job_set(
+        _metadata(facts, wanted), pod, wanted.nodes, {"failurePolicy": policy}, job
+    )
+
+
+def _container(wanted: Wanted) -> Object:
+    spec = wanted.spec
+    # torchrun takes what it is not told from those of PET.
+    names = ("NNODES", "NODE_RANK", "NPROC_PER_NODE", "MASTER_ADDR", "MASTER_PORT")
+    others = {
+        "JAX_COORDINATOR_ADDRESS": f"$(MASTER_ADDR):{_JAX_PORT}",
+        "JAX_NUM_PROCESSES": "$(NNODES)",
+        "JAX_PROCESS_ID": "$(NODE_RANK)",
+        **{f"PET_{name}": f"$({name})" for name in names},
+    }
+    ours = [
+        *torchrun.launch_variables(wanted.pool, wanted.nodes),
+        labelled("JOB_RESTART", ATTEMPT_LABEL),
+        *variables(others),
+    ]
+    return {
+        "name": CONTAINER,
+        "image": spec.image or torchrun.IMAGE,
+        "command": ["bash", "-c", PROGRAM, CONTAINER, *map(_as_it_is, spec.command)],
+        "env": _variables(wanted, ours),
+        "volumeMounts": [dict(_MOUNT)],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+
+
+def _end_of_set(thing: Object) -> End | None:
+    said = conditions(thing)
+    for name in ("Completed", "Failed"):
+        if holds(thing, name):
+            succeeded, told = name == "Completed", said[name]
+            why = "" if succeeded else str(told.get("message", ""))
+            moment = json_object.text(told.get("lastTransitionTime")) or None
+            return End(succeeded=succeeded, why=why, ended=moment)
+    return None
+
+
+def _set_selector(name: str, attempt: int | None) -> str:
+    return f"{SET_LABEL}={name}" + ("" if attempt is None else f",{ATTEMPT_LABEL}={attempt - 1}")
+
+
+JOB_SET: Final = Shape(
+    api=fabric_pods.JOB_SET_API,
+    kind="JobSet",
+    build=_job_set,
+    end=_end_of_set,
+    restarts=lambda it: json_object.whole((it.get("status") or {}).get("restarts")) or 0,
+    selector=_set_selector,
+)
+
+# ------------------------------------------------------------------------------ RayJob
+
+RAY_LABEL: Final = "app.kubernetes.io/instance"
+"""The label with the job's name; KubeRay keeps it (1.6.2, common/pod.go, labelPod)."""
+_SCRIPT: Final = f"{SHARED}/run"
+_VARIABLE: Final = "AIINFRA_PROGRAM"
+_OVER: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
+_LATE: Final = "DeadlineExceeded"
+# Which attempt it is, what keeps the log finds out.
+_BEGIN: Final = f"""\
+cd {SHARED}
+echo $$ >shell
+until [ -s attempt ]; do sleep 1; done
+JOB_RESTART=$(($(cat attempt) - 1))
+"""
+# KubeRay deletes pods without a word to Ray, and Ray kills what it runs: the program has as long
+# to save as a JobSet's.
+_STOP: Final = f"""\
+cd {SHARED} && [ ! -e code ] && pid=$(cat shell) && kill -TERM "${{pid}}" || exit 0
+while kill -0 "${{pid}}" 2>/dev/null; do sleep 1; done
+"""
+
+
+def _ray_job(facts: ClusterFacts, wanted: Wanted) -> Object:
+    spec = wanted.spec
+    # Two shells and Ray, which joins words by rules of its own, read an entrypoint: so it is plain.
+    made = jobs.ray_job(facts, wanted.pool, wanted.nodes, f"bash {_SCRIPT}", spec.image)
+    made["metadata"] = _metadata(facts, wanted)
+    body, cluster = made["spec"], made["spec"]["rayClusterSpec"]
+    # Its time is Kueue's to end, restarts counted; KubeRay counts each attempt alone.
+    del body["activeDeadlineSeconds"]
+    if spec.seconds and not facts.has_queue:
+        body["activeDeadlineSeconds"] = spec.seconds
+    # Another submitter would run the program again on a head that has lost the first run.
+    more = {"jobId": wanted.name, "backoffLimit": spec.restarts}
+    body |= {**more, "submitterConfig": {"backoffLimit": 0}}
+    for group in (cluster["headGroupSpec"], *cluster["workerGroupSpecs"]):
+        pod = group["template"]
+        is_head = group is cluster["headGroupSpec"]
+        pod["metadata"]["labels"] = {RAY_LABEL: wanted.name}
+        pod["spec"]["terminationGracePeriodSeconds"] = _grace(wanted)
+        rank = variables({"NODE_RANK": 0}) if is_head else None
+        _attend(facts, pod["spec"], wanted, rank)
+        (container,) = pod["spec"]["containers"]
+        container["env"] = _variables(wanted, container.get("env", []))
+        container["volumeMounts"] = [*container.get("volumeMounts", []), dict(_MOUNT)]
+        container["workingDir"] = _FOLDER
+        if is_head:
+            program = f"set -- {shlex.join(spec.command)}\n{_BEGIN}{PROGRAM}"
+            container["env"] += variables({_VARIABLE: _as_it_is(program)})
+            write = f'printf %s "${{{_VARIABLE}}}" >{_SCRIPT}'
+            container["command"] = [" && ".join([*container.get("command", []), write])]
+            stop = {"exec": {"command": ["bash", "-c", _STOP, CONTAINER]}}
+            container["lifecycle"] = {"preStop": stop}
+    return made
+
+
+def _end_of_ray(thing: Object) -> End | None:
+    status = thing.get("status") or {}
+    if status.get("jobDeploymentStatus") not in _OVER:
+        return None
+    if status.get("jobStatus") == "SUCCEEDED":
+        return End(succeeded=True, why="", ended=status.get("endTime"))
+    told = str(status.get("message") or status.get("reason") or status.get("jobStatus") or "")
+    why = "--time is over" if status.get("reason") == _LATE else told.partition("\n")[0]
+    return End(succeeded=False, why=why, ended=status.get("endTime"))
+
+
+RAY_JOB: Final = Shape(
+    api=jobs.RAY_API,
+    kind="RayJob",
+    build=_ray_job,
+    end=_end_of_ray,
+    restarts=lambda _: None,
+    selector=lambda name, _: f"{RAY_LABEL}={name}",  # it has one cluster at a time
+)

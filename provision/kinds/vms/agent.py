@@ -1,0 +1,282 @@
+"""What the agents of VMs say and are asked, through the state folder.
+
+    vms/group.json              how many VMs there are to be, as this program says
+    vms/roster.json             who has which rank, as the VMs have agreed among themselves (ADR 29)
+    vms/members/NAME.json       a VM's heartbeat, each minute
+    vms/idle.json               when the last VM powered itself off
+    vms/task.json               what is to be done, by whom, and within what time
+    vms/results/ID/NAME.json    how far a VM is with it, and its answer
+
+The names are those of the programs that VMs get (terraform/modules/startup/payload). Any program on
+a VM may write there: what can't be read counts as not said. Each VM's agent looks for a task every
+15 seconds. A task names a kind of a closed set and gives arguments; there is one at a time, and a
+new one ends the one before it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from provision import words
+from provision.documents import json_object
+from provision.kinds.vms import health
+from provision.kinds.vms.instances import arguments, moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provision.context import Cloud
+    from provision.documents.vm_status import StartupStep
+    from provision.spec.cluster import VmSpec
+    from provision.spec.pools import Group
+    from provision.state.folder import StateFolder
+    from provision.time.clock import Clock
+    from provision.time.stages import OpenStage
+
+STEP: Final = "agent"
+"""The step of the start-up from which on a VM says how it is, and hears of tasks."""
+_SIZE: Final = "vms/group.json"
+_ROSTER: Final = "vms/roster.json"
+_MEMBERS: Final = "vms/members/"
+_IDLE: Final = "vms/idle.json"
+_TASK: Final = "vms/task.json"
+_RESULTS: Final = "vms/results/"
+
+_MOST: Final = 4
+_LONGEST: Final = 160
+"""Faults of a VM, and characters of one, as VMs write them."""
+_LATE: Final = 300.0
+"""Seconds of cloud time without a heartbeat, which comes each minute, that are too long."""
+_NUMBER: Final = re.compile(r"[0-9]{1,32}")
+"""An account's, which goes into commands."""
+
+
+def tell_size(cloud: Cloud, spec: VmSpec) -> None:
+    """Say how many VMs the group is to have: their NNODES."""
+    text = json.dumps({"instance_count": spec.group.size.first})
+    # Where older versions are kept, each write of the same leaves one behind.
+    if cloud.folder.text(_SIZE) != text:
+        cloud.folder.write(_SIZE, text, "application/json")
+
+
+def size(folder: StateFolder) -> int | None:
+    """How many VMs the group is to have; None if no Create has said so."""
+    return json_object.whole(_read(folder, _SIZE).get("instance_count"))
+
+
+def idle_since(folder: StateFolder) -> float | None:
+    """When the last VM powered itself off, as it was idle (Unix epoch); None if none did."""
+    return json_object.number(_read(folder, _IDLE).get("at"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seat:
+    """What is known of a VM that has agreed with the others on its rank."""
+
+    rank: int | None  # its rank; None while the others hear nothing of it
+    faults: tuple[str, ...] = ()  # what its GPUs complain of, in its own words
+    # when the others last heard of it (Unix epoch); None if they do now, or don't say
+    since: float | None = None
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What is heard of VMs."""
+
+    seats: Mapping[str, Seat]  # those that have agreed on their ranks, by name
+    # the last heartbeat of each (Unix epoch): of a group whose VMs are all silent, nobody writes
+    # that they are
+    beats: Mapping[str, float]
+
+    def silence(
+        self, name: str, steps: Mapping[str, StartupStep], started: str | None, clock: Clock
+    ) -> str:
+        """That a VM which runs is not heard of, as the end of a sentence about it; "" if it is.
+
+        `steps`: the steps of its start-up. VMs of an earlier version have none of the agent.
+        `started`: when it was last started, in RFC 3339 format; None if not known.
+        """
+        agent = steps[STEP].state if STEP in steps else ""
+        beat, seat = self.beats.get(name), self.seats.get(name)
+        last = beat
+        if agent not in {"done", "failed"}:
+            is_heard = True
+        elif beat is not None:
+            is_heard = clock.since(beat) < _LATE
+        elif seat is not None:
+            is_heard, last = seat.rank is not None, seat.since
+        else:  # a step that failed has said why
+            is_heard = agent == "failed" or clock.since(moment(started) or 0.0) < _LATE
+        if is_heard:
+            return ""
+        return f"has not been heard of{f' for {words.duration(clock.since(last))}' if last else ''}"
+
+
+def heard(cloud: Cloud) -> Heard:
+    """What is heard of the VMs of a group."""
+    beats = {
+        name.removeprefix(_MEMBERS).removesuffix(".json"): at
+        for name, at in cloud.folder.changed(_MEMBERS).items()
+    }
+    return Heard(seats(cloud), beats)
+
+
+def seats(cloud: Cloud) -> Mapping[str, Seat]:
+    """The VMs by name, as far as they have agreed on their ranks."""
+    return {
+        str(it.get("name")): Seat(
+            rank=rank if it.get("present") is True else None,
+            faults=tuple(it[:_LONGEST] for it in json_object.texts(it.get("faults"))[:_MOST]),
+            since=moment(json_object.text(it.get("since"))),
+        )
+        for it in _members(cloud.folder)
+        if (rank := json_object.whole(it.get("rank"))) is not None
+    }
+
+
+def accounts(folder: StateFolder) -> Mapping[str, str]:
+    """The number of each VM -> that of the account whose tokens it gets, as it said last."""
+    said = (
+        (json_object.text(it.get("instance_id")), json_object.text(it.get("account")))
+        for it in _members(folder)
+    )
+    return {vm: account for vm, account in said if _NUMBER.fullmatch(account)}
+
+
+WHY_SILENT: Final = (
+    "its agent writes into the state's bucket each minute: the VM hangs, its disk is full, or it"
+    " has no way, or no right, to the bucket any more"
+)
+
+
+def another_start(vm: str, group: Group) -> str:
+    """What to do about a VM that is not heard of; an account that was deleted takes the latter."""
+    recreate = health.another_host([vm], arguments(group), bound=False)
+    return (
+        f"see `journalctl -u aiinfra-agent` on {vm}, or its serial port 1; when nobody needs what"
+        f" runs there, restart it:\ngcloud compute instances reset {vm} --zone {group.zone}"
+        f" --project {group.project}\nif that does not help, {recreate}"
+    )
+
+
+def _members(folder: StateFolder) -> list[dict[str, Any]]:
+    return json_object.objects(_read(folder, _ROSTER).get("members"))
+
+
+def _read(folder: StateFolder, name: str) -> dict[str, Any]:
+    try:
+        return json_object.read(folder.text(name) or "{}")
+    except ValueError:
+        return {}
+
+
+# ------------------------------------------------------------------ tasks
+
+_POLL: Final = 10.0
+_BEGIN: Final = 120.0
+"""Seconds of cloud time within which a VM that has an agent says that it has begun."""
+_WRITING: Final = 60.0
+"""Seconds of cloud time that all may take beyond the task itself, to be heard of and to answer."""
+_SILENT: Final = "silent"
+"""The state of a VM that has not said anything."""
+_FAILURES: Final = {
+    "done": "",
+    _SILENT: "does not answer",
+    "running": "has not finished in time",
+    "late": "has not finished in time",
+    "stopped": "was asked for something else meanwhile: another Test runs",
+    "cut-off": "was restarted meanwhile",
+    "refused": "does not know what it was asked for",
+}
+"""State of a task that was waited for -> why it was not done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """How far a VM is with a task."""
+
+    # "running", "done", or how it ended otherwise: "failed", "refused", "late", "stopped",
+    # "cut-off"; "silent" if it has not said anything
+    state: str = _SILENT
+    detail: str = ""  # the last that the task said, or why it was not done; "" for nothing
+    answer: Mapping[str, Any]  # what came of it; empty if it was not done
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Make it from a VM's object, which a program on the VM may have spoiled."""
+        try:
+            document = json_object.read(text)
+        except ValueError:
+            document = {}
+        if not isinstance(document.get("state"), str):
+            return cls(state="failed", detail="its answer can't be read", answer={})
+        return cls(
+            state=document["state"],
+            detail=json_object.text(document.get("detail")),
+            answer=json_object.inner(document.get("answer")),
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.state not in {"running", _SILENT}
+
+    @property
+    def failure(self) -> str:
+        """Why it was not done, as the end of a sentence about the VM; "" if it was."""
+        why = _FAILURES.get(self.state, "failed")
+        return ": ".join(filter(None, [why, self.detail])) if why else ""
+
+
+def ask(  # noqa: PLR0913 - a task, and how it is waited for
+    folder: StateFolder,
+    stage: OpenStage,
+    kind: str,
+    arguments: Mapping[str, Any],
+    *,
+    vms: Mapping[str, str],
+    seconds: int,
+) -> dict[str, Answer]:
+    """Have VMs do something, and wait for what comes of it.
+
+    `vms`: who is to do it: name -> instance ID. Returns name of the VM -> its answer; of all VMs
+    that were asked.
+    """
+    number = f"{kind}-{secrets.token_hex(8)}"
+    task = {"id": number, "kind": kind, "arguments": arguments, "vms": dict(vms)}
+    answers = {name: Answer(answer={}) for name in vms}
+    before = stage.words
+    try:
+        folder.write(_TASK, json.dumps(task | {"seconds": seconds}), "application/json")
+        deadline = stage.deadline(seconds + _WRITING, _POLL)
+        while True:
+            answers |= dict(_answers(folder, number, answers))
+            over = sum(it.is_over for it in answers.values())
+            said = f"{over} of {len(answers)} VMs have answered"
+            stage.news(f"{before}: {said}" if before else said)
+            silent = sum(it.state == _SILENT for it in answers.values())
+            given_up = silent if deadline.passed > _BEGIN else 0
+            if over + given_up == len(answers) or deadline.is_over:
+                return answers
+            deadline.pause()
+    finally:
+        folder.remove(_TASK)
+        for name in folder.names(f"{_RESULTS}{number}/"):
+            folder.remove(name)
+
+
+def _answers(
+    folder: StateFolder, number: str, known: Mapping[str, Answer]
+) -> Iterator[tuple[str, Answer]]:
+    """The answers of the VMs that are not done yet, as they are now."""
+    start = f"{_RESULTS}{number}/"
+    for name in folder.names(start):
+        vm = name.removeprefix(start).removesuffix(".json")
+        if vm in known and not known[vm].is_over:
+            text = folder.text(name)
+            if text is not None:
+                yield vm, Answer.of(text)

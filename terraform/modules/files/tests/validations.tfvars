@@ -1,0 +1,17 @@
+# Rows of tests/terraform/test_validations.py, which says how they are read.
+
+given = {
+  files        = {}
+  state_folder = { bucket = "state", folder = "train-deployment" }
+}
+
+refuses = {
+  a_hash_that_is_none        = { files = { archive = "files.tar.gz", sha256 = "E3B0" } }
+  an_archive_without_a_hash  = { files = { archive = "files.tar.gz" } }
+  the_whole_folder_as_part   = { parts = { "" = { role = "roles/storage.objectUser" } } }
+  the_whole_bucket_as_folder = { state_folder = { bucket = "state", folder = "" } }
+}
+
+accepts = {
+  a_folder_in_a_folder = { state_folder = { bucket = "state", folder = "clusters/train-deployment" } }
+}

@@ -1,0 +1,5 @@
+marker         = "aiinfra-cluster=3f9c2a71"
+name_prefix    = "train"
+network_config = "new_network"
+project_id     = "my-project"
+region         = "us-central1"

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provision.kinds.gke.kubernetes import kueue
+from provision.kinds.gke.kubernetes.kueue import configured
+from provision.settings.queues import Queue
+from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.objects import Object
+
+
+@given(
+    st.integers(min_value=0, max_value=10000),
+    st.lists(st.integers(min_value=1, max_value=8000), min_size=1, max_size=50),
+)
+def test_the_flavors_quotas_are_the_queues_together(quota: int, wanted: list[int]) -> None:
+    parts = kueue.shares(quota, wanted)
+    assert sum(parts) == quota
+    assert all(part >= 0 for part in parts)
+
+
+def test_a_quota_of_all_gpus_gives_each_pool_its_own() -> None:
+    assert kueue.shares(33, [32, 1]) == [32, 1]
+    assert kueue.shares(16, [16, 16]) == [8, 8]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0"), (8, "8"), (1000, "1k"), (8000, "8k"), (8008, "8008"), (2_000_000, "2M")],
+)
+def test_quotas_have_the_form_in_which_the_webhook_would_write_them(number: int, text: str) -> None:
+    assert kueue.quantity(number) == text
+
+
+def _queues(facts: ClusterFacts, kind: str = "ClusterQueue") -> list[Object]:
+    return [thing for thing in kueue.objects(facts) if thing["kind"] == kind]
+
+
+def _gpus(queue: Object) -> dict[str, str]:
+    """The flavors of a queue -> their quota of GPUs."""
+    (group,) = queue["spec"]["resourceGroups"]
+    return {
+        flavor["name"]: quota["nominalQuota"]
+        for flavor in group["flavors"]
+        for quota in flavor["resources"]
+        if quota["name"] == kueue.GPU
+    }
+
+
+def test_the_check_is_never_in_the_field_that_bypasses_it() -> None:
+    (queue,) = _queues(samples.TWO_QUEUED)
+    assert "admissionChecks" not in queue["spec"]
+    assert queue["spec"]["admissionChecksStrategy"] == {
+        "admissionChecks": [{"name": "dws-prov", "onFlavors": ["demo-t4", "demo-a100"]}]
+    }
+
+
+def test_pods_without_gpus_come_first_and_get_none() -> None:
+    (queue,) = _queues(samples.TWO_QUEUED)
+    assert list(_gpus(queue).items()) == [
+        ("default-flavor", "0"),
+        ("demo-t4", "1"),
+        ("demo-a100", "1"),
+    ]
+
+
+def test_a_cluster_that_wants_no_queue_has_none() -> None:
+    assert kueue.objects(dataclasses.replace(samples.facts(samples.MEGA), kueue=False)) == []
+
+
+def test_pools_that_are_not_queued_have_a_queue_without_a_check() -> None:
+    things = kueue.objects(samples.facts(samples.MEGA))
+    kinds = [thing["kind"] for thing in things]
+    assert {"AdmissionCheck", "ProvisioningRequestConfig"}.isdisjoint(kinds)
+    assert "admissionChecksStrategy" not in things[kinds.index("ClusterQueue")]["spec"]
+
+
+def test_flavors_go_from_what_is_paid_for_to_what_can_be_taken_away() -> None:
+    mixed = samples.facts(samples.HIGH, samples.A100, samples.L4, samples.RESERVED)
+    (queue,) = _queues(mixed)
+    assert list(_gpus(queue)) == [
+        "default-flavor",
+        "demo-reserved",
+        "demo-l4",
+        "demo-a100",
+        "demo-high",
+    ]
+
+
+def test_teams_share_the_gpus_and_the_rest_is_for_all() -> None:
+    teams = (Queue(name="a", gpus=8), Queue(name="b", gpus=4))
+    facts = samples.facts(samples.ULTRA, queues=teams)
+    queues = _queues(facts)
+    gpus = {it["metadata"]["name"]: _gpus(it)[samples.ULTRA.name] for it in queues}
+    assert gpus == {"dws-cluster-queue": "20", "a": "8", "b": "4"}
+    assert {it["spec"]["cohortName"] for it in queues} == {"aiinfra"}
+    local = [it["metadata"]["name"] for it in _queues(facts, "LocalQueue")]
+    assert local == ["dws-local-queue", "a", "b"]
+
+
+# Of upstream's manifest (v0.18.3), what is of interest here.
+UPSTREAM: list[dict[str, Any]] = [
+    {
+        "kind": "ConfigMap",
+        "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
+        "data": {
+            "controller_manager_config.yaml": yaml.safe_dump(
+                {"kind": "Configuration", "clientConnection": {"qps": 50}}
+            )
+        },
+    },
+    {
+        "kind": "Deployment",
+        "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system"},
+        "spec": {"template": {"spec": {"containers": [{"name": "manager", "image": "kueue"}]}}},
+    },
+    {"kind": "Service", "metadata": {"name": "kueue-webhook-service"}},
+]
+
+
+def _settings_of(things: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(things[0]["data"]["controller_manager_config.yaml"])
+    return found
+
+
+def _template_of(things: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = things[1]["spec"]["template"]
+    return found
+
+
+def test_a_job_that_lost_a_pod_is_queued_again_and_what_upstream_says_stays() -> None:
+    found = _settings_of(configured(UPSTREAM, 4))
+    assert found["waitForPodsReady"]["recoveryTimeout"] == "10m"
+    # And not for ever: each time the nodes that do come are billed.
+    assert found["waitForPodsReady"]["requeuingStrategy"]["backoffLimitCount"] == 20
+    assert found["clientConnection"] == {"qps": 50}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "memory", "processors"),
+    [(4, "4096Mi", "2000m"), (128, "4096Mi", "2000m"), (1000, "32000Mi", "4000m")],
+)
+def test_the_manager_grows_with_the_cluster(nodes: int, memory: str, processors: str) -> None:
+    (container,) = _template_of(configured(UPSTREAM, nodes))["spec"]["containers"]
+    assert container["resources"]["limits"] == {"cpu": processors, "memory": memory}
+    assert container["image"] == "kueue"
+
+
+def test_other_settings_start_another_manager(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
+    assert before == _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
+    monkeypatch.setitem(kueue.WAIT_FOR_PODS_READY, "timeout", "1h")
+    assert before != _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
+
+
+def test_the_manifest_itself_is_not_changed() -> None:
+    kept = copy.deepcopy(UPSTREAM)
+    configured(UPSTREAM, 4)
+    assert kept == UPSTREAM

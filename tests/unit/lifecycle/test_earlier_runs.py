@@ -1,0 +1,197 @@
+"""Waiting for what an ended run had asked for: only for what is ours, and not for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from provision.google.api import GoogleApiError
+from provision.google.resources import FILESTORE
+from provision.lifecycle import exclusive
+from provision.time import deadline
+from provision.time.clock import Clock
+from provision.time.progress import Progress
+
+if TYPE_CHECKING:
+    from provision.google.api import GoogleApi
+    from provision.google.resources import Look
+
+PLACE = SimpleNamespace(
+    project_id="p", region="us-central1", zone="us-central1-a", name_prefix="np", hosts=()
+)
+AT_ONCE = Clock(0)
+
+
+def _operation(target: str) -> dict[str, Any]:
+    return {
+        "operationType": "delete",
+        "targetLink": f"https://google/compute/v1/projects/p/{target}",
+    }
+
+
+GROUP = _operation("zones/us-central1-a/instanceGroupManagers/np-mig")
+
+
+class Api:
+    """Answers one round of lists after another."""
+
+    def __init__(
+        self,
+        *rounds: dict[str, list[dict[str, Any]]],
+        filestores: tuple[list[dict[str, Any]], ...] = ([],),
+        clusters: tuple[list[dict[str, Any]], ...] = ([],),
+    ) -> None:
+        self.rounds = list(rounds)
+        self.clusters = list(clusters)
+        self.shares = list(filestores)
+        self.asked: list[str] = []
+
+    def unfinished(self, _project: str, scope: str) -> list[dict[str, Any]]:
+        number = self.asked.count(scope)
+        self.asked.append(scope)
+        return self.rounds[min(number, len(self.rounds) - 1)].get(scope, [])
+
+    def cluster_operations(self, _project: str, location: str) -> list[dict[str, Any]]:
+        assert location == "us-central1"
+        return self.clusters.pop(0) if len(self.clusters) > 1 else self.clusters[0]
+
+    def listed(self, look: Look, _project: str) -> list[dict[str, Any]]:
+        assert look is FILESTORE.look
+        return self.shares.pop(0) if len(self.shares) > 1 else self.shares[0]
+
+
+def _wait(api: object) -> list[str]:
+    said: list[str] = []
+    exclusive.wait_for_earlier_run(cast("GoogleApi", api), [PLACE], Progress(AT_ONCE, said.append))
+    return said
+
+
+def test_all_is_asked_at_the_same_time() -> None:
+    together = threading.Barrier(5, timeout=10)
+
+    class Meeting(Api):
+        def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
+            together.wait()
+            return super().unfinished(project, scope)
+
+        def cluster_operations(self, project: str, location: str) -> list[dict[str, Any]]:
+            together.wait()
+            return super().cluster_operations(project, location)
+
+        def listed(self, look: Look, project: str) -> list[dict[str, Any]]:
+            together.wait()
+            return super().listed(look, project)
+
+    assert _wait(Meeting({})) == []
+
+
+def test_a_group_that_is_being_deleted_is_waited_for_and_told_once() -> None:
+    zone = {"zones/us-central1-a": [GROUP]}
+    api = Api(zone, zone, {})
+    assert _wait(api) == ["Waiting for operations of an earlier run: delete np-mig"]
+    assert Counter(api.asked) == {"global": 3, "regions/us-central1": 3, "zones/us-central1-a": 3}
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["global/networks/another-net", "global/networks/npx", "zones/us-central1-a/instances/np-vm-x"],
+)
+def test_what_others_make_and_the_vms_of_a_group_are_not_waited_for(target: str) -> None:
+    assert _wait(Api({"global": [_operation(target)]})) == []
+
+
+def test_it_goes_on_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.1)
+    assert len(_wait(Api({"zones/us-central1-a": [GROUP]}))) == 1
+
+
+def _share(name: str, state: str) -> dict[str, Any]:
+    return {"name": f"projects/p/locations/us-central1/instances/{name}", "state": state}
+
+
+def test_a_filestore_instance_that_is_being_made_is_waited_for() -> None:
+    api = Api({}, filestores=([_share("np-nfs-0a", "CREATING")], [_share("np-nfs-0a", "READY")]))
+
+    assert _wait(api) == ["Waiting for operations of an earlier run: insert np-nfs-0a"]
+
+
+def test_filestore_instances_of_others_are_not_waited_for() -> None:
+    assert _wait(Api({}, filestores=([_share("npx-nfs-0a", "CREATING")],))) == []
+
+
+def _cluster_operation(target: str) -> dict[str, Any]:
+    link = f"https://google/container/v1/projects/1/locations/us-central1/clusters/{target}"
+    return {"operationType": "CREATE_NODE_POOL", "targetLink": link}
+
+
+def test_a_cluster_on_which_gke_is_at_work_is_waited_for() -> None:
+    api = Api({}, clusters=([_cluster_operation("np-gke/nodePools/np-a")], []))
+
+    assert _wait(api) == [
+        "Waiting for operations of an earlier run: CREATE_NODE_POOL np-gke",
+    ]
+
+
+def test_clusters_of_others_are_not_waited_for() -> None:
+    assert _wait(Api({}, clusters=([_cluster_operation("np-gke-2")],))) == []
+
+
+class Refusing:
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+    def unfinished(self, *_: str) -> list[dict[str, Any]]:
+        raise GoogleApiError(self.code, "no", "https://google")
+
+    def listed(self, *_: object) -> list[dict[str, Any]]:
+        return []
+
+    cluster_operations = listed
+
+
+def test_after_a_move_what_is_under_way_in_the_old_zone_counts_too() -> None:
+    there = SimpleNamespace(**{**vars(PLACE), "zone": "us-central1-b"})
+    said: list[str] = []
+    api = Api({"zones/us-central1-a": [GROUP]}, {})
+    exclusive.wait_for_earlier_run(
+        cast("GoogleApi", api), [there, PLACE], Progress(AT_ONCE, said.append)
+    )
+
+    assert said == ["Waiting for operations of an earlier run: delete np-mig"]
+    assert set(api.asked) == {
+        "global",
+        "regions/us-central1",
+        "zones/us-central1-a",
+        "zones/us-central1-b",
+    }
+
+
+def test_a_rule_that_is_being_made_in_a_host_project_is_waited_for() -> None:
+    class OfHosts(Api):
+        def unfinished(self, project: str, scope: str) -> list[dict[str, Any]]:
+            found = super().unfinished(project, scope)
+            return found if project == "my-host" else []
+
+    place = SimpleNamespace(**{**vars(PLACE), "hosts": ("my-host",)})
+    said: list[str] = []
+    rule = {"global": [_operation("global/firewalls/np-internal-0a1b2c3d")]}
+    exclusive.wait_for_earlier_run(
+        cast("GoogleApi", OfHosts(rule, rule, {})),
+        [cast("Any", place)],
+        Progress(AT_ONCE, said.append),
+    )
+
+    assert said == ["Waiting for operations of an earlier run: delete np-internal-0a1b2c3d"]
+
+
+def test_who_may_not_list_operations_does_not_wait() -> None:
+    assert _wait(Refusing(403)) == []
+
+
+def test_another_failure_is_told() -> None:
+    with pytest.raises(GoogleApiError):
+        _wait(Refusing(400))
