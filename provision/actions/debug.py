@@ -155,28 +155,18 @@ def _prepare(  # noqa: PLR0913 - what a run knows by then
 def _placeholders(beside: Mapping[str, str]) -> list[Problem]:
     """What files have in place of values that nobody knows yet."""
     found = [name for name, text in beside.items() if UNKNOWN in text]
-    if not found:
-        return []
-    return [
-        Problem(
-            code=Code.NOTE,
-            what=f"{UNKNOWN} stands in {words.listed(found)}",
-            why="only the apply tells what is to stand there",
-        )
-    ]
+    what = f"{UNKNOWN} stands in {words.listed(found)}"
+    why = "only the apply tells what is to stand there"
+    return [Problem(code=Code.NOTE, what=what, why=why)] if found else []
 
 
 def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:
     """What makes a plan in the folder another one than Create's."""
     found = []
     if not has_state:
-        found.append(
-            Problem(
-                code=Code.NOT_CHECKED,
-                what="there is no state to plan against",
-                why="a plan in the folder shows everything as new",
-            )
-        )
+        what = "there is no state to plan against"
+        why = "a plan in the folder shows everything as new"
+        found.append(Problem(code=Code.NOT_CHECKED, what=what, why=why))
     masked = [
         name for name, value in target.variables.items() if value != target.masked_variables[name]
     ]

@@ -111,7 +111,10 @@ _RETIRED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "KUEUE_MAX_WAIT": (
         "a job that Create writes waits 12 hours in Google's queue; then it asks again",
-        "remove it; in a job of your own, provreq.kueue.x-k8s.io/ValidUntilSeconds says another",
+        (
+            "remove it; a job of your own says another time in its annotation"
+            " provreq.kueue.x-k8s.io/ValidUntilSeconds"
+        ),
     ),
     "STOP_NOTICE": (
         "a program is told a tenth of MAX_RUN_DURATION before its end, 2 to 10 minutes",

@@ -179,10 +179,8 @@ def _gcs_path(text: str) -> str:
     except InvalidValueError as error:
         raise InvalidValueError("has no bucket name after gs://", error.why) from None
     parts = folder.split("/") if folder else []
-    if not all(re.fullmatch(r"[^\x00-\x20\x7f#?*\[\]\"'\\]+", part) for part in parts) or {
-        ".",
-        "..",
-    } & set(parts):
+    fits = all(re.fullmatch(r"[^\x00-\x20\x7f#?*\[\]\"'\\]+", part) for part in parts)
+    if not fits or {".", ".."} & set(parts):
         raise InvalidValueError(
             "has an invalid folder",
             "names between single slashes, without blanks, quotes, wildcards, . and ..",
@@ -219,16 +217,18 @@ def _one_line(text: str) -> str:
     return text
 
 
+def _range(item: str, called: str, such_as: str) -> str:
+    """One IP range of a list."""
+    try:
+        return str(ipaddress.ip_network(item))
+    except ValueError:
+        raise InvalidValueError(
+            f"has {shorten(item)}, which is not {called}", f"such as {such_as}"
+        ) from None
+
+
 def _networks(items: tuple[str, ...]) -> tuple[str, ...]:
-    found = []
-    for item in items:
-        try:
-            found.append(str(ipaddress.ip_network(item)))
-        except ValueError:
-            raise InvalidValueError(
-                f"has {shorten(item)}, which is not a CIDR block", "such as 203.0.113.0/24"
-            ) from None
-    return tuple(found)
+    return tuple(_range(item, "a CIDR block", "203.0.113.0/24") for item in items)
 
 
 def _cidr(text: str) -> str:
@@ -376,12 +376,7 @@ def _mirror(text: str) -> str:
 def _around(items: tuple[str, ...]) -> tuple[str, ...]:
     for item in items:
         if re.fullmatch(r"[0-9.]+/[0-9]+|[0-9a-fA-F:]+(/[0-9]+)?", item):
-            try:
-                ipaddress.ip_network(item)
-            except ValueError:
-                raise InvalidValueError(
-                    f"has {shorten(item)}, which is not an IP range", "such as 10.0.0.0/8"
-                ) from None
+            _range(item, "an IP range", "10.0.0.0/8")
         elif not _HOST.fullmatch(item.removeprefix(".")):
             raise InvalidValueError(
                 f"has {shorten(item)}, which is no host",
