@@ -55,11 +55,13 @@ _ALLOCATIONS = 200_000
 _OF_A_BUCKET = ("PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ACTION", *_WAY_OUT)
 """The settings that matter where Status lists all deployments."""
 
+_OF_A_TEST = (*_IDENTITY, *(f"TEST_{it}" for it in ("NODES", "POOL", "CORDON")))
 _OF_A_JOB = (*_IDENTITY, "ACTION", "ORCHESTRATOR_TYPE", "CAPACITY_TIMEOUT", *(
-    f"JOB_{it}" for it in ("COMMAND", "ENV", "IMAGE", "NAME", "NODES")
+    f"JOB_{it}" for it in ("COMMAND", "ENV", "OPTIONS", "IMAGE", "NAME", "NODES")
 ), *(f"JOB_{it}" for it in ("PRIORITY", "QUEUE", "RESTARTS", "TIME")))  # fmt: skip
 _OF_WHAT_EXISTS = {
-    **dict.fromkeys((Action.DESTROY, Action.STATUS, Action.TEST), _IDENTITY),
+    **dict.fromkeys((Action.DESTROY, Action.STATUS), _IDENTITY),
+    Action.TEST: _OF_A_TEST,
     **dict.fromkeys((Action.JOBS, Action.LOGS, Action.CANCEL, Action.SSH), _IDENTITY),
     Action.RUN: _OF_A_JOB,
 }

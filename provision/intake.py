@@ -22,7 +22,7 @@ from provision.errors import (
 from provision.settings import derived, masking, messages, reading, spelling, team
 from provision.settings.candidates import ASKED_BY
 from provision.settings.derived import Derived
-from provision.settings.model import Settings, example_of
+from provision.settings.model import BY_VARIABLES, Settings, example_of, option_of
 from provision.settings.parsing import shorten
 from provision.settings.reading import Given
 from provision.spec.rules import every
@@ -183,10 +183,15 @@ def _judge_fields(read: Reading) -> tuple[Settings | None, list[_Found]]:
         return Settings({name: given.text for name, given in read.given.items()}), []
     except ValidationError as error:
         return None, [
-            _Found(str(details["loc"][0]), messages.of_error(details, read))
+            _Found(_giver(str(details["loc"][0]), read), messages.of_error(details, read))
             for details in error.errors(include_url=False)
             if details["type"] != _FOLLOWS
         ]
+
+
+def _giver(name: str, read: Reading) -> str:
+    """The field that was given for one: JOB_OPTIONS for an option that no command line has."""
+    return "job_options" if option_of(name) and name not in read.given else name
 
 
 def _settle(read: Reading, dropped: Collection[str]) -> Settings:
@@ -194,6 +199,8 @@ def _settle(read: Reading, dropped: Collection[str]) -> Settings:
     if "capacity" in dropped:
         # What it stood in place of was never looked at.
         dropped = {*dropped, *ASKED_BY.values()}
+    if any(map(option_of, dropped)):
+        dropped = {*dropped, "job_options"}  # which may have another wrong value
     texts = {name: given.text for name, given in read.given.items() if name not in dropped}
     for name, about in Settings.model_fields.items():
         if about.is_required():
@@ -215,13 +222,16 @@ def _field_of(variable: str, read: Reading) -> str:
 
 
 def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
-    field = finding.field
-    if case.asked(field) and field not in read.given:
+    field = _giver(finding.field, read)
+    what = finding.what
+    if field != finding.field:
+        what = f"has {option_of(finding.field)}, which {what}"
+    elif case.asked(field) and field not in read.given:
         field = "capacity"  # which asks for it
     shown = f"{messages.shown(field, read)} " if case.asked(field) else ""
     problem = Problem(
         setting=case.name(field),
-        what=shown + finding.what,
+        what=shown + what,
         why=finding.why,
         fix=finding.fix,
         code=finding.code,
@@ -243,7 +253,8 @@ def _unspoken(metadata: Mapping[str, str], effective: Mapping[str, Any]) -> dict
 def _effective(case: Case, read: Reading) -> dict[str, Any]:
     values = effective(case.settings)
     supposed = read.as_meant().given.keys() - read.given.keys()
-    for name in {*case.bad, *supposed, *_following(supposed, read)}:
+    unknown = {*case.bad, *supposed, *_following(supposed, read)}
+    for name in unknown.intersection(BY_VARIABLES):
         values[name.upper()] = (
             messages.masked(name, read.given[name].raw) if name in read.given else None
         )
@@ -252,7 +263,7 @@ def _effective(case: Case, read: Reading) -> dict[str, Any]:
 
 def effective(settings: Settings) -> dict[str, Any]:
     """Variable -> effective value as JSON, with secrets masked, commands and metadata sealed."""
-    values = settings.model_dump(mode="json")
+    values = settings.model_dump(mode="json", include=set(BY_VARIABLES))
     values["zone"] = settings.places.text
     values["labels"] = masking.mask_tree(values["labels"])
     return {name.upper(): value for name, value in masking.seal_settings(values).items()}

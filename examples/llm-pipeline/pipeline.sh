@@ -56,7 +56,7 @@ pause() {
 }
 
 # Nobody else's job has this name, so that it is ours that is followed and ended.
-name=$(setting JOB_NAME)
+name=$(sed -n 's/^[[:space:]]*JOB_OPTIONS=.*--name[ =]\([^[:space:]"]*\).*/\1/p' "$env_list" | tail -n 1)
 name=${name:-pipeline}
 name=${name:0:17}-$RANDOM
 action=(Create --yes)

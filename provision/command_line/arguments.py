@@ -16,6 +16,7 @@ from provision.codes import Code
 from provision.command_line import suggestions
 from provision.command_line.options import FORMATS, Option, Options
 from provision.errors import Problem
+from provision.settings import parsing
 from provision.settings.choices import Action
 
 if TYPE_CHECKING:
@@ -98,35 +99,38 @@ def _sorted(
     problems: list[Problem] = []
     left = deque(argv)
     while left:
-        argument = left.popleft()
+        argument = left[0]
         if argument == "--":
+            left.popleft()
             break
         if Option.HELP not in given and suggestions.begins_command(argument, words):
-            problems.append(suggestions.of_command([argument, *left]))
+            problems.append(suggestions.of_command(left))
             left.clear()
             break
         if not argument.startswith("-"):
-            words.append(argument)
+            words.append(left.popleft())
             continue
-        name, equals, value = argument.partition("=")
+        name, value, is_tied = parsing.option(left, _needs_value)
         option = _NAMES.get(name)
         if option is None:
             unknown = suggestions.of_option(name)
             problems.append(unknown.problem)
-            if not equals and left and unknown.takes(left[0]):
+            if not is_tied and left and unknown.takes(left[0]):
                 left.popleft()
             continue
-        if option.needs_value and not equals and left and not left[0].startswith("-"):
-            value = left.popleft()
-        elif option is Option.REHEARSE and not equals and left and suggestions.is_scenario(left[0]):
+        if option is Option.REHEARSE and not is_tied and left and suggestions.is_scenario(left[0]):
             problems.append(suggestions.of_scenario(left.popleft()))
         given[option] = value
-        problems += _wrong_value(option, value, tied=bool(equals))
+        problems += _wrong_value(option, value, tied=is_tied)
         if option is Option.ENV:
             name, _, text = value.partition("=")
             env[name] = text
     # An empty argument, as scripts may pass it, is ignored.
     return given, [word for word in words if word.strip()], list(left), env, problems
+
+
+def _needs_value(name: str) -> bool:
+    return name in _NAMES and _NAMES[name].needs_value
 
 
 def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:

@@ -38,21 +38,29 @@ class Option(enum.StrEnum):
         *("--copy", "FOLDER", f"send this folder; default: {COPY_FOLDER}"),
         *(Action.CREATE, Action.PLAN, Action.VALIDATE, Action.DEBUG, Action.RUN),
     )
-    NAME = "--name", "NAME", "name the job (JOB_NAME)", Action.RUN
-    NODES = "--nodes", "NUMBER", "run on so many machines (JOB_NODES)", Action.RUN
-    TIME = "--time", "TIME", "end it after this time, as 12h (JOB_TIME)", Action.RUN
+    NAME = "--name", "NAME", "name the job", Action.RUN
+    NODES = (
+        "--nodes",
+        "NUMBER",
+        "on so many machines; of Test, nodes of a GKE pool",
+        Action.RUN,
+        Action.TEST,
+    )
+    TIME = "--time", "TIME", "end it after this time, as 12h", Action.RUN
     ENV = "--env", "K=V", "set a variable; may come again (JOB_ENV)", Action.RUN
-    IMAGE = "--image", "IMAGE", "run in this container image (JOB_IMAGE)", Action.RUN
-    QUEUE = "--queue", "QUEUE", "wait in this queue (JOB_QUEUE)", Action.RUN
-    PRIORITY = "--priority", "WORD", "go before jobs of less (JOB_PRIORITY)", Action.RUN
+    IMAGE = "--image", "IMAGE", "run in this container image", Action.RUN
+    QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
+    PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
     RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
-    RESTARTS = "--restarts", "NUMBER", "begin it again after failures (JOB_RESTARTS)", Action.RUN
+    RESTARTS = "--restarts", "NUMBER", "begin it again after failures", Action.RUN
     CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
     DESTROY_AFTER = (
         *("--destroy-after", "", "destroy the cluster at the end, whatever happened"),
         Action.RUN,
     )
     DETACH = "--detach", "", "do not follow it", Action.RUN
+    POOL = "--pool", "NAME", "GKE: test this node pool alone", Action.TEST
+    CORDON = "--cordon", "", "GKE: cordon the nodes that are at fault", Action.TEST
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
@@ -119,7 +127,7 @@ OF_A_JOB = frozenset(
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
     }
 )
-"""The options that are settings: --nodes is JOB_NODES."""
+"""The options that JOB_OPTIONS may have."""
 
 
 @dataclass(frozen=True)
@@ -137,11 +145,11 @@ class Options:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings that stand on the command line."""
+        """What the command line says in place of settings: ACTION, and options by their names."""
         found = {
-            f"JOB_{option.removeprefix('--').upper()}": text
+            str(option): text or "yes"
             for option, text in self.given.items()
-            if option in OF_A_JOB
+            if option in OF_A_JOB | {Option.POOL, Option.CORDON}
         }
         return {"ACTION": str(self.action), **found} if self.action else found
 

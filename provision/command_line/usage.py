@@ -145,8 +145,8 @@ def overview() -> str:
             "actions, in upper or lower case:",
             *_table((str(action), _ABOUT[action].line) for action in Action),
             *_paragraph(
-                f"Options, which ACTION --help explains: {', '.join(common)}; for some actions"
-                f" only, {others}. More: --help settings; docs/"
+                f"Options, see ACTION --help: {', '.join(common)}; for some actions,"
+                f" {others}. More: --help settings; docs/"
             ),
         ]
     )
@@ -156,8 +156,8 @@ def of_action(action: Action) -> str:
     """The help about an action, with its options."""
     about = _ABOUT[action]
     own = [option for option in Option if action in option.actions]
-    # On one screen: what they are stands in the help on settings.
-    settings = [str(option) for option in own if option in OF_A_JOB]
+    # On one screen: what they are stands in docs/how-to/run.md.
+    of_a_job = [it for it in own if it in OF_A_JOB and action is Action.RUN]
     return _text(
         [
             *_usage(action, about.behind),
@@ -165,10 +165,10 @@ def of_action(action: Action) -> str:
             *_paragraph(about.story),
             "",
             "options:",
-            *_table((it.form, it.words) for it in own if it not in OF_A_JOB),
+            *_table((it.form, it.words) for it in own if it not in of_a_job),
             *_paragraph(
-                f"Settings as options, --nodes 2 for JOB_NODES=2: {', '.join(settings)}"
-                if settings
+                f"Options that JOB_OPTIONS may have, too, as --nodes 2: {', '.join(of_a_job)}"
+                if of_a_job
                 else ""
             ),
             "",

@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied
-    from provision.documents.cost import Amount, Cost
     from provision.spec.cluster import ClusterSpec
     from provision.state.location import Place
 
 _SHELLS: Final = 3
 """The number of VMs whose ssh command is printed; connection.json has all of them."""
-
-
 NOTEBOOK: Final = "http://localhost:8080"
 """Where a notebook is while its tunnel is open."""
 _FORWARDED: Final = "-- -L 8080:localhost:8080"
 """What makes an ssh command the tunnel to a notebook (Deep Learning VM, "Use JupyterLab")."""
+RAY_PORT: Final = 8265
+"""Where every VM has the dashboard of its Ray cluster (ray-ports.json of modules/startup)."""
+RAY_TOKEN_FILE: Final = "/run/aiinfra-ray/token"  # noqa: S105 - a path
+"""Where every VM has Ray's token (aiinfra-ray.service, there)."""
 
 
 def ssh(name: str, place: Place, *, is_public: bool) -> str:
@@ -47,12 +48,6 @@ def ssh(name: str, place: Place, *, is_public: bool) -> str:
 def tunnel(ssh: str) -> str:
     """The command that opens the tunnel to the notebook of a VM."""
     return f"{ssh} {_FORWARDED}"
-
-
-RAY_PORT: Final = 8265
-"""Where every VM has the dashboard of its Ray cluster (ray-ports.json of modules/startup)."""
-RAY_TOKEN_FILE: Final = "/run/aiinfra-ray/token"  # noqa: S105 - a path
-"""Where every VM has Ray's token (aiinfra-ray.service, there)."""
 
 
 def ray(ssh: str) -> RayConnection:
@@ -94,21 +89,18 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
     cloud.folder.write(
         "connection.json", json.dumps(plain(connection), indent=2) + "\n", "application/json"
     )
+    cost = context.report.cost
+    # Once Create is done, VMs have all come, and nodes come with jobs.
+    has_all = isinstance(connection, VmsConnection)
+    amount = None if cost is None else cost.most if has_all else cost.now
     lines = ready.lines(
         rows(connection, context.report.log, full=context.full),
         context.console.width,
         seconds=context.seconds if is_ready else None,
         remark=remark,
-        amount=_amount(context.report.cost, has_vms=isinstance(connection, VmsConnection)),
+        amount=amount,
     )
     context.console.show(lines, as_result=True)
-
-
-def _amount(cost: Cost | None, *, has_vms: bool) -> Amount | None:
-    """What it costs once Create is done: VMs have all come then, nodes come with jobs."""
-    if cost is None:
-        return None
-    return cost.most if has_vms else cost.now
 
 
 def rows(
@@ -158,8 +150,7 @@ def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
 
 def _cluster_rows(connection: ClusterConnection) -> list[tuple[str, str]]:
     found = [("kubectl", connection.get_credentials)]
-    names = list(connection.jobs)
-    if names:
+    if names := list(connection.jobs):
         submit = f"gcloud storage cat {connection.jobs[names[0]]} | kubectl create --filename -"
         found.append(("example", submit))
     if names[1:]:

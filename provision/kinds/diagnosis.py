@@ -122,7 +122,7 @@ def _parts(tried: Sequence[Tried], known: Finding) -> Iterator[Members]:
 
 
 def _among(alone: Sequence[str], before: set[frozenset[str]]) -> list[tuple[str, str]]:
-    """Pairs of machines of which none is known to be good; such as were not tried yet."""
+    """Pairs that were not tried yet, of machines that are not known to be good."""
     free = list(alone)
     pairs = []
     while free:

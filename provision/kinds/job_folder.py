@@ -52,7 +52,21 @@ class JobFolder:
             self._folder.write_once(name, archive.path, "application/gzip")
         while True:
             named = job.numbered(spec.name, [*self.names(), *taken])
-            text = json.dumps(_document(spec, named, archive) | {"submitted": self.now()})
+            # A job as machines read it.
+            document = {
+                "name": named,
+                "command": list(spec.command),
+                "nodes": spec.nodes,
+                "restarts": spec.restarts,
+                "seconds": spec.seconds,
+                "env": dict(spec.env),
+                "image": spec.image or "",
+                "files": archive.sha256 if archive else "",
+                "ends_cluster": spec.ends_cluster,
+                "ray": spec.ray,
+                "submitted": self.now(),
+            }
+            text = json.dumps(document)
             if self._folder.write_once(f"{_JOBS}{named}.json", text, "application/json"):
                 return named
 
@@ -132,19 +146,3 @@ def moment(value: object) -> str | None:
         return stamp(seconds) if seconds else None
     except (OverflowError, ValueError, OSError):  # a year that no calendar has
         return None
-
-
-def _document(spec: JobSpec, name: str, archive: Archive | None) -> dict[str, Any]:
-    """A job as machines read it."""
-    return {
-        "name": name,
-        "command": list(spec.command),
-        "nodes": spec.nodes,
-        "restarts": spec.restarts,
-        "seconds": spec.seconds,
-        "env": dict(spec.env),
-        "image": spec.image or "",
-        "files": archive.sha256 if archive else "",
-        "ends_cluster": spec.ends_cluster,
-        "ray": spec.ray,
-    }

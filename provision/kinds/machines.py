@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.time.progress import Progress
 
 _POLL: Final = 10.0
@@ -178,23 +178,29 @@ def explain(
         kind = refusals.of_error(error)
         if kind is not None and kind in refusals.CAPACITY | refusals.PERMANENT | also:
             refused.setdefault(kind, []).append(error)
-    return [_problem(kind, group, mine, texts, api) for kind, mine in refused.items()]
+    problems = []
+    for kind, mine in refused.items():
+        match kind:
+            case Refusal.QUOTA:
+                problems.append(_quota(group, mine, texts))
+            case Refusal.STOCKOUT:
+                problems.append(_stockout(group, mine, texts, api))
+            case _:
+                problems.append(_lasting(kind, group, mine, texts.words))
+    return problems
 
 
-def _problem(
-    kind: Refusal,
-    group: Group,
-    found: Sequence[Mapping[str, Any]],
-    texts: RefusalTexts,
-    api: GoogleApi,
-) -> Problem:
-    match kind:
-        case Refusal.QUOTA:
-            return _quota(group, found, texts)
-        case Refusal.STOCKOUT:
-            return _stockout(group, found, texts, api)
-        case _:
-            return _lasting(kind, group, found, texts.words)
+def explain_standing(
+    group: Group, found: Sequence[Mapping[str, Any]], running: int, api: GoogleApi
+) -> list[Problem]:
+    """The same where nobody waits for the machines, as in Status."""
+    texts = RefusalTexts(
+        words=f"{running} of {group.size} {group.members} run",
+        after_stockout="wait: Google goes on trying, and machines may become available",
+        after_quota=f"once it is granted, Google makes the {'nodes' if group.pool else 'VMs'}",
+        end="",
+    )
+    return explain(group, found, texts, api)
 
 
 def _stockout(

@@ -96,23 +96,13 @@ def shares(record: Record) -> tuple[Share, ...]:
 
 
 def _so_far(cost: Cost, existing: Existing) -> SoFar:
-    usd, unknown, is_estimate = Decimal(0), list[str](), False
-    for part in cost.parts:
-        if part.now == 0:
-            continue
-        spent = _spent(part, existing)
-        if spent is None:
-            unknown.append(part.name)
-            continue
-        usd += spent
-        is_estimate |= part.is_estimate
-    known = [age for found in existing.ages.values() for age in found]
-    oldest = max([*known, existing.age or 0.0])
+    spent = [(part, _spent(part, existing)) for part in cost.parts if part.now != 0]
+    ages = [age for found in existing.ages.values() for age in found]
     return SoFar(
-        usd=usd.quantize(_EXACT),
-        hours=Decimal(oldest).quantize(_EXACT),
-        unknown=tuple(unknown),
-        is_estimate=is_estimate,
+        usd=sum((usd for _, usd in spent if usd is not None), Decimal(0)).quantize(_EXACT),
+        hours=Decimal(max([*ages, existing.age or 0.0])).quantize(_EXACT),
+        unknown=tuple(part.name for part, usd in spent if usd is None),
+        is_estimate=any(part.is_estimate for part, usd in spent if usd is not None),
     )
 
 

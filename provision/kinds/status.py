@@ -22,7 +22,7 @@ from provision.documents.status import (
 )
 from provision.google.api import GoogleApiError, Service
 from provision.screens.layout import counted
-from provision.settings.reservations import ReservationPath
+from provision.settings.resource_paths import ReservationPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 _CONSOLE: Final = "https://console.cloud.google.com"
+_SHARE: Final = ("name", "path", "ip", "share")
 
 
 def look(
@@ -58,36 +59,30 @@ def look(
         project=record.project_id,
         cluster_id=record.cluster_id,
         zone=record.zone,
-        waiting=(*_changing(lock), *found.waiting),
+        waiting=(*([_changing(lock)] if lock else []), *found.waiting),
         ends=(*found.ends, *_reservations(context, cloud, record)),
         locked_by=lock.who if lock else None,
-        lock=_holder(lock) if lock else None,
+        lock=LockHolder(who=lock.who, operation=lock.operation, since=lock.created, id=lock.id)
+        if lock
+        else None,
         resources=tuple(sorted(cloud.folder.addresses())),
-        filestores=tuple(map(_share, json_object.objects(outputs.get("filestores")))),
+        filestores=tuple(
+            Filestore(**{name: json_object.text(it.get(name)) for name in _SHARE})
+            for it in json_object.objects(outputs.get("filestores"))
+        ),
         links=_links(record, kind, outputs),
         last_log=cloud.folder.last_log(),
         state=cloud.folder.location.url,
     )
 
 
-def _changing(lock: Lock | None) -> Iterator[Waiting]:
-    if lock is not None:
-        yield Waiting(
-            about=About.LOCK,
-            what=f"{lock.who} is changing it since {lock.created}",
-            why=(lock.operation,),
-            advice="if you are sure that this run is dead, run its action again with"
-            f" --break-lock {lock.id}",
-        )
-
-
-def _holder(lock: Lock) -> LockHolder:
-    return LockHolder(who=lock.who, operation=lock.operation, since=lock.created, id=lock.id)
-
-
-def _share(made: Mapping[str, Any]) -> Filestore:
-    return Filestore(
-        **{name: json_object.text(made.get(name)) for name in ("name", "path", "ip", "share")}
+def _changing(lock: Lock) -> Waiting:
+    return Waiting(
+        about=About.LOCK,
+        what=f"{lock.who} is changing it since {lock.created}",
+        why=(lock.operation,),
+        advice="if you are sure that this run is dead, run its action again with"
+        f" --break-lock {lock.id}",
     )
 
 

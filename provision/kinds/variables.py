@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str, Any]:
     """The variables that every root takes."""
+    account = spec.service_account
     return {
         "project_id": spec.project_id,
         "name_prefix": spec.name_prefix,
@@ -29,7 +30,10 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
         "zone": spec.zone,
         "labels": dict(spec.labels),
         "state_folder": {"bucket": location.bucket, "folder": location.folder},
-        "service_account": _service_account(spec.service_account),
+        "service_account": {
+            "create": account == "dedicated",
+            "email": None if account in {"dedicated", "default"} else account,
+        },
         "gcs_mounts": [mount.model_dump() for mount in spec.buckets],
         "filestores": [
             {
@@ -79,18 +83,11 @@ def _existing(it: ExistingNetwork | None, networks: Sequence[Network]) -> dict[s
     }
 
 
-def _service_account(asked: str) -> dict[str, Any]:
-    is_set = asked not in {"dedicated", "default"}
-    return {"create": asked == "dedicated", "email": asked if is_set else None}
-
-
 def identity(spec: ClusterSpec, bearer: str) -> Identity:
     """The account that machines act as; a plan knows its roles."""
-    match spec.service_account:
-        case "dedicated":
-            account = names.SERVICE_ACCOUNT.of(spec.name_prefix)
-            return Identity(account=account, bearer=bearer, made=True)
-        case "default":
-            return Identity(account="the project's default account", bearer=bearer, made=False)
-        case email:
-            return Identity(account=email, bearer=bearer, made=False)
+    known = {
+        "dedicated": names.SERVICE_ACCOUNT.of(spec.name_prefix),
+        "default": "the project's default account",
+    }
+    asked = spec.service_account
+    return Identity(account=known.get(asked, asked), bearer=bearer, made=asked == "dedicated")

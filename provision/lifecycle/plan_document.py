@@ -39,22 +39,13 @@ _OF_THE_RUN: Final = frozenset(
         "CAPACITY_TIMEOUT",
         "JOB_COMMAND",
         "JOB_ENV",
-        "JOB_IMAGE",
-        "JOB_NAME",
-        "JOB_NODES",
-        "JOB_PRIORITY",
-        "JOB_QUEUE",
-        "JOB_RESTARTS",
-        "JOB_TIME",
+        "JOB_OPTIONS",
         "MAX_HOURLY_COST",
         "MINIMIZE_TERRAFORM_LOGGING",
         "PRICES",
         "PROTECT",
         "SHOW_PROXY_URL",
         "SKIP_CHECKS",
-        "TEST_CORDON",
-        "TEST_NODES",
-        "TEST_POOL",
     }
 )
 """Settings of which nothing in the cloud depends."""

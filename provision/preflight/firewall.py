@@ -11,7 +11,7 @@ from provision.google import resources
 from provision.preflight import permissions
 from provision.preflight.check import Finding, note, refuse, seen
 from provision.spec.cluster import GkeSpec, VmSpec
-from provision.spec.firewall_rules import FirewallRule
+from provision.spec.networks import FirewallRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

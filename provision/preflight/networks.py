@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApiError
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
-    from provision.spec.firewall_rules import FirewallRule
-    from provision.spec.networks import ExistingNetwork, Subnetwork
+    from provision.spec.networks import ExistingNetwork, FirewallRule, Subnetwork
 
 _USER: Final = "roles/compute.networkUser"
 """The least of Google's roles with which somebody uses a subnetwork."""

@@ -20,7 +20,7 @@ from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
 from provision.preflight import future
 from provision.preflight.check import Effect, Finding, last, note, refuse, seen
-from provision.settings.reservations import ReservationPath
+from provision.settings.resource_paths import ReservationPath
 from provision.state import reservations as state
 
 if TYPE_CHECKING:

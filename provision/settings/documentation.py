@@ -12,19 +12,17 @@ import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic_core import PydanticUndefined
 
 from provision.codes import ExitCode
 from provision.settings import derived, spelling
 from provision.settings.choices import Orchestrator
-from provision.settings.model import Settings
+from provision.settings.model import BY_VARIABLES, Settings, example_of, kinds_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pydantic.fields import FieldInfo
 
 _FIRST: Final = (
     *("project_id", "name_prefix", "zone", "vm_type", "instance_count", "orchestrator_type"),
@@ -44,43 +42,48 @@ _SECTIONS: Final = {
     "network_config": "Network and identity",
     "metadata": "On the VMs",
     "gke_version": "GKE",
-    "job_name": "Jobs",
+    "job_options": "Jobs",
 }
 """The first field of a section -> the section's heading."""
 
-_WIDTH: Final = 80
+
+class _Row(NamedTuple):
+    """What is said of a setting."""
+
+    name: str
+    default: str  # its default in words, or that it is mandatory
+    meaning: str
+    example: str
 
 
 def settings_table() -> str:
     """All settings as Markdown: a table for each section, then the other spellings."""
     lines: list[str] = []
-    for heading, settings in _sections().items():
+    for heading, rows in _sections().items():
         lines += ["", f"### {heading}", "", "| name | default | what it does | example |"]
         lines += ["| --- | --- | --- | --- |"]
-        for name, about in settings.items():
-            cells = (f"`{name.upper()}`", _default(about), _meaning(about), f"`{_example(about)}`")
+        for row in rows:
+            cells = (f"`{row.name}`", row.default, row.meaning, f"`{row.example}`")
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    lines += ["", "### Other spellings", ""]
-    lines += [f"* {_other(name)}" for name in spelling.SPELLINGS]
-    lines += [f"* `{name.upper()}` is accepted, and changes nothing" for name in _WITHOUT_EFFECT]
+    others = [
+        *_others(),
+        *(f"`{it.upper()}` is accepted, and changes nothing" for it in _WITHOUT_EFFECT),
+    ]
+    lines += ["", "### Other spellings", "", *(f"* {it}" for it in others)]
     return "\n".join(lines).strip()
 
 
 def env_list_help() -> str:
     """All settings as plain text, for `--help settings`."""
-    paragraphs = ["NAME=value lines without quotes; comments on lines of their own."]
-    for section, settings in _sections().items():
-        paragraphs.append(f"\n{section}")
-        for name, about in settings.items():
-            default = _default(about)
-            kind = default if about.is_required() else f"default: {default}"
-            heading = _filled(f"  {name.upper()}  ({kind})")
-            text = _filled(f"      {_meaning(about)}")
-            example = f"      {name.upper()}={_example(about)}"
-            paragraphs.append(f"{heading}\n{text}\n{example}".replace("`", ""))
-    paragraphs.append("\nOther spellings")
-    paragraphs += [f"  {_other(name)}".replace("`", "") for name in spelling.SPELLINGS]
-    return "\n".join(paragraphs) + "\n"
+    lines = ["NAME=value lines without quotes; comments on lines of their own."]
+    for heading, rows in _sections().items():
+        lines.append(f"\n{heading}")
+        for row in rows:
+            kind = "mandatory" if row.default == "mandatory" else f"default: {row.default}"
+            lines += [_filled(f"  {row.name}  ({kind})"), _filled(f"      {row.meaning}")]
+            lines.append(f"      {row.name}={row.example}")
+    lines += ["\nOther spellings", *(f"  {it}" for it in _others())]
+    return "\n".join(lines).replace("`", "") + "\n"
 
 
 def exit_code_table() -> str:
@@ -108,67 +111,51 @@ def renew(text: str) -> str:
     return text
 
 
-def _sections() -> dict[str, dict[str, FieldInfo]]:
+def _sections() -> dict[str, list[_Row]]:
     """Heading -> its settings: those to begin with, then the others by theme."""
-    fields = Settings.model_fields
-    found = {"To begin with": {name: fields[name] for name in _FIRST}}
+    found = {"To begin with": list(map(_row, _FIRST))}
     heading = ""
-    for name, about in fields.items():
+    for name in BY_VARIABLES:
         heading = _SECTIONS.get(name, heading)
         if name not in (*_FIRST, *_WITHOUT_EFFECT):
-            found.setdefault(heading, {})[name] = about
+            found.setdefault(heading, []).append(_row(name))
     return found
 
 
-def _default(about: FieldInfo) -> str:
-    if about.is_required():
-        return "mandatory"
-    words = _extra(about, "default_words")
-    if words:
-        return str(words)
+def _row(name: str) -> _Row:
+    about, kinds, extra = Settings.model_fields[name], kinds_of(name), {}
+    if isinstance(about.json_schema_extra, dict):
+        extra = about.json_schema_extra
     default = about.default_factory if about.default is PydanticUndefined else about.default
-    return derived.words_of(default)
+    words = str(extra.get("default_words") or derived.words_of(default))
+    is_vms = Orchestrator.NONE in kinds and Orchestrator.GKE not in kinds
+    kind = f"({'VMs' if is_vms else ', '.join(kinds)}) " if kinds else ""
+    return _Row(
+        name=name.upper(),
+        default="mandatory" if about.is_required() else words,
+        meaning=f"{kind}{about.description}",
+        example=example_of(name),
+    )
 
 
-def _meaning(about: FieldInfo) -> str:
-    only = _extra(about, "only_with")
-    is_vms = Orchestrator.NONE in only and Orchestrator.GKE not in only
-    kind = "VMs" if is_vms else ", ".join(only)
-    return f"({kind}) {about.description}" if kind else str(about.description)
-
-
-def _extra(about: FieldInfo, key: str) -> Any:
-    extra = about.json_schema_extra
-    return extra[key] if isinstance(extra, dict) else ""
-
-
-def _example(about: FieldInfo) -> str:
-    return str((about.examples or [""])[0])
-
-
-def _other(name: str) -> str:
-    other = spelling.SPELLINGS[name]
-    words = f" ({other.words})" if other.words else ""
-    return f"`{name}` for `{other.setting}`{words}"
+def _others() -> list[str]:
+    return [
+        f"`{name}` for `{other.setting}`" + (f" ({other.words})" if other.words else "")
+        for name, other in spelling.SPELLINGS.items()
+    ]
 
 
 def _filled(text: str) -> str:
     """Wrap a text for a terminal; all lines after the first are indented."""
     return textwrap.fill(
-        text,
-        width=_WIDTH,
-        subsequent_indent="      ",
-        break_long_words=False,
-        break_on_hyphens=False,
+        text, 80, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False
     )
 
 
 def main(arguments: Sequence[str]) -> None:
     """Update the named documents in place."""
-    for argument in arguments:
-        path = Path(argument)
-        text = path.read_text(encoding="utf-8")
-        path.write_text(renew(text), encoding="utf-8")
+    for path in map(Path, arguments):
+        path.write_text(renew(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

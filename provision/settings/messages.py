@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
 from provision.errors import Alternatives, Problem
-from provision.settings import masking
-from provision.settings.model import Settings, example_of
+from provision.settings import job_options, masking
+from provision.settings.model import BY_VARIABLES, Settings, example_of, option_of
 from provision.settings.parsing import InvalidValueError, shorten
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from provision.settings.reading import Reading
+    from provision.settings.reading import Given, Reading
 
 _SHOWN: Final = 4096
 """The number of characters of a value from which a message makes its excerpt."""
@@ -30,6 +30,8 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
     """The problem for one validation error."""
     name = str(details["loc"][0])
     given = read.given.get(name)
+    if given is None and option_of(name):
+        return _of_option(details, read.given["job_options"])
     if given is None:
         return Problem(
             code=Code.MISSING_SETTING,
@@ -47,8 +49,25 @@ def of_error(details: ErrorDetails, read: Reading) -> Problem:
         setting=given.name,
         what=f"{shown(name, read)} {_place(details)}{what}",
         why=why,
-        fix=f"{given.name}={fix or example_of(name)}",
-        alternatives=Alternatives(settings={given.name: fix} if fix and "<" not in fix else {}),
+        fix=given.written(fix or example_of(name)),
+        alternatives=Alternatives(
+            settings={given.name: fix} if fix and "<" not in fix and name in BY_VARIABLES else {}
+        ),
+    )
+
+
+def _of_option(details: ErrorDetails, given: Given) -> Problem:
+    """The problem of an option in JOB_OPTIONS."""
+    name = str(details["loc"][0])
+    what, why, fix = _words(details)
+    whole = job_options.corrected(given.text, option_of(name), fix or example_of(name))
+    return Problem(
+        code=Code.INVALID_VALUE,
+        setting=given.name,
+        what=f"has {option_of(name)} {shorten(masking.mask(str(details['input'])))}, which {what}",
+        why=why,
+        fix=given.written(whole),
+        alternatives=Alternatives(settings={given.name: whole} if fix and "<" not in fix else {}),
     )
 
 

@@ -1,24 +1,21 @@
 """The settings: one frozen model of everything that an env.list can set.
 
 The model is the single source: the README's table, the help text and the examples are generated
-from it or compared with it. A field's name is its variable's name in lower case.
+from it or compared with it. A field's name is its variable's name in lower case; a few have no
+variable, but an option on the command line.
 """
 
 # No deferred annotations: pydantic reads them when it creates the class.
 
 from collections.abc import Collection, Mapping
-from typing import Any, Self
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from pydantic_core import PydanticUndefined
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
 
-from provision.settings import candidates, derived
+from provision.settings import candidates, derived, job_options, values
 from provision.settings.candidates import Choice, Site
 from provision.settings.choices import (
     DriverVersion,
@@ -30,74 +27,17 @@ from provision.settings.choices import (
     Way,
 )
 from provision.settings.derived import Derived
+from provision.settings.job_options import JobOptions
 from provision.settings.labels import Environment, Labels, Metadata
-from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.maintenance import Maintenance
-from provision.settings.networks import owners
 from provision.settings.pools import NodePools, SystemPool, TheSystemPool
 from provision.settings.queues import QueueName, Queues
+from provision.settings.resource_paths import owners
 from provision.settings.secrets import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
-from provision.settings.values import (
-    AbsolutePath,
-    Account,
-    ActionWord,
-    Around,
-    ChannelWord,
-    Checks,
-    Cidr,
-    Count,
-    DiskSize,
-    DiskTypeWord,
-    Dollars,
-    DriverWord,
-    FamilyName,
-    FilePlace,
-    GcsPath,
-    GkeVersion,
-    IdleSeconds,
-    Image,
-    ImageMirrors,
-    ImageName,
-    JobName,
-    KmsKey,
-    MirrorUrl,
-    MostNodes,
-    NamePrefix,
-    NetworkName,
-    Networks,
-    NetworkWord,
-    Nodes,
-    OrchestratorWord,
-    PodsPerNode,
-    PoolCount,
-    PoolName,
-    Presence,
-    PriceWord,
-    PriorityWord,
-    ProjectId,
-    ProxyUrl,
-    RayVersion,
-    Region,
-    ReservationName,
-    RestartWord,
-    RunSeconds,
-    SecondaryRange,
-    Seconds,
-    ServiceAccount,
-    ShellLine,
-    SubnetworkName,
-    Subnetworks,
-    Switch,
-    Ways,
-    Zones,
-)
 
 _GKE = (Orchestrator.GKE,)
-_NONE = (Orchestrator.NONE,)
-_RAY = (Orchestrator.RAY,)
 _ALL_BUT_RAY = (Orchestrator.NONE, Orchestrator.GKE)
-_VMS = (Orchestrator.NONE, Orchestrator.RAY)
 
 
 def _setting(
@@ -109,38 +49,27 @@ def _setting(
     default_words: str = "",
 ) -> Any:
     """A field: its description, a valid value, its default, and the orchestrators it is for."""
-    extra: dict[str, Any] = {
-        "only_with": [str(it) for it in only_with],
-        "default_words": default_words,
-    }
-    about: dict[str, Any] = {
-        "description": description,
-        "examples": [example],
-        "json_schema_extra": extra,
-    }
-    if isinstance(default, Derived):
-        return Field(default_factory=default, **about)
-    return Field(default=default, **about)
+    extra: dict[str, Any] = {"only_with": list(map(str, only_with)), "default_words": default_words}
+    of_default = {"default_factory" if isinstance(default, Derived) else "default": default}
+    return Field(description=description, examples=[example], json_schema_extra=extra, **of_default)
 
 
-class _Given(PydanticBaseSettingsSource):
-    """The source of the values: the texts that were read for this run, by field."""
-
-    def __init__(self, settings_cls: type[BaseSettings], texts: Mapping[str, str]) -> None:
-        super().__init__(settings_cls)
-        self._texts = texts
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        """The text of one field; each field parses its own text, so no value is complex here."""
-        del field
-        return self._texts.get(field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        """All texts that were given."""
-        return dict(self._texts)
+_for_none = partial(_setting, only_with=(Orchestrator.NONE,))
+_for_gke = partial(_setting, only_with=_GKE)
+_for_ray = partial(_setting, only_with=(Orchestrator.RAY,))
+_for_vms = partial(_setting, only_with=(Orchestrator.NONE, Orchestrator.RAY))
 
 
-class Settings(BaseSettings):
+def _option(
+    form: str, example: str, default: Any = None, *, only_with: tuple[Orchestrator, ...] = ()
+) -> Any:
+    """A field that an option of an action sets, and no variable: "Test --nodes"."""
+    field = _setting("", example, default, only_with=only_with)
+    field.json_schema_extra["option"] = form
+    return field
+
+
+class Settings(BaseModel):
     """The settings of one run: effective values, with every default resolved.
 
     `model_fields_set` has the fields that the user set. Durations are whole seconds. `None` means
@@ -153,7 +82,7 @@ class Settings(BaseSettings):
     """
 
     # Defaults are values already; only texts go through the parsers.
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=False)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     _places: Choice = PrivateAttr()
     _given: Mapping[str, str] = PrivateAttr()
@@ -161,9 +90,9 @@ class Settings(BaseSettings):
 
     def __init__(self, texts: Mapping[str, str], way: Way | None = None) -> None:
         # Of several zones or ways, what follows from one follows from the first.
-        asked, way = candidates.in_way(texts, way)
+        asked, way = candidates.in_way(job_options.with_them(texts), way)
         found = candidates.of(asked, type(self).model_fields["vm_type"].default)
-        super().__init__(texts={**asked, "zone": found.zones[0]} if found else asked)
+        super().__init__(**{**asked, **({"zone": found.zones[0]} if found else {})})
         self._given, self._way = texts, way
         if found is not None:
             self._places = found
@@ -201,34 +130,19 @@ class Settings(BaseSettings):
         """The same settings, asking for another way of CAPACITY; None for no other."""
         return type(self)(self._given, way) if way not in {None, self._way} else self
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Use only the texts that were passed: no environment, no files."""
-        del env_settings, dotenv_settings, file_secret_settings
-        if not isinstance(init_settings, InitSettingsSource):  # pragma: no cover - the library's
-            raise TypeError("pydantic-settings hands over the arguments in another way")
-        return (_Given(settings_cls, init_settings.init_kwargs["texts"]),)
-
     # --- Mandatory
-    project_id: ProjectId = _setting(
+    project_id: values.ProjectId = _setting(
         "The Google Cloud project in which everything is created, and which is billed for it.",
         "my-project",
         PydanticUndefined,
     )
-    name_prefix: NamePrefix = _setting(
+    name_prefix: values.NamePrefix = _setting(
         "The prefix of all resource names, which identifies the cluster: another prefix is another"
         " cluster.",
         "my-cluster",
         PydanticUndefined,
     )
-    zone: Zones = _setting(
+    zone: values.Zones = _setting(
         "The zone of the machines, which must offer their GPUs; or several, of which Create takes"
         " the first that has all machines: in order (`us-central1-a,us-east4-b`), or by price those"
         " that a pattern fits (`us-central1-*`), or all (`any` or `cheapest`); on GKE of one"
@@ -238,117 +152,114 @@ class Settings(BaseSettings):
     )
 
     # --- The run
-    action: ActionWord | None = _setting(
+    action: values.ActionWord | None = _setting(
         "The action to run, in upper or lower case; an action on the command line overrides it.",
         "Create",
     )
-    region: Region = _setting(
+    region: values.Region = _setting(
         "The region of networks, cluster and bucket; it must contain the zone.",
         "us-central1",
         derived.REGION,
     )
-    terraform_gcs_path: GcsPath | None = _setting(
+    terraform_gcs_path: values.GcsPath | None = _setting(
         "Where to store the state, as `gs://bucket[/folder]`, in a folder"
         " `<NAME_PREFIX>-deployment`; a bucket that you set here must exist.",
         "gs://my-bucket/clusters",
         derived.STATE_PATH,
     )
-    minimize_terraform_logging: Presence | None = _setting(
+    minimize_terraform_logging: values.Presence | None = _setting(
         "Changes nothing any more: Terraform's output always goes to a log file next to the"
         " state, even after a failure; the option `--full` shows it too.",
         "yes",
     )
-    capacity_timeout: Seconds = _setting(
+    capacity_timeout: values.Seconds = _setting(
         "How long Create waits for capacity; after that it ends with exit code 75, everything is"
         " kept, and another Create continues to wait.",
         "1h",
         1800,
         default_words="`30m`",
     )
-    protect: Switch = _setting(
+    protect: values.Switch = _setting(
         "With `yes`, here or at the last Create, Destroy deletes the deployment only with `--yes`.",
         "yes",
         False,
     )
-    prices: PriceWord = _setting(
+    prices: values.PriceWord = _setting(
         "The prices that the cost is estimated from: `list` is the dated list that comes with the"
         " program, `live` Google's Cloud Billing Catalog, kept for a week, and `off` none.",
         "live",
         PriceList.LIST,
     )
-    max_hourly_cost: Dollars | None = _setting(
+    max_hourly_cost: values.Dollars | None = _setting(
         "The most that the cluster may cost, in USD per hour, with all machines that can come;"
         " Create, Plan and Validate end with exit code 2 if it is more, or if a price is unknown.",
         "100",
     )
-    ask_above: Dollars = _setting(
+    ask_above: values.Dollars = _setting(
         "Create asks on a terminal before the cluster costs so many USD per hour more than at the"
         " last Create, and Run before nodes for so many come for its job.",
         "50",
         10.0,
     )
-    team_defaults: FilePlace | None = _setting(
+    team_defaults: values.FilePlace | None = _setting(
         "A TOML file of your platform team with defaults, locks and limits of settings, a path or"
         " `gs://bucket/object`.",
         "gs://my-team/aiinfra.toml",
     )
-    skip_checks: Checks | None = _setting(
+    skip_checks: values.Checks | None = _setting(
         "Names of online checks to skip, separated by commas.", "quota,image"
     )
 
     # --- Machines
-    orchestrator_type: OrchestratorWord = _setting(
+    orchestrator_type: values.OrchestratorWord = _setting(
         "`none` creates a group of VMs, `ray` a group of VMs with a Ray cluster on it, `gke` a GKE"
         " cluster with GPU node pools.",
         "none",
         Orchestrator.NONE,
     )
-    instance_count: Count = _setting(
+    instance_count: values.Count = _setting(
         "The number of VMs in the group, or of nodes in each GKE node pool.", "4", 1
     )
-    vm_type: MachineTypeName = _setting(
+    vm_type: values.MachineTypeName = _setting(
         "The machine type; except for N1, it determines the number and type of the GPUs.",
         "a2-highgpu-2g",
         "a2-highgpu-2g",
     )
-    gpu_count: Gpus | None = _setting(
+    gpu_count: values.Gpus | None = _setting(
         "The number of GPUs of each machine: required for N1, otherwise it must be the number that"
         " the machine type has.",
         "2",
         derived.GPU_COUNT,
     )
-    accelerator_type: AcceleratorName | None = _setting(
+    accelerator_type: values.AcceleratorName | None = _setting(
         "The GPU type: required for N1, otherwise it must be the one that the machine type has.",
         "nvidia-tesla-a100",
         derived.ACCELERATOR_TYPE,
     )
 
     # --- Image and disk
-    image_name: ImageName | None = _setting(
+    image_name: values.ImageName | None = _for_vms(
         "A specific image, so that new VMs do not change; not together with IMAGE_FAMILY_NAME.",
         "my-image-20260101",
-        only_with=_VMS,
     )
-    image_family_name: FamilyName | None = _setting(
+    image_family_name: values.FamilyName | None = _for_vms(
         "Use the newest image of this family; if neither is set, the newest supported image for"
         " `VM_TYPE` is looked up online, and Create and Plan say which; V100, P100 and P4 need an"
         " image that is named.",
         "common-cu129-ubuntu-2404-nvidia-580",
         derived.IMAGE_FAMILY,
-        only_with=_VMS,
     )
-    image_project: ProjectId = _setting(
+    image_project: values.ProjectId = _for_vms(
         "The project of the image; alone, it is where the newest supported image is looked up.",
         "deeplearning-platform-release",
         derived.IMAGE_PROJECT,
-        only_with=_VMS,
     )
-    disk_size_gb: DiskSize = _setting(
+    disk_size_gb: values.DiskSize = _setting(
         "The size of each machine's boot disk in GiB, 10 to 65536 and at least that of the image.",
         "500",
         derived.DISK_SIZE,
     )
-    disk_type: DiskTypeWord = _setting(
+    disk_type: values.DiskTypeWord = _setting(
         "The type of the boot disks: pd-ssd, pd-standard, pd-balanced, pd-extreme or"
         " hyperdisk-balanced, if the machine family supports it.",
         "pd-ssd",
@@ -356,46 +267,44 @@ class Settings(BaseSettings):
     )
 
     # --- Capacity
-    capacity: Ways | None = _setting(
+    capacity: values.Ways | None = _setting(
         "Ways to get the machines, in the order in which they are tried: reservation, flex_start,"
         " spot, on_demand; each in all zones of `ZONE` before the next, in place of `ENABLE_SPOT`"
         " and `ENABLE_FLEX_START`; reservation is that of `RESERVATION_NAME`.",
         "flex_start,spot",
     )
-    enable_flex_start: Switch = _setting(
+    enable_flex_start: values.Switch = _setting(
         "Wait in Google's queue (DWS flex start) for machines that run for a limited time.",
         "yes",
         False,
     )
-    enable_queued_provisioning: Switch = _setting(
+    enable_queued_provisioning: values.Switch = _for_gke(
         "Nodes are created only when a job needs them, all at once, through Kueue.",
         "yes",
         False,
-        only_with=_GKE,
     )
-    max_run_duration: RunSeconds | None = _setting(
+    max_run_duration: values.RunSeconds | None = _setting(
         "Google deletes each machine after this time: at most 7d, and at least 10m for VM groups.",
         "12h",
         derived.MAX_RUN,
     )
-    idle_timeout: IdleSeconds | None = _setting(
+    idle_timeout: values.IdleSeconds | None = _for_none(
         "VMs power themselves off once all of them were idle for so long, at least 10m: no job and"
         " no STARTUP_COMMAND ran, no GPU worked, nobody was logged in; Create starts them again.",
         "2h",
-        only_with=_NONE,
     )
-    enable_spot: Switch = _setting(
+    enable_spot: values.Switch = _setting(
         "Spot VMs: cheaper, but Google may preempt them at any time; not with flex start, queued"
         " provisioning or a reservation.",
         "yes",
         False,
     )
-    reservation_name: ReservationName | None = _setting(
+    reservation_name: values.ReservationName | None = _setting(
         "Use the machines of this reservation, or of one of its blocks or sub-blocks; in another"
         " project, `projects/P/reservations/R`; not with flex start, queued provisioning or spot.",
         "my-reservation",
     )
-    enable_compact_placement: Switch = _setting(
+    enable_compact_placement: values.Switch = _setting(
         "Place the machines close together; not with queued provisioning, and with flex start only"
         " for A3 Ultra, A4 and H4D.",
         "yes",
@@ -403,7 +312,7 @@ class Settings(BaseSettings):
     )
 
     # --- Network and identity
-    network_config: NetworkWord = _setting(
+    network_config: values.NetworkWord = _setting(
         "`default_network` uses the project's default network, `new_network` creates one,"
         " `multi_nic_network` creates those that the GPUs of `VM_TYPE` need, or 5, and `existing`"
         " uses `NETWORK` and `SUBNETWORK` and makes nothing in them; a GKE cluster takes `existing`"
@@ -411,118 +320,111 @@ class Settings(BaseSettings):
         "new_network",
         NetworkConfig.DEFAULT,
     )
-    network: NetworkName | None = _setting(
+    network: values.NetworkName | None = _setting(
         "With `NETWORK_CONFIG=existing`, the network of the machines: its name, or for a Shared VPC"
         " its path with the host project.",
         "projects/my-host/global/networks/my-vpc",
     )
-    subnetwork: SubnetworkName | None = _setting(
+    subnetwork: values.SubnetworkName | None = _setting(
         "With `NETWORK_CONFIG=existing`, the subnetwork of the machines: its name, which is looked"
         " for in the project of `NETWORK` and the region of `ZONE`, or its path.",
         "projects/my-host/regions/us-central1/subnetworks/gpu-vms",
     )
-    gpu_subnetworks: Subnetworks | None = _setting(
+    gpu_subnetworks: values.Subnetworks | None = _setting(
         "With `NETWORK_CONFIG=existing`, the subnetworks of the second interface and those after"
         " it, which the GPUs of `VM_TYPE` use, in order; names are of the project and region of"
         " `SUBNETWORK`, and `gpu-{0..7}` stands for eight; for GKE nodes in `PROJECT_ID` alone.",
         "gpu-{0..7}",
     )
-    make_firewall: Switch = _setting(
+    make_firewall: values.Switch = _setting(
         "With `NETWORK_CONFIG=existing`, make the firewall rules that the machines need in the"
         " network, also in a host project, and remove them with the machines; who runs Create needs"
         " the right to.",
         "yes",
         False,
     )
-    network_range: Cidr | None = _setting(
+    network_range: values.Cidr | None = _setting(
         "The IP range that a new network, and those of the GPUs, get their ranges from; if unset,"
         " 10.0.0.0/12.",
         "10.64.0.0/22",
     )
-    gke_pods_range: SecondaryRange | None = _setting(
+    gke_pods_range: values.SecondaryRange | None = _for_gke(
         "The IP range of pods, if unset 10.16.0.0/12, or with `NETWORK_CONFIG=existing` the name"
         " of the secondary range of `SUBNETWORK`; each node takes twice `GKE_MAX_PODS_PER_NODE`"
         " addresses of it, rounded up to a power of 2.",
         "pods",
-        only_with=_GKE,
     )
-    gke_services_range: SecondaryRange | None = _setting(
+    gke_services_range: values.SecondaryRange | None = _for_gke(
         "The IP range of Kubernetes Services, if unset 10.32.0.0/20; with"
         " `NETWORK_CONFIG=existing`, the name of the secondary range of `SUBNETWORK`.",
         "services",
-        only_with=_GKE,
     )
-    gke_max_pods_per_node: PodsPerNode | None = _setting(
+    gke_max_pods_per_node: values.PodsPerNode | None = _for_gke(
         "The most pods of each node, 8 to 110, system pods included; if unset, new pools have 110.",
         "32",
-        only_with=_GKE,
     )
-    enable_external_ip: Switch = _setting(
+    enable_external_ip: values.Switch = _for_vms(
         "Give the machines external IP addresses; without them, they use Cloud NAT for outgoing"
         " connections, and you connect with ssh through IAP.",
         "no",
         derived.EXTERNAL_IP,
-        only_with=_VMS,
     )
-    service_account: ServiceAccount = _setting(
+    service_account: values.ServiceAccount = _setting(
         "The service account of the machines: `dedicated` creates one with the least roles,"
         " `default` uses the Compute Engine default service account, an email address uses an"
         " existing one.",
         "dedicated",
         "dedicated",
     )
-    impersonate: Account | None = _setting(
+    impersonate: values.Account | None = _setting(
         "The service account as which this program and Terraform do all they do, in place of whose"
         " credentials are found; these need the role Service Account Token Creator on it.",
         "builder@my-project.iam.gserviceaccount.com",
     )
 
-    kms_key: KmsKey | None = _setting(
+    kms_key: values.KmsKey | None = _setting(
         "The key of Cloud KMS for boot disks, Filestore shares, GKE's secrets and the state bucket,"
         " if that is made; Google's service agents need a role on it; if unset, Google's own keys.",
         "projects/my-keys/locations/us-central1/keyRings/ml/cryptoKeys/gpu",
     )
 
     # --- The way out
-    https_proxy: ProxyUrl | None = _setting(
+    https_proxy: values.ProxyUrl | None = _setting(
         "The proxy, without a password, through which this program, Terraform and the VMs go out;"
         " the nodes of GKE do not.",
         "http://proxy.example.com:3128",
     )
-    no_proxy: Around | None = _setting(
+    no_proxy: values.Around | None = _setting(
         "Hosts, domains and IP ranges that are reached without `HTTPS_PROXY`, separated by commas;"
         " the metadata server is always one of them.",
         ".example.com,10.0.0.0/8",
     )
-    ca_bundle: AbsolutePath | None = _setting(
+    ca_bundle: values.AbsolutePath | None = _setting(
         "A file with certificates, as PEM, that this program, Terraform and the VMs trust beside"
         " the public ones: those of a proxy that reads TLS, or of mirrors.",
         "/usr/aiinfra/copy/company.pem",
     )
-    apt_mirror: MirrorUrl | None = _setting(
+    apt_mirror: values.MirrorUrl | None = _for_vms(
         "Where VMs get the packages of Ubuntu, Debian and NVIDIA instead:"
         " `<APT_MIRROR>/<the host that has them>/<path>`; those of Google come from Google.",
         "https://mirror.example.com/apt",
-        only_with=_VMS,
     )
-    pip_index: MirrorUrl | None = _setting(
+    pip_index: values.MirrorUrl | None = _for_ray(
         "The index of Python packages from which VMs install Ray, instead of PyPI.",
         "https://us-python.pkg.dev/my-project/pypi/simple",
-        only_with=_RAY,
     )
-    image_mirror: ImageMirrors | None = _setting(
+    image_mirror: values.ImageMirrors | None = _setting(
         "Where the tool's own container images are instead: one place for all, or"
         " `<registry>=<place>,...`; each keeps its path below it, and its digest.",
         "us-docker.pkg.dev/my-project/mirror",
     )
 
     # --- On the VMs
-    metadata: Metadata = _setting(
+    metadata: Metadata = _for_vms(
         "Metadata of the VMs; your keys override the tool's defaults, but keys that the tool"
         " itself depends on are refused.",
         '{ key1 = "val", key2 = "val2" }',
         {},
-        only_with=_VMS,
     )
     labels: Labels = _setting(
         "Labels for all resources that support labels, in addition to the tool's own"
@@ -530,19 +432,17 @@ class Settings(BaseSettings):
         '{ team = "research", cost-center = "42" }',
         {},
     )
-    startup_command: ShellLine | None = _setting(
+    startup_command: values.ShellLine | None = _for_vms(
         "One line of shell that runs at the end of each VM's first boot; it is used verbatim,"
         " including quotes.",
         "python3 /usr/aiinfra/copy/train.py",
-        only_with=_VMS,
     )
-    startup_restart: RestartWord = _setting(
+    startup_restart: values.RestartWord = _for_vms(
         "When STARTUP_COMMAND is begun again: `never`, so that it runs at most once in the life of"
         " a VM; `on-failure`, when it fails or a reboot cuts it off, with pauses that grow to five"
         " minutes; `always`, when it succeeds too, and at each boot.",
         "on-failure",
         Restart.NEVER,
-        only_with=_VMS,
     )
     secrets: Secrets | None = _setting(
         "Secrets as `NAME=projects/<project>/secrets/<secret>[:<version>],...`, which"
@@ -551,11 +451,10 @@ class Settings(BaseSettings):
         " exactly those.",
         "HF_TOKEN=projects/my-project/secrets/hf-token",
     )
-    vm_localfile_dest_path: AbsolutePath = _setting(
+    vm_localfile_dest_path: values.AbsolutePath = _for_vms(
         "The folder on every VM for the files mounted at /usr/aiinfra/copy in the container.",
         "/usr/aiinfra/copy",
         "/usr/aiinfra/copy",
-        only_with=_VMS,
     )
     gcs_mount_list: Mounts | None = _setting(
         "Buckets to mount on every machine, as `<bucket>:</mount/path>,...`.",
@@ -576,207 +475,173 @@ class Settings(BaseSettings):
         " deleted with the cluster.",
         "/mnt/nfs:BASIC_SSD:2560",
     )
-    enable_node_ssh: Switch = _setting(
+    enable_node_ssh: values.Switch = _for_vms(
         "Let the VMs reach each other by ssh as the user `aiinfra`, for mpirun and the like; each"
         " VM makes a key of its own.",
         "yes",
         True,
-        only_with=_VMS,
     )
-    enable_notebook: Switch = _setting(
+    enable_notebook: values.Switch = _for_vms(
         "Run Jupyter on the VMs, reached through ssh; Create prints how.",
         "yes",
         True,
-        only_with=_VMS,
     )
-    show_proxy_url: Switch = _setting(
+    show_proxy_url: values.Switch = _for_vms(
         "Create waits for the notebooks' proxy URLs and prints them; only a `SERVICE_ACCOUNT` of"
         " your own that may change the VMs' metadata can have them.",
         "yes",
         True,
-        only_with=_VMS,
     )
-    disable_ops_agent: Switch = _setting(
+    disable_ops_agent: values.Switch = _for_vms(
         "Do not install the Ops Agent; then there are no GPU metrics.",
         "true",
         False,
-        only_with=_VMS,
     )
-    secure_boot: Switch = _setting(
+    secure_boot: values.Switch = _for_vms(
         "Start the VMs with Secure Boot, which loads signed drivers alone: with an image of your"
         " own, or an accelerator image of Google's.",
         "yes",
         False,
-        only_with=_VMS,
     )
-    os_updates: Switch = _setting(
+    os_updates: values.Switch = _for_vms(
         "Let the VMs install the updates of their image by its own timers, but never while"
         " STARTUP_COMMAND or a job runs; `no` for never.",
         "no",
         True,
-        only_with=_VMS,
     )
-    ray_version: RayVersion = _setting(
+    ray_version: values.RayVersion = _for_ray(
         "The version of Ray to install; programs must use the same version.",
         "2.60.0",
         "2.60.0",
-        only_with=_RAY,
     )
 
     # --- GKE
-    gke_version: GkeVersion | None = _setting(
+    gke_version: values.GkeVersion | None = _for_gke(
         "The version of the cluster, or a prefix of it; if unset, the channel's default version at"
         " creation, which a later Create does not change.",
         "1.35.",
-        only_with=_GKE,
     )
-    gke_release_channel: ChannelWord = _setting(
+    gke_release_channel: values.ChannelWord = _for_gke(
         "How fast GKE upgrades the cluster: RAPID, REGULAR, STABLE, EXTENDED or UNSPECIFIED.",
         "REGULAR",
         ReleaseChannel.REGULAR,
-        only_with=_GKE,
     )
-    gke_maintenance: Maintenance = _setting(
+    gke_maintenance: Maintenance = _for_gke(
         "When GKE may upgrade nodes automatically: `hold` for not before the version's end of"
         " support, so that no training is cut off, or a weekly window in UTC; nodes of flex start"
         " and queues are held in any case.",
         "Sat,Sun 02:00-08:00",
         None,
-        only_with=_GKE,
         default_words="`hold`",
     )
-    gke_node_pool_count: PoolCount = _setting(
-        "The number of equal GPU node pools, 1 to 50.", "1", 1, only_with=_GKE
+    gke_node_pool_count: values.PoolCount = _for_gke(
+        "The number of equal GPU node pools, 1 to 50.", "1", 1
     )
-    gke_min_node_count: Nodes | None = _setting(
+    gke_min_node_count: values.Nodes | None = _for_gke(
         "The minimum number of nodes of each pool with autoscaling; with neither limit, each pool"
         " has INSTANCE_COUNT nodes.",
         "0",
         derived.MIN_NODES,
-        only_with=_GKE,
     )
-    gke_max_node_count: MostNodes | None = _setting(
+    gke_max_node_count: values.MostNodes | None = _for_gke(
         "The maximum number of nodes of each pool with autoscaling, up to 1000.",
         "4",
         derived.MAX_NODES,
-        only_with=_GKE,
     )
-    gke_node_pools: NodePools | None = _setting(
+    gke_node_pools: NodePools | None = _for_gke(
         "Different GPU node pools, as `name=a,vm_type=...;name=b,...`, instead of VM_TYPE,"
         " GPU_COUNT, ACCELERATOR_TYPE and GKE_NODE_POOL_COUNT.",
         "name=a100,vm_type=a2-highgpu-1g,max=4;name=l4,vm_type=g2-standard-24,count=2",
-        only_with=_GKE,
     )
-    system_node_pool: TheSystemPool = _setting(
+    system_node_pool: TheSystemPool = _for_gke(
         "The node pool for system pods, as `vm_type=...,min=...,max=...,disk_size_gb=...,spot=...,"
         "zone=...`: from min to max nodes, in a zone of the same region, that of `ZONE` if none is"
         " named; with spot=yes cheaper ones, which Google may take back.",
         "vm_type=e2-standard-8,max=5",
         SystemPool(),
-        only_with=_GKE,
         default_words="`vm_type=e2-standard-4,min=1,max=3,disk_size_gb=100,spot=no`",
     )
-    authorized_cidr: Networks | None = _setting(
+    authorized_cidr: values.Networks | None = _for_gke(
         "CIDR blocks that may access the cluster's IP endpoint; if unset, the cluster is only"
         " accessible at its DNS endpoint, with IAM.",
         "203.0.113.0/24",
-        only_with=_GKE,
     )
-    gpu_driver_version: DriverWord = _setting(
+    gpu_driver_version: values.DriverWord = _for_gke(
         "The GPU driver that GKE installs: DEFAULT or LATEST.",
         "DEFAULT",
         DriverVersion.DEFAULT,
-        only_with=_GKE,
     )
-    enable_kueue: Switch = _setting(
+    enable_kueue: values.Switch = _for_gke(
         "Install Kueue with a queue for the GPUs of all pools, so that jobs wait for room, start"
         " whole and go by priority; with `no`, a queue that is there already stays.",
         "no",
         True,
-        only_with=_GKE,
     )
-    kueue_queues: Queues | None = _setting(
+    kueue_queues: Queues | None = _for_gke(
         "Queues with a share of the GPUs each, as `<queue>:<GPUs>,...`: what one leaves idle others"
         " borrow, and give back; the rest is the share of `dws-local-queue`.",
         "team-a:8,team-b:8",
-        only_with=_GKE,
     )
-    kueue_gpu_quota: Count | None = _setting(
+    kueue_gpu_quota: values.Count | None = _for_gke(
         "The number of GPUs that jobs in Kueue's queue can use at the same time.",
         "16",
         derived.GPU_QUOTA,
-        only_with=_GKE,
     )
-    enable_ray_operator: Switch = _setting(
+    enable_ray_operator: values.Switch = _for_gke(
         "Enable GKE's Ray operator add-on, with RayCluster and RayJob examples.",
         "yes",
         False,
-        only_with=_GKE,
     )
-    test_nodes: Count = _setting(
-        "The number of nodes of the bandwidth test.",
-        "2",
-        derived.TEST_NODES,
-        only_with=_GKE,
-    )
-    test_pool: PoolName | None = _setting(
-        "The node pool that Test tests; if unset, it tests each, the cheapest first.",
-        "nodepool-1",
-        only_with=_GKE,
-    )
-    test_cordon: Switch = _setting(
-        "Let Test cordon each node that it finds at fault, so that no new pod starts there.",
-        "yes",
-        False,
-        only_with=_GKE,
-    )
+    # --- Test's own
+    test_nodes: values.Count = _option("Test --nodes", "2", derived.TEST_NODES, only_with=_GKE)
+    test_pool: values.PoolName | None = _option("Test --pool", "nodepool-1", only_with=_GKE)
+    test_cordon: values.Switch = _option("Test --cordon", "yes", False, only_with=_GKE)
 
     # --- Jobs
-    job_name: JobName | None = _setting(
-        "The name of jobs, to which each adds a number; if unset, that of the program.",
-        "train",
+    job_options: JobOptions | None = _setting(
+        "Options that each Run has, those of its command line before them: `--name`, `--nodes`,"
+        " `--time`, `--restarts`, `--image`, and on GKE `--queue` and `--priority`.",
+        "--nodes 4 --time 2h",
     )
-    job_command: ShellLine | None = _setting(
+    job_command: values.ShellLine | None = _setting(
         "One line of shell that Run runs if its command line has no command after `--`; it is used"
         " verbatim, including quotes.",
         "torchrun train.py --epochs 3",
-    )
-    job_nodes: Count | None = _setting(
-        "The number of VMs, those of the first ranks, or nodes that a job runs on; if unset, all,"
-        " or 1 of a GKE pool that scales.",
-        "2",
-        only_with=_ALL_BUT_RAY,
-    )
-    job_time: Seconds | None = _setting(
-        "How long a job may run, restarts included; then it gets SIGTERM, and two minutes to save.",
-        "12h",
-    )
-    job_restarts: Nodes = _setting(
-        "How often a job that fails, or loses a machine, is begun again on all of its machines.",
-        "3",
-        0,
     )
     job_env: Environment = _setting(
         "More variables in the environment of a job; for values that nobody is to see, SECRETS.",
         '{ WANDB_MODE = "offline" }',
         {},
     )
-    job_image: Image | None = _setting(
-        "The container image in which a job runs; if unset, a public one with PyTorch, or on VMs"
-        " no container.",
-        "nvcr.io/nvidia/pytorch:25.01-py3",
-        only_with=_ALL_BUT_RAY,
+
+    # --- Run's own, which JOB_OPTIONS may have as well
+    job_name: values.JobName | None = _option("Run --name", "train")
+    job_nodes: values.Count | None = _option("Run --nodes", "2", only_with=_ALL_BUT_RAY)
+    job_time: values.Seconds | None = _option("Run --time", "12h")
+    job_restarts: values.Nodes = _option("Run --restarts", "3", 0)
+    job_image: values.Image | None = _option(
+        "Run --image", "nvcr.io/nvidia/pytorch:25.01-py3", only_with=_ALL_BUT_RAY
     )
-    job_queue: QueueName | None = _setting(
-        "The queue in which a job waits, one of KUEUE_QUEUES; if unset, that of all.",
-        "team-a",
-        only_with=_GKE,
-    )
-    job_priority: PriorityWord | None = _setting(
-        "The priority of a job in its queue, very-low to very-high; one of less gives way.",
-        "high",
-        only_with=_GKE,
-    )
+    job_queue: QueueName | None = _option("Run --queue", "team-a", only_with=_GKE)
+    job_priority: values.PriorityWord | None = _option("Run --priority", "high", only_with=_GKE)
+
+
+def _form(name: str) -> str:
+    extra: dict[str, str] = Settings.model_fields[name].json_schema_extra  # type: ignore[assignment]  # as `_setting` makes it
+    return extra.get("option", "")
+
+
+OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {form: name for name in Settings.model_fields if (form := _form(name))}
+)
+"""An action with its option, such as "Test --nodes" -> the field that it sets."""
+BY_VARIABLES: Final = tuple(it for it in Settings.model_fields if it not in OPTIONS.values())
+"""The fields that variables set: the settings."""
+
+
+def option_of(name: str) -> str:
+    """The option that sets a field; "" where a variable does."""
+    return _form(name).rpartition(" ")[2] if name in Settings.model_fields else ""
 
 
 def kinds_of(name: str) -> list[str]:

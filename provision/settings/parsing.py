@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from provision.settings import masking
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable, Iterable, Mapping
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
@@ -187,6 +188,17 @@ def choices(
         return tuple(found)
 
     return parse
+
+
+def option(left: deque[str], is_valued: Callable[[str], bool]) -> tuple[str, str, bool]:
+    """Take an option from the words of a command line: `--name value` or `--name=value`.
+
+    Its name, its value ("" for none), and whether a = ties the two together.
+    """
+    name, equals, value = left.popleft().partition("=")
+    if is_valued(name) and not equals and left and not left[0].startswith("-"):
+        value = left.popleft()
+    return name, value, bool(equals)
 
 
 def comma_list(text: str) -> list[str]:

@@ -7,11 +7,13 @@ from typing import Annotated, Final
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from provision.settings import parsing
-from provision.settings.machines import AcceleratorName, Gpus, MachineTypeName
 from provision.settings.values import (
+    AcceleratorName,
     Count,
     DiskSize,
     DiskTypeWord,
+    Gpus,
+    MachineTypeName,
     MostNodes,
     Nodes,
     PoolName,

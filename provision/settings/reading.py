@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import Problem
-from provision.settings import parsing, spelling, synonyms
+from provision.settings import parsing, spelling
 from provision.settings.masking import mask, mask_setting
+from provision.settings.model import OPTIONS
 from provision.settings.parsing import shorten
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _IDENTIFIES: Final = frozenset(
 """The settings that say which deployment is meant."""
 _PROXIES: Final = re.compile("(?i:(https?|no|all|ftp)_proxy)")
 """What other programs read, too."""
+_OF_CI: Final = frozenset({"JOB_NAME"})
+"""What Jenkins calls its own job, and was a setting; a job of Run has it, too."""
 OF_PROGRAMS: Final = frozenset({"HTTPS_PROXY", "NO_PROXY"})
 """The settings among them."""
 _OTHERS: Final = re.compile(
@@ -55,9 +58,13 @@ _OTHERS: Final = re.compile(
 class Given:
     """One value that somebody gave."""
 
-    name: str  # the variable as the user wrote it
+    name: str  # the variable as the user wrote it; or the option
     raw: str  # the value as it was read
     text: str  # the value as its field parses it
+
+    def written(self, value: str) -> str:
+        """How to give another value."""
+        return f"{self.name}{' ' if self.name.startswith('-') else '='}{value}"
 
 
 @dataclass(frozen=True)
@@ -90,13 +97,25 @@ class Reading:
         return meant - self.as_meant().given.keys()
 
 
+def _note(setting: str, what: str, why: str = "", fix: str = "") -> Problem:
+    return Problem(code=Code.AMBIGUOUS_ENV_FILE, setting=setting, what=what, why=why, fix=fix)
+
+
+def _bad_line(what: str, why: str, fix: str) -> Problem:
+    return Problem(code=Code.INVALID_ENV_FILE, what=what, why=why, fix=fix)
+
+
+def _conflict(setting: str, what: str, why: str, fix: str) -> Problem:
+    return Problem(code=Code.CONFLICTING_SETTINGS, setting=setting, what=what, why=why, fix=fix)
+
+
 def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, str]) -> Reading:
     """Collect the values of all settings from all sources.
 
     `environ`: the process environment. Other programs' variables are ignored; but in the image,
     outside of a CI system, what a container engine was given was meant for this program, and is
-    treated as a file's. `flags`: variable -> value from the command line, with the highest
-    precedence.
+    treated as a file's. `flags`: variable, or option -> value from the command line, with the
+    highest precedence.
     """
     reading = Reading()
     lines: dict[str, str] = {}
@@ -122,6 +141,7 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
         values |= {name: value for name, value in source.items() if value.strip()}
     for name in sorted(filter(spelling.is_known, values), key=flags.__contains__):
         _take(name, values[name], reading, strongest=name in flags)
+    _take_options(flags, reading)
     others = _but_for_others(environ)
     _compare(lines, {name: others[name] for name in others if name not in flags}, reading)
     return reading
@@ -153,24 +173,18 @@ def _compare(lines: Mapping[str, str], environ: Mapping[str, str], reading: Read
         old, new = (shorten(mask_setting(field_name, it)) for it in (here, there))
         if name in _IDENTIFIES:
             reading.problems.append(
-                Problem(
-                    code=Code.CONFLICTING_SETTINGS,
-                    setting=name,
-                    what=f"is {old} in the file and {new} in the environment",
-                    why="it says which deployment is meant, so neither is taken",
-                    fix=f"unset {name} in the shell, or write the right value to the file",
+                _conflict(
+                    name,
+                    f"is {old} in the file and {new} in the environment",
+                    "it says which deployment is meant, so neither is taken",
+                    f"unset {name} in the shell, or write the right value to the file",
                 )
             )
         else:
             overridden.append(f"{name} ({old} in the file, {new} taken)")
     if overridden:
-        reading.notes.append(
-            Problem(
-                code=Code.AMBIGUOUS_ENV_FILE,
-                what=f"The environment overrides the file: {', '.join(overridden)}",
-                fix="unset what is not meant",
-            )
-        )
+        told = f"The environment overrides the file: {', '.join(overridden)}"
+        reading.notes.append(_note("", told, fix="unset what is not meant"))
 
 
 def _text_of(env_file: Path) -> str:
@@ -189,11 +203,10 @@ def _text_of(env_file: Path) -> str:
 
 def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
     reason = error.strerror if isinstance(error, OSError) else None
-    return Problem(
-        code=Code.INVALID_ENV_FILE,
-        what=f"{shorten(str(env_file))} can't be read as an env file",
-        why=reason or str(error),
-        fix="use a text file with NAME=value lines",
+    return _bad_line(
+        f"{shorten(str(env_file))} can't be read as an env file",
+        reason or str(error),
+        "use a text file with NAME=value lines",
     )
 
 
@@ -207,14 +220,8 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
 
     def assign(name: str, value: str, line: int) -> None:
         if name in found and found[name] != value:
-            reading.notes.append(
-                Problem(
-                    code=Code.AMBIGUOUS_ENV_FILE,
-                    setting=name,
-                    what=f"is set on lines {seen[name]} and {line} to different values",
-                    why="the last one is used",
-                )
-            )
+            told = f"is set on lines {seen[name]} and {line} to different values"
+            reading.notes.append(_note(name, told, "the last one is used"))
         found[name] = value
         seen[name] = line
 
@@ -228,31 +235,24 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
         elif binding.key is not None and binding.value is not None:
             assign(binding.key, binding.value, line)
         elif binding.key is not None:
-            reading.notes.append(
-                Problem(
-                    code=Code.AMBIGUOUS_ENV_FILE,
-                    setting=binding.key,
-                    what=f"has no = on line {line}, so it sets nothing",
-                )
-            )
+            told = f"has no = on line {line}, so it sets nothing"
+            reading.notes.append(_note(binding.key, told))
     return found
 
 
 def _no_assignment(line: int, source: str) -> Problem:
     if "\n" in source:
-        return Problem(
-            code=Code.INVALID_ENV_FILE,
-            what=f"a quote on line {line} is not closed on that line",
-            why="a value can't span several lines",
-            fix="close the quote, or remove it",
+        return _bad_line(
+            f"a quote on line {line} is not closed on that line",
+            "a value can't span several lines",
+            "close the quote, or remove it",
         )
     other = _OTHER_SIGN.fullmatch(source)
     name = other["name"].upper() if other else ""
-    return Problem(
-        code=Code.INVALID_ENV_FILE,
-        what=f"line {line} is not NAME=value: {shorten(mask(source))}",
-        why="every line is NAME=value, a comment or blank",
-        fix=f"write {name}= before the value"
+    return _bad_line(
+        f"line {line} is not NAME=value: {shorten(mask(source))}",
+        "every line is NAME=value, a comment or blank",
+        f"write {name}= before the value"
         if spelling.is_known(name)
         else "begin a comment with #, and remove quotes",
     )
@@ -264,16 +264,12 @@ def _is_clear(
     """Add the problem of a misnomer; False for what was meant for us, and nobody knows."""
     if spelling.is_known(name) or not (in_environ + in_file).strip():
         return True
-    if not in_file.strip() and _PROXIES.fullmatch(name):
+    if not in_file.strip() and (_PROXIES.fullmatch(name) or name in _OF_CI):
         return True
-    setting = synonyms.setting_of(name)
-    if setting:
-        problem = synonyms.problem(name, in_file, in_environ, given)
-    else:
-        problem = spelling.misnomer(name, (in_file or in_environ).strip())
+    problem = spelling.misnomer(name, in_file, in_environ, given)
     if problem:
         reading.problems.append(problem)
-        reading.misnomers[name] = _meant(setting, problem)
+        reading.misnomers[name] = _meant(spelling.meant_by(name), problem)
     return problem is not None or not in_file.strip()
 
 
@@ -310,43 +306,39 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
     if first and not strongest and _meaning(first.text) != _meaning(text):
         new, old = (shorten(mask_setting(field_name, it)) for it in (raw, first.raw))
         reading.problems.append(
-            Problem(
-                code=Code.CONFLICTING_SETTINGS,
-                setting=name,
-                what=f"{new} contradicts {first.name}, {old}",
-                why=f"both set {field_name.upper()}",
-                fix=f"remove one of them; {field_name.upper()} is the setting's own name",
+            _conflict(
+                name,
+                f"{new} contradicts {first.name}, {old}",
+                f"both set {field_name.upper()}",
+                f"remove one of them; {field_name.upper()} is the setting's own name",
             )
         )
         return
     reading.given[field_name] = Given(name=name, raw=raw, text=text)
 
 
+def _take_options(flags: Mapping[str, str], reading: Reading) -> None:
+    """Add the values of the options that the action has."""
+    action = reading.given["action"].text.capitalize() if "action" in reading.given else ""
+    for name, text in flags.items():
+        field_name = OPTIONS.get(f"{action} {name}")
+        if field_name:
+            reading.given[field_name] = Given(name=name, raw=text, text=text.strip())
+
+
 def _text(name: str, raw: str, reading: Reading) -> str:
     if name in _VERBATIM:
         raw = raw.rstrip("\r\n")  # a Windows line ending is not part of the command
         if parsing.unquoted(raw.strip()) != raw.strip():
-            reading.notes.append(
-                Problem(
-                    code=Code.AMBIGUOUS_ENV_FILE,
-                    setting=name,
-                    what="begins and ends with a quote",
-                    why="it is used verbatim, so the shell sees one quoted word",
-                    fix="remove the outer quotes",
-                )
-            )
+            why = "it is used verbatim, so the shell sees one quoted word"
+            note = _note(name, "begins and ends with a quote", why, "remove the outer quotes")
+            reading.notes.append(note)
         return raw
     bare = _bare(name, raw)
     if bare != raw.strip():
-        reading.notes.append(
-            Problem(
-                code=Code.AMBIGUOUS_ENV_FILE,
-                setting=name,
-                what="had quotes around its value; they were removed",
-                why="docker run --env-file passes quotes on as part of the value",
-                fix="remove the quotes",
-            )
-        )
+        what = "had quotes around its value; they were removed"
+        why = "docker run --env-file passes quotes on as part of the value"
+        reading.notes.append(_note(name, what, why, "remove the quotes"))
     return bare
 
 

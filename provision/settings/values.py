@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from provision.catalogue import limits, names, zones
+from provision.catalogue import limits, machines, names, suggestions, zones
 from provision.settings import candidates, parsing
 from provision.settings.choices import (
     ACTIONS_BY_OTHER_NAMES,
@@ -27,9 +27,15 @@ from provision.settings.choices import (
     Restart,
     Way,
 )
-from provision.settings.networks import ALLOWED, NetworkPath, SubnetworkPath, expanded
 from provision.settings.parsing import InvalidValueError, shorten
-from provision.settings.reservations import ReservationPath, without_zone
+from provision.settings.resource_paths import (
+    ALLOWED,
+    NetworkPath,
+    ReservationPath,
+    SubnetworkPath,
+    expanded,
+    without_zone,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,11 +93,11 @@ def _name_prefix(text: str) -> str:
 
 def _region(text: str) -> str:
     if not zones.has_region_form(text):
-        meant = zones.did_you_mean_region(text) or ""
+        known = zones.did_you_mean_region(text) or ""
         raise InvalidValueError(
             "is not a region",
-            f"did you mean {meant}?" if meant else "such as us-central1 or europe-west4",
-            fix=meant,
+            f"did you mean {known}?" if known else "such as us-central1 or europe-west4",
+            fix=known,
         )
     return text
 
@@ -435,12 +441,71 @@ def _image(text: str, *, family: bool = False) -> str:
     )
 
 
+_MACHINE_TYPE: Final = 63
+"""The most characters of a name (RFC 1035)."""
+_MOST_GPUS: Final = 16
+"""Of one machine: an a2-megagpu-16g has them."""
+_MOST_NAMED: Final = 8
+"""The most machine types that a message names."""
+_TPU: Final = re.compile(r"(ct[0-9][a-z]*|tpu[0-9a-z]*)-.*")
+"""Machine types with TPUs: ct4p, ct5lp, ct5p, ct6e, tpu7x (GKE, pages on flex start, undated)."""
+
+
+def _machine_type(text: str) -> str:
+    if _TPU.fullmatch(text):
+        raise InvalidValueError(
+            "is a machine with TPUs", "this tool makes machines with GPUs, and no others"
+        )
+    found = suggestions.gpus(text)
+    # A name of the right form may be newer than the table: a rule notes it.
+    if (
+        re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", text)
+        and len(text) <= _MACHINE_TYPE
+        and not found
+    ):
+        return text
+    fitting = suggestions.machine_types(text)
+    what = f"is a GPU, {found[0].name}, not a machine type" if found else "is not a machine type"
+    if fitting:
+        listed = ", ".join(fitting[:_MOST_NAMED])
+        why = f"these machines have it: {listed}" if found else f"did you mean {listed}?"
+        raise InvalidValueError(what, why, fix=fitting[0])
+    if found:
+        gpu = found[0].name
+        why = f"it is attached to N1 machines: write ACCELERATOR_TYPE={gpu} and GPU_COUNT=1 too"
+        raise InvalidValueError(what, why, fix=suggestions.USUAL_WITHOUT_GPUS)
+    raise InvalidValueError(what, "such as a2-highgpu-2g")
+
+
+def _accelerator(text: str) -> str:
+    found = suggestions.gpus(text)
+    if found:
+        raise InvalidValueError(
+            "is not a GPU type", f"Google's name for it is {found[0].name}", fix=found[0].name
+        )
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", text):
+        raise InvalidValueError("is not a GPU type", f"one of {', '.join(machines.ACCELERATORS)}")
+    return text
+
+
+def _gpus(number: int) -> int:
+    if number not in range(1, _MOST_GPUS + 1):
+        # No number of its own is right for every machine type.
+        raise InvalidValueError(
+            "is no number of GPUs",
+            f"1 to {_MOST_GPUS}, and as many as VM_TYPE has; without it, it is that of VM_TYPE",
+        )
+    return number
+
+
 ProjectId = Annotated[str, AfterValidator(_project_id)]
 NamePrefix = Annotated[str, AfterValidator(_name_prefix)]
 Zone = Annotated[str, AfterValidator(candidates.check_one)]
 Zones = Annotated[str, AfterValidator(candidates.check)]
 Ways = Annotated[tuple[Way, ...], BeforeValidator(candidates.check_ways)]
 Region = Annotated[str, AfterValidator(_region)]
+MachineTypeName = Annotated[str, AfterValidator(_machine_type)]
+AcceleratorName = Annotated[str, AfterValidator(_accelerator)]
 ImageName = Annotated[str, AfterValidator(_image)]
 FamilyName = Annotated[str, AfterValidator(functools.partial(_image, family=True))]
 Image = Annotated[
@@ -512,29 +577,24 @@ Switch = Annotated[bool, BeforeValidator(parsing.boolean)]
 Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
 """True if it has any value."""
 
-Count = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1)]
+_Whole = Annotated[int, BeforeValidator(parsing.whole_number)]
+Count = Annotated[_Whole, Field(ge=1)]
+Nodes = Annotated[_Whole, Field(ge=0, le=limits.MOST_NODES)]
+MostNodes = Annotated[_Whole, Field(ge=1, le=limits.MOST_NODES)]
+PodsPerNode = Annotated[_Whole, Field(ge=limits.LEAST_PODS, le=limits.USUAL_PODS)]
+PoolCount = Annotated[_Whole, Field(ge=1, le=50)]
+Gpus = Annotated[_Whole, AfterValidator(_gpus)]
 Dollars = Annotated[float, BeforeValidator(parsing.amount), Field(gt=0)]
-Nodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=0, le=limits.MOST_NODES)]
-MostNodes = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=limits.MOST_NODES)]
-PodsPerNode = Annotated[
-    int, BeforeValidator(parsing.whole_number), Field(ge=limits.LEAST_PODS, le=limits.USUAL_PODS)
-]
-PoolCount = Annotated[int, BeforeValidator(parsing.whole_number), Field(ge=1, le=50)]
 DiskSize = Annotated[int, BeforeValidator(parsing.gibibytes), Field(ge=10, le=65536)]
 Seconds = Annotated[int, _duration(60), AfterValidator(_some)]
 IdleSeconds = Annotated[int, _duration(limits.SHORTEST_IDLE), AfterValidator(_idle)]
 RunSeconds = Annotated[int, _duration(limits.SHORTEST_GROUP_RUN), AfterValidator(_run)]
 
-Networks = Annotated[
-    tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_networks)
-]
-Subnetworks = Annotated[
-    tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_subnetworks)
-]
-Around = Annotated[tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_around)]
-ImageMirrors = Annotated[
-    tuple[str, ...], BeforeValidator(parsing.comma_list), AfterValidator(_image_mirrors)
-]
+_Items = Annotated[tuple[str, ...], BeforeValidator(parsing.comma_list)]
+Networks = Annotated[_Items, AfterValidator(_networks)]
+Subnetworks = Annotated[_Items, AfterValidator(_subnetworks)]
+Around = Annotated[_Items, AfterValidator(_around)]
+ImageMirrors = Annotated[_Items, AfterValidator(_image_mirrors)]
 Checks = Annotated[
     tuple[OnlineCheck, ...],
     BeforeValidator(parsing.choices(OnlineCheck, "an online check", "checks")),

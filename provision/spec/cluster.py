@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from provision.settings.queues import Queue
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
-    from provision.spec.firewall_rules import FirewallRule
+    from provision.spec.networks import FirewallRule
     from provision.spec.pools import Pool
     from provision.spec.ranges import Part
 

@@ -95,9 +95,9 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
         raise SettingsError(
             f"The job wants {spec.nodes or 1} machines, and {pool.name} gets {pool.size.most}",
             why="all begin together, so it would wait for ever",
-            fix=f"JOB_NODES={pool.size.most}, or more machines: INSTANCE_COUNT"
+            fix=f"--nodes {pool.size.most}, or more machines: INSTANCE_COUNT"
             + (", GKE_MAX_NODE_COUNT or GKE_NODE_POOLS" if is_gke else ""),
-            setting="JOB_NODES",
+            setting="--nodes",
         )
     names = [LOCAL_QUEUE, *(it.name for it in settings.kueue_queues or ())]
     require_offered(
@@ -112,8 +112,8 @@ def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
             "The cluster has no queue",
             code=Code.WITHOUT_EFFECT,
             why="it is made without ENABLE_KUEUE",
-            fix="remove JOB_QUEUE and JOB_PRIORITY, or ENABLE_KUEUE=yes and Create",
-            setting="JOB_QUEUE" if spec.queue else "JOB_PRIORITY",
+            fix="remove --queue and --priority, or ENABLE_KUEUE=yes and Create",
+            setting="--queue" if spec.queue else "--priority",
         )
     if spec.ray and not ray:
         raise SettingsError(
@@ -128,7 +128,7 @@ def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
             f"The cluster has no queue {spec.queue}",
             why=f"there are {', '.join(queues)}",
             fix="name one of them, or add it to KUEUE_QUEUES and Create",
-            setting="JOB_QUEUE",
+            setting="--queue",
         )
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from provision.catalogue import gpu_networks, limits, machines, names, zones
+from provision.catalogue import gke_versions, gpu_networks, limits, machines, names, zones
 from provision.catalogue.machines import Binding
-from provision.settings.reservations import ReservationPath
+from provision.google.resources import GROUP
+from provision.settings.resource_paths import ReservationPath
 from provision.spec import capacity
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Self
 
+    from provision.catalogue.gke_versions import Floor
     from provision.catalogue.gpu_networks import Network
     from provision.catalogue.machines import MachineType
     from provision.settings.model import Settings
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 _SYSTEM_DISK = "pd-balanced"
 """GKE's default disk type for nodes."""
+_H200 = "nvidia-h200-141gb"
+_DEFAULT_DRIVER = "DEFAULT"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +138,79 @@ class Pool:
         return gpu_networks.beside_the_first(machine)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A managed instance group and its intended size and machines."""
+
+    project: str
+    zone: str
+    name: str
+    size: int  # the intended number of VMs
+    machine_type: str
+    # the type of GPUs that are attached to each; None if the machine type includes them
+    gpu: str | None = None
+    gpus: int = 0  # the number of GPUs that are attached to each
+    pool: str | None = None  # the node pool that the group belongs to; None for a group of VMs
+    zone_setting: str = "ZONE"
+
+    @classmethod
+    def of(cls, project: str, pool: Pool, name: str = "") -> Self:
+        """The group of a pool with a fixed size.
+
+        `name`: the name of the group, for a node pool of GKE; "" for a group of VMs.
+        """
+        return cls(
+            project=project,
+            zone=pool.zone,
+            name=name or pool.name,
+            size=pool.size.first,
+            machine_type=pool.machine_type,
+            gpu=pool.gpu_type if pool.attached else None,
+            gpus=pool.gpus if pool.attached else 0,
+            pool=pool.name if name else None,
+            zone_setting=pool.zone_setting,
+        )
+
+    @property
+    def members(self) -> str:
+        """What to call its VMs in messages."""
+        return f"nodes of {self.pool}" if self.pool else "VMs"
+
+    @property
+    def called(self) -> str:
+        """What to call the group itself in messages."""
+        return "node pool" if self.pool else "group"
+
+    def in_zone(self, zone: str) -> str:
+        """What the user has to write to move it to another zone."""
+        if self.zone_setting == "ZONE":
+            return f"set ZONE={zone}"
+        return f"set its zone={zone} in {self.zone_setting}"
+
+    @property
+    def region(self) -> str:
+        """The zone's region."""
+        return zones.region_of(self.zone)
+
+    @property
+    def path(self) -> str:
+        """Its path in Google's API."""
+        return GROUP.path(project=self.project, zone=self.zone, name=self.name)
+
+    @property
+    def machine(self) -> str:
+        """What to call one of its machines in messages."""
+        attached = f" with {self.gpus} {self.gpu}" if self.gpu else ""
+        return self.machine_type + attached
+
+    @property
+    def all_gpus(self) -> int:
+        """The number of GPUs of all its VMs together; 0 if it is not known."""
+        known = machines.lookup(self.machine_type)
+        own = known.gpus if known is not None else None
+        return self.size * (own or self.gpus)
+
+
 def _mode(wanted: Mapping[str, object], machine_type: str) -> Mode:
     """The mode that settings select for machines of a type.
 
@@ -190,21 +267,14 @@ def system(settings: Settings) -> Pool:
 
 
 def _equal(number: int, settings: Settings) -> Pool:
-    asked = {name: getattr(settings, name) for name in capacity.ASKING}
-    mode = _mode(asked, settings.vm_type)
-    return Pool(
+    """One of several node pools of one machine type, which are as a group of VMs would be."""
+    like = group(settings)
+    return replace(
+        like,
         name=names.node_pool(settings.name_prefix, f"nodepool-{number}"),
-        machine_type=settings.vm_type,
-        zone=settings.zone,
-        gpu_type=settings.accelerator_type,
-        gpu_count=settings.gpu_count,
-        mode=mode,
-        reservation=settings.reservation_name,
-        max_run_seconds=_run(None, mode, settings),
-        size=_cluster_wide_size(mode, settings),
-        disk_size_gb=settings.disk_size_gb,
-        disk_type=settings.disk_type.value,
-        compact=settings.enable_compact_placement,
+        max_run_seconds=_run(None, like.mode, settings),
+        size=_cluster_wide_size(like.mode, settings),
+        external_ip=False,
     )
 
 
@@ -277,3 +347,18 @@ def _disk_type(pool: NodePool, settings: Settings) -> str:
     if "disk_type" not in settings.model_fields_set and family is not None:
         return family.boot_disks[0]
     return settings.disk_type.value
+
+
+def floors(pools: Iterable[Pool], *, driver: str, ray_operator: bool) -> list[Floor]:
+    """The least versions of GKE of all that a cluster uses, the newest first."""
+    found = []
+    for pool in pools:
+        mode, machine = pool.mode.means, gke_versions.of_machine(pool.machine_type)
+        is_h200 = pool.gpu_type == _H200 and driver == _DEFAULT_DRIVER
+        found += [gke_versions.FLEX_START] * mode.flex_start
+        found += [gke_versions.QUEUED] * mode.queued
+        found += [gke_versions.GPU_PARTS] * bool(pool.gpu_part)
+        found += [gke_versions.DRIVER_OF_H200] * is_h200
+        found += [machine] if machine is not None else []
+    found += [gke_versions.RAY_OPERATOR] * ray_operator
+    return gke_versions.highest_first(found)

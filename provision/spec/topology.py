@@ -17,7 +17,7 @@ from provision.documents.topology import (
     StoreKind,
     Topology,
 )
-from provision.settings.networks import EVERY_ADDRESS
+from provision.settings.resource_paths import EVERY_ADDRESS
 from provision.spec.cluster import GkeSpec, VmSpec
 from provision.spec.ranges import Ranges
 
@@ -31,23 +31,32 @@ if TYPE_CHECKING:
 _OWN_MTU: Final = 8896
 """The MTU of a first network that is made; modules/network has it, too."""
 
-_ADDRESSES: Final = "public addresses"
-_IAP: Final = "ssh through IAP"
-_NAT: Final = "Cloud NAT"
-_NO_WAY_IN: Final = "connections go out, none come in"
-
 
 def of(spec: ClusterSpec) -> Topology:
     """The parts of a cluster, and how they hang together."""
+    what, doors = _of_kind(spec)
+    there = spec.existing
+    named = there.network if there else None
+    if there and there.project != spec.project_id:
+        named = f"{there.network} of {there.project}"
+    first = Network(
+        role=NetworkRole.FIRST,
+        mtu=_OWN_MTU if spec.makes_network else None,
+        is_made=spec.makes_network,
+        name=named,
+        has_rules=spec.makes_firewall,
+        has_nat=spec.makes_network,
+        pools=tuple(pool.name for pool in spec.pools),
+    )
     return Topology(
         name=spec.name_prefix,
-        what=_what(spec),
+        what=what,
         project=spec.project_id,
         region=spec.region,
-        networks=(_first(spec), *_additional(spec)),
+        networks=(first, *_additional(spec)),
         machines=tuple(_machines(spec, pool) for pool in spec.pools),
         stores=tuple(_stores(spec)),
-        doors=tuple(sorted(_doors(spec), key=lambda it: list(Reach).index(it.reach))),
+        doors=tuple(sorted(doors, key=lambda it: list(Reach).index(it.reach))),
         ranges=tuple(_ranges(spec)),
         kms_key=spec.kms_key,
     )
@@ -59,35 +68,16 @@ def gpu_words(accelerator: str) -> str:
     return re.sub(r"-?\b(\d+)gb\b", r" \1 GB", short).upper().replace("-", " ").strip()
 
 
-def _what(spec: ClusterSpec) -> str:
+def _of_kind(spec: ClusterSpec) -> tuple[str, Iterator[Door]]:
+    """What to call it, and its doors."""
     match spec:
         case GkeSpec():
-            return "GKE cluster"
-        case VmSpec(ray_version=str()):
-            return "Ray cluster"
+            return "GKE cluster", _doors_of_gke(spec)
+        case VmSpec():
+            return "Ray cluster" if spec.ray_version else "VM group", _doors_of_vms(spec)
         case _:
-            return "VM group"
-
-
-def _first(spec: ClusterSpec) -> Network:
-    """The network of the first interfaces."""
-    return Network(
-        role=NetworkRole.FIRST,
-        mtu=_OWN_MTU if spec.makes_network else None,
-        is_made=spec.makes_network,
-        name=_named(spec),
-        has_rules=spec.makes_firewall,
-        has_nat=spec.makes_network,
-        pools=tuple(pool.name for pool in spec.pools),
-    )
-
-
-def _named(spec: ClusterSpec) -> str | None:
-    """The network that the settings name, as in a sentence; None if they name none."""
-    it = spec.existing
-    if it is None:
-        return None
-    return it.network if it.project == spec.project_id else f"{it.network} of {it.project}"
+            # A kind of another type fails in its first test, and shows nothing that is half true.
+            raise NotImplementedError(type(spec))
 
 
 def _additional(spec: ClusterSpec) -> Iterator[Network]:
@@ -121,7 +111,6 @@ def _ranges(spec: ClusterSpec) -> Iterator[AddressRange]:
 
 
 def _machines(spec: ClusterSpec, pool: Pool) -> Machines:
-    is_system = isinstance(spec, GkeSpec) and pool is spec.system_pool
     gpu = gpu_words(pool.gpu_type) if pool.gpus and pool.gpu_type else None
     local_ssd_gb = pool.machine.local_ssd_gb if pool.machine else 0
     return Machines(
@@ -142,7 +131,7 @@ def _machines(spec: ClusterSpec, pool: Pool) -> Machines:
         max_run_seconds=pool.max_run_seconds,
         reservation=pool.reservation,
         is_compact=pool.compact,
-        is_system=is_system,
+        is_system=pool in spec.system_pools,
     )
 
 
@@ -166,34 +155,15 @@ def _stores(spec: ClusterSpec) -> Iterator[Store]:
         )
 
 
-def _doors(spec: ClusterSpec) -> Iterator[Door]:
-    match spec:
-        case GkeSpec():
-            yield from _doors_of_gke(spec)
-        case VmSpec():
-            yield from _doors_of_vms(spec)
-        case _:
-            # A kind of another type fails in its first test, and shows nothing that is half true.
-            raise NotImplementedError(type(spec))
-
-
 def _doors_of_gke(spec: GkeSpec) -> Iterator[Door]:
     """See modules/gke-cluster: private nodes, and a control plane with a DNS endpoint."""
-    yield Door(
-        name="control plane, DNS endpoint", reach=Reach.IDENTITY, words="kubectl, as IAM allows"
-    )
+    yield _identity("control plane, DNS endpoint", "kubectl, as IAM allows")
     if spec.authorized_cidrs:
         ranges = ", ".join(spec.authorized_cidrs)
         is_open = not EVERY_ADDRESS.isdisjoint(spec.authorized_cidrs)
-        yield Door(
-            name="control plane, IP endpoint",
-            reach=Reach.RANGES,
-            words=f"from every address ({ranges})" if is_open else f"from {ranges} alone",
-        )
-    words = _NO_WAY_IN
-    if spec.existing:
-        words = f"one that the network {spec.existing.network} has to have"
-    yield Door(name=_NAT, reach=Reach.OUTGOING, words=words)
+        words = f"from every address ({ranges})" if is_open else f"from {ranges} alone"
+        yield Door(name="control plane, IP endpoint", reach=Reach.RANGES, words=words)
+    yield _nat(f"the network {spec.existing.network}" if spec.existing else "")
 
 
 def _doors_of_vms(spec: VmSpec) -> Iterator[Door]:
@@ -203,17 +173,24 @@ def _doors_of_vms(spec: VmSpec) -> Iterator[Door]:
     if spec.group.external_ip:
         rules = f"{whose}'s firewall rules" if is_there else "firewall rules"
         let_in = "decide what comes in" if is_there else "let in ssh from IAP alone"
-        yield Door(name=_ADDRESSES, reach=Reach.INTERNET, words=f"on each VM; {rules} {let_in}")
+        words = f"on each VM; {rules} {let_in}"
+        yield Door(name="public addresses", reach=Reach.INTERNET, words=words)
     if not is_there or not spec.group.external_ip:
         rule = f"if {whose} lets it in" if is_there else "port 22, as IAM allows"
         if spec.makes_firewall:
             rule = f"port 22, as IAM allows, by a firewall rule that is made in {whose}"
-        yield Door(name=_IAP, reach=Reach.IDENTITY, words=rule)
+        yield _identity("ssh through IAP", rule)
     if spec.notebook and spec.shows_urls:
-        yield Door(
-            name="notebook URL", reach=Reach.IDENTITY, words="Google's proxy, for who may use it"
-        )
-    if not is_there:
-        yield Door(name=_NAT, reach=Reach.OUTGOING, words=_NO_WAY_IN)
-    elif not spec.group.external_ip:
-        yield Door(name=_NAT, reach=Reach.OUTGOING, words=f"one that {whose} has to have")
+        yield _identity("notebook URL", "Google's proxy, for who may use it")
+    if not is_there or not spec.group.external_ip:
+        yield _nat(whose if is_there else "")
+
+
+def _identity(name: str, words: str) -> Door:
+    return Door(name=name, reach=Reach.IDENTITY, words=words)
+
+
+def _nat(whose: str) -> Door:
+    """The way out: that of a network of others, "" for one that is made."""
+    words = f"one that {whose} has to have" if whose else "connections go out, none come in"
+    return Door(name="Cloud NAT", reach=Reach.OUTGOING, words=words)

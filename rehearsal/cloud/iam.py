@@ -115,14 +115,6 @@ def _patch(request: Request, store: Store, project: str, email: str) -> Reply:
     return Reply(body=account)
 
 
-def _update(request: Request, store: Store, project: str, email: str) -> Reply:
-    account = _require(store, project, email)
-    texts = _texts(request.json())
-    account = {key: value for key, value in account.items() if key not in _LIMITS} | texts
-    store.put(policies.ACCOUNTS, account["email"], account)
-    return Reply(body=account)
-
-
 def _disable(_request: Request, store: Store, project: str, email: str) -> Reply:
     account = _require(store, project, email) | {"disabled": True}
     store.put(policies.ACCOUNTS, account["email"], account)
@@ -160,11 +152,6 @@ def _set_policy(request: Request, store: Store, project: str, email: str) -> Rep
     owner = projects.permitted(account["projectId"], store)
     policies.check_members(store, policy, owner.accounts_domain)
     return Reply(body=policies.replace(store, account["name"], policy, {}))
-
-
-def _test_permissions(request: Request, store: Store, project: str, email: str) -> Reply:
-    _require(store, project, email)
-    return Reply(body=policies.granted(request, request.json().get("permissions") or []))
 
 
 def _check_id(account_id: str) -> None:
@@ -272,7 +259,6 @@ service = Routes(
         "GET projects/{project}/serviceAccounts": _list,
         f"POST {_ONE}:getIamPolicy": _get_policy,
         f"POST {_ONE}:setIamPolicy": _set_policy,
-        f"POST {_ONE}:testIamPermissions": _test_permissions,
         f"POST {_ONE}:undelete": _undelete,
         f"POST {_ONE}:disable": _disable,
         f"POST {_ONE}:enable": _enable,
@@ -280,7 +266,6 @@ service = Routes(
         f"GET {_ONE}": _get,
         f"DELETE {_ONE}": _delete,
         f"PATCH {_ONE}": _patch,
-        f"PUT {_ONE}": _update,
     },
     api="iam.v1",
 )

@@ -29,23 +29,16 @@ _ACCOUNT: dict[str, Any] = {
     "email": HOST.compute_account,
     "scopes": list(_SCOPES),
 }
-_TREE: dict[str, Any] = {
-    "instance": {
-        "attributes": {},
-        "hostname": f"rehearsal.us-central1-a.c.{HOST.id}.internal",
-        "id": 1,
-        "name": "rehearsal",
-        "service-accounts": {"default": _ACCOUNT, HOST.compute_account: _ACCOUNT},
-        "zone": _ZONE,
-    },
-    "project": {
-        "attributes": {},
-        "numeric-project-id": int(HOST.number),
-        "project-id": HOST.id,
-    },
-    "universe": {"universe-domain": "googleapis.com"},
+_ROOT = "computeMetadata/v1/"
+_OWN = "instance/service-accounts/default"
+# What Google's clients ask for, below `_ROOT`; of an account by either of its names.
+_TEXTS = {
+    "instance/zone": _ZONE,
+    f"{_OWN}/email": HOST.compute_account,
+    "project/numeric-project-id": HOST.number,
+    "project/project-id": HOST.id,
+    "universe/universe-domain": "googleapis.com",
 }
-_ROOT = "computeMetadata/v1"
 
 
 def service(request: Request, store: Store) -> Reply:
@@ -57,48 +50,12 @@ def service(request: Request, store: Store) -> Reply:
         return _text("computeMetadata/\n")
     if request.headers.get("metadata-flavor") != "Google":
         return _text("Missing Metadata-Flavor:Google header.", status=403)
-    if path != _ROOT and not path.startswith(_ROOT + "/"):
-        return _text("Not Found", status=404)
-    steps = [step for step in path.removeprefix(_ROOT).split("/") if step]
-    if len(steps) == 4 and steps[:2] == ["instance", "service-accounts"] and steps[3] == "token":  # noqa: PLR2004 - instance, service-accounts, which, token
-        return _known_account(steps[2], store)
-    return _lookup(request, steps)
-
-
-def _known_account(name: str, store: Store) -> Reply:
-    if name not in _TREE["instance"]["service-accounts"]:
-        return _text("Not Found", status=404)
-    return _json(_token(store))
-
-
-def _lookup(request: Request, steps: list[str]) -> Reply:
-    found: Any = _TREE
-    for step in steps:
-        if not isinstance(found, dict) or step not in found:
-            return _text("Not Found", status=404)
-        found = found[step]
-    if request.query.get("recursive", "").lower() == "true":
-        return _json(_camel(found))
-    if isinstance(found, dict):
-        listed = (f"{key}/" if isinstance(value, dict) else key for key, value in found.items())
-        return _text("".join(f"{name}\n" for name in listed))
-    if isinstance(found, list):
-        return _text("".join(f"{item}\n" for item in found))
-    return _text(str(found))
-
-
-def _camel(value: Any) -> Any:
-    """As the server writes whole trees: names in camel case, except those of accounts."""
-    if not isinstance(value, dict):
-        return value
-    return {_camel_name(key): _camel(inner) for key, inner in value.items()}
-
-
-def _camel_name(name: str) -> str:
-    if "@" in name:
-        return name
-    first, *rest = name.split("-")
-    return first + "".join(part.capitalize() for part in rest)
+    wanted = path.removeprefix(_ROOT).replace(f"/{HOST.compute_account}", "/default")
+    if wanted in _TEXTS:
+        return _text(_TEXTS[wanted])
+    if wanted.rstrip("/") == _OWN:
+        return _json(_ACCOUNT)
+    return _json(_token(store)) if wanted == f"{_OWN}/token" else _text("Not Found", status=404)
 
 
 def _token(store: Store) -> dict[str, Any]:

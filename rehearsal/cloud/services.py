@@ -20,7 +20,7 @@ _STATES = "serviceusage/services"
 _OPERATIONS = "serviceusage/operations"
 _SECONDS = 10.0  # of cloud time; enabling takes between some seconds and a minute
 _PAGE = 200
-_BATCH_ENABLE, _BATCH_GET = 20, 30
+_BATCH_ENABLE = 20
 _TYPE = "type.googleapis.com/google.api.serviceusage.v1."
 _NAME = re.compile(r"[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)*\.googleapis\.com")
 
@@ -87,16 +87,6 @@ def _list(request: Request, store: Store, project: str) -> Reply:
     ]
     items, token = paging.page(entries, request.query, size="pageSize", limit=_PAGE)
     return Reply(body={**({"services": items} if items else {}), **token})
-
-
-def _batch_get(request: Request, store: Store, project: str) -> Reply:
-    found = projects.permitted(project, store)
-    names = [name.rpartition("/")[2] for name in request.values("names")]
-    if not 0 < len(names) <= _BATCH_GET:
-        raise GoogleError(400, f"Between 1 and {_BATCH_GET} names are needed.", status=None)
-    for name in names:
-        _check(name)
-    return Reply(body={"services": [_service(request, store, found, name) for name in names]})
 
 
 def _enable(request: Request, store: Store, project: str, name: str) -> Reply:
@@ -192,7 +182,6 @@ service = Routes(
     {
         "GET operations/{operation}": _get_operation,
         "POST projects/{project}/services:batchEnable": _batch_enable,
-        "GET projects/{project}/services:batchGet": _batch_get,
         "GET projects/{project}/services": _list,
         f"POST {_ONE}:enable": _enable,
         f"POST {_ONE}:disable": _disable,

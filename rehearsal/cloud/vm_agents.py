@@ -174,7 +174,7 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         name = found["name"].rpartition("/")[2].removesuffix(".json")
         silent = request.now - moment(found["updated"])
         if name in living and silent >= _BEAT * request.rate:
-            objects.change(plain, store, bucket, found["name"], whole=False)
+            objects.change(plain, store, bucket, found["name"])
         elif name not in living and silent < _GONE * request.rate:
             living[name] = _read(store, bucket, found["name"])
         elif name not in living:

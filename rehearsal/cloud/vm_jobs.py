@@ -188,8 +188,8 @@ class _Group:
             self._say(course, [*said, "=== aiinfra: SIGTERM: it was cancelled ==="])
             return self._over(course, "cancelled", "it was cancelled")
         if course["ends"] is not None and min(now, ended) >= course["ends"]:
-            self._say(course, [*said, "=== aiinfra: SIGTERM: JOB_TIME is over ==="])
-            return self._failed(course, spec, 0, _TOLD_TO_END, "JOB_TIME is over", said, final=True)
+            self._say(course, [*said, "=== aiinfra: SIGTERM: --time is over ==="])
+            return self._failed(course, spec, 0, _TOLD_TO_END, "--time is over", said, final=True)
         self._say(course, said)
         if now >= ended:
             if done.code == 0:

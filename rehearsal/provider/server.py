@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import grpc
 from tf.gen import tfplugin_pb2 as pb
 
-from rehearsal.provider import messages, plan_checks, planning, schema, validation, values
+from rehearsal.provider import messages, planning, schema, validation, values
 from rehearsal.provider.resource import UNKNOWN, PartialError
 
 if TYPE_CHECKING:
@@ -205,10 +205,7 @@ class Provider:
         planned = resource.customize(
             self._connection(), copy.deepcopy(prior), copy.deepcopy(planned)
         )
-        planned = schema.complete(it.block, planned)
-        if broken := plan_checks.problem(name, planned):
-            raise ValueError(broken)
-        return planned
+        return schema.complete(it.block, planned)
 
     def apply(self, request: Any) -> Any:
         """Do what was planned; after a failure the answer says what is there."""

@@ -20,42 +20,12 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from rehearsal.provider.resources import DATA_SOURCES, RESOURCES
+
 Json = dict[str, Any]
 
 ADDRESS: Final = "registry.terraform.io/hashicorp/google"
 FOLDER: Final = Path(__file__).parent / "schema"
-
-RESOURCES: Final = (
-    "google_compute_firewall",
-    "google_compute_instance_group_manager",
-    "google_compute_instance_template",
-    "google_compute_network",
-    "google_compute_resize_request",
-    "google_compute_resource_policy",
-    "google_compute_router",
-    "google_compute_router_nat",
-    "google_compute_subnetwork",
-    "google_container_cluster",
-    "google_container_node_pool",
-    "google_filestore_instance",
-    "google_monitoring_dashboard",
-    "google_project_iam_member",
-    "google_project_service",
-    "google_service_account",
-    "google_service_account_iam_member",
-    "google_storage_bucket",
-    "google_storage_bucket_iam_member",
-    "google_storage_bucket_object",
-)
-DATA_SOURCES: Final = (
-    "google_compute_default_service_account",
-    "google_compute_image",
-    "google_compute_network",
-    "google_compute_subnetwork",
-    "google_compute_zones",
-    "google_container_engine_versions",
-    "google_project",
-)
 
 RULES: Final = (
     "force_new",
@@ -82,7 +52,6 @@ REFUSALS: Final = (
     (r"major\.minor format", "major_minor"),
     (r"JSON credentials", "credentials"),
     (r"invalid JSON", "json"),
-    (r"a domain like", "domain"),
     (r"base64", "base64"),
     (r"JWT format", "jwt"),
     (r"service account email", "service_account_email"),

@@ -11,7 +11,7 @@ import pytest
 
 from provision.intake import load
 from provision.settings.choices import Orchestrator
-from provision.settings.model import Settings
+from provision.settings.model import BY_VARIABLES, Settings
 from provision.spec import cluster
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ MANDATORY: Final = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us
 OF_THE_RUN: Final = {
     "action",
     "ask_above",
-    *("job_command", "job_env", "job_name", "job_nodes", "job_restarts", "job_time"),
-    *("job_image", "job_priority", "job_queue"),
+    *("job_command", "job_env", "job_options"),
     "impersonate",
     "max_hourly_cost",
     "minimize_terraform_logging",
@@ -31,8 +30,6 @@ OF_THE_RUN: Final = {
     "team_defaults",
     "ca_bundle",
     "terraform_gcs_path",
-    "test_cordon",
-    "test_pool",
 }
 """Settings that are for the program, whatever the cluster is."""
 _EXISTING: Final = {
@@ -80,7 +77,6 @@ OTHERS: Final = {
     "subnetwork": ("gpu-vms", _EXISTING),
     "startup_restart": ("always", {"STARTUP_COMMAND": "true"}),
     "system_node_pool": ("max=4", {}),
-    "test_nodes": ("3", {"INSTANCE_COUNT": "4"}),
     "vm_localfile_dest_path": ("/data", {}),
     "vm_type": ("a2-highgpu-1g", {}),
     "zone": ("us-central1-b", {}),
@@ -98,7 +94,7 @@ def _spec(kind: Orchestrator, settings: Settings) -> ClusterSpec:
 
 
 @pytest.mark.parametrize("kind", Orchestrator)
-@pytest.mark.parametrize("field", sorted(set(Settings.model_fields) - OF_THE_RUN))
+@pytest.mark.parametrize("field", sorted(set(BY_VARIABLES) - OF_THE_RUN))
 def test_a_setting_changes_the_cluster_or_is_refused(field: str, kind: Orchestrator) -> None:
     about = Settings.model_fields[field]
     value, needs = OTHERS.get(field, (str((about.examples or [""])[0]), {}))

@@ -15,7 +15,7 @@ from provision.deployment.deployment import ResizeRequestSpec, RunInputs
 from provision.deployment.kind import deploy
 from provision.files.archive import Archive
 from provision.kinds import registry
-from provision.spec.firewall_rules import FirewallRule
+from provision.spec.networks import FirewallRule
 from provision.state.location import locate
 
 if TYPE_CHECKING:

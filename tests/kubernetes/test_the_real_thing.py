@@ -133,7 +133,7 @@ def queue(world: World) -> World:
     """A queue that gives up after one retry, at once, so that a test need not wait."""
     _apply(world, samples.everything())
     hasty = {"backoffLimitCount": 1, "backoffBaseSeconds": 1, "backoffMaxSeconds": 2}
-    config = kueue._config()
+    config, _ = kueue._check()
     config["spec"]["retryStrategy"] = hasty
     world.cluster.apply(config)
     world.until(lambda: _is_active(world))

@@ -124,7 +124,7 @@ def test_ctrl_c_leaves_nothing(rehearse: Callable[..., Rehearsal]) -> None:
 
 
 def test_without_a_seal_there_is_no_image(rehearsal: Rehearsal) -> None:
-    ended = rehearsal.run("Bake", JOB_IMAGE="ghcr.io/a/missing:1")
+    ended = rehearsal.run("Bake", JOB_OPTIONS="--image ghcr.io/a/missing:1")
     assert (ended.code, ended.problem["code"]) == (8, "image-not-made"), ended.said
     assert "can't be pulled" in ended.problem["why"]
     assert ended.problem["why"].endswith("the cluster is destroyed")

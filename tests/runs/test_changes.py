@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from provision.settings.choices import Orchestrator
-from provision.settings.model import Settings
+from provision.settings.model import BY_VARIABLES, kinds_of
 from rehearsal import session
 from tests.runs.conftest import rehearsed
 
@@ -150,15 +150,11 @@ _BOTH: Final[Mapping[str, Row]] = {
         {"NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD,/mnt/more:BASIC_SSD"}, NEW, {"gke": BESIDE}
     ),
     "SKIP_CHECKS+PRICES+...": Row(_OF_THE_RUN, NOTHING),
-    "JOB_NAME+JOB_TIME+...": Row(
+    "JOB_OPTIONS+...": Row(
         {
             "JOB_COMMAND": "true",
             "JOB_ENV": '{ A = "b" }',
-            "JOB_IMAGE": "python:3.12",
-            "JOB_NAME": "train",
-            "JOB_NODES": "1",
-            "JOB_RESTARTS": "3",
-            "JOB_TIME": "12h",
+            "JOB_OPTIONS": "--name train --nodes 1 --time 12h --restarts 3 --image python:3.12",
         },
         NOTHING,
     ),
@@ -286,15 +282,12 @@ _OF_NODES: Final[Mapping[str, Row]] = {
     "GPU_DRIVER_VERSION": Row({"GPU_DRIVER_VERSION": "LATEST"}, ENDS),
     "ENABLE_KUEUE": Row({"ENABLE_KUEUE": "no"}, NOTHING),
     "KUEUE_QUEUES": Row({"KUEUE_QUEUES": "team-a:1"}, NOTHING),
-    "JOB_QUEUE+JOB_PRIORITY": Row({"JOB_PRIORITY": "high", "JOB_QUEUE": "team-a"}, NOTHING),
+    "JOB_OPTIONS-queue": Row({"JOB_OPTIONS": "--priority high --queue team-a"}, NOTHING),
     "KUEUE_GPU_QUOTA": Row({"KUEUE_GPU_QUOTA": "16"}, NOTHING),
     "HTTPS_PROXY+NO_PROXY": Row(_BEHIND, NOTHING),
     "CA_BUNDLE": Row({"CA_BUNDLE": _COMPANY}, NOTHING),
     "IMAGE_MIRROR": Row(_MIRRORED, NOTHING),
     "ENABLE_RAY_OPERATOR": Row({"ENABLE_RAY_OPERATOR": "yes"}, BESIDE),
-    "TEST_NODES+TEST_CORDON+...": Row(
-        {"TEST_CORDON": "yes", "TEST_NODES": "1", "TEST_POOL": "nodepool-1"}, NOTHING
-    ),
 }
 
 
@@ -358,15 +351,10 @@ def test_each_setting_that_can_change_has_a_row() -> None:
         kind = Orchestrator.GKE if world == "gke" else Orchestrator.NONE
         can = {
             name.upper()
-            for name, field in Settings.model_fields.items()
-            if name not in OTHERS and kind in (_only_with(field) or [kind])
+            for name in BY_VARIABLES
+            if name not in OTHERS and kind in (kinds_of(name) or [kind])
         }
         assert {setting for row in _rows(world).values() for setting in row.change} == can, world
-
-
-def _only_with(field: Any) -> list[str]:
-    found: list[str] = field.json_schema_extra["only_with"]
-    return found
 
 
 @pytest.fixture(scope="session")

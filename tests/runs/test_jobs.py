@@ -149,17 +149,17 @@ def test_a_job_whose_image_is_not_there_fails_at_once_and_holds_no_machines(
     rehearsal = standing(GKE, scenario="missing", rate=0.01)
     rehearsal.settings |= GKE
     image = "us-docker.pkg.dev/my-project/team/tarin:1"
-    ended = _run(rehearsal, "--", "echo", "a", JOB_IMAGE=image)
+    ended = _run(rehearsal, "--", "echo", "a", JOB_OPTIONS=f"--image={image}")
     assert (ended.code, _job(ended)["state"]) == (8, "failed"), ended.said
     assert ended.problem["code"] == "job-failed"
     assert "its image can't be pulled: " in ended.problem["what"]
     assert f"{image}: not found" in ended.problem["what"]
-    assert "correct JOB_IMAGE (--image)" in ended.problem["fix"]
+    assert "correct --image" in ended.problem["fix"]
     left = _job(rehearsal.run("Jobs", behind=("echo-1",)))
     assert left["state"] == "cancelled"
     assert "its image can't be pulled" in left["why"]
     # Only an image that its registry does not have ends a job.
-    assert _run(rehearsal, "--", "echo", "b", JOB_IMAGE="ghcr.io/a/b:1").code == 0
+    assert _run(rehearsal, "--", "echo", "b", JOB_OPTIONS="--image ghcr.io/a/b:1").code == 0
 
 
 def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
@@ -306,7 +306,7 @@ def test_the_time_of_a_job_ends_it(there: Callable[..., Rehearsal], folder: Path
     rehearsal = there(rate=0.01)
     ended = _run(rehearsal, "--time=5m", "--restarts=3", "--", "python3", "train.py", folder=folder)
     assert ended.code == 8
-    assert "JOB_TIME is over" in ended.problem["what"]
+    assert "--time is over" in ended.problem["what"]
     assert _job(ended)["attempt"] == 1
     assert "epoch 2" not in ended.said
 
@@ -316,33 +316,34 @@ def test_a_job_gets_its_command_and_its_variables_from_settings_too(
 ) -> None:
     rehearsal = there()
     is_ray = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "ray"
-    elsewhere: dict[str, Any] = {} if is_ray else {"JOB_NODES": "1", "JOB_IMAGE": "ghcr.io/a/b:1"}
+    elsewhere = "" if is_ray else " --nodes 2 --image ghcr.io/a/b:1"
+    here = () if is_ray else ("--nodes=1",)
     ended = _run(
-        rehearsal, "--env", "LEVEL=high", "--env=EMPTY=", folder=folder,
+        rehearsal, "--env", "LEVEL=high", "--env=EMPTY=", *here, folder=folder,
         JOB_COMMAND='echo "from the settings"', JOB_ENV='{ LEVEL = "low", MORE = "yes" }',
-        JOB_NAME="told", **elsewhere,
+        JOB_OPTIONS=f"--name told{elsewhere}",
     )  # fmt: skip
     assert ended.code == 0, ended.said
     assert "from the settings" in ended.said.splitlines()
     assert (_job(ended)["name"], len(_job(ended)["machines"])) == ("told-1", 1)
     assert rehearsal.cloud is not None
     spec = rehearsal.object("jobs/told-1.json")
-    assert spec["image"] == elsewhere.get("JOB_IMAGE", "")
+    assert spec["image"] == ("" if is_ray else "ghcr.io/a/b:1")
     assert spec["env"] == {"LEVEL": "high", "MORE": "yes", "EMPTY": ""}
     assert "low" not in str(ended.document["settings"]["JOB_ENV"])
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "why"),
-    [("JOB_IMAGE", "ghcr.io/a/b:1", "the VMs' own Ray"), ("JOB_NODES", "1", "go to all VMs")],
+    ("options", "why"),
+    [("--image ghcr.io/a/b:1", "the VMs' own Ray"), ("--nodes 1", "go to all VMs")],
 )
 def test_what_ray_has_no_use_for_is_refused_with_the_reason_before_google_is_asked(
-    rehearsal: Rehearsal, setting: str, value: str, why: str
+    rehearsal: Rehearsal, options: str, why: str
 ) -> None:
     ended = rehearsal.finish(
-        rehearsal.start("Run", **RAY, **{setting: value}, behind=("--", "true"))
+        rehearsal.start("Run", **RAY, JOB_OPTIONS=options, behind=("--", "true"))
     )
-    assert (ended.code, ended.problem["setting"]) == (2, setting)
+    assert (ended.code, ended.problem["setting"]) == (2, "JOB_OPTIONS")
     assert why in ended.problem["why"]
     assert not rehearsal.requests()
 
@@ -387,7 +388,7 @@ def test_more_vms_than_there_are_and_no_command_are_refused_at_once(
 ) -> None:
     rehearsal = there()
     many = _run(rehearsal, "--nodes=3", "--", "true")  # none at all are for Ray
-    assert (many.code, many.problem["setting"]) == (2, "JOB_NODES")
+    assert (many.code, many.problem["setting"]) == (2, "--nodes")
     nothing = _run(rehearsal)
     assert (nothing.code, nothing.problem["setting"]) == (2, "JOB_COMMAND")
     unknown = rehearsal.run("Logs", behind=("nobody",))
@@ -398,10 +399,10 @@ def test_more_vms_than_there_are_and_no_command_are_refused_at_once(
     ("settings", "option", "setting"),
     [
         (TWO, "--copy=nowhere", ""),
-        (TWO, "--nodes=3", "JOB_NODES"),
-        (GKE, "--nodes=9", "JOB_NODES"),
+        (TWO, "--nodes=3", "--nodes"),
+        (GKE, "--nodes=9", "--nodes"),
         (GKE, "--ray", "ENABLE_RAY_OPERATOR"),
-        (GKE, "--queue=nobodys", "JOB_QUEUE"),
+        (GKE, "--queue=nobodys", "--queue"),
     ],
     ids=["folder", "vms", "nodes", "ray", "queue"],
 )
@@ -477,7 +478,7 @@ def test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_
     rehearsal: Rehearsal, folder: Path
 ) -> None:
     words = ("--", "bash", "-c", "echo no module; exit 3")
-    ended = rehearsal.finish(_begin_whole(rehearsal, folder, *words, JOB_NAME="bad"))
+    ended = rehearsal.finish(_begin_whole(rehearsal, folder, *words, JOB_OPTIONS="--name bad"))
     assert ended.code == 8, ended.said
     assert ended.problem["what"].startswith("bad-1 failed: exit code 3")
     assert ended.problem["why"].endswith(GONE)
@@ -658,7 +659,7 @@ def test_what_others_submit_to_rays_operator_is_listed_with_what_it_waits_for(
 
 
 @pytest.mark.parametrize(
-    ("options", "setting"), [(("--queue=team-a",), "JOB_QUEUE"), (("--nodes=9",), "JOB_NODES")]
+    ("options", "setting"), [(("--queue=team-a",), "--queue"), (("--nodes=9",), "--nodes")]
 )
 def test_what_a_cluster_can_never_run_is_refused_before_anything_is_written(
     standing: Callable[..., Rehearsal], options: tuple[str, ...], setting: str

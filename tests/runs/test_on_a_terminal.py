@@ -171,7 +171,7 @@ def test_a_job_for_which_nodes_come_is_asked_about_as_a_create_is(
     assert (code, "no job was submitted" in said) == (130, True), said
     assert not rehearsal.run("Jobs").document["jobs"]
     # The cluster is as it was, and who agrees beforehand is not asked.
-    ended = rehearsal.run("Run", empty, "--yes", "--detach", JOB_NODES="2")
+    ended = rehearsal.run("Run", empty, "--yes", "--detach", JOB_OPTIONS="--nodes 2")
     assert ended.code == 0, ended.said
     assert [job["nodes"] for job in ended.document["jobs"]] == [2]
     code, said = at_terminal(rehearsal, "Run", b"\n", empty, "--detach")

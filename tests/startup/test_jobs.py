@@ -368,7 +368,7 @@ def test_its_time_ends_it_in_the_same_order(world: World) -> None:
     files = world.send({"train.py": SAVES})
     world.submit("train-1", "./train.py", files=files, seconds=1, restarts=3)
     course = world.over("train-1")
-    assert (course["state"], course["failure"]["cause"]) == ("failed", "JOB_TIME is over")
+    assert (course["state"], course["failure"]["cause"]) == ("failed", "--time is over")
     assert course["attempt"] == 1
     assert world.log("train-1").splitlines()[-1] == "saved"
 

@@ -8,7 +8,7 @@ import pydantic
 import pytest
 
 from provision.intake import load
-from provision.settings.model import Settings
+from provision.settings import spelling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,8 +71,6 @@ def test_settings_do_not_change(given: Given) -> None:
         (GKE | {"ENABLE_FLEX_START": "1", "INSTANCE_COUNT": "8"}, "GKE_MIN_NODE_COUNT", 0),
         (GKE | {"ENABLE_FLEX_START": "1", "INSTANCE_COUNT": "8"}, "GKE_MAX_NODE_COUNT", 8),
         ({"ENABLE_FLEX_START": "1"}, "GKE_MAX_NODE_COUNT", None),
-        ({}, "TEST_NODES", 1),
-        ({"INSTANCE_COUNT": "8"}, "TEST_NODES", 2),
         ({}, "KUEUE_GPU_QUOTA", None),
         (GKE, "KUEUE_GPU_QUOTA", 2),
         (
@@ -123,7 +121,7 @@ def test_an_effective_value_is_typed_and_follows_from_the_others(
 def test_every_setting_is_effective_once_under_its_own_name(given: Given) -> None:
     effective = given(NFS_FILESTORE_LIST="/a:BASIC_SSD").loaded.effective
 
-    assert list(effective) == [name.upper() for name in Settings.model_fields]
+    assert list(effective) == list(spelling.SETTINGS)
 
 
 def test_a_bad_value_is_effective_as_its_text_and_what_follows_from_it_is_open(
@@ -132,9 +130,7 @@ def test_a_bad_value_is_effective_as_its_text_and_what_follows_from_it_is_open(
     case = given(VM_TYPE="A2-highgpu-3g", ZONE="bogus")
 
     assert case["VM_TYPE"] == "A2-highgpu-3g"
-    assert [case[name] for name in ("GPU_COUNT", "DISK_TYPE", "REGION", "TEST_NODES")] == [
-        None, None, None, 1,
-    ]  # fmt: skip
+    assert [case[name] for name in ("GPU_COUNT", "DISK_TYPE", "REGION")] == 3 * [None]
     assert case["INSTANCE_COUNT"] == 1
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision import cli
-from provision.settings import synonyms
+from provision.settings import spelling
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +117,7 @@ TRIED = {
     "AUTOSTOP=30": "IDLE_TIMEOUT=30m",
     "IDLE_MINUTES_TO_AUTOSTOP=30": "IDLE_TIMEOUT=30m",
     "IDLE_DURATION=3600": "IDLE_TIMEOUT=1h",
-    "WALLTIME=12h": "JOB_TIME=12h",
+    "WALLTIME=12h": "JOB_OPTIONS=--time=12h",
     "MAX_PRICE=100": "MAX_HOURLY_COST=100",
     "COMPACT_PLACEMENT=true": "ENABLE_COMPACT_PLACEMENT=yes",
     "ENABLE_PLACEMENT=true": "ENABLE_COMPACT_PLACEMENT=yes",
@@ -165,7 +165,7 @@ TRIED = {
 
 
 def test_each_of_another_tool_s_names_was_tried() -> None:
-    assert sorted(it.partition("=")[0] for it in TRIED) == sorted(synonyms.SYNONYMS)
+    assert sorted(it.partition("=")[0] for it in TRIED) == sorted(spelling.SYNONYMS)
 
 
 @pytest.mark.parametrize("lines", TRIED)

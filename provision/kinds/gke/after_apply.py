@@ -13,7 +13,7 @@ from provision.kinds import connection, machines
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import facts, jobs, pods, rollout, stages
 from provision.lifecycle import phases
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

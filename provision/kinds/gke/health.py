@@ -1,4 +1,4 @@
-"""How the nodes of a cluster are: when they end, what is wrong with them and their GPUs, the fix.
+"""How the nodes of a cluster are: when they end, what is wrong with them, and what fixes that.
 
 GKE repairs nodes that are not ready, where a pool has auto-repair, and never a GPU: it only marks
 some of them. What a person can do depends on how the pool gets its nodes ("Manage AI-optimized GKE

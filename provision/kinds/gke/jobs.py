@@ -212,8 +212,8 @@ class GkeJobs(Jobs):
                 why=f"the largest pool, {pool.name}, has at most {pool.max_nodes}"
                 + (f", and the queue has {facts.gpu_quota} GPUs" if facts.has_queue else "")
                 + "; all begin together, so it would wait for ever",
-                fix=f"JOB_NODES={most}" if most else "KUEUE_GPU_QUOTA, and Create",
-                setting="JOB_NODES",
+                fix=f"--nodes {most}" if most else "KUEUE_GPU_QUOTA, and Create",
+                setting="--nodes",
             )
         return pool, spec.nodes or by_default(self._made.get(pool.name), most)
 
@@ -302,7 +302,7 @@ class GkeJobs(Jobs):
         """A job to which Kueue gives nothing more: it has run long enough, or got no nodes."""
         evicted = conditions(self._works(thing)[0] or {}).get("Evicted", {})
         if evicted.get("reason") == _LATE:
-            why = "JOB_TIME is over, or the time of its nodes"
+            why = "--time is over, or the time of its nodes"
         phases = {(it.get("status") or {}).get("phase") for it in own}
         if phases - pods.OVER:
             return replace(job, state=JobState.STOPPING, why=why)
@@ -459,7 +459,7 @@ def _until(spec: JobSpec, pool: GpuPool) -> str:
     longest = spec.seconds or limits.LONGEST_RUN
     most = kueue.run_seconds(pool, longest) if pool.queued else longest
     if spec.seconds == most:
-        return f"until JOB_TIME ({amounts.span(most)}) is over"
+        return f"until --time ({amounts.span(most)}) is over"
     if pool.queued:
         return f"until it ends, {amounts.span(most)} at most"
     run = pool.max_run_seconds
@@ -502,12 +502,8 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
 def _stuck(pod: Object) -> JobFailure | None:
     """What keeps the program of a pod from ever beginning, while it holds a node."""
     why = pods.unpullable(pod)
-    if not why:
-        return None
     cause = f"its image can't be pulled: {why.rpartition(' desc = ')[2]}"
-    return JobFailure(
-        machine=pod["spec"].get("nodeName", ""), rank=_rank(pod), cause=cause, tail=why
-    )
+    return _failed(pod, cause, why) if why else None
 
 
 def _unbegun(pod: Object) -> JobFailure | None:
@@ -517,13 +513,14 @@ def _unbegun(pod: Object) -> JobFailure | None:
         if ended.get("exitCode"):
             message = str(ended.get("message") or "")
             lines = message.strip().splitlines()
-            return JobFailure(
-                machine=pod["spec"].get("nodeName", ""),
-                rank=_rank(pod),
-                cause=f"{container['name']} failed: {lines[-1] if lines else 'it said nothing'}",
-                tail=message,
-            )
+            said = lines[-1] if lines else "it said nothing"
+            return _failed(pod, f"{container['name']} failed: {said}", message)
     return None
+
+
+def _failed(pod: Object, cause: str, tail: str) -> JobFailure:
+    node = pod["spec"].get("nodeName", "")
+    return JobFailure(machine=node, rank=_rank(pod), cause=cause, tail=tail)
 
 
 def _of_others(work: Workload) -> Job:

@@ -86,7 +86,7 @@ _Policy = Annotated[str, Field(pattern="^[A-Za-z]{0,20}$")]
 
 
 class Fate(enum.Enum):
-    """What becomes of something; only what was made for a claim does not go in any case.
+    """What becomes of something that GKE left; what was made for no claim goes in any case.
 
     `GOES`: Its volume's policy is Delete. `STAYS`: Its volume's policy is another one, such as
     Retain. `UNKNOWN`: Nobody could ask for the policy while the cluster was there. `UNPROVEN`: Its
@@ -418,10 +418,11 @@ def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
 
 
 def find(cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
-    """What there is of a cluster that no state tells of, which are the names alone to tell then.
+    """What there is of a cluster that no state tells of: only names tell then whose something is.
 
-    A prefix has one cluster in a region; `networks` are those with the deployment's marker. Nothing
-    while the cluster is there, or where nobody may look.
+    They are that of the cluster, of which each prefix has one in a region, and those of the
+    networks that carry the deployment's marker. Nothing while the cluster is there, or where nobody
+    may look.
 
     Raises:
         GoogleApiError: Google does not say whether the cluster is there.
@@ -547,7 +548,7 @@ class Sweep:
 
 
 def _kept(noun: str, thing: Mapping[str, Any], fate: Fate) -> Problem:
-    """That a disk or an instance is kept, as its volume's policy is not known to be Delete."""
+    """A disk or an instance whose volume's policy is not known to be Delete."""
     path = path_in_document(thing)
     name, more = path.rpartition("/")[2], f"\n{_AGAIN}" if fate is Fate.UNKNOWN else ""
     if noun == _INSTANCES:

@@ -15,7 +15,7 @@ from provision.preflight.check import Check, Finding, OfKind, note, refuse
 from provision.preflight.networks import in_the_network
 from provision.preflight.table import SUBNETWORK
 from provision.settings.choices import OnlineCheck, ReleaseChannel
-from provision.spec import gke_floors
+from provision.spec import pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -132,7 +132,7 @@ def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], 
 def _floors(ctx: CheckContext[GkeSpec], version: str, offered: Sequence[str]) -> Iterator[Finding]:
     """Check that a version has what the pools need, and if not, name one that does."""
     spec = ctx.spec
-    needed = gke_floors.needed(spec.gpu_pools, driver=spec.driver, ray_operator=spec.ray_operator)
+    needed = pools.floors(spec.gpu_pools, driver=spec.driver, ray_operator=spec.ray_operator)
     floor = next((it for it in needed if version and it.refuses(version)), None)
     if floor is None:
         return

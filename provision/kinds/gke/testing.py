@@ -70,7 +70,7 @@ class Part:
 
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
-    """Test the pool of TEST_POOL, or each pool; what a test makes is always deleted afterwards.
+    """Test the pool of --pool, or each pool; what a test makes is always deleted afterwards.
 
     Raises:
         CapacityError: Google refused the nodes of a pool.
@@ -125,7 +125,7 @@ def chosen(
 ) -> list[Part]:
     """The pools to test, the cheapest first: what is wrong there is known before the dear ones.
 
-    `asked`: the pool of TEST_POOL; None for every pool that can be tested. `made`: name -> a pool
+    `asked`: the pool of --pool; None for every pool that can be tested. `made`: name -> a pool
     as prices are looked up for it. `listed`: the prices; None if none are wanted.
     """
     known = [pool.name for pool in facts.pools]
@@ -135,11 +135,11 @@ def chosen(
     if not fit:
         raise SettingsError(
             "There is no pool to test" if asked is None else f"There is no pool {asked} to test",
-            setting="" if asked is None else "TEST_POOL",
+            setting="" if asked is None else "--pool",
             code=Code.INVALID_VALUE,
             why=f"the cluster has {words.listed(known) or 'no GPU pools'}; on Arm machines nothing"
             " is tested, as there is no image of NCCL's tests for them",
-            fix="" if asked is None else "remove TEST_POOL: then Test tests each pool that it can",
+            fix="" if asked is None else "remove --pool: then Test tests each pool that it can",
         )
     parts = [_part(facts, pool, made.get(pool.name), listed) for pool in fit]
     return sorted(parts, key=lambda it: (it.per_hour is None, it.per_hour or Decimal(0), it.gpus))

@@ -13,7 +13,7 @@ from provision.google.api import GoogleApiError
 from provision.kinds import machines
 from provision.kinds.gke import control_plane, health
 from provision.kinds.gke.control_plane import State
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -167,7 +167,7 @@ def problems(tested: Tested) -> list[Problem]:
     remedies = Remedies(
         members="nodes",
         another=lambda names: _another(tested, names),
-        more="run Test with TEST_NODES=3 or more, if the pool may have as many",
+        more="run Test --nodes 3, or with more, if the pool may have as many",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, which new pools alone can have",
     )
     bar = diagnosis.bar(pool.machine_type, tested.figures)
@@ -222,7 +222,7 @@ def _another(tested: Tested, names: tuple[str, ...]) -> str:
     if set(names) <= set(tested.cordoned):
         cordon = f"it is cordoned (undo: kubectl uncordon {named})"
     else:
-        cordon = f"keep jobs away: kubectl cordon {named}, or Test with TEST_CORDON=yes"
+        cordon = f"keep jobs away: kubectl cordon {named}, or Test --cordon"
     means = Mode(tested.pool.mode).means
     if means.requested:
         return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from provision import words
 from provision.codes import Code
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, OutOfDate
+    from provision.deployment.deployment import Applied, OutOfDate
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
-    from provision.spec.group import Group
-    from provision.state.location import Place
     from provision.time.progress import Progress
 
 _HEARING: Final = 120.0
@@ -40,13 +38,7 @@ _POLL: Final = 15.0
 
 
 def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
-    """Wait until all VMs run, for at most CAPACITY_TIMEOUT.
-
-    Raises:
-        CapacityError: Google refused machines.
-        StillWaiting: Not all VMs run in time; everything is kept.
-        ClusterError: The group or its resize requests can't be read.
-    """
+    """Wait until all VMs run, for at most CAPACITY_TIMEOUT; errors are those of `Kind.capacity`."""
     spec, requests = made.target.spec, made.target.inputs.resize_requests
     # First of all: VMs that come wait to hear how many they are.
     agent.tell_size(cloud, spec)
@@ -76,12 +68,10 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
 def _renew(context: Context, cloud: Cloud, spec: VmSpec) -> None:
     """Bring running VMs to the newest template, as far as that disturbs nobody or was asked for."""
     older: Sequence[OutOfDate] = out_of_date.find(cloud, spec)
-    if spec.group.mode.means.flex_start:  # Google updates none of these (rule M6)
-        plan_document.tell_of_older(context, older)
-        return
-    older = out_of_date.refresh(cloud, spec, older, context.progress)
-    if older and context.replace_vms:
-        older = out_of_date.replace(cloud, spec, older, context.progress)
+    if not spec.group.mode.means.flex_start:  # Google updates none of these (rule M6)
+        older = out_of_date.refresh(cloud, spec, older, context.progress)
+        if older and context.replace_vms:
+            older = out_of_date.replace(cloud, spec, older, context.progress)
     plan_document.tell_of_older(context, older)
 
 
@@ -97,127 +87,115 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         CapacityError: Google refused the place of a VM that it took away.
         StillWaiting: Such a VM did not come again in time; everything is kept.
     """
-    target = made.target
+    started = Started(context, cloud, made.target.spec)
     try:
-        told, urls = _started(context, cloud, target)
+        told, urls = started.wait()
     except (ClusterError, CapacityError, StillWaiting):
         with phases.aside(context):
-            so_far = {name: vm.notebook for name, vm in _vms(context, cloud, target).items()}
-            told_of = _connection(cloud, made, so_far, {})
-            connection.tell(context, cloud, made, told_of, is_ready=False)
+            so_far = {name: vm.notebook for name, vm in started.vms().items()}
+            found = _connection(cloud, made.target.spec, so_far, {})
+            connection.tell(context, cloud, made, found, is_ready=False)
         raise
     context.note(startup.notes(told))
-    connection.tell(context, cloud, made, _connection(cloud, made, urls, told))
+    connection.tell(context, cloud, made, _connection(cloud, made.target.spec, urls, told))
 
 
-def _started(
-    context: Context, cloud: Cloud, target: Deployment[VmSpec]
-) -> tuple[dict[str, Startup], dict[str, str]]:
-    """Wait until all VMs run and have started up; their start-ups, and the notebooks' URLs."""
-    spec = target.spec
-    group, zone = flex_start.group(spec), f"projects/{spec.project_id}/zones/{spec.zone}"
-    left = float(spec.capacity_timeout)
-    while True:
-        found = _vms(context, cloud, target)
-        context.note(instances.ending_soon(list(found.values())))
-        started = {name: vm.started for name, vm in found.items()}
-        reader = startup.Reader(cloud.api, zone, context.clock, started)
-        told = startup.wait(
-            reader,
-            found,
-            progress=context.progress,
-            stay=lambda: machines.all_run(cloud.api, group),
+class Started:
+    """The VMs of a group that start up, as they are waited for."""
+
+    def __init__(self, context: Context, cloud: Cloud, spec: VmSpec) -> None:
+        self._context, self._cloud, self._spec = context, cloud, spec
+        self._group = flex_start.group(spec)
+
+    def vms(self) -> dict[str, instances.Vm]:
+        """Those that exist, by name."""
+        found = instances.find(self._cloud.api, self._spec, self._context.clock)
+        return {vm.name: vm for vm in found}
+
+    def wait(self) -> tuple[dict[str, Startup], dict[str, str]]:
+        """Wait until all run and have started up; their start-ups, and the notebooks' URLs."""
+        context, spec = self._context, self._spec
+        left = float(spec.capacity_timeout)
+        while True:
+            found = self.vms()
+            context.note(instances.ending_soon(list(found.values())))
+            started = {name: vm.started for name, vm in found.items()}
+            reader = startup.Reader(self._cloud.api, spec, context.clock, started)
+            told = startup.wait(reader, found, progress=context.progress, stay=self._all_run)
+            urls = self._urls(told) if self._all_run() else {}
+            lost_accounts.require(self._cloud, spec)
+            self._hear(found, told)
+            # A start-up takes many minutes, and so do the notebooks' URLs.
+            if self._all_run():
+                return told, urls
+            deadline = context.progress.deadline(left, 0)
+            self._await_again(left)
+            left = max(0.0, left - deadline.passed)
+
+    def _all_run(self) -> bool:
+        return machines.all_run(self._cloud.api, self._group)
+
+    def _hear(self, vms: Mapping[str, instances.Vm], told: Mapping[str, Startup]) -> None:
+        """Wait a moment for a sign of life of VMs that started up long ago and say nothing now.
+
+        Raises:
+            ClusterError: There is none of some that run.
+        """
+        clock, progress = self._context.clock, self._context.progress
+        deadline = progress.deadline(_HEARING, _POLL)
+        while True:
+            heard = agent.heard(self._cloud)
+            silent = {
+                name: silence
+                for name, it in told.items()
+                if (silence := heard.silence(name, it.steps, vms[name].started, clock))
+            }
+            if not silent or not self._all_run():
+                return
+            if deadline.is_over:
+                first, *others = sorted(silent)
+                more = f"; nor have {words.listed(others)}" if others else ""
+                raise ClusterError(
+                    f"{first} {silent[first]}{more}",
+                    code=Code.NOT_IN_TIME,
+                    why=agent.WHY_SILENT,
+                    fix=f"{agent.another_start(first, self._group)}\nthen run Create again",
+                )
+            with progress.waits(f"a sign of life of {words.listed(silent)}"):
+                deadline.pause()
+
+    def _await_again(self, timeout: float) -> None:
+        """Say which VMs run no longer, and wait until their group has made them again.
+
+        Raises:
+            ClusterError: It makes none again, as one of flex start.
+        """
+        api, clock, progress = self._cloud.api, self._context.clock, self._context.progress
+        seen = instances.see(api, self._spec)
+        known = instances.interruptions(api, self._spec, clock)
+        restarting = instances.restarting(seen.vms(clock), known, clock)
+        down = instances.down(seen.members, restarting)
+        if down and self._spec.group.mode.means.flex_start:
+            raise ClusterError.of(instances.gone(down, known, self._group))
+        self._context.note(instances.gone(down, known))
+        machines.wait(api, self._group, timeout=timeout, progress=progress)
+
+    def _urls(self, told: Mapping[str, Startup]) -> dict[str, str]:
+        """Wait for the notebooks' URLs if the settings ask for them; note the missing ones."""
+        wanted = {name for name, it in told.items() if it.has_notebook}
+        if not (self._spec.shows_urls and wanted):
+            return {}
+        urls = wait_for_urls(
+            lambda: {name: vm.notebook for name, vm in self.vms().items()},
+            wanted,
+            progress=self._context.progress,
         )
-        urls = _urls(context, cloud, target, told) if machines.all_run(cloud.api, group) else {}
-        lost_accounts.require(cloud, spec)
-        _hear(context, cloud, group, found, told)
-        # A start-up takes many minutes, and so do the notebooks' URLs.
-        if machines.all_run(cloud.api, group):
-            return told, urls
-        deadline = context.progress.deadline(left, 0)
-        _await_again(context, cloud, target, timeout=left)
-        left = max(0.0, left - deadline.passed)
-
-
-def _hear(
-    context: Context,
-    cloud: Cloud,
-    group: Group,
-    vms: Mapping[str, instances.Vm],
-    told: Mapping[str, Startup],
-) -> None:
-    """Wait a moment for a sign of life of VMs that started up long ago and say nothing any more.
-
-    Raises:
-        ClusterError: There is none of some that run.
-    """
-    deadline = context.progress.deadline(_HEARING, _POLL)
-    while True:
-        heard = agent.heard(cloud)
-        silent = {
-            name: silence
-            for name, it in told.items()
-            if (silence := heard.silence(name, it.steps, vms[name].started, context.clock))
-        }
-        if not silent or not machines.all_run(cloud.api, group):
-            return
-        if deadline.is_over:
-            first, *others = sorted(silent)
-            more = f"; nor have {words.listed(others)}" if others else ""
-            raise ClusterError(
-                f"{first} {silent[first]}{more}",
-                code=Code.NOT_IN_TIME,
-                why=agent.WHY_SILENT,
-                fix=f"{agent.another_start(first, group)}\nthen run Create again",
-            )
-        with context.progress.waits(f"a sign of life of {words.listed(silent)}"):
-            deadline.pause()
-
-
-def _await_again(
-    context: Context, cloud: Cloud, target: Deployment[VmSpec], *, timeout: float
-) -> None:
-    """Say which VMs run no longer, and wait until their group has made them again.
-
-    Raises:
-        ClusterError: It makes none again, as one of flex start.
-    """
-    spec, group = target.spec, flex_start.group(target.spec)
-    seen = instances.see(cloud.api, spec)
-    known = instances.interruptions(cloud.api, spec, context.clock)
-    restarting = instances.restarting(seen.vms(context.clock), known, context.clock)
-    down = instances.down(seen.members, restarting)
-    if down and spec.group.mode.means.flex_start:
-        raise ClusterError.of(instances.gone(down, known, group))
-    context.note(instances.gone(down, known))
-    machines.wait(cloud.api, group, timeout=timeout, progress=context.progress)
-
-
-def _vms(context: Context, cloud: Cloud, target: Deployment[VmSpec]) -> dict[str, instances.Vm]:
-    return {vm.name: vm for vm in instances.find(cloud.api, target.spec, context.clock)}
-
-
-def _urls(
-    context: Context, cloud: Cloud, target: Deployment[VmSpec], told: Mapping[str, Startup]
-) -> dict[str, str]:
-    """Wait for the notebooks' URLs if the settings ask for them; note those that are missing."""
-    wanted = {name for name, it in told.items() if it.has_notebook}
-    if not (target.spec.shows_urls and wanted):
-        return {}
-    urls = wait_for_urls(
-        lambda: {name: vm.notebook for name, vm in _vms(context, cloud, target).items()},
-        wanted,
-        progress=context.progress,
-    )
-    context.note(connection.missing(wanted - urls.keys()))
-    return urls
+        self._context.note(connection.missing(wanted - urls.keys()))
+        return urls
 
 
 def wait_for_urls(
-    look: Callable[[], Mapping[str, str | None]],
-    wanted: Collection[str],
-    *,
-    progress: Progress,
+    look: Callable[[], Mapping[str, str | None]], wanted: Collection[str], *, progress: Progress
 ) -> dict[str, str]:
     """Wait for the notebooks' URLs of all VMs at once.
 
@@ -237,52 +215,33 @@ def wait_for_urls(
 
 
 def _connection(
-    cloud: Cloud,
-    made: Applied[VmSpec],
-    urls: Mapping[str, str | None],
-    told: Mapping[str, Startup],
+    cloud: Cloud, spec: VmSpec, urls: Mapping[str, str | None], told: Mapping[str, Startup]
 ) -> Callable[..., VmsConnection]:
     """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
-    spec, seats = made.target.spec, agent.seats(cloud)
-    found = {it["name"]: it for it in instances.documents(cloud.api, spec)}
-    vms = tuple(
-        _vm(
-            one,
-            spec,
-            rank=seats[name].rank if name in seats else None,
-            url=urls.get(name),
-            tunnel=spec.notebook and name in told and told[name].has_notebook,
+    seats = agent.seats(cloud)
+    vms = []
+    for one in instances.documents(cloud.api, spec):
+        name, interface = one["name"], one["networkInterfaces"][0]
+        external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
+        ssh = connection.ssh(name, spec, is_public=external is not None)
+        has_notebook = spec.notebook and name in told and told[name].has_notebook
+        vms.append(
+            VmConnection(
+                name=name,
+                rank=seats[name].rank if name in seats else None,
+                status=one["status"],
+                internal_ip=interface.get("networkIP"),
+                external_ip=external,
+                ssh=ssh,
+                notebook=urls.get(name),
+                notebook_tunnel=connection.tunnel(ssh) if has_notebook else None,
+            )
         )
-        for name, one in found.items()
-    )
     machine = spec.group.machine
     return functools.partial(
         VmsConnection,
-        vms=vms,
+        vms=tuple(vms),
         ray=connection.ray(vms[0].ssh) if spec.ray_version is not None and vms else None,
         local_ssd_path=spec.local_ssd_path if machine and machine.local_ssds else None,
         local_ssd_gb=machine.local_ssd_gb if machine else 0,
-    )
-
-
-def _vm(
-    instance: Mapping[str, Any],
-    place: Place,
-    *,
-    rank: int | None,
-    url: str | None,
-    tunnel: bool,
-) -> VmConnection:
-    interface = instance["networkInterfaces"][0]
-    external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
-    ssh = connection.ssh(instance["name"], place, is_public=external is not None)
-    return VmConnection(
-        name=instance["name"],
-        rank=rank,
-        status=instance["status"],
-        internal_ip=interface.get("networkIP"),
-        external_ip=external,
-        ssh=ssh,
-        notebook=url,
-        notebook_tunnel=connection.tunnel(ssh) if tunnel else None,
     )

@@ -57,7 +57,7 @@ class VmImages:
         {
             *("STARTUP_COMMAND", "STARTUP_RESTART", "SECRETS", "METADATA"),
             *("GCS_MOUNT_LIST", "GCS_CACHE_GB", "GCS_OPTIONS", "NFS_FILESHARE_LIST"),
-            *("IDLE_TIMEOUT", "JOB_COMMAND", "JOB_NAME", "JOB_NODES"),
+            *("IDLE_TIMEOUT", "JOB_COMMAND"),
         }
     )
 
@@ -88,19 +88,30 @@ class VmImages:
         with context.progress.stage(StageName.IMAGE, OnInterrupt.KEEPS) as stage:
             stage.counts("the VM installs what jobs want, and is cleaned")
             image = context.settings.job_image or ""
-            told = agent.ask(
-                cloud.folder, stage, "seal", {"image": image}, vms={vm.name: vm.id},
-                seconds=_SEALING,
-            )[vm.name]  # fmt: skip
+            asked = {"image": image}
+            vms = {vm.name: vm.id}
+            told = agent.ask(cloud.folder, stage, "seal", asked, vms=vms, seconds=_SEALING)[vm.name]
             if told.failure:
                 raise _unmade(name, f"the VM {vm.name} {told.failure}")
             stage.counts("the VM is shut down")
             is_off = _stop(cloud.api, record, vm, stage)
             body = _body(context, cloud, record, vm, name, told.answer)
             stage.counts(f"Google makes {name} of its disk")
-            _insert(cloud.api, record.project_id, body, force=not is_off)
+            try:
+                cloud.api.make_image(record.project_id, body, force=not is_off)
+            except GoogleApiError as error:
+                # The answer to a first request may have been lost: what is there then, counts.
+                if error.code != _TAKEN:
+                    raise _unmade(name, error.message) from error
             stage.counts(name)
-        return _checked(cloud.api, record.project_id, body)
+        found = cloud.api.find(Service.COMPUTE, _path(record.project_id, name))
+        if found is None:
+            raise _unmade(name, "Google does not know it")
+        if found.get("labels") != body["labels"]:
+            raise _unmade(name, "another image has got its name meanwhile")
+        if found.get("status") != "READY" or not found.get("diskSizeGb"):
+            raise _unmade(name, f"Google calls it {found.get('status')}")
+        return _read(found, record.project_id)
 
     def found(self, cloud: Cloud, project: str) -> Sequence[OwnImage]:
         """All images of a project with the label."""
@@ -123,12 +134,9 @@ def settle(context: Context, cloud: Cloud, record: Record) -> None:
     with context.progress.stage(StageName.RELEASE, OnInterrupt.LEAVES_REST) as stage:
         deadline = stage.deadline(_MAKING, _POLL)
         while True:
-            mine = [
-                it
-                for it in _list(cloud.api, record.project_id, MARKER, owner.id)
-                if it.get("status") != "READY"
-            ]
-            if all(it.get("status") == "FAILED" for it in mine) or deadline.is_over:
+            mine = list(_list(cloud.api, record.project_id, MARKER, owner.id))
+            is_over = all(it.get("status") in {"READY", "FAILED"} for it in mine)
+            if is_over or deadline.is_over:
                 break
             stage.news("Google still makes an image of the disk")
             deadline.pause()
@@ -149,20 +157,20 @@ def _stop(api: GoogleApi, record: Record, vm: Vm, stage: OpenStage) -> bool:
 
     Where that can't be, the image is forced: all that was written is on the disk by now.
     """
-    place = record.project_id, record.zone
+    group = names.GROUP.of(record.name_prefix)
     try:
-        api.stop_managed(*place, names.GROUP.of(record.name_prefix), vm.name)
+        api.stop_managed(record.project_id, record.zone, group, vm.name)
     except GoogleApiError as error:
         stage.news(f"Google does not stop it: {error.message}")
         return False
     deadline = stage.deadline(_STOPPING, _POLL)
-    path = f"projects/{record.project_id}/zones/{record.zone}/instances/{vm.name}"
     while True:
-        found = api.find(Service.COMPUTE, path)
+        found = api.find(Service.COMPUTE, _instance(record, vm))
         if found is None:
             raise _unmade("", f"the VM {vm.name} is gone")
-        if found.get("status") == "TERMINATED" or deadline.is_over:
-            return bool(found.get("status") == "TERMINATED")
+        is_off = found.get("status") == "TERMINATED"
+        if is_off or deadline.is_over:
+            return is_off
         deadline.pause()
 
 
@@ -171,8 +179,7 @@ def _body(  # noqa: PLR0913, PLR0917 - each is a source of its own
 ) -> dict[str, Any]:
     """What images.insert is asked for."""
     owner = Owner.of(record.project_id, record.name_prefix, cloud.folder.location.url)
-    path = f"projects/{record.project_id}/zones/{record.zone}/instances/{vm.name}"
-    disks = cloud.api.get(Service.COMPUTE, path)["disks"]
+    disks = cloud.api.get(Service.COMPUTE, _instance(record, vm))["disks"]
     source = next(disk["source"] for disk in disks if disk.get("boot"))
     family = record.image.get("family") or images.family_of(record.image.get("name") or "")
     own = {
@@ -193,32 +200,6 @@ def _body(  # noqa: PLR0913, PLR0917 - each is a source of its own
     }
 
 
-def _insert(api: GoogleApi, project: str, body: Mapping[str, Any], *, force: bool) -> None:
-    try:
-        api.make_image(project, body, force=force)
-    except GoogleApiError as error:
-        # The answer to a first request may have been lost: what there is then, is looked at.
-        if error.code != _TAKEN:
-            raise _unmade(str(body["name"]), error.message) from error
-
-
-def _checked(api: GoogleApi, project: str, body: Mapping[str, Any]) -> OwnImage:
-    """What Google says of the image.
-
-    Raises:
-        ClusterError: It is not ready, or not this one.
-    """
-    name = str(body["name"])
-    found = api.find(Service.COMPUTE, _path(project, name))
-    if found is None:
-        raise _unmade(name, "Google does not know it")
-    if found.get("labels") != body["labels"]:
-        raise _unmade(name, "another image has got its name meanwhile")
-    if found.get("status") != "READY" or not found.get("diskSizeGb"):
-        raise _unmade(name, f"Google calls it {found.get('status')}")
-    return _read(found, project)
-
-
 def _read(found: Mapping[str, Any], project: str) -> OwnImage:
     labels = found.get("labels") or {}
     stored = int(found.get("archiveSizeBytes") or 0)
@@ -235,6 +216,10 @@ def _read(found: Mapping[str, Any], project: str) -> OwnImage:
         driver="" if driver == "none" else driver,
         installed=str(labels[images.BAKED]),
     )
+
+
+def _instance(record: Record, vm: Vm) -> str:
+    return f"projects/{record.project_id}/zones/{record.zone}/instances/{vm.name}"
 
 
 def _path(project: str, name: str) -> str:

@@ -28,7 +28,7 @@ from provision.kinds.vms import bake, variables
 from provision.kinds.vms.instances import arguments
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
-from provision.spec.group import Group
+from provision.spec.pools import Group
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -333,7 +333,6 @@ def advice(group: Group, request: ResizeRequest, api: GoogleApi) -> str:
 
 
 def _age(requests: Sequence[ResizeRequest], clock: Clock) -> str:
-    """How long the oldest of some requests has been waiting."""
     created = min(request.created for request in requests)
     return f"For {words.duration(clock.since(created))}"
 
@@ -347,7 +346,6 @@ def _in_short(request: ResizeRequest) -> str:
 
 
 def _refusals(group: Group, request: ResizeRequest, api: GoogleApi) -> list[Problem]:
-    """The problems of a request that failed or was cancelled."""
     return explain(group, request, api) or [
         Problem(
             code=Code.CAPACITY_REFUSED,
@@ -361,7 +359,6 @@ def _refusals(group: Group, request: ResizeRequest, api: GoogleApi) -> list[Prob
 def _still(
     group: Group, request: ResizeRequest, timeout: float, clock: Clock, api: GoogleApi
 ) -> Problem:
-    """The problem of a request that is still waiting."""
     after_quota = "once it is granted, Google fulfills the request"
     explained = explain(group, request, api, after_stockout="", after_quota=after_quota, end="")
     kept = (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from provision.google.api import GoogleApi
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.state.location import Place
     from provision.time.clock import Clock
 

@@ -111,8 +111,8 @@ class VmJobs(Jobs):
             raise SettingsError(
                 f"The job wants {spec.nodes} VMs, and the group has {most}",
                 why="all VMs of a job begin together, so it would wait for ever",
-                fix=f"JOB_NODES={most}, or a greater INSTANCE_COUNT and Create",
-                setting="JOB_NODES",
+                fix=f"--nodes {most}, or a greater INSTANCE_COUNT and Create",
+                setting="--nodes",
             )
 
     def _change_index(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
@@ -45,9 +46,10 @@ class VmGroup(Kind[VmSpec]):
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         """Resolve the image and the reservation if their checks did not."""
-        from provision.kinds.vms import preflight
+        from provision.kinds.vms import boot_image
 
-        return reservations.resolve(preflight.resolve(spec, record), record)
+        image = boot_image.resolve(spec.image, record)
+        return reservations.resolve(dataclasses.replace(spec, image=image), record)
 
     def kept(
         self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]

@@ -32,7 +32,6 @@ _FORBIDDEN: Final = 403
 _FEW: Final = 3
 _EVERY: Final = 60.0
 """Seconds of cloud time between two looks while a job waits."""
-_WHY: Final = "they get no token: no job, task, bucket or secret is within their reach"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,19 +40,15 @@ class LostAccount:
 
     vms: tuple[str, ...]  # their names
     what: str  # what has become of it, in a sentence
-    back: str
+    back: str  # what brings it back
     others: str = ""  # what gives VMs another one; "" where that would be the same one
 
     @property
     def problem(self) -> Problem:
         """It as a problem."""
-        fix = f"{self.back}\nor {self.others}, for VMs that act as another one"
-        return Problem(
-            code=Code.ACCOUNT_GONE,
-            what=self.what,
-            why=_WHY,
-            fix=fix if self.others else self.back,
-        )
+        more = f"\nor {self.others}, for VMs that act as another one" if self.others else ""
+        why = "they get no token: no job, task, bucket or secret is within their reach"
+        return Problem(code=Code.ACCOUNT_GONE, what=self.what, why=why, fix=self.back + more)
 
 
 def find(
@@ -64,10 +59,8 @@ def find(
     for vm in documents:
         for account in vm.get("serviceAccounts") or ():
             of_email[account["email"]].append(vm)
-    known = agent.accounts(cloud.folder) if of_email else {}
-    return [
-        one for email, vms in of_email.items() for one in _lost(cloud, place, email, vms, known)
-    ]
+    said = agent.accounts(cloud.folder) if of_email else {}
+    return [one for email, vms in of_email.items() for one in _lost(cloud, place, email, vms, said)]
 
 
 def require(cloud: Cloud, place: Place) -> None:
@@ -109,8 +102,9 @@ def _lost(
     place: Place,
     email: str,
     vms: Sequence[Mapping[str, Any]],
-    known: Mapping[str, str],
+    said: Mapping[str, str],
 ) -> Iterable[LostAccount]:
+    """What is known of an account; `said`: what VMs have said of the numbers of theirs."""
     is_default = email == accounts.default(cloud.project_number)
     project = place.project_id if is_default else accounts.project_of(email)
     if not project:
@@ -123,36 +117,33 @@ def _lost(
             return  # not known
         raise
     if found is not None and found.get("disabled"):
-        yield LostAccount(
-            vms=_named(vms),
-            what=f"{_act(vms)} as {email}, a service account that is disabled",
-            back=f"gcloud iam service-accounts enable {email} --project {project}",
+        yield _of(
+            vms,
+            f"as {email}, a service account that is disabled",
+            f"gcloud iam service-accounts enable {email} --project {project}",
         )
         return
     of_number: dict[str, list[Mapping[str, Any]]] = collections.defaultdict(list)
     for vm in vms:
-        number = known.get(str(vm.get("id")), "")
+        number = said.get(str(vm.get("id")), "")
         if found is None or number not in {"", found.get("uniqueId")}:
             of_number[number].append(vm)
     is_flex = any(it.get("scheduling", {}).get("provisioningModel") == "FLEX_START" for it in vms)
     others = contents.replacing(flex_start=is_flex)
     if found is None and not email.startswith(f"{names.SERVICE_ACCOUNT.of(place.name_prefix)}@"):
         others = f"SERVICE_ACCOUNT=dedicated and {others}"
+    another = "" if found is None else "; the one that has its address now is another"
     for number, them in of_number.items():
-        yield LostAccount(
-            vms=_named(them),
-            what=f"{_act(them)} as {email}, a service account that was deleted"
-            + ("" if found is None else "; the one that has its address now is another"),
-            back=accounts.undelete(email, project, number, over=found is not None),
-            others=others,
+        yield _of(
+            them,
+            f"as {email}, a service account that was deleted{another}",
+            accounts.undelete(email, project, number, over=found is not None),
+            others,
         )
 
 
-def _act(vms: Sequence[Mapping[str, Any]]) -> str:
-    acts = "acts" if len(vms) == 1 else "act"
-    named = words.listed(_named(vms)) if len(vms) <= _FEW else counted(len(vms), "VM")
-    return f"{named} {acts}"
-
-
-def _named(vms: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(sorted(vm["name"] for vm in vms))
+def _of(vms: Sequence[Mapping[str, Any]], how: str, back: str, others: str = "") -> LostAccount:
+    named = tuple(sorted(vm["name"] for vm in vms))
+    who = words.listed(named) if len(named) <= _FEW else counted(len(named), "VM")
+    acts = "acts" if len(named) == 1 else "act"
+    return LostAccount(vms=named, what=f"{who} {acts} {how}", back=back, others=others)

@@ -158,7 +158,7 @@ def replace(
 
 
 def _await_new(api: GoogleApi, place: Place, wanted: Collection[str], stage: OpenStage) -> bool:
-    """Wait until a group has done with VMs what it was asked for; returns whether it has."""
+    """Whether the group has done with VMs what it was asked for, in time."""
     group = names.GROUP.of(place.name_prefix)
     deadline = stage.deadline(_LONGEST, _POLL)
     while True:
@@ -221,7 +221,6 @@ def _compared(
 
 
 def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator[_Difference]:
-    """What a VM has otherwise than a template."""
     machine, wanted = _last(vm.get("machineType")), _last(template.get("machineType"))
     if machine != wanted:
         yield _Difference(f"{machine} instead of {wanted}")
@@ -259,7 +258,6 @@ def _gpus(found: Sequence[Mapping[str, Any]] | None) -> dict[str, int]:
 
 
 def _accounts(document: Mapping[str, Any]) -> list[str]:
-    """The email addresses of the accounts of a VM or a template."""
     return [one.get("email", "") for one in document.get("serviceAccounts", [])]
 
 

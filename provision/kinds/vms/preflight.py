@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import images, names
@@ -14,7 +13,6 @@ from provision.preflight.table import SUBNETWORK
 
 if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
-    from provision.state.record import Record
 
 BAKES: Final = {
     "compute.disks": "useReadOnly",
@@ -72,8 +70,3 @@ def _of_the_image(spec: VmSpec) -> tuple[str, ...]:
         f"On the project {project}, unless its images are public, roles/compute.imageUser, for you",
         "and for <number of this project>@cloudservices.gserviceaccount.com, which makes the VMs.",
     )
-
-
-def resolve(spec: VmSpec, record: Record | None) -> VmSpec:
-    """Resolve the image, if the check of images has not done it."""
-    return dataclasses.replace(spec, image=boot_image.resolve(spec.image, record))

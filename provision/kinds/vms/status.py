@@ -26,8 +26,7 @@ from provision.lifecycle import pricing
 from provision.settings.choices import NetworkConfig
 from provision.spec import capacity
 from provision.spec.capacity import Mode
-from provision.spec.group import Group
-from provision.spec.pools import Pool, Size
+from provision.spec.pools import Group, Pool, Size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -163,8 +162,7 @@ def startups(
 
     `started`: when each was last started, in RFC 3339 format, as far as that is known.
     """
-    zone = f"projects/{record.project_id}/zones/{record.zone}"
-    return startup.Reader(cloud.api, zone, context.clock, started).read(wanted)
+    return startup.Reader(cloud.api, record, context.clock, started).read(wanted)
 
 
 def _reports(

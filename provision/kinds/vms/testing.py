@@ -133,12 +133,7 @@ def _check(
     answers: dict[str, Answer] = {}
     if asked:
         answers = agent.ask(cloud.folder, stage, "check", {}, vms=asked, seconds=_CHECK_SECONDS)
-    return {
-        vm.name: _answered(vm, answers[vm.name])
-        if vm.name in answers
-        else _unasked(vm, told[vm.name])
-        for vm in vms
-    }
+    return {vm.name: _judged(vm, told[vm.name], answers.get(vm.name)) for vm in vms}
 
 
 def _hears(startup: Startup) -> bool:
@@ -146,14 +141,12 @@ def _hears(startup: Startup) -> bool:
     return not startup.state or agent.STEP in startup.steps
 
 
-def _answered(vm: Vm, answer: Answer) -> VmCheck:
-    if answer.failure:
-        return VmCheck(faults=(f"it {answer.failure}",))
-    return health.judge(vm, answer.answer)
-
-
-def _unasked(vm: Vm, startup: Startup) -> VmCheck:
-    """What is known of a VM whose start-up has not come so far that it hears of tasks."""
+def _judged(vm: Vm, startup: Startup, answer: Answer | None) -> VmCheck:
+    """What a VM has found, or what its start-up says where that has not come to the agent."""
+    if answer is not None:
+        if answer.failure:
+            return VmCheck(faults=(f"it {answer.failure}",))
+        return health.judge(vm, answer.answer)
     state = f"it can't be asked: it {startup.words}"
     if startup.state == "done":
         state += ", by a version of this tool whose VMs hear of nothing; run Create --replace-vms"

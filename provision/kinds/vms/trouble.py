@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from provision.kinds.vms.flex_start import ResizeRequest
     from provision.kinds.vms.instances import Interruption, Member
     from provision.kinds.vms.lost_accounts import LostAccount
-    from provision.spec.group import Group
+    from provision.spec.pools import Group
     from provision.time.clock import Clock
 
 _LEFT: Final = 5
@@ -160,13 +160,8 @@ def rank(vm: Vm) -> tuple[int, str]:
 def _refused(case: Case) -> Iterator[Trouble]:
     """What Google refuses: VMs of the group, and requests that ended without them."""
     refused = [one.name for one in case.down if one.reasons]
-    texts = machines.RefusalTexts(
-        words=f"{len(case.running)} of {case.group.size} VMs run",
-        after_stockout="wait: Google goes on trying, and machines may become available",
-        after_quota="once it is granted, Google makes the VMs",
-        end="",
-    )
-    for problem in machines.explain(case.group, case.errors, texts, case.api):
+    running = len(case.running)
+    for problem in machines.explain_standing(case.group, case.errors, running, case.api):
         yield _of_problem(problem, About.MACHINES, refused, by_itself=True)
     if not case.missing:
         return  # a request that failed before the VMs came is history
@@ -360,7 +355,7 @@ def _is_late(case: Case, vm: Vm) -> bool:
 def _alike(
     things: Iterable[_Machine], what: Callable[[_Machine], str]
 ) -> Iterable[tuple[str, list[_Machine]]]:
-    """VMs that the same is said of, with what that is."""
+    """Group VMs by what is said of them."""
     found: dict[str, list[_Machine]] = collections.defaultdict(list)
     for thing in things:
         found[what(thing)].append(thing)
@@ -376,7 +371,7 @@ def _of(  # noqa: PLR0913 - each is a fact of its own
     fix: str,
     by_itself: bool = False,
 ) -> Trouble:
-    """What is broken of each of some VMs; `what`: the end of a sentence about one of them."""
+    """A trouble of some VMs; `what`: the end of a sentence about one of them."""
     return Trouble(
         about=about,
         what=_said(what, them),

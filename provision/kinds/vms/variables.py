@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.deployment.deployment import Deployment, ResizeRequestSpec, RunInputs
-    from provision.files.archive import Archive
     from provision.google.owner import Owner
-    from provision.spec.cluster import Image, VmSpec
-    from provision.spec.pools import Pool
+    from provision.spec.cluster import VmSpec
     from provision.state.location import StateLocation
 
 ROOT: Final = "mig"
@@ -28,7 +26,7 @@ def variables(
     spec: VmSpec, owner: Owner, location: StateLocation, inputs: RunInputs
 ) -> dict[str, Any]:
     """Make the variables of `terraform/mig`; see `Kind.variables` for the arguments."""
-    networks, group = spec.gpu_networks, spec.group
+    networks, group, image, files = spec.gpu_networks, spec.group, spec.image, inputs.files
     return {
         **parts.common(spec, owner, location),
         "gcs_mounts": [
@@ -37,13 +35,14 @@ def variables(
         "gcs_options": list(gcsfuse.on_vms(spec.bucket_options, spec.bucket_cache_gib)),
         "ip_ranges": parts.ip_ranges(spec),
         "network_config": str(spec.network),
-        "gpu_networks": []
-        if spec.existing
-        else [dataclasses.asdict(network) for network in networks],
+        "gpu_networks": [dataclasses.asdict(it) for it in networks if not spec.existing],
         "group": {
             "instance_count": group.size.first,
             "machine_type": group.machine_type,
-            "gpu": _attached_gpu(group),
+            # Machine types that include their GPUs get none attached.
+            "gpu": {"type": group.gpu_type, "count": group.gpus}
+            if group.attached and group.gpus
+            else None,
             "external_ip": group.external_ip,
             "secure_boot": spec.secure_boot,
         },
@@ -57,10 +56,18 @@ def variables(
             "topology": group.topology,
         },
         "resize_requests": _requests(inputs.resize_requests),
-        "image": _image(spec.image),
+        "image": {
+            "project": image.project,
+            # By its name where that is known, as a family gets newer images.
+            "family": image.family if image.name is None else None,
+            "name": image.name,
+        },
         "metadata": dict(spec.metadata),
         "boot_disk": parts.disk(spec, group),
-        "files": _files(inputs.files),
+        "files": {
+            "archive": files.path.name if files else None,
+            "sha256": files.sha256 if files else None,
+        },
         "startup_command": spec.command or "",
         "startup": {
             **_startup(spec, 1 + sum(network.subnets for network in networks)),
@@ -87,21 +94,8 @@ def masked(variables: Mapping[str, Any]) -> dict[str, Any]:
     return seal_settings(variables)
 
 
-def _files(archive: Archive | None) -> dict[str, str | None]:
-    if archive is None:
-        return {"archive": None, "sha256": None}
-    return {"archive": archive.path.name, "sha256": archive.sha256}
-
-
 def _requests(requests: Mapping[str, ResizeRequestSpec]) -> dict[str, Any]:
     return {name: dataclasses.asdict(request) for name, request in requests.items()}
-
-
-def _attached_gpu(group: Pool) -> dict[str, Any] | None:
-    """The GPUs to attach; None for machine types that include their GPUs."""
-    if not (group.attached and group.gpus):
-        return None
-    return {"type": group.gpu_type, "count": group.gpus}
 
 
 def _startup(spec: VmSpec, interfaces: int) -> dict[str, Any]:
@@ -138,9 +132,3 @@ def _fabric(spec: VmSpec) -> dict[str, Any] | None:
         "plugin": stack.package or outbound.image(stack.plugin.pinned, mirrors),
         "daemon": outbound.image(stack.daemon.pinned, mirrors) if stack.daemon else None,
     }
-
-
-def _image(image: Image) -> dict[str, str | None]:
-    """The image by its name where that is known, as a family gets newer images."""
-    family = image.family if image.name is None else None
-    return {"project": image.project, "family": family, "name": image.name}

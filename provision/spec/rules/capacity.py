@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import limits, machines
 from provision.catalogue.machines import Binding, Consumption, Offered
 from provision.codes import Code
-from provision.settings.choices import Orchestrator, Way
+from provision.settings.choices import Way
 from provision.spec import pools
 from provision.spec.capacity import ASKED_FOR, EXCLUSIVE, POOL_KEYS, asking_for
-from provision.spec.rules.findings import Case, Finding, Rule
+from provision.spec.rules.findings import Case, Finding, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.machines import MachineType
     from provision.settings.pools import NodePool
+
+
+RULES: Final = Rules()
 
 
 def of_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
@@ -31,18 +34,13 @@ def of_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
                 why=why,
                 fix="choose one of them",
             )
-    compact = bool(wanted["enable_compact_placement"])
-    yield from _flex_compact(
-        pool.vm_type, compact=compact, flex_start=bool(wanted["enable_flex_start"])
-    )
+    yield from _flex_compact(pool.vm_type, wanted)
     if wanted["enable_flex_start"] or wanted["enable_queued_provisioning"]:
         own_run = pool.max_run_duration
         asked = case.settings.max_run_duration if own_run is None else own_run
         yield from _too_short(asked, "a pool of flex start or a queue", fix="10m would pass")
-    reserved = bool(wanted["reservation_name"])
-    yield from _placement(pool.vm_type, compact=compact, reserved=reserved)
-    run = pool.max_run_duration or case.asked("max_run_duration")
-    if reserved and run:
+    yield from _placement(pool.vm_type, wanted)
+    if wanted["reservation_name"] and (pool.max_run_duration or case.asked("max_run_duration")):
         yield from _bound_run(pool.vm_type)
 
 
@@ -52,10 +50,11 @@ def _conflicts(wanted: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
             yield one, other, why
 
 
-def _flex_compact(vm_type: str, *, compact: bool, flex_start: bool) -> Iterator[Finding]:
+def _flex_compact(vm_type: str, wanted: Mapping[str, object]) -> Iterator[Finding]:
     family = machines.family(vm_type)
     *others, last = machines.compact_with_flex_start()
-    if compact and flex_start and family is not None and not family.flex_compact:
+    both = wanted["enable_compact_placement"] and wanted["enable_flex_start"]
+    if both and family is not None and not family.flex_compact:
         yield Finding(
             code=Code.NOT_OFFERED,
             field="enable_compact_placement",
@@ -65,14 +64,14 @@ def _flex_compact(vm_type: str, *, compact: bool, flex_start: bool) -> Iterator[
         )
 
 
-def _placement(vm_type: str, *, compact: bool, reserved: bool) -> Iterator[Finding]:
+def _placement(vm_type: str, wanted: Mapping[str, object]) -> Iterator[Finding]:
     """What does not support compact placement: some families, and plain reservations.
 
     Sources: Google's page on compact placement and workload policies; Cluster Toolkit v1.95.0
     (resume.py: of reservations, dense ones alone take a policy that is not their own).
     """
     family = machines.family(vm_type)
-    if not compact or family is None:
+    if not wanted["enable_compact_placement"] or family is None:
         return
     if not family.compact:
         yield Finding(
@@ -82,7 +81,7 @@ def _placement(vm_type: str, *, compact: bool, reserved: bool) -> Iterator[Findi
             why=f"Google's compact placement does not support {family.title} machines",
             fix="ENABLE_COMPACT_PLACEMENT=no",
         )
-    elif reserved and family.binding is Binding.NEVER:
+    elif wanted["reservation_name"] and family.binding is Binding.NEVER:
         yield Finding(
             field="enable_compact_placement",
             what="can't be combined with RESERVATION_NAME",
@@ -103,34 +102,70 @@ def _bound_run(vm_type: str) -> Iterator[Finding]:
         )
 
 
-def _bound(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if (
-        settings.gke_node_pools is None
-        and settings.reservation_name
-        and case.asked("max_run_duration")
-    ):
-        yield from _bound_run(settings.vm_type)
-
-
-def _one_topology(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    family = machines.family(settings.vm_type)
-    if not _is_group(case) or family is None or family.topology is None:
+@RULES.on("capacity")
+def _instead(case: Case) -> Iterator[Finding]:
+    """CAPACITY stands in place of the settings that ask for one way."""
+    settings, ways = case.settings, case.settings.capacity
+    if ways is None:
         return
-    most = family.in_topology
-    if settings.instance_count > most:
+    others = {"enable_spot", "enable_flex_start", "enable_queued_provisioning"}
+    for name in sorted(others.intersection(settings.given)):
         yield Finding(
-            code=Code.INVALID_VALUE,
-            field="instance_count",
-            what=f"is more than one group of {family.title} can have",
-            why=f"{most} of its machines make up one accelerator topology ({family.topology}),"
-            " and a group has one",
-            fix=f"INSTANCE_COUNT={most}, and another cluster with a different NAME_PREFIX for the"
-            " rest",
+            field="capacity",
+            what=f"stands in place of {name.upper()}",
+            why="two settings would say how to get machines",
+            fix=f"remove {name.upper()}, or CAPACITY",
+        )
+    named = "reservation_name" in settings.given
+    if Way.RESERVATION in ways and not named:
+        yield Finding(
+            code=Code.MISSING_SETTING,
+            field="capacity",
+            what="names a reservation, and RESERVATION_NAME is not set",
+            why="machines come from a reservation that is named",
+            fix="RESERVATION_NAME=my-reservation, or remove reservation from CAPACITY",
+        )
+    elif named and Way.RESERVATION not in ways:
+        yield Finding(
+            field="capacity",
+            what="leaves out reservation, and RESERVATION_NAME is set",
+            why="no way that it names takes machines from the reservation",
+            fix=f"remove RESERVATION_NAME, or CAPACITY=reservation,{','.join(ways)}",
         )
 
 
+@RULES.on(
+    *("capacity", "orchestrator_type", "gke_node_pools", "instance_count"),
+    *("gke_min_node_count", "gke_max_node_count", "vm_type"),
+)
+def _ways_of_nodes(case: Case) -> Iterator[Finding]:
+    """A way of CAPACITY is left only where Google has refused it, which it does at a Create."""
+    settings, ways = case.settings, case.settings.capacity or ()
+    if not case.is_gke or not ways:
+        return
+    if settings.gke_node_pools is not None:
+        yield Finding(
+            field="capacity",
+            what="can't be combined with GKE_NODE_POOLS",
+            why="each pool there says itself how its nodes are got",
+            fix="remove CAPACITY, or GKE_NODE_POOLS",
+        )
+        return
+    later = [way for way in ways if any(it.size.first == 0 for it in pools.of(settings.by(way)))]
+    if not later or later == [ways[-1]]:
+        return
+    asked = [way for way in ways if way not in later]
+    yield Finding(
+        field="capacity",
+        what=f"can't go on after {later[0]}",
+        why="its nodes come when a job wants them, so that Create asks for none, and hears no"
+        " refusal",
+        fix=f"CAPACITY={','.join([*asked, later[0]])}"
+        + ("" if asked else ", or GKE_MIN_NODE_COUNT=1"),
+    )
+
+
+@RULES.on()
 def _exclusive(case: Case) -> Iterator[Finding]:
     names = {name for pair in EXCLUSIVE for name in pair[:2]}
     wanted = {name: name not in case.bad and case.value(name) for name in names}
@@ -143,62 +178,10 @@ def _exclusive(case: Case) -> Iterator[Finding]:
         )
 
 
-def _compact(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if settings.gke_node_pools is None:
-        yield from _flex_compact(
-            settings.vm_type,
-            compact=settings.enable_compact_placement,
-            flex_start=settings.enable_flex_start,
-        )
-        family = machines.family(settings.vm_type)
-        both = settings.enable_compact_placement and settings.enable_flex_start
-        if both and _is_group(case) and family is not None and family.flex_compact:
-            yield Finding(
-                code=Code.NOTE,
-                field="enable_compact_placement",
-                what="may be refused by Google with flex start",
-                why=f"one of Google's pages lists {family.title} for it; that on groups of A4 and"
-                " A3 Ultra forbids it with flex start",
-                fix="ENABLE_COMPACT_PLACEMENT=no",
-                note=True,
-            )
-        reserved = bool(settings.reservation_name)
-        yield from _placement(
-            settings.vm_type, compact=settings.enable_compact_placement, reserved=reserved
-        )
-
-
-def _shortest_run(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    requested = settings.enable_flex_start or settings.enable_queued_provisioning
-    if not (_is_group(case) or (requested and settings.gke_node_pools is None)):
-        return
-    yield from _too_short(
-        settings.max_run_duration,
-        "a group of VMs" if _is_group(case) else "a pool of flex start or a queue",
-        fix="MAX_RUN_DURATION=10m",
-    )
-
-
-def _too_short(seconds: int | None, what: str, *, fix: str) -> Iterator[Finding]:
-    if seconds is not None and seconds < limits.SHORTEST_GROUP_RUN:
-        yield Finding(
-            code=Code.INVALID_VALUE,
-            field="max_run_duration",
-            what=f"is too short for {what}",
-            why="10m to 7d",
-            fix=fix,
-        )
-
-
-def _is_group(case: Case) -> bool:
-    return case.settings.orchestrator_type is not Orchestrator.GKE
-
-
+@RULES.on("vm_type", *POOL_KEYS, gke=False)
 def _offered(case: Case) -> Iterator[Finding]:
     machine = machines.lookup(case.settings.vm_type)
-    if not _is_group(case) or machine is None:
+    if machine is None:
         return
     asked = [way for way, (name, write) in ASKED_FOR.items() if write and case.value(name)]
     for way in asked or [Consumption.ON_DEMAND]:
@@ -239,11 +222,11 @@ def _or(items: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+@RULES.on("vm_type", "enable_flex_start", gke=False)
 def _flex_machine(case: Case) -> Iterator[Finding]:
     settings = case.settings
     if (
-        _is_group(case)
-        and settings.enable_flex_start
+        settings.enable_flex_start
         and machines.lookup(settings.vm_type) is None
         and not machines.may_flex_start(settings.vm_type)
     ):
@@ -257,9 +240,10 @@ def _flex_machine(case: Case) -> Iterator[Finding]:
         )
 
 
+@RULES.on("instance_count", "enable_flex_start", gke=False)
 def _one_request(case: Case) -> Iterator[Finding]:
     settings, most = case.settings, limits.MOST_REQUESTED
-    if _is_group(case) and settings.enable_flex_start and settings.instance_count > most:
+    if settings.enable_flex_start and settings.instance_count > most:
         yield Finding(
             code=Code.INVALID_VALUE,
             field="instance_count",
@@ -270,98 +254,85 @@ def _one_request(case: Case) -> Iterator[Finding]:
         )
 
 
-def _instead(case: Case) -> Iterator[Finding]:
-    """CAPACITY stands in place of the settings that ask for one way."""
-    settings, ways = case.settings, case.settings.capacity
-    if ways is None:
-        return
-    others = {"enable_spot", "enable_flex_start", "enable_queued_provisioning"}
-    for name in sorted(others.intersection(settings.given)):
-        yield Finding(
-            field="capacity",
-            what=f"stands in place of {name.upper()}",
-            why="two settings would say how to get machines",
-            fix=f"remove {name.upper()}, or CAPACITY",
-        )
-    named = "reservation_name" in settings.given
-    if Way.RESERVATION in ways and not named:
-        yield Finding(
-            code=Code.MISSING_SETTING,
-            field="capacity",
-            what="names a reservation, and RESERVATION_NAME is not set",
-            why="machines come from a reservation that is named",
-            fix="RESERVATION_NAME=my-reservation, or remove reservation from CAPACITY",
-        )
-    elif named and Way.RESERVATION not in ways:
-        yield Finding(
-            field="capacity",
-            what="leaves out reservation, and RESERVATION_NAME is set",
-            why="no way that it names takes machines from the reservation",
-            fix=f"remove RESERVATION_NAME, or CAPACITY=reservation,{','.join(ways)}",
-        )
-
-
-def _ways_of_nodes(case: Case) -> Iterator[Finding]:
-    """A way of CAPACITY is left only where Google has refused it, which it does at a Create."""
-    settings, ways = case.settings, case.settings.capacity or ()
-    if settings.orchestrator_type is not Orchestrator.GKE or not ways:
-        return
-    if settings.gke_node_pools is not None:
-        yield Finding(
-            field="capacity",
-            what="can't be combined with GKE_NODE_POOLS",
-            why="each pool there says itself how its nodes are got",
-            fix="remove CAPACITY, or GKE_NODE_POOLS",
-        )
-        return
-    later = [way for way in ways if any(it.size.first == 0 for it in pools.of(settings.by(way)))]
-    if not later or later == [ways[-1]]:
-        return
-    asked = [way for way in ways if way not in later]
-    yield Finding(
-        field="capacity",
-        what=f"can't go on after {later[0]}",
-        why="its nodes come when a job wants them, so that Create asks for none, and hears no"
-        " refusal",
-        fix=f"CAPACITY={','.join([*asked, later[0]])}"
-        + ("" if asked else ", or GKE_MIN_NODE_COUNT=1"),
-    )
-
-
-RULES: Final = (
-    Rule(("capacity",), _instead),
-    Rule(
-        (
-            *("capacity", "orchestrator_type", "gke_node_pools", "instance_count"),
-            *("gke_min_node_count", "gke_max_node_count", "vm_type"),
-        ),
-        _ways_of_nodes,
-    ),
-    Rule((), _exclusive),
-    Rule(("vm_type", "orchestrator_type", *POOL_KEYS), _offered),
-    Rule(("vm_type", "orchestrator_type", "enable_flex_start"), _flex_machine),
-    Rule(("instance_count", "orchestrator_type", "enable_flex_start"), _one_request),
-    Rule(
-        (
-            "orchestrator_type",
-            "vm_type",
-            "gke_node_pools",
-            "enable_compact_placement",
-            "enable_flex_start",
-            "reservation_name",
-        ),
-        _compact,
-    ),
-    Rule(("vm_type", "gke_node_pools", "reservation_name", "max_run_duration"), _bound),
-    Rule(("vm_type", "orchestrator_type", "instance_count"), _one_topology),
-    Rule(
-        (
-            "max_run_duration",
-            "orchestrator_type",
-            "enable_flex_start",
-            "enable_queued_provisioning",
-            "gke_node_pools",
-        ),
-        _shortest_run,
-    ),
+@RULES.on(
+    "orchestrator_type",
+    "vm_type",
+    "gke_node_pools",
+    "enable_compact_placement",
+    "enable_flex_start",
+    "reservation_name",
 )
+def _compact(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.gke_node_pools is None:
+        wanted = {name: case.value(name) for name in POOL_KEYS}
+        yield from _flex_compact(settings.vm_type, wanted)
+        family = machines.family(settings.vm_type)
+        both = settings.enable_compact_placement and settings.enable_flex_start
+        if both and not case.is_gke and family is not None and family.flex_compact:
+            yield Finding(
+                code=Code.NOTE,
+                field="enable_compact_placement",
+                what="may be refused by Google with flex start",
+                why=f"one of Google's pages lists {family.title} for it; that on groups of A4 and"
+                " A3 Ultra forbids it with flex start",
+                fix="ENABLE_COMPACT_PLACEMENT=no",
+                note=True,
+            )
+        yield from _placement(settings.vm_type, wanted)
+
+
+@RULES.on("vm_type", "gke_node_pools", "reservation_name", "max_run_duration")
+def _bound(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if (
+        settings.gke_node_pools is None
+        and settings.reservation_name
+        and case.asked("max_run_duration")
+    ):
+        yield from _bound_run(settings.vm_type)
+
+
+@RULES.on("vm_type", "instance_count", gke=False)
+def _one_topology(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    family = machines.family(settings.vm_type)
+    if family is None or family.topology is None:
+        return
+    most = family.in_topology
+    if settings.instance_count > most:
+        yield Finding(
+            code=Code.INVALID_VALUE,
+            field="instance_count",
+            what=f"is more than one group of {family.title} can have",
+            why=f"{most} of its machines make up one accelerator topology ({family.topology}),"
+            " and a group has one",
+            fix=f"INSTANCE_COUNT={most}, and another cluster with a different NAME_PREFIX for the"
+            " rest",
+        )
+
+
+@RULES.on(
+    "max_run_duration",
+    "orchestrator_type",
+    "enable_flex_start",
+    "enable_queued_provisioning",
+    "gke_node_pools",
+)
+def _shortest_run(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    requested = settings.enable_flex_start or settings.enable_queued_provisioning
+    of_what = "a pool of flex start or a queue" if case.is_gke else "a group of VMs"
+    if not case.is_gke or (requested and settings.gke_node_pools is None):
+        yield from _too_short(settings.max_run_duration, of_what, fix="MAX_RUN_DURATION=10m")
+
+
+def _too_short(seconds: int | None, what: str, *, fix: str) -> Iterator[Finding]:
+    if seconds is not None and seconds < limits.SHORTEST_GROUP_RUN:
+        yield Finding(
+            code=Code.INVALID_VALUE,
+            field="max_run_duration",
+            what=f"is too short for {what}",
+            why="10m to 7d",
+            fix=fix,
+        )

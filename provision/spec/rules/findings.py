@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.settings.candidates import ASKED_BY
+from provision.settings.choices import Orchestrator
+from provision.settings.model import option_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from provision.settings.choices import Way
     from provision.settings.model import Settings
@@ -41,6 +44,11 @@ class Case:
     # the fields with an invalid value, or whose default depends on one
     bad: frozenset[str] = frozenset()
 
+    @property
+    def is_gke(self) -> bool:
+        """Whether it is about a GKE cluster."""
+        return self.settings.orchestrator_type is Orchestrator.GKE
+
     def asked(self, name: str) -> bool:
         """Whether the user set this field to a valid value."""
         return name in self.settings.model_fields_set and name not in self.bad
@@ -51,7 +59,7 @@ class Case:
 
     def name(self, name: str) -> str:
         """The variable of a field, as the user wrote it if they did."""
-        return self.names.get(name, name.upper())
+        return self.names.get(name) or option_of(name) or name.upper()
 
     def by(self, way: Way) -> Case:
         """The case of another way of CAPACITY."""
@@ -64,13 +72,37 @@ class Case:
         return getattr(self.settings, name)
 
 
+Check = Callable[[Case], Iterator[Finding]]
+
+
 @dataclass(frozen=True)
 class Rule:
     """One rule between settings."""
 
     touches: tuple[str, ...]  # the fields that it compares; it is skipped if one of them is bad
-    check: Callable[[Case], Iterator[Finding]]  # yields the findings for a case
+    gke: bool | None  # whether it is for GKE clusters, or for all others; None for both
+    check: Check
 
     def judge(self, case: Case) -> list[Finding]:
-        """The findings of the rule; empty if a field that it touches is bad."""
-        return [] if case.bad.intersection(self.touches) else list(self.check(case))
+        """The findings of the rule."""
+        of_kind = () if self.gke is None else ("orchestrator_type",)
+        if case.bad.intersection(self.touches + of_kind) or self.gke is (not case.is_gke):
+            return []
+        return list(self.check(case))
+
+
+class Rules(list[Rule]):
+    """The rules of a module, in their order."""
+
+    def on(self, *touches: str, gke: bool | None = None) -> Callable[[Check], Check]:
+        """Make a rule of the function below; for the arguments, see `Rule`.
+
+        A rule for GKE clusters is not for others: there it is enough to say that a setting has no
+        effect.
+        """
+
+        def add(check: Check) -> Check:
+            self.append(Rule(touches, gke, check))
+            return check
+
+        return add

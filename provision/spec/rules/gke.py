@@ -1,63 +1,28 @@
-"""Rules about the settings of a GKE cluster."""
+"""Rules about a GKE cluster as a whole: networks, names, number of nodes, queue, version."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import zones
+from provision import words
+from provision.catalogue import gke_versions, limits, machine_sizes, names, zones
 from provision.codes import Code
-from provision.settings.choices import Orchestrator
-from provision.spec.rules import capacity, gke_cluster, machines
-from provision.spec.rules import pools as pool_rules
-from provision.spec.rules.findings import Case, Finding, Rule
+from provision.settings.resource_paths import EVERY_ADDRESS
+from provision.spec import pools
+from provision.spec.capacity import Mode
+from provision.spec.rules.findings import Case, Finding, Rules
+from provision.spec.rules.pools import MAKES_POOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from provision.settings.pools import NodePool
-
-_REPLACED: Final = ("vm_type", "gpu_count", "accelerator_type", "gke_node_pool_count")
+    from provision.spec.pools import Pool
 
 
-def _limits(case: Case) -> Iterator[Finding]:
-    least, most = case.settings.gke_min_node_count, case.settings.gke_max_node_count
-    if (least is None) != (most is None):
-        given, missing = "gke_min_node_count", "gke_max_node_count"
-        if least is None:
-            given, missing = missing, given
-        yield Finding(
-            code=Code.MISSING_SETTING,
-            field=given,
-            what=f"is set without {missing.upper()}",
-            why="autoscaling needs both limits; without both, pools have a fixed size",
-            fix=f"set {missing.upper()} too",
-        )
-    elif least is not None and most is not None and least > most:
-        yield Finding(
-            code=Code.INVALID_VALUE,
-            field="gke_min_node_count",
-            what=f"is more than GKE_MAX_NODE_COUNT, {most}",
-            why="the minimum can't be larger than the maximum",
-            fix=f"GKE_MIN_NODE_COUNT={most}",
-        )
+RULES: Final = Rules()
 
 
-def _fixed_size(case: Case) -> Iterator[Finding]:
-    spelled = case.names.get("instance_count")
-    limits = {case.settings.gke_min_node_count, case.settings.gke_max_node_count}
-    asked = case.asked("gke_min_node_count") or case.asked("gke_max_node_count")
-    if spelled == "GKE_NODE_COUNT_PER_NODE_POOL" and asked:
-        if limits == {case.settings.instance_count}:
-            return
-        yield Finding(
-            field="instance_count",
-            what="can't be combined with autoscaling limits",
-            why="it sets a fixed size, GKE_MIN_NODE_COUNT and GKE_MAX_NODE_COUNT set limits for"
-            " autoscaling",
-            fix=f"remove {spelled}, or the limits",
-        )
-
-
+@RULES.on("system_node_pool", gke=True)
 def _system_pool(case: Case) -> Iterator[Finding]:
     pool = case.settings.system_node_pool
     if pool.min > pool.max:
@@ -70,6 +35,7 @@ def _system_pool(case: Case) -> Iterator[Finding]:
         )
 
 
+@RULES.on("system_node_pool", "zone", gke=True)
 def _system_zone(case: Case) -> Iterator[Finding]:
     region, zone = zones.region_of(case.settings.zone), case.settings.system_node_pool.zone
     if zone is not None and zones.region_of(zone) != region:
@@ -81,104 +47,199 @@ def _system_zone(case: Case) -> Iterator[Finding]:
         )
 
 
-def _replaced(case: Case) -> Iterator[Finding]:
-    if case.asked("gke_node_pools"):
-        for name in filter(case.asked, _REPLACED):
-            yield Finding(
-                field=name,
-                what="can't be combined with GKE_NODE_POOLS",
-                why="each of those pools has its own machine type and GPUs",
-                fix=f"remove {case.name(name)}, or GKE_NODE_POOLS",
-            )
-
-
-def _pools(case: Case) -> Iterator[Finding]:
-    pools = case.settings.gke_node_pools or ()
-    seen: set[str] = set()
-    for pool in pools:
-        if pool.name in seen:
-            yield Finding(
-                field="gke_node_pools",
-                what=f"has two pools with the name {pool.name}",
-                why="the names of pools must be unique",
-                fix=f"another name, such as {pool.name}-2",
-            )
-        seen.add(pool.name)
-        for finding in _of_one_pool(pool, case):
-            yield _in_pool(pool, finding)
-
-
-def _of_one_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
-    yield from machines.gpu_findings(pool.vm_type, pool.gpu_count, pool.accelerator_type)
-    if pool.disk_type is not None:
-        yield from machines.disk_finding(pool.vm_type, pool.disk_type.value)
-    region = zones.region_of(case.settings.zone)
-    if pool.zone is not None and zones.region_of(pool.zone) != region:
+@RULES.on(*MAKES_POOLS)
+def _fixed_by_name(case: Case) -> Iterator[Finding]:
+    """Refuse a fixed size for pools that always scale."""
+    spelled = case.names.get("instance_count")
+    settings = case.settings
+    if spelled == "GKE_NODE_COUNT_PER_NODE_POOL" and any(
+        pool.mode.means.requested and pool.size.max == settings.instance_count
+        for pool in pools.of(settings)
+    ):
         yield Finding(
-            field="zone",
-            what=f"is not in {region}",
-            why="all pools of a cluster are in its region",
-            fix=f"zone={case.settings.zone}",
+            field="instance_count",
+            what="sets a fixed number of nodes, with flex start or queued provisioning",
+            why="those nodes are created when a job needs them, so their number can't be fixed",
+            fix=f"GKE_MIN_NODE_COUNT=0 and GKE_MAX_NODE_COUNT={settings.instance_count}",
         )
-    if pool.count is not None and (pool.min is not None or pool.max is not None):
-        yield Finding(
-            field="count",
-            what="can't be combined with min or max",
-            why="count is a fixed size, min and max are limits for autoscaling",
-            fix=f"max={pool.count}",
-        )
-    if pool.min is not None and pool.max is not None and pool.min > pool.max:
-        yield Finding(
-            field="min",
-            what=f"is more than max, {pool.max}",
-            why="the minimum can't be larger than the maximum",
-            fix=f"min={pool.max}",
-        )
-    yield from capacity.of_pool(pool, case)
 
 
-def _in_pool(pool: NodePool, finding: Finding) -> Finding:
-    """Turn a finding about a pool's key into one about GKE_NODE_POOLS."""
-    if finding.field not in type(pool).model_fields:
-        # A setting of the whole cluster, which pools have no key for.
-        subject = finding.field.upper()
-        return Finding(
-            code=finding.code,
+@RULES.on(*MAKES_POOLS, gke=True)
+def _networks(case: Case) -> Iterator[Finding]:
+    found = [pool for pool in pools.of(case.settings) if _is_of_a_zone(pool)]
+    places = {pool.zone for pool in found}
+    if len({pool.zone_setting for pool in found}) > 1:
+        places.update(case.settings.places.zones)  # some go from zone to zone, others stay
+    zones = sorted(places)
+    if len(zones) > 1:
+        yield Finding(
             field="gke_node_pools",
-            what=f"has pool {pool.name}, for which {subject} {finding.what}",
-            why=finding.why,
-            fix=finding.fix,
+            what=f"has pools with RDMA in {' and '.join(zones)}",
+            why="a network for RDMA is in one zone",
+            fix=f"zone={zones[0]} for all of them, or a cluster for each zone",
         )
-    value = getattr(pool, finding.field, None)
-    if isinstance(value, bool):
-        value = "yes" if value else "no"
-    subject = finding.field if value is None else f"{finding.field}={value}"
-    return Finding(
-        code=finding.code,
-        field="gke_node_pools",
-        what=f"has pool {pool.name}, whose {subject} {finding.what}",
-        why=finding.why,
-        fix=finding.fix.lower(),
+
+
+def _is_of_a_zone(pool: Pool) -> bool:
+    """Whether the pool's networks have a profile, whose name begins with a zone."""
+    return any(network.profile is not None for network in pool.networks)
+
+
+@RULES.on(*MAKES_POOLS, gke=True)
+def _names(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    tightest = names.TIGHTEST_OF_GKE
+    if len(settings.name_prefix) > tightest.longest_prefix:
+        yield Finding(
+            code=Code.INVALID_VALUE,
+            field="name_prefix",
+            what=f"is too long for a GKE cluster: {len(settings.name_prefix)} characters",
+            why=f"at most {tightest.longest_prefix}, because the {tightest.kind} is named"
+            f" <NAME_PREFIX>{tightest.suffix} and Google allows {tightest.limit} characters",
+            fix=f"NAME_PREFIX={settings.name_prefix[: tightest.longest_prefix].rstrip('-')}",
+        )
+    system = names.SYSTEM_POOL.of(settings.name_prefix)
+    if any(pool.name == system for pool in pools.of(settings)):
+        yield Finding(
+            field="gke_node_pools",
+            what="has a pool with the name system",
+            why="that is the name of the pool for system pods",
+            fix="name=gpus",
+        )
+
+
+@RULES.on(*MAKES_POOLS, "system_node_pool", gke=True)
+def _room(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if case.asked("gke_pods_range") or case.asked("gke_max_pods_per_node"):
+        return  # `networks` counts what fits there, or the online check in a range that exists
+    nodes = settings.system_node_pool.max + sum(pool.size.most for pool in pools.of(settings))
+    if nodes > limits.MOST_CLUSTER_NODES:
+        several = settings.gke_node_pools is not None
+        yield Finding(
+            code=Code.INVALID_VALUE,
+            field="gke_node_pools" if several else "gke_node_pool_count",
+            what=f"makes a cluster of up to {nodes} nodes",
+            why=f"its IP range for pods is large enough for {limits.MOST_CLUSTER_NODES} nodes,"
+            " including the system pool",
+            fix="fewer or smaller pools, or several clusters",
+        )
+
+
+@RULES.on("enable_kueue", "enable_ray_operator", "system_node_pool", gke=True)
+def _system_nodes(case: Case) -> Iterator[Finding]:
+    """Warn where the pods that keep the queue going find no place: no job would ever start."""
+    settings = case.settings
+    wanted = [*machine_sizes.OF_GKE, machine_sizes.JOBSET]
+    wanted += [machine_sizes.KUEUE] if settings.enable_kueue else []
+    wanted += [machine_sizes.RAY_HEAD] if settings.enable_ray_operator else []
+    pool = settings.system_node_pool
+    machine, most = pool.vm_type, pool.max
+    missing = machine_sizes.left_out(machine, most, wanted)
+    if missing:
+        yield Finding(
+            code=Code.NOTE,
+            field="system_node_pool",
+            what="may be too small for the system's pods",
+            why=f"beside what GKE runs on each node, max={most} of {machine} have"
+            f" no place for {words.listed({it.name for it in missing})}",
+            fix="SYSTEM_NODE_POOL=vm_type=e2-standard-4",
+            note=True,
+        )
+
+
+@RULES.on(*MAKES_POOLS, "enable_kueue", "kueue_queues", "kueue_gpu_quota", gke=True)
+def _queue(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    made = pools.of(settings)
+    queued = [pool for pool in made if pool.mode.means.queued]
+    if not settings.enable_kueue and queued:
+        yield Finding(
+            field="enable_kueue",
+            what=f"leaves out the queue that {queued[0].name} gets its nodes by",
+            why="nodes of queued pools come by Kueue's requests alone",
+            fix="ENABLE_KUEUE=yes, or ENABLE_QUEUED_PROVISIONING=no",
+        )
+    have = sum(pool.size.most * pool.gpus for pool in made)
+    if settings.kueue_gpu_quota is not None and settings.kueue_gpu_quota > have:
+        yield Finding(
+            field="kueue_gpu_quota",
+            what=f"is more than the {have} GPUs that the pools have at most",
+            why=f"a job that asks for more than {have} is admitted, and waits for nodes that never"
+            " come",
+            fix=f"KUEUE_GPU_QUOTA={have}, or larger pools",
+            note=True,
+        )
+    if not settings.kueue_queues:
+        return
+    if not settings.enable_kueue:
+        yield Finding(
+            field="kueue_queues",
+            what="names queues, without Kueue",
+            why="ENABLE_KUEUE=no",
+            fix="ENABLE_KUEUE=yes, or remove KUEUE_QUEUES",
+        )
+    shared = sum(queue.gpus for queue in settings.kueue_queues)
+    most = settings.kueue_gpu_quota or have
+    if shared > most:
+        yield Finding(
+            field="kueue_queues",
+            what=f"shares out {shared} GPUs",
+            why=f"KUEUE_GPU_QUOTA has {most}"
+            if case.asked("kueue_gpu_quota")
+            else f"the pools have {most} at most",
+            fix="smaller shares; what one queue leaves idle, the others borrow",
+        )
+
+
+@RULES.on(*MAKES_POOLS, "gke_version", "gpu_driver_version", "enable_ray_operator")
+def _floors(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    version = settings.gke_version
+    if not case.is_gke or version is None:
+        return
+    needed = pools.floors(
+        pools.of(settings),
+        driver=str(settings.gpu_driver_version),
+        ray_operator=settings.enable_ray_operator,
     )
+    for floor in needed:
+        if floor.refuses(version):
+            by_driver = floor is gke_versions.DRIVER_OF_H200
+            yield Finding(
+                code=Code.INVALID_VALUE,
+                field="gke_version",
+                what=f"is older than {floor.feature} needs",
+                why=f"{floor.of(version)} or newer",
+                fix="remove GKE_VERSION, or set a newer one"
+                + (", or GPU_DRIVER_VERSION=LATEST" if by_driver else ""),
+            )
+            return
 
 
-def _of_a_cluster(touches: tuple[str, ...], check: Callable[[Case], Iterator[Finding]]) -> Rule:
-    """A rule for GKE clusters; elsewhere it is enough to say that a setting has no effect."""
+@RULES.on(*MAKES_POOLS, gke=True)
+def _one_by_one(case: Case) -> Iterator[Finding]:
+    for pool in pools.of(case.settings):
+        if pool.mode is Mode.FLEX_START and pool.size.count is None and pool.size.most > 1:
+            yield Finding(
+                field="enable_flex_start",
+                what=f"brings the nodes of {pool.name} one by one",
+                why="a job on several nodes may get some of them, which are billed while it waits"
+                " for the others; after half an hour it gives them back and tries again",
+                fix="ENABLE_QUEUED_PROVISIONING=yes, which asks for all nodes of a job at once, or"
+                " jobs of one node",
+                note=True,
+            )
+            return
 
-    def checked(case: Case) -> Iterator[Finding]:
-        if case.settings.orchestrator_type is Orchestrator.GKE:
-            yield from check(case)
 
-    return Rule(("orchestrator_type", *touches), checked)
-
-
-RULES: Final = (
-    _of_a_cluster(("gke_min_node_count", "gke_max_node_count"), _limits),
-    _of_a_cluster(("instance_count", "gke_min_node_count", "gke_max_node_count"), _fixed_size),
-    _of_a_cluster(("system_node_pool",), _system_pool),
-    _of_a_cluster(("system_node_pool", "zone"), _system_zone),
-    _of_a_cluster(("gke_node_pools",), _replaced),
-    _of_a_cluster(("gke_node_pools", "zone"), _pools),
-    *pool_rules.RULES,
-    *gke_cluster.RULES,
-)
+@RULES.on("orchestrator_type", "authorized_cidr")
+def _endpoint(case: Case) -> Iterator[Finding]:
+    if not EVERY_ADDRESS.isdisjoint(case.settings.authorized_cidr or ()):
+        yield Finding(
+            field="authorized_cidr",
+            what="lets every address reach the cluster's IP endpoint",
+            why="whoever has a credential of the cluster then uses it from anywhere",
+            fix="the ranges of your own network, or leave it out: the DNS endpoint needs none",
+            note=True,
+        )

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import gpu_networks, machines, suggestions
 from provision.codes import Code
-from provision.settings.choices import NetworkConfig, Orchestrator
-from provision.spec.rules.findings import Case, Finding, Rule
+from provision.settings.choices import NetworkConfig
+from provision.spec.rules.findings import Case, Finding, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.catalogue.machines import MachineType
+
+
+RULES: Final = Rules()
 
 
 def gpu_findings(
@@ -118,6 +121,7 @@ def _attached_count(machine: MachineType, gpu: machines.Gpu, gpu_count: int) -> 
     )
 
 
+@RULES.on("vm_type", "gpu_count", "accelerator_type")
 def _gpus(case: Case) -> Iterator[Finding]:
     # GKE_NODE_POOLS has machine types of its own; another rule refuses these settings then.
     if not case.asked("gke_node_pools"):
@@ -125,11 +129,13 @@ def _gpus(case: Case) -> Iterator[Finding]:
         yield from gpu_findings(settings.vm_type, settings.gpu_count, settings.accelerator_type)
 
 
+@RULES.on("vm_type", "disk_type")
 def _disk(case: Case) -> Iterator[Finding]:
     if case.asked("disk_type") and not case.asked("gke_node_pools"):
         yield from disk_finding(case.settings.vm_type, case.settings.disk_type.value)
 
 
+@RULES.on("vm_type")
 def _unknown_machine(case: Case) -> Iterator[Finding]:
     name = case.settings.vm_type
     if machines.lookup(name) is not None:
@@ -157,10 +163,11 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
     )
 
 
+@RULES.on("vm_type", "network_config", "orchestrator_type")
 def _interfaces(case: Case) -> Iterator[Finding]:
     machine = machines.lookup(case.settings.vm_type)
     # A GKE cluster always gets the networks that its machine types need.
-    if machine is None or case.settings.orchestrator_type is Orchestrator.GKE:
+    if machine is None or case.is_gke:
         return
     if case.settings.network_config is not NetworkConfig.MULTI_NIC:
         if not case.settings.gpu_subnetworks:
@@ -197,11 +204,3 @@ def _gpus_without_network(case: Case, machine: MachineType) -> Iterator[Finding]
             else "NETWORK_CONFIG=multi_nic_network",
             note=True,
         )
-
-
-RULES: Final = (
-    Rule(("vm_type", "gpu_count", "accelerator_type"), _gpus),
-    Rule(("vm_type", "disk_type"), _disk),
-    Rule(("vm_type",), _unknown_machine),
-    Rule(("vm_type", "network_config", "orchestrator_type"), _interfaces),
-)

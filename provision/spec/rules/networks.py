@@ -1,4 +1,4 @@
-"""Rules about a network that exists: that it is named whole, and lies where the machines are."""
+"""Rules about networks: of others, which are named whole, and the ranges of those that are made."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import gpu_networks, machines, zones
 from provision.codes import Code
-from provision.settings.choices import NetworkConfig, OnlineCheck, Orchestrator
-from provision.settings.networks import PRIVATE, NetworkPath, SubnetworkPath
+from provision.settings.choices import NetworkConfig, OnlineCheck
+from provision.settings.resource_paths import PRIVATE, NetworkPath, SubnetworkPath
 from provision.spec import cluster, ranges
 from provision.spec.networks import ExistingNetwork
-from provision.spec.rules.findings import Case, Finding, Rule
+from provision.spec.rules.findings import Case, Finding, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from provision.catalogue.machines import MachineType
     from provision.spec.cluster import ClusterSpec
+
+
+RULES: Final = Rules()
 
 _NEEDED: Final = ("network", "subnetwork")
 _RANGES: Final = ("gke_pods_range", "gke_services_range")
@@ -37,149 +40,13 @@ _TAKES: Final = {
 """What a range is for -> how much of it is taken."""
 
 
-def _named(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    is_existing = settings.network_config is NetworkConfig.EXISTING
-    is_gke = settings.orchestrator_type is Orchestrator.GKE
-    needed = _NEEDED + _RANGES if is_gke else _NEEDED
-    for name in (*needed, "gpu_subnetworks"):
-        if is_existing and case.value(name) is None and name != "gpu_subnetworks":
-            yield Finding(
-                code=Code.MISSING_SETTING,
-                field=name,
-                what="is required with NETWORK_CONFIG=existing",
-                why="nothing is made there, so what is to be used has to be named",
-                fix=f"{case.name(name)}=<its name>, or NETWORK_CONFIG=new_network",
-            )
-        elif is_existing and name in _RANGES and ranges.own(case.value(name)):
-            yield Finding(
-                field=name,
-                what="is an IP range, and has to be the name of one",
-                why="NETWORK_CONFIG=existing takes a secondary range of SUBNETWORK as it is",
-                fix=f"{case.name(name)}=<its name>",
-            )
-        elif case.asked(name) and not is_existing:
-            if name in _RANGES and ranges.own(case.value(name)):
-                continue
-            yield Finding(
-                code=Code.WITHOUT_EFFECT,
-                field=name,
-                what=f"has no effect with NETWORK_CONFIG={settings.network_config}",
-                why="only NETWORK_CONFIG=existing uses a network that is named",
-                fix=f"NETWORK_CONFIG=existing, or remove {case.name(name)}",
-            )
-
-
-def _on_gke(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if settings.orchestrator_type is not Orchestrator.GKE:
-        return
-    if settings.network_config is not NetworkConfig.EXISTING:
-        if case.asked("network_config"):
-            yield Finding(
-                code=Code.WITHOUT_EFFECT,
-                field="network_config",
-                what="has no effect with ORCHESTRATOR_TYPE=gke",
-                why="a GKE cluster gets the networks that its machine types need, unless it is"
-                " existing",
-                fix=f"remove {case.name('network_config')}, or NETWORK_CONFIG=existing",
-            )
-        return
-    # Each interface has its subnetwork, so that the number counts as well.
-    several = {(it.gpu_network, it.nics): it for it in _machines(case) if it.gpu_network}
-    existing = ExistingNetwork.of(settings)
-    machine = next(iter(several.values()), None)
-    if machine is None or existing is None:
-        return
-    why, fix = "", "machines with one network, or remove NETWORK_CONFIG"
-    if existing.project != settings.project_id:
-        why = (
-            "on a Shared VPC, nobody could look up in which form GKE takes their networks, and"
-            " another form replaces the nodes at each Create"
-        )
-        fix = f"a VM group (ORCHESTRATOR_TYPE=none) with GPU_SUBNETWORKS, {fix}"
-    elif not settings.gpu_subnetworks:
-        why = "their GPUs need networks of their own, and none is made"
-        fix = f"GPU_SUBNETWORKS=gpu-{{1..{machine.nics - 1}}}, or the like, {fix}"
-    elif len(several) > 1:
-        names = " and ".join(it.name for it in several.values())
-        why = f"GPU_SUBNETWORKS is for GPU networks of one kind, not for {names}"
-        fix = f"pools of one of them, or {fix}"
-    if why:
-        yield Finding(
-            field="network_config",
-            what=f"is not for GKE nodes of {machine.name}",
-            why=why,
-            fix=fix,
-        )
-
-
-def _machines(case: Case) -> list[MachineType]:
-    """The machine types that are asked for, as far as they are known."""
-    settings = case.settings
-    pools = settings.gke_node_pools or () if settings.orchestrator_type is Orchestrator.GKE else ()
-    types = [pool.vm_type for pool in pools] or [settings.vm_type]
-    return list(filter(None, map(machines.lookup, types)))
-
-
-def _together(case: Case) -> Iterator[Finding]:
-    """What the two paths say, of each other and of the zone."""
-    settings = case.settings
-    network = NetworkPath.parse(settings.network or "")
-    subnetwork = SubnetworkPath.parse(settings.subnetwork or "")
-    if network is None or subnetwork is None:
-        return
-    if network.project and subnetwork.project and network.project != subnetwork.project:
-        yield Finding(
-            field="subnetwork",
-            what=f"is in {subnetwork.project}, NETWORK in {network.project}",
-            why="a subnetwork is in the project of its network",
-            fix="paths of one project in both",
-        )
-    named = map(SubnetworkPath.parse, settings.gpu_subnetworks or ())
-    for field, one in (("subnetwork", subnetwork), *(("gpu_subnetworks", it) for it in named)):
-        outside = [it for it in settings.places.zones if one and zones.region_of(it) != one.region]
-        if one and one.region and outside:
-            yield Finding(
-                field=field,
-                what=f"has {one.name} in {one.region}, where the zone {outside[0]} is not",
-                why="machines join subnetworks of their own region only",
-                fix=f"a subnetwork in {zones.region_of(outside[0])}, or a ZONE in {one.region}",
-            )
-            return
-
-
-def _gpus(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    named = len(settings.gpu_subnetworks or ())
-    if not named or settings.network_config is not NetworkConfig.EXISTING:
-        return
-    machine = next((it for it in _machines(case) if it.gpu_network is not None), None)
-    if machine is None:
-        found = " and ".join(it.name for it in _machines(case)) or settings.vm_type
-        yield Finding(
-            field="gpu_subnetworks",
-            what=f"means nothing with {found}",
-            why="its GPUs have no networks of their own",
-            fix="remove GPU_SUBNETWORKS, or another VM_TYPE",
-        )
-    elif named != machine.nics - 1:
-        kinds = [f"{it.subnets} for {it.nic_type}" for it in gpu_networks.beside_the_first(machine)]
-        yield Finding(
-            field="gpu_subnetworks",
-            what=f"names {named}, and {machine.name} has {machine.nics - 1} interfaces beside the"
-            " first",
-            why=f"each has a subnetwork of its own, in this order: {', '.join(kinds)}",
-            fix=f"{machine.nics - 1} of them, such as gpu-{{1..{machine.nics - 1}}}",
-        )
-
-
+@RULES.on(*_OWN, *_COUNTED, "network_config", "orchestrator_type", "nfs_fileshare_list")
 def _own_ranges(case: Case) -> Iterator[Finding]:
     """Check the ranges of networks that are made: apart from each other, and large enough."""
     if not any(map(case.asked, _OWN)):
         return
     settings = case.settings
-    is_gke = settings.orchestrator_type is Orchestrator.GKE
+    is_gke = case.is_gke
     spec: ClusterSpec = cluster.gke(settings) if is_gke else cluster.vms(settings)
     if not spec.makes_network:
         if case.asked("network_range"):
@@ -261,6 +128,120 @@ def _too_small(case: Case, part: ranges.Part, machines: int) -> Finding:
     )
 
 
+@RULES.on("network_config", *_NAMES, *_RANGES, "orchestrator_type")
+def _named(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    is_existing = settings.network_config is NetworkConfig.EXISTING
+    is_gke = case.is_gke
+    needed = _NEEDED + _RANGES if is_gke else _NEEDED
+    for name in (*needed, "gpu_subnetworks"):
+        if is_existing and case.value(name) is None and name != "gpu_subnetworks":
+            yield Finding(
+                code=Code.MISSING_SETTING,
+                field=name,
+                what="is required with NETWORK_CONFIG=existing",
+                why="nothing is made there, so what is to be used has to be named",
+                fix=f"{case.name(name)}=<its name>, or NETWORK_CONFIG=new_network",
+            )
+        elif is_existing and name in _RANGES and ranges.own(case.value(name)):
+            yield Finding(
+                field=name,
+                what="is an IP range, and has to be the name of one",
+                why="NETWORK_CONFIG=existing takes a secondary range of SUBNETWORK as it is",
+                fix=f"{case.name(name)}=<its name>",
+            )
+        elif case.asked(name) and not is_existing:
+            if name in _RANGES and ranges.own(case.value(name)):
+                continue
+            yield Finding(
+                code=Code.WITHOUT_EFFECT,
+                field=name,
+                what=f"has no effect with NETWORK_CONFIG={settings.network_config}",
+                why="only NETWORK_CONFIG=existing uses a network that is named",
+                fix=f"NETWORK_CONFIG=existing, or remove {case.name(name)}",
+            )
+
+
+@RULES.on(*_NAMES, *_GPUS, "vm_type", "gke_node_pools", gke=True)
+def _on_gke(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.network_config is not NetworkConfig.EXISTING:
+        if case.asked("network_config"):
+            yield Finding(
+                code=Code.WITHOUT_EFFECT,
+                field="network_config",
+                what="has no effect with ORCHESTRATOR_TYPE=gke",
+                why="a GKE cluster gets the networks that its machine types need, unless it is"
+                " existing",
+                fix=f"remove {case.name('network_config')}, or NETWORK_CONFIG=existing",
+            )
+        return
+    # Each interface has its subnetwork, so that the number counts as well.
+    several = {(it.gpu_network, it.nics): it for it in _machines(case) if it.gpu_network}
+    existing = ExistingNetwork.of(settings)
+    machine = next(iter(several.values()), None)
+    if machine is None or existing is None:
+        return
+    why, fix = "", "machines with one network, or remove NETWORK_CONFIG"
+    if existing.project != settings.project_id:
+        why = (
+            "on a Shared VPC, nobody could look up in which form GKE takes their networks, and"
+            " another form replaces the nodes at each Create"
+        )
+        fix = f"a VM group (ORCHESTRATOR_TYPE=none) with GPU_SUBNETWORKS, {fix}"
+    elif not settings.gpu_subnetworks:
+        why = "their GPUs need networks of their own, and none is made"
+        fix = f"GPU_SUBNETWORKS=gpu-{{1..{machine.nics - 1}}}, or the like, {fix}"
+    elif len(several) > 1:
+        names = " and ".join(it.name for it in several.values())
+        why = f"GPU_SUBNETWORKS is for GPU networks of one kind, not for {names}"
+        fix = f"pools of one of them, or {fix}"
+    if why:
+        yield Finding(
+            field="network_config",
+            what=f"is not for GKE nodes of {machine.name}",
+            why=why,
+            fix=fix,
+        )
+
+
+def _machines(case: Case) -> list[MachineType]:
+    """The machine types that are asked for, as far as they are known."""
+    settings = case.settings
+    pools = settings.gke_node_pools or () if case.is_gke else ()
+    types = [pool.vm_type for pool in pools] or [settings.vm_type]
+    return list(filter(None, map(machines.lookup, types)))
+
+
+@RULES.on(*_NAMES, "zone")
+def _together(case: Case) -> Iterator[Finding]:
+    """What the two paths say, of each other and of the zone."""
+    settings = case.settings
+    network = NetworkPath.parse(settings.network or "")
+    subnetwork = SubnetworkPath.parse(settings.subnetwork or "")
+    if network is None or subnetwork is None:
+        return
+    if network.project and subnetwork.project and network.project != subnetwork.project:
+        yield Finding(
+            field="subnetwork",
+            what=f"is in {subnetwork.project}, NETWORK in {network.project}",
+            why="a subnetwork is in the project of its network",
+            fix="paths of one project in both",
+        )
+    named = map(SubnetworkPath.parse, settings.gpu_subnetworks or ())
+    for field, one in (("subnetwork", subnetwork), *(("gpu_subnetworks", it) for it in named)):
+        outside = [it for it in settings.places.zones if one and zones.region_of(it) != one.region]
+        if one and one.region and outside:
+            yield Finding(
+                field=field,
+                what=f"has {one.name} in {one.region}, where the zone {outside[0]} is not",
+                why="machines join subnetworks of their own region only",
+                fix=f"a subnetwork in {zones.region_of(outside[0])}, or a ZONE in {one.region}",
+            )
+            return
+
+
+@RULES.on("make_firewall", "network_config", "skip_checks")
 def _firewall(case: Case) -> Iterator[Finding]:
     """Check that the rules have a network to be made in, and that it can be looked at."""
     settings = case.settings
@@ -283,13 +264,27 @@ def _firewall(case: Case) -> Iterator[Finding]:
         )
 
 
-RULES: Final = (
-    Rule(
-        (*_OWN, *_COUNTED, "network_config", "orchestrator_type", "nfs_fileshare_list"), _own_ranges
-    ),
-    Rule(("network_config", *_NAMES, *_RANGES, "orchestrator_type"), _named),
-    Rule((*_NAMES, *_GPUS, "orchestrator_type", "vm_type", "gke_node_pools"), _on_gke),
-    Rule((*_NAMES, "zone"), _together),
-    Rule(("make_firewall", "network_config", "skip_checks"), _firewall),
-    Rule((*_GPUS, "vm_type", "gke_node_pools", "orchestrator_type"), _gpus),
-)
+@RULES.on(*_GPUS, "vm_type", "gke_node_pools", "orchestrator_type")
+def _gpus(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    named = len(settings.gpu_subnetworks or ())
+    if not named or settings.network_config is not NetworkConfig.EXISTING:
+        return
+    machine = next((it for it in _machines(case) if it.gpu_network is not None), None)
+    if machine is None:
+        found = " and ".join(it.name for it in _machines(case)) or settings.vm_type
+        yield Finding(
+            field="gpu_subnetworks",
+            what=f"means nothing with {found}",
+            why="its GPUs have no networks of their own",
+            fix="remove GPU_SUBNETWORKS, or another VM_TYPE",
+        )
+    elif named != machine.nics - 1:
+        kinds = [f"{it.subnets} for {it.nic_type}" for it in gpu_networks.beside_the_first(machine)]
+        yield Finding(
+            field="gpu_subnetworks",
+            what=f"names {named}, and {machine.name} has {machine.nics - 1} interfaces beside the"
+            " first",
+            why=f"each has a subnetwork of its own, in this order: {', '.join(kinds)}",
+            fix=f"{machine.nics - 1} of them, such as gpu-{{1..{machine.nics - 1}}}",
+        )

@@ -8,11 +8,13 @@ from provision.codes import Code
 from provision.settings import spelling
 from provision.settings.choices import Orchestrator
 from provision.settings.model import Settings, kinds_of
-from provision.spec.rules.findings import Case, Finding, Rule
+from provision.spec.rules.findings import Case, Finding, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+
+RULES: Final = Rules()
 
 _CHOSEN_BY_GKE: Final = "GKE chooses the image of its nodes"
 _ON_GKE: Final = {
@@ -43,6 +45,7 @@ def _needs_of(case: Case, name: str) -> list[str]:
     return kinds_of(name)
 
 
+@RULES.on("orchestrator_type")
 def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
     orchestrator = case.settings.orchestrator_type
     for name in filter(case.on, Settings.model_fields):
@@ -57,6 +60,3 @@ def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
                 + (f"; {instead}" if instead else ""),
                 fix=f"remove {case.name(name)}, or ORCHESTRATOR_TYPE={needs[0]}",
             )
-
-
-RULES: Final = (Rule(("orchestrator_type",), _wrong_orchestrator),)

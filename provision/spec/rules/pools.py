@@ -7,22 +7,26 @@ is reported for the key of a pool in GKE_NODE_POOLS, or for the setting that all
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import limits, suggestions
+from provision.catalogue import limits, suggestions, zones
 from provision.catalogue.machines import Consumption, Offered
 from provision.codes import Code
-from provision.settings.choices import Orchestrator
 from provision.spec import pools
 from provision.spec.capacity import ASKED_FOR, POOL_KEYS
-from provision.spec.rules import machines
-from provision.spec.rules.findings import Case, Finding, Rule
+from provision.spec.rules import capacity, machines
+from provision.spec.rules.findings import Case, Finding, Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
+    from provision.catalogue.machines import MachineType
     from provision.settings.pools import NodePool
     from provision.spec.pools import Pool
+
+
+RULES: Final = Rules()
 
 # A pool's key -> the setting that has it for equal pools.
 _SETTINGS: Final = {
@@ -38,29 +42,143 @@ _SETTINGS: Final = {
     "spot": "enable_spot",
     "vm_type": "vm_type",
 }
+MAKES_POOLS: Final = (
+    *_SETTINGS.values(),
+    *("orchestrator_type", "gke_node_pools", "gke_node_pool_count", "zone", "name_prefix"),
+)
+"""The settings that determine the pools."""
+_REPLACED: Final = ("vm_type", "gpu_count", "accelerator_type", "gke_node_pool_count")
 
 
-def _starts_empty(pool: Pool) -> Iterator[Finding]:
-    if not pool.mode.means.requested:
-        return
+@RULES.on("gke_min_node_count", "gke_max_node_count", gke=True)
+def _limits(case: Case) -> Iterator[Finding]:
+    least, most = case.settings.gke_min_node_count, case.settings.gke_max_node_count
+    if (least is None) != (most is None):
+        given, missing = "gke_min_node_count", "gke_max_node_count"
+        if least is None:
+            given, missing = missing, given
+        yield Finding(
+            code=Code.MISSING_SETTING,
+            field=given,
+            what=f"is set without {missing.upper()}",
+            why="autoscaling needs both limits; without both, pools have a fixed size",
+            fix=f"set {missing.upper()} too",
+        )
+    elif least is not None and most is not None and least > most:
+        yield Finding(
+            code=Code.INVALID_VALUE,
+            field="gke_min_node_count",
+            what=f"is more than GKE_MAX_NODE_COUNT, {most}",
+            why="the minimum can't be larger than the maximum",
+            fix=f"GKE_MIN_NODE_COUNT={most}",
+        )
+
+
+@RULES.on("instance_count", "gke_min_node_count", "gke_max_node_count", gke=True)
+def _fixed_size(case: Case) -> Iterator[Finding]:
+    spelled = case.names.get("instance_count")
+    limits = {case.settings.gke_min_node_count, case.settings.gke_max_node_count}
+    asked = case.asked("gke_min_node_count") or case.asked("gke_max_node_count")
+    if spelled == "GKE_NODE_COUNT_PER_NODE_POOL" and asked:
+        if limits == {case.settings.instance_count}:
+            return
+        yield Finding(
+            field="instance_count",
+            what="can't be combined with autoscaling limits",
+            why="it sets a fixed size, GKE_MIN_NODE_COUNT and GKE_MAX_NODE_COUNT set limits for"
+            " autoscaling",
+            fix=f"remove {spelled}, or the limits",
+        )
+
+
+@RULES.on("gke_node_pools", gke=True)
+def _replaced(case: Case) -> Iterator[Finding]:
+    if case.asked("gke_node_pools"):
+        for name in filter(case.asked, _REPLACED):
+            yield Finding(
+                field=name,
+                what="can't be combined with GKE_NODE_POOLS",
+                why="each of those pools has its own machine type and GPUs",
+                fix=f"remove {case.name(name)}, or GKE_NODE_POOLS",
+            )
+
+
+@RULES.on("gke_node_pools", "zone", gke=True)
+def _pools(case: Case) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for pool in case.settings.gke_node_pools or ():
+        if pool.name in seen:
+            yield Finding(
+                field="gke_node_pools",
+                what=f"has two pools with the name {pool.name}",
+                why="the names of pools must be unique",
+                fix=f"another name, such as {pool.name}-2",
+            )
+        seen.add(pool.name)
+        for finding in _of_one_pool(pool, case):
+            yield _in_pool(pool, finding)
+
+
+def _of_one_pool(pool: NodePool, case: Case) -> Iterator[Finding]:
+    yield from machines.gpu_findings(pool.vm_type, pool.gpu_count, pool.accelerator_type)
+    if pool.disk_type is not None:
+        yield from machines.disk_finding(pool.vm_type, pool.disk_type.value)
+    region = zones.region_of(case.settings.zone)
+    if pool.zone is not None and zones.region_of(pool.zone) != region:
+        yield Finding(
+            field="zone",
+            what=f"is not in {region}",
+            why="all pools of a cluster are in its region",
+            fix=f"zone={case.settings.zone}",
+        )
+    if pool.count is not None and (pool.min is not None or pool.max is not None):
+        yield Finding(
+            field="count",
+            what="can't be combined with min or max",
+            why="count is a fixed size, min and max are limits for autoscaling",
+            fix=f"max={pool.count}",
+        )
+    if pool.min is not None and pool.max is not None and pool.min > pool.max:
+        yield Finding(
+            field="min",
+            what=f"is more than max, {pool.max}",
+            why="the minimum can't be larger than the maximum",
+            fix=f"min={pool.max}",
+        )
+    yield from capacity.of_pool(pool, case)
+
+
+def _in_pool(pool: NodePool, finding: Finding) -> Finding:
+    """Turn a finding about a pool's key into one about GKE_NODE_POOLS."""
+    if finding.field not in type(pool).model_fields:
+        # A setting of the whole cluster, which pools have no key for.
+        what = f"has pool {pool.name}, for which {finding.field.upper()} {finding.what}"
+        return replace(finding, field="gke_node_pools", what=what)
+    value = getattr(pool, finding.field, None)
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    subject = finding.field if value is None else f"{finding.field}={value}"
+    what = f"has pool {pool.name}, whose {subject} {finding.what}"
+    return replace(finding, field="gke_node_pools", what=what, fix=finding.fix.lower())
+
+
+def _of_pool(pool: Pool) -> Iterator[Finding]:
+    """Check a pool as it will be made, by the keys of a pool in GKE_NODE_POOLS."""
     why = "with flex start and queued provisioning, nodes are created when a job needs them"
-    if pool.size.count is not None:
+    if pool.mode.means.requested and pool.size.count is not None:
         yield Finding(
             field="count",
             what="can't be a fixed number with flex start or queued provisioning",
             why=why,
             fix=f"MAX={pool.size.count}",
         )
-    if pool.size.min:
+    if pool.mode.means.requested and pool.size.min:
         yield Finding(
             field="min",
             what="must be 0 with flex start or queued provisioning",
             why=f"{why}, so the pool starts empty",
             fix="MIN=0",
         )
-
-
-def _most(pool: Pool) -> Iterator[Finding]:
     if pool.size.most > limits.MOST_NODES:
         key = "max" if pool.size.count is None else "count"
         yield Finding(
@@ -70,9 +188,6 @@ def _most(pool: Pool) -> Iterator[Finding]:
             why=f"GKE allows at most {limits.MOST_NODES} nodes in a pool",
             fix=f"{key.upper()}={limits.MOST_NODES}",
         )
-
-
-def _machine(pool: Pool) -> Iterator[Finding]:
     if pool.machine is None and not (pool.gpu_type and pool.gpu_count):
         like = suggestions.like(pool.machine_type)
         guess = f"; did you mean {' or '.join(like)}?" if like else ""
@@ -92,17 +207,18 @@ def _machine(pool: Pool) -> Iterator[Finding]:
             why="GKE needs DRANET for its GPU network, which this tool does not set up",
             fix="VM_TYPE=a4-highgpu-8g",
         )
+    elif pool.machine is not None:
+        yield from _offered(pool, pool.machine)
 
 
-def _offered(pool: Pool) -> Iterator[Finding]:
+def _offered(pool: Pool, machine: MachineType) -> Iterator[Finding]:
     way = pool.mode.means.consumption
-    if pool.machine is None or pool.machine.family.arm:
-        return
-    offered = pool.machine.offered(way)
+    offered = machine.offered(way)
     if offered is Offered.YES:
         return
-    ways = " or ".join(str(it) for it in Consumption if it in pool.machine.consumption)
-    fix = "SPOT=yes" if Consumption.SPOT in pool.machine.consumption else "RESERVATION=..."
+    ways = " or ".join(str(it) for it in Consumption if it in machine.consumption)
+    fix = "SPOT=yes" if Consumption.SPOT in machine.consumption else "RESERVATION=..."
+    key, _ = ASKED_FOR[way]
     if offered is Offered.NO:
         what = f"can't get {pool.machine_type} nodes: they are not available as {way}"
         why = f"{pool.machine_type} is only available as {ways}"
@@ -112,7 +228,7 @@ def _offered(pool: Pool) -> Iterator[Finding]:
         fix += ", if Google refuses it"
     yield Finding(
         code=Code.NOT_OFFERED,
-        field=_key(way),
+        field=POOL_KEYS.get(key, key),
         what=what,
         why=why,
         fix=fix,
@@ -120,35 +236,15 @@ def _offered(pool: Pool) -> Iterator[Finding]:
     )
 
 
-def _key(way: Consumption) -> str:
-    """The key with which a pool selects a consumption option."""
-    name, _ = ASKED_FOR[way]
-    return POOL_KEYS.get(name, name)
-
-
-_OF_A_POOL: Final[tuple[Callable[[Pool], Iterator[Finding]], ...]] = (
-    _starts_empty,
-    _most,
-    _machine,
-    _offered,
-)
-
-
-def _equal_pools(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if settings.orchestrator_type is Orchestrator.GKE and settings.gke_node_pools is None:
-        pool = pools.of(settings)[0]
-        for check in _OF_A_POOL:
-            yield from map(_of_the_cluster, check(pool))
-
-
-def _written_pools(case: Case) -> Iterator[Finding]:
+@RULES.on(*MAKES_POOLS)
+def _as_made(case: Case) -> Iterator[Finding]:
+    made, written = pools.of(case.settings), case.settings.gke_node_pools
     found: list[Finding] = []
-    made = pools.of(case.settings)
-    for written, pool in zip(case.settings.gke_node_pools or (), made, strict=False):
-        findings = [finding for check in _OF_A_POOL for finding in check(pool)]
-        findings += _left_open(written, pool)
-        found += [_told(written, finding, case) for finding in findings]
+    if case.is_gke and written is None:
+        found += map(_of_the_cluster, _of_pool(made[0]))
+    for asked, pool in zip(written or (), made, strict=False):
+        findings = [*_of_pool(pool), *_left_open(asked, pool)]
+        found += [_told(asked, finding, case) for finding in findings]
     # A wrong cluster-wide value is found in many pools; report it once.
     yield from dict.fromkeys(found)
 
@@ -171,52 +267,15 @@ def _told(written: NodePool, finding: Finding, case: Case) -> Finding:
     own = getattr(written, finding.field) is not None
     if not own and case.asked(_SETTINGS[finding.field]):
         return _of_the_cluster(finding)
-    return Finding(
-        code=finding.code,
-        field="gke_node_pools",
-        what=f"has pool {written.name}, whose {finding.field} {finding.what}",
-        why=finding.why,
-        fix=re.sub(r"\b[A-Z_]+=", lambda key: key[0].lower(), finding.fix),
-        note=finding.note,
-    )
+    what = f"has pool {written.name}, whose {finding.field} {finding.what}"
+    fix = re.sub(r"\b[A-Z_]+=", lambda key: key[0].lower(), finding.fix)
+    return replace(finding, field="gke_node_pools", what=what, fix=fix)
 
 
 def _of_the_cluster(finding: Finding) -> Finding:
-    return Finding(
-        code=finding.code,
-        field=_SETTINGS[finding.field],
-        what=finding.what,
-        why=finding.why,
-        fix=re.sub(
-            r"\b([A-Z_]+)=",
-            lambda key: f"{_SETTINGS.get(key[1].lower(), key[1]).upper()}=",
-            finding.fix,
-        ),
-        note=finding.note,
+    fix = re.sub(
+        r"\b([A-Z_]+)=",
+        lambda key: f"{_SETTINGS.get(key[1].lower(), key[1]).upper()}=",
+        finding.fix,
     )
-
-
-MAKES_POOLS: Final = (
-    "orchestrator_type",
-    "gke_node_pools",
-    "gke_node_pool_count",
-    "instance_count",
-    "gke_min_node_count",
-    "gke_max_node_count",
-    "vm_type",
-    "gpu_count",
-    "accelerator_type",
-    "disk_type",
-    "enable_flex_start",
-    "enable_queued_provisioning",
-    "enable_spot",
-    "reservation_name",
-    "zone",
-    "name_prefix",
-)
-"""The settings that determine the pools."""
-
-RULES: Final = (
-    Rule(MAKES_POOLS, _equal_pools),
-    Rule(MAKES_POOLS, _written_pools),
-)
+    return replace(finding, field=_SETTINGS[finding.field], fix=fix)

@@ -1,12 +1,12 @@
-"""Rules about the paths at which machines mount storage."""
+"""Rules about the paths at which machines mount storage, about its key, and about the state."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import filestores, gcsfuse, machines, names, zones
-from provision.settings.choices import Orchestrator
-from provision.spec.rules.findings import Case, Finding, Rule
+from provision.codes import Code
+from provision.spec.rules.findings import Case, Finding, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from provision.catalogue.machines import MachineType
     from provision.settings.storage import Mount, Share
 
-_SETTINGS: Final = ("gcs_mount_list", "nfs_fileshare_list")
 
+RULES: Final = Rules()
+
+_SETTINGS: Final = ("gcs_mount_list", "nfs_fileshare_list")
 # A mount hides what was at its path before. These paths have files of the system and of this tool:
 # nothing may be mounted at, above or below them.
 _HELD: Final = (
@@ -39,6 +41,83 @@ def _mounts(case: Case) -> Iterator[tuple[str, str]]:
             yield name, mounted.path
 
 
+@RULES.on("project_id", "terraform_gcs_path")
+def _state_path(case: Case) -> Iterator[Finding]:
+    if case.settings.terraform_gcs_path is None:
+        yield Finding(
+            code=Code.MISSING_SETTING,
+            field="terraform_gcs_path",
+            what="is required for a domain-scoped project",
+            why=f"the default bucket has the project ID in its name, and a bucket name can't"
+            f" contain {case.settings.project_id}",
+            fix="TERRAFORM_GCS_PATH=gs://<an existing bucket>",
+        )
+
+
+@RULES.on("terraform_gcs_path")
+def _state_in_a_deployment(case: Case) -> Iterator[Finding]:
+    path = case.settings.terraform_gcs_path or ""
+    inside = next((it for it in path.split("/")[3:] if it.endswith("-deployment")), None)
+    if inside is not None:
+        yield Finding(
+            field="terraform_gcs_path",
+            what=f"lies in {inside}, the folder of a deployment",
+            why="a Destroy of that deployment empties its folder, and this state with it",
+            fix=f"the folder above it: {path.partition(f'/{inside}')[0]}",
+        )
+
+
+@RULES.on("gcs_mount_list", "terraform_gcs_path")
+def _state_on_a_mount(case: Case) -> Iterator[Finding]:
+    bucket = (case.settings.terraform_gcs_path or "").removeprefix("gs://").partition("/")[0]
+    for mount in case.settings.gcs_mount_list or ():
+        is_own = mount.bucket == bucket
+        # The default bucket of a project, this one or another, has states wherever this one is.
+        if is_own or mount.bucket.startswith(names.STATE_BUCKETS):
+            which = (
+                "the bucket of the Terraform state" if is_own else "a bucket of Terraform states"
+            )
+            yield Finding(
+                field="gcs_mount_list",
+                what=f"mounts {mount.bucket}, {which}",
+                why="each machine could then change the state of every deployment in it, which"
+                " the next run applies with your rights",
+                fix="another bucket for the data"
+                + (", or another one for the state (TERRAFORM_GCS_PATH)" if is_own else ""),
+            )
+
+
+@RULES.on("kms_key", "nfs_fileshare_list", "region", "zone")
+def _key(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    if settings.kms_key is None:
+        return
+    shares = settings.nfs_fileshare_list or ()
+    for share in shares:
+        if not filestores.takes_key(share.tier):
+            yield Finding(
+                field="nfs_fileshare_list",
+                what=f"has a share of tier {share.tier}, which takes no key",
+                why="KMS_KEY is for all that keeps data",
+                fix=f"{share.path} with ZONAL, REGIONAL or ENTERPRISE, or remove KMS_KEY",
+            )
+    strict = bool(shares) or case.is_gke
+    why = zones.why_key_is_elsewhere(settings.kms_key, settings.region, strict=strict)
+    # Of several zones, each is held against it online.
+    if why and not settings.places.is_several:
+        location = settings.kms_key.split("/")[3]
+        yield Finding(
+            field="kms_key",
+            what=f"is in {location}",
+            why=why,
+            fix=settings.kms_key.replace(
+                f"/locations/{location}/", f"/locations/{settings.region}/"
+            )
+            + ", if there is one",
+        )
+
+
+@RULES.on()
 def _mount_paths(case: Case) -> Iterator[Finding]:
     seen: dict[str, str] = {}
     for name, path in _mounts(case):
@@ -61,6 +140,7 @@ def _elsewhere(case: Case, name: str, other: str) -> str:
     return "" if name == other else f", in {case.name(other)}"
 
 
+@RULES.on("vm_type")
 def _system_paths(case: Case) -> Iterator[Finding]:
     held = (*_HELD, gcsfuse.LOCAL_SSD) if _has_local_ssds_of_vms(case) else _HELD
     for name, path in _mounts(case):
@@ -76,31 +156,7 @@ def _system_paths(case: Case) -> Iterator[Finding]:
             )
 
 
-def _files_on_a_mount(case: Case) -> Iterator[Finding]:
-    destination = case.settings.vm_localfile_dest_path
-    for _, path in _mounts(case):
-        if _is_within(destination, path):
-            yield Finding(
-                field="vm_localfile_dest_path",
-                what=f"is inside the mount {path}",
-                why="every VM then writes the copied files to the same shared storage",
-                fix="a path outside of all mounts, if each VM should have its own copy",
-                note=True,
-            )
-
-
-def _has_local_ssds_of_vms(case: Case) -> bool:
-    machine = machines.lookup(case.settings.vm_type)
-    is_vm = case.settings.orchestrator_type is not Orchestrator.GKE
-    return is_vm and machine is not None and machine.local_ssds > 0
-
-
-def _machine_types(case: Case) -> list[str]:
-    """The machine types that mount buckets, without duplicates."""
-    pools = case.settings.gke_node_pools or ()
-    return list(dict.fromkeys(pool.vm_type for pool in pools)) or [case.settings.vm_type]
-
-
+@RULES.on("gcs_cache_gb", "gcs_mount_list", "gke_node_pools", "vm_type")
 def _cache(case: Case) -> Iterator[Finding]:
     size = case.settings.gcs_cache_gb
     mounts = len(case.settings.gcs_mount_list or ())
@@ -130,6 +186,7 @@ def _local_ssd_gb(machine: MachineType) -> int:
     return machine.local_ssd_gb
 
 
+@RULES.on("gcs_mount_list")
 def _options_of_nothing(case: Case) -> Iterator[Finding]:
     if case.settings.gcs_mount_list:
         return
@@ -144,73 +201,27 @@ def _options_of_nothing(case: Case) -> Iterator[Finding]:
             )
 
 
-def _state_in_a_deployment(case: Case) -> Iterator[Finding]:
-    path = case.settings.terraform_gcs_path or ""
-    inside = next((it for it in path.split("/")[3:] if it.endswith("-deployment")), None)
-    if inside is not None:
-        yield Finding(
-            field="terraform_gcs_path",
-            what=f"lies in {inside}, the folder of a deployment",
-            why="a Destroy of that deployment empties its folder, and this state with it",
-            fix=f"the folder above it: {path.partition(f'/{inside}')[0]}",
-        )
-
-
-def _state_on_a_mount(case: Case) -> Iterator[Finding]:
-    bucket = (case.settings.terraform_gcs_path or "").removeprefix("gs://").partition("/")[0]
-    for mount in case.settings.gcs_mount_list or ():
-        is_own = mount.bucket == bucket
-        # The default bucket of a project, this one or another, has states wherever this one is.
-        if is_own or mount.bucket.startswith(names.STATE_BUCKETS):
-            which = (
-                "the bucket of the Terraform state" if is_own else "a bucket of Terraform states"
-            )
+@RULES.on("vm_localfile_dest_path")
+def _files_on_a_mount(case: Case) -> Iterator[Finding]:
+    destination = case.settings.vm_localfile_dest_path
+    for _, path in _mounts(case):
+        if _is_within(destination, path):
             yield Finding(
-                field="gcs_mount_list",
-                what=f"mounts {mount.bucket}, {which}",
-                why="each machine could then change the state of every deployment in it, which"
-                " the next run applies with your rights",
-                fix="another bucket for the data"
-                + (", or another one for the state (TERRAFORM_GCS_PATH)" if is_own else ""),
+                field="vm_localfile_dest_path",
+                what=f"is inside the mount {path}",
+                why="every VM then writes the copied files to the same shared storage",
+                fix="a path outside of all mounts, if each VM should have its own copy",
+                note=True,
             )
 
 
-def _key(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if settings.kms_key is None:
-        return
-    shares = settings.nfs_fileshare_list or ()
-    for share in shares:
-        if not filestores.takes_key(share.tier):
-            yield Finding(
-                field="nfs_fileshare_list",
-                what=f"has a share of tier {share.tier}, which takes no key",
-                why="KMS_KEY is for all that keeps data",
-                fix=f"{share.path} with ZONAL, REGIONAL or ENTERPRISE, or remove KMS_KEY",
-            )
-    strict = bool(shares) or settings.orchestrator_type is Orchestrator.GKE
-    why = zones.why_key_is_elsewhere(settings.kms_key, settings.region, strict=strict)
-    # Of several zones, each is held against it online.
-    if why and not settings.places.is_several:
-        location = settings.kms_key.split("/")[3]
-        yield Finding(
-            field="kms_key",
-            what=f"is in {location}",
-            why=why,
-            fix=settings.kms_key.replace(
-                f"/locations/{location}/", f"/locations/{settings.region}/"
-            )
-            + ", if there is one",
-        )
+def _has_local_ssds_of_vms(case: Case) -> bool:
+    machine = machines.lookup(case.settings.vm_type)
+    is_vm = not case.is_gke
+    return is_vm and machine is not None and machine.local_ssds > 0
 
 
-RULES: Final = (
-    Rule(("terraform_gcs_path",), _state_in_a_deployment),
-    Rule(("gcs_mount_list", "terraform_gcs_path"), _state_on_a_mount),
-    Rule(("kms_key", "nfs_fileshare_list", "region", "zone"), _key),
-    Rule((), _mount_paths),
-    Rule(("vm_type",), _system_paths),
-    Rule(("gcs_cache_gb", "gcs_mount_list", "gke_node_pools", "vm_type"), _cache),
-    Rule(("gcs_mount_list",), _options_of_nothing),
-    Rule(("vm_localfile_dest_path",), _files_on_a_mount),
-)
+def _machine_types(case: Case) -> list[str]:
+    """The machine types that mount buckets, without duplicates."""
+    pools = case.settings.gke_node_pools or ()
+    return list(dict.fromkeys(pool.vm_type for pool in pools)) or [case.settings.vm_type]

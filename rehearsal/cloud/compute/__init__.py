@@ -12,7 +12,6 @@ from rehearsal.cloud import discovery, org_policies, projects, services
 from rehearsal.cloud.compute import (
     agenda,
     balancers,
-    firewalls,
     fleet,
     future_reservations,
     groups,
@@ -26,9 +25,7 @@ from rehearsal.cloud.compute import (
     reservations,
     resize_requests,
     resource_policies,
-    routers,
     shared_vpc,
-    subnetworks,
     templates,
 )
 from rehearsal.cloud.compute.resources import Call, Resource
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **offers.METHODS,
     **balancers.METHODS,
-    **firewalls.METHODS,
     **future_reservations.METHODS,
     **groups.METHODS,
     **host_events.METHODS,
@@ -54,9 +50,7 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **reservations.METHODS,
     **resize_requests.METHODS,
     **resource_policies.METHODS,
-    **routers.METHODS,
     **shared_vpc.METHODS,
-    **subnetworks.METHODS,
     **templates.METHODS,
 }
 """What is served, by the names of the API's discovery document."""

@@ -322,20 +322,6 @@ def restart(call: Call, name: str, down: list[list[object]], back: float) -> Non
     resources.keep(call, INSTANCE, name, {**vm, **again, **life})
 
 
-def reset(call: Call, name: str) -> Resource:
-    """Let a running VM boot once more, as if somebody had pressed its button; the operation.
-
-    It stays RUNNING, and its last start is the same (API reference, instances.reset).
-    """
-    vm = resources.require_ready(call, INSTANCE, name)
-    if status(vm, call.now) != "RUNNING":
-        raise GoogleError(400, f"Instance '{name}' is not running.", reason="resourceNotReady")
-    template = resources.find(call, TEMPLATE, links.name_of(vm["_template"]))
-    again = startup.again(call, name, vm, template, call.now) if template else {}
-    resources.keep(call, INSTANCE, name, {**vm, **again})
-    return call.operate(name, vm["id"])
-
-
 def repair(call: Call, group: Resource, names: Sequence[str]) -> None:
     """Make VMs that have failed or are gone again, as they were: from their own template.
 

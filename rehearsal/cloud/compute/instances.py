@@ -47,10 +47,6 @@ def _delete(call: Call) -> Resource:
     return fleet.delete(call, call.name(INSTANCE))
 
 
-def _reset(call: Call) -> Resource:
-    return fleet.reset(call, call.name(INSTANCE))
-
-
 def _start(call: Call) -> Resource:
     name = call.name(INSTANCE)
     vm = resources.require_ready(call, INSTANCE, name)
@@ -104,7 +100,6 @@ def _group(call: Call, name: str) -> Resource:
         "selfLink": manager["instanceGroup"],
         "size": len(fleet.members(call, links.name_of(manager["selfLink"]))),
         "fingerprint": manager["fingerprint"],
-        **({"namedPorts": manager["namedPorts"]} if manager.get("namedPorts") else {}),
     }
 
 
@@ -132,34 +127,6 @@ def _aggregated_groups(call: Call) -> Resource:
     return lists.aggregated(call, INSTANCE_GROUP.collection, INSTANCE_GROUP.singular, entries)
 
 
-def _set_named_ports(call: Call) -> Resource:
-    name = _group_name(call)
-    manager = name.replace("/instanceGroups/", "/instanceGroupManagers/")
-    group = resources.require_ready(call, GROUP_MANAGER, manager)
-    if call.body.get("fingerprint", group["fingerprint"]) != group["fingerprint"]:
-        raise GoogleError(412, "Invalid fingerprint.")
-    ports = call.body.get("namedPorts", [])
-    changed = {key: value for key, value in group.items() if key != "namedPorts"}
-    changed |= {"namedPorts": ports} if ports else {}
-    changed["fingerprint"] = resources.fingerprint([changed, call.now])
-    resources.keep(call, GROUP_MANAGER, manager, changed)
-    return call.operate(name, group["id"])
-
-
-def _list_group_instances(call: Call) -> Resource:
-    group = _get_group(call)
-    name = links.name_of(group["selfLink"])
-    manager = name.replace("/instanceGroups/", "/instanceGroupManagers/")
-    entries = (
-        (member, {"instance": links.ROOT + member, "status": fleet.status(it, call.now)})
-        for member, it in fleet.members(call, manager)
-    )
-    return {
-        **lists.listed(call, "instanceGroup", name, entries),
-        "kind": "compute#instanceGroupsListInstances",
-    }
-
-
 _SWITCH = "enable-guest-attributes"
 
 
@@ -181,11 +148,8 @@ def _get_guest_attributes(call: Call) -> Resource:
     }
     link = f"{instance['selfLink']}/getGuestAttributes"
     answer = {"kind": "compute#guestAttributes", "selfLink": link}
-    key = call.parameters.get("variableKey")
-    if key is not None:
-        if key not in written:
-            raise _not_found(key)
-        return {**answer, "variableKey": key, "variableValue": written[key]}
+    if "variableKey" in call.parameters:
+        raise GoogleError(501, "A variableKey is not part of the simulated cloud.")
     path = call.parameters.get("queryPath", "")
     found = {key: value for key, value in written.items() if _is_below(key, path)}
     if not found:
@@ -211,13 +175,10 @@ METHODS: Mapping[str, Callable[[Call], Resource]] = {
     "instances.list": _list,
     "instances.aggregatedList": _aggregated,
     "instances.delete": _delete,
-    "instances.reset": _reset,
     "instances.start": _start,
     "instances.setMetadata": _set_metadata,
     "instanceGroups.get": _get_group,
     "instanceGroups.aggregatedList": _aggregated_groups,
-    "instanceGroups.listInstances": _list_group_instances,
-    "instanceGroups.setNamedPorts": _set_named_ports,
     "disks.insert": _insert_disk,
     "disks.get": resources.get(DISK),
     "disks.list": lists.of_place(DISK),

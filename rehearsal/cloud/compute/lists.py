@@ -1,14 +1,13 @@
 """The lists of Compute Engine: filtered, in pages, of one place or grouped by place.
 
-The `filter` of Compute Engine's lists.
-
-Comparisons with =, !=, :, <, >, eq and ne, joined by AND (also by standing side by side) or OR and
-grouped by parentheses, as "name eq 'a.*'" or "(status = RUNNING) AND (labels.team = ml)".
+A filter is comparisons with =, !=, : and eq, joined by AND, as "name eq 'a.*'" or
+"(status = RUNNING) AND (labels.team = ml)"; the others that Google has are refused.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import paging
@@ -16,7 +15,7 @@ from rehearsal.cloud.compute import links, resources
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from rehearsal.cloud.compute.resources import Call, Kind, Resource
 
@@ -82,94 +81,33 @@ def of_place(kind: Kind) -> Callable[[Call], Resource]:
     return handler
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+Predicate = Callable[[dict[str, Any]], bool]
 
-    Predicate = Callable[[dict[str, Any]], bool]
-
-_TOKEN = re.compile(
-    r"""\s*(?:(?P<mark>[()]|!=|<=|>=|[=:<>])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'"""
-    # A bare word may be a link, with the colons of its scheme and its port.
-    r"""|(?P<word>(?:[^\s()=!<>:"']|:(?=//|\d+/))+))"""
+_COMPARISON = re.compile(
+    r"""\s*\(?\s*(?P<field>[\w.-]+)\s*(?P<operator>!=|=|:|\beq\b)\s*"""
+    r"""(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s()"']+))\s*\)?\s*(?:AND\b|$)"""
 )
-_OPERATORS = {"=", "!=", ":", "<", ">", "<=", ">=", "eq", "ne"}
 
 
 def parse(text: str) -> Predicate:
     """A test for resources; an empty filter lets all pass."""
-    tokens = _tokens(text)
-    if not tokens:
-        return lambda _: True
-    return _Parser(text, tokens).whole()
-
-
-def _refusal(text: str) -> GoogleError:
-    return GoogleError(
-        400, f"Invalid value for field 'filter': '{text}'. Invalid list filter expression."
-    )
-
-
-def _tokens(text: str) -> list[str]:
-    tokens, position = [], 0
-    text = text.rstrip()
+    tests, position = list[Predicate](), 0
     while position < len(text):
-        match = _TOKEN.match(text, position)
+        match = _COMPARISON.match(text, position)
         if match is None:
-            raise _refusal(text)
-        tokens.append(next(group for group in match.groups() if group is not None))
+            raise GoogleError(
+                400, f"Invalid value for field 'filter': '{text}'. Invalid list filter expression."
+            )
+        tests.append(_compared(match))
         position = match.end()
-    return tokens
+    return lambda entry: all(test(entry) for test in tests)
 
 
-class _Parser:
-    """Recursive descent over the tokens."""
-
-    def __init__(self, text: str, tokens: list[str]) -> None:
-        self._text = text
-        self._tokens = tokens
-
-    def whole(self) -> Predicate:
-        predicate = self._either()
-        if self._tokens:
-            raise _refusal(self._text)
-        return predicate
-
-    def _next(self) -> str:
-        if not self._tokens:
-            raise _refusal(self._text)
-        return self._tokens.pop(0)
-
-    def _either(self) -> Predicate:
-        choices = [self._all()]
-        while self._tokens and self._tokens[0] == "OR":
-            self._next()
-            choices.append(self._all())
-        return lambda entry: any(choice(entry) for choice in choices)
-
-    def _all(self) -> Predicate:
-        terms = [self._term()]
-        while self._tokens and self._tokens[0] not in {"OR", ")"}:
-            if self._tokens[0] == "AND":
-                self._next()
-            terms.append(self._term())
-        return lambda entry: all(term(entry) for term in terms)
-
-    def _term(self) -> Predicate:
-        first = self._next()
-        if first != "(":
-            return self._comparison(first)
-        predicate = self._either()
-        if self._next() != ")":
-            raise _refusal(self._text)
-        return predicate
-
-    def _comparison(self, field: str) -> Predicate:
-        operator = self._next()
-        if operator not in _OPERATORS:
-            raise _refusal(self._text)
-        test = _test(operator, self._next())
-        path = field.split(".")
-        return lambda entry: test(_value(entry, path))
+def _compared(match: re.Match[str]) -> Predicate:
+    path = match["field"].split(".")
+    wanted = next(it for it in (match["double"], match["single"], match["word"]) if it is not None)
+    test = _test(match["operator"], wanted)
+    return lambda entry: test(_value(entry, path))
 
 
 def _value(entry: Any, path: list[str]) -> str:
@@ -182,19 +120,12 @@ def _value(entry: Any, path: list[str]) -> str:
 
 def _test(operator: str, wanted: str) -> Callable[[str], bool]:
     wanted = links.normal(wanted)
-    if operator in {"eq", "ne"}:
-        # These two take a regular expression of the whole value.
-        expected = operator == "eq"
-        return lambda value: (re.fullmatch(wanted, value) is not None) == expected
-    if operator in {"=", "!="}:
-        expected = operator == "="
-        # A link is equal to any end of it that begins after a slash.
-        return lambda value: (value == wanted or value.endswith(f"/{wanted}")) == expected
-    if operator == ":":
-        return lambda value: bool(value) and wanted.strip("*") in value
-    return {
-        "<": lambda value: value < wanted,
-        "<=": lambda value: value <= wanted,
-        ">": lambda value: value > wanted,
-        ">=": lambda value: value >= wanted,
-    }[operator]
+    match operator:
+        case "eq":  # a regular expression of the whole value
+            return lambda value: re.fullmatch(wanted, value) is not None
+        case ":":
+            return lambda value: bool(value) and wanted.strip("*") in value
+        case _:
+            # A link is equal to any end of it that begins after a slash.
+            expected = operator == "="
+            return lambda value: (value == wanted or value.endswith(f"/{wanted}")) == expected

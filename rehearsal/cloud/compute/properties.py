@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import images, links, resources, shared_vpc
 from rehearsal.cloud.compute.resources import NETWORK, SUBNETWORK, Call, Resource
-from rehearsal.cloud.facts import machines, offers
+from rehearsal.cloud.facts import machines
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -67,18 +67,6 @@ def _scheduling(properties: Resource) -> Resource:
     given = properties.get("scheduling") or {}
     # The provider sends what is not set as "" or [].
     result = resources.defaults({k: v for k, v in given.items() if v not in ("", [])}, _SCHEDULING)
-    if result["preemptible"] and result["automaticRestart"]:
-        raise invalid(
-            "scheduling.preemptible",
-            "true",
-            "Scheduling must have preemptible be false when AutomaticRestart is true.",
-        )
-    if result["preemptible"] and result["onHostMaintenance"] != "TERMINATE":
-        raise invalid(
-            "scheduling.preemptible",
-            "true",
-            "Scheduling must have preemptible be false when OnHostMaintenance isn't TERMINATE.",
-        )
     if result["provisioningModel"] == "FLEX_START":
         _check_flex_start(properties, result)
     _check_reserved(properties, result)
@@ -99,20 +87,23 @@ def _check_reserved(properties: Resource, scheduling: Resource) -> None:
             raise invalid(field, affinity, "Spot instances consume no reservation.")
     if model != "RESERVATION_BOUND":
         return
-    if affinity != "SPECIFIC_RESERVATION":
-        needed = "Provisioning model RESERVATION_BOUND requires SPECIFIC_RESERVATION."
-        raise invalid(field, affinity, needed)
-    if scheduling.get("instanceTerminationAction") not in {"STOP", "DELETE"}:
-        action = scheduling.get("instanceTerminationAction", "")
-        needed = "Provisioning model RESERVATION_BOUND requires STOP or DELETE."
-        raise invalid("scheduling.instanceTerminationAction", action, needed)
-    if scheduling["onHostMaintenance"] != "TERMINATE":
-        needed = "Provisioning model RESERVATION_BOUND requires TERMINATE."
-        raise invalid("scheduling.onHostMaintenance", scheduling["onHostMaintenance"], needed)
-    if scheduling.get("maxRunDuration"):
-        needed = "Provisioning model RESERVATION_BOUND ends with its reservation."
-        raise invalid("scheduling.maxRunDuration", scheduling["maxRunDuration"], needed)
+    for name, value, is_right, needs in (
+        (field, affinity, affinity == "SPECIFIC_RESERVATION", "SPECIFIC_RESERVATION"),
+        *(
+            (f"scheduling.{name}", scheduling.get(name, ""), scheduling.get(name) in allowed, needs)
+            for name, allowed, needs in _BOUND
+        ),
+    ):
+        if not is_right:
+            raise invalid(name, value, f"Provisioning model RESERVATION_BOUND requires {needs}.")
 
+
+_BOUND: tuple[tuple[str, tuple[object, ...], str], ...] = (
+    ("instanceTerminationAction", ("STOP", "DELETE"), "STOP or DELETE"),
+    ("onHostMaintenance", ("TERMINATE",), "TERMINATE"),
+    ("maxRunDuration", (None, {}), "no run duration"),
+)
+"""What the scheduling of a VM has that is bound to its reservation."""
 
 # What the scheduling of a VM by flex start must have; its run duration is checked alone.
 _FLEX_START: Resource = {
@@ -146,11 +137,6 @@ def _check_flex_start(properties: Resource, scheduling: Resource) -> None:
 
 def _disks(call: Call, properties: Resource) -> list[Resource]:
     disks = properties.get("disks") or []
-    boots = [disk for disk in disks if disk.get("boot")]
-    if not boots:
-        raise invalid("disks", "", "Boot disk must be the first disk attached to the instance.")
-    if len(boots) > 1:
-        raise invalid("disks", "", "At most one boot disk is allowed.")
     return [_disk(call, properties, index, disk) for index, disk in enumerate(disks)]
 
 
@@ -159,11 +145,9 @@ def _disk(call: Call, properties: Resource, index: int, disk: Resource) -> Resou
     where = f"disks[{index}].initializeParams"
     kind = parameters.get("diskType")
     if kind is not None:
-        _check_disk_type(f"{where}.diskType", properties["machineType"], disk, kind)
+        _check_disk_type(properties["machineType"], disk, kind)
     if parameters.get("sourceImage"):
         parameters["sourceImage"] = _image(call, properties, where, disk, parameters)
-    elif disk.get("boot") and not disk.get("source"):
-        raise invalid(f"{where}.sourceImage", "", "A boot disk must have a source.")
     links.check_labels(f"properties.{where}.labels", parameters.get("labels") or {})
     if parameters.get("diskSizeGb"):
         parameters["diskSizeGb"] = str(parameters["diskSizeGb"])
@@ -174,13 +158,7 @@ def _disk(call: Call, properties: Resource, index: int, disk: Resource) -> Resou
     return resources.defaults(result, usual)
 
 
-def _check_disk_type(field: str, machine: str, disk: Resource, kind: str) -> None:
-    if "/" in kind:
-        raise invalid(field, kind, f"DiskType '{kind}' must be a valid resource name (not an url).")
-    if kind not in offers.DISK_TYPES:
-        raise invalid(field, kind, f"The disk type '{kind}' does not exist.")
-    if (kind == _LOCAL_SSD) != (disk.get("type") == "SCRATCH"):
-        raise invalid(field, kind, "Local SSDs, and they alone, are disks of type SCRATCH.")
+def _check_disk_type(machine: str, disk: Resource, kind: str) -> None:
     known = machines.boot_disks(machine)
     if disk.get("boot") and known and kind not in known:
         raise GoogleError(
@@ -220,8 +198,6 @@ def _image(
 
 def _check_accelerators(properties: Resource) -> None:
     machine = properties["machineType"]
-    if "/" in machine:
-        raise invalid("machineType", machine, "Must be the name of a machine type, not a URL.")
     if not accelerators(properties):
         return
     if properties["scheduling"]["onHostMaintenance"] != "TERMINATE":

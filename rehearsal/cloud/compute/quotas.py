@@ -160,7 +160,8 @@ _NEVER_RESERVED = frozenset({"INSTANCES", "IN_USE_ADDRESSES", *quotas.OF_DISKS.v
 
 def check(call: Call, kind: Kind) -> None:
     """Refuse one more resource of a kind than the project may have."""
-    if resources.find(call, kind, call.prefix(kind) + call.body.get("name", "")) is not None:
+    name = call.prefix(kind) + call.body.get("name", "")
+    if kind not in _METRICS or resources.find(call, kind, name) is not None:
         return  # it would be none more: the refusal of a name that is taken comes first
     metric, everywhere = _METRICS[kind]
     region = call.parameters.get("region", "")

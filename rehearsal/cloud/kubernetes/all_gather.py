@@ -135,12 +135,11 @@ def _part(pod: Object, verdict: Mapping[str, Any]) -> float:
 def _pods(world: World, pod: Object) -> list[Object]:
     """The test's pods, in the order of their numbers."""
     labels = pod["metadata"]["labels"]
-    kind = world.kind("v1", "pods")
-    if kind is None or _JOB_SET not in labels:
+    if _JOB_SET not in labels:
         return [pod]
     mates = [
         it
-        for it in world.each(kind, pod["metadata"]["namespace"])
+        for it in world.each(world.own("v1", "pods"), pod["metadata"]["namespace"])
         if it["metadata"]["labels"].get(_JOB_SET) == labels[_JOB_SET]
     ]
     return sorted(mates, key=lambda it: int(it["metadata"]["labels"].get(_INDEX, "0")))

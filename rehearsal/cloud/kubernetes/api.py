@@ -23,7 +23,13 @@ from rehearsal.cloud.kubernetes import (
     queues,
     scheduler,
 )
-from rehearsal.cloud.kubernetes.changes import Refusal, no_such_path, not_found, success
+from rehearsal.cloud.kubernetes.changes import (
+    Refusal,
+    no_such_path,
+    not_found,
+    not_simulated,
+    success,
+)
 from rehearsal.cloud.wire import Reply
 
 if TYPE_CHECKING:
@@ -33,60 +39,25 @@ if TYPE_CHECKING:
     from rehearsal.cloud.kubernetes.objects import Object, World
 
 
-_VERSION: Final = {"major": "1", "minor": "34", "platform": "linux/amd64"}
 _NO_SCHEMA: Final = {
     "Warning": '299 - "this simulated cluster has no schema of the kind: any field is taken"'
 }
 _DEFAULT_MANAGER: Final = "unknown"
+_OF_QUEUES: Final = "visibility.kueue.x-k8s.io"
 
 
 def answer(world: World, path: str) -> Reply:
     """Answer a request."""
     parts = [unquote(part) for part in path.split("/") if part]
     match parts:
-        case [
-            "apis",
-            "visibility.kueue.x-k8s.io",
-            _,
-            "namespaces",
-            namespace,
-            _,
-            queue,
-            "pendingworkloads",
-        ]:
+        case ["apis", group, _, "namespaces", namespace, _, queue, _] if group == _OF_QUEUES:
             return Reply(body=_pending_workloads(world, namespace, queue))
         case ["api", "v1", *rest]:
             return _below(world, "v1", rest)
         case ["apis", group, version, *rest]:
             return _below(world, f"{group}/{version}", rest)
-        case ["apis", group]:
-            return _group(world, group)
         case _:
-            return _about(world, parts)
-
-
-def _about(world: World, parts: list[str]) -> Reply:
-    """What is known of the API itself."""
-    match parts:
-        case ["version"]:
-            found = str(world.cluster.record["currentMasterVersion"])
-            return Reply(body={**_VERSION, "gitVersion": f"v{found}"})
-        case ["healthz" | "livez" | "readyz"]:
-            return Reply(body=b"ok", headers={"Content-Type": "text/plain"})
-        case ["api"]:
-            return Reply(body={"kind": "APIVersions", "apiVersion": "v1", "versions": ["v1"]})
-        case ["apis"]:
-            return Reply(body=kinds.groups(kinds.all_of(world.store, world.cluster)))
-        case _:
-            raise no_such_path()
-
-
-def _group(world: World, name: str) -> Reply:
-    found = kinds.groups(kinds.all_of(world.store, world.cluster))["groups"]
-    for group in found:
-        if group["name"] == name:
-            return Reply(body={"kind": "APIGroup", "apiVersion": "v1", **group})
-    raise no_such_path()
+            raise not_simulated(f"/{path}")
 
 
 def _below(world: World, version: str, rest: list[str]) -> Reply:
@@ -117,30 +88,12 @@ def _collection(world: World, kind: Kind, namespace: str) -> Reply:
         for thing in world.each(kind, namespace)
         if objects.is_chosen(thing, query.get("labelSelector", ""), query.get("fieldSelector", ""))
     ]
-    if method == "DELETE":
-        for thing in chosen:
-            world.delete(kind, thing)
-        return Reply(body=success())
-    if method != "GET":
-        raise Refusal(405, "the server does not allow this method on the requested resource")
-    if query.get("watch") in ("true", "1"):
-        return _watch(query.get("resourceVersion", ""), chosen)
+    if method != "GET" or "watch" in query:
+        raise not_simulated(f"{method} of a collection" if method != "GET" else "a watch")
     items = [objects.show(thing) for thing in chosen]
     metadata = {"resourceVersion": world.version()}
     body = {"kind": f"{kind.name}List", "apiVersion": kind.version, "metadata": metadata}
     return Reply(body={**body, "items": items}, headers=_warnings(kind))
-
-
-def _watch(version: str, things: list[Object]) -> Reply:
-    """The events since a version, and the end of the watch: clients begin another one."""
-    since = int(version or "0")
-    lines = [
-        json.dumps({"type": "MODIFIED" if since else "ADDED", "object": objects.show(thing)})
-        for thing in things
-        if int(thing["metadata"]["resourceVersion"]) > since
-    ]
-    text = "".join(f"{line}\n" for line in lines)
-    return Reply(body=text.encode(), headers={"Content-Type": "application/json"})
 
 
 def _create(world: World, kind: Kind, namespace: str) -> Reply:
@@ -171,27 +124,16 @@ def _object(world: World, kind: Kind, namespace: str, name: str, part: str) -> R
         return Reply(body=text.encode(), headers={"Content-Type": "text/plain"})
     if method == "PATCH" and content_type == changes.APPLY:
         return _apply(world, kind, namespace, name)
-    if found is None or part not in ("", "status", "scale", "approval"):
+    if found is None:
         raise not_found(kind.resource, name)
+    if part or method == "PUT":
+        raise not_simulated(part or "PUT")
     if method == "GET":
         return Reply(body=objects.show(found), headers=_warnings(kind))
     if method == "DELETE":
         world.delete(kind, found)
         return Reply(body=success())
-    body = _body(world)
-    hidden = {key: value for key, value in found.items() if key.startswith("_")}
-    if method == "PUT":
-        given = body["metadata"].get("resourceVersion")
-        if given not in (None, "", found["metadata"]["resourceVersion"]):
-            raise Refusal(
-                409,
-                f'Operation cannot be fulfilled on {kind.resource} "{name}": the object has been'
-                " modified; please apply your changes to the latest version and try again",
-            )
-        body["metadata"] = {**found["metadata"], **body["metadata"]}
-        after = {**body, **hidden}
-    else:
-        after = changes.patch(found, content_type, body)
+    after = changes.patch(found, content_type, _body(world))
     _check(world, kind, after, applied=False)
     manager = query.get("fieldManager", _DEFAULT_MANAGER)
     return Reply(body=_kept(world, kind, changes.changed(found, after, manager, world.stamp)))
@@ -218,8 +160,6 @@ def _apply(world: World, kind: Kind, namespace: str, name: str) -> Reply:
 def _kept(world: World, kind: Kind, thing: Object) -> Object:
     """Keep an object that somebody has made or changed; what is answered of it."""
     admission.admit(world, kind, thing)
-    if world.request.query.get("dryRun"):
-        return objects.show(thing)
     world.settle(kind, thing)
     return objects.show(thing)
 
@@ -231,8 +171,7 @@ def _place(world: World, kind: Kind, namespace: str, thing: Object) -> None:
     own = thing["metadata"].setdefault("namespace", namespace)
     if own != namespace:
         raise Refusal(400, "the namespace of the object does not match the namespace on the URL")
-    spaces = world.kind("v1", "namespaces")
-    if spaces is not None and world.get(spaces, "", namespace) is None:
+    if world.get(world.own("v1", "namespaces"), "", namespace) is None:
         raise not_found("namespaces", namespace)
 
 
@@ -306,9 +245,6 @@ def _before(pod: Object) -> list[Object]:
     return found
 
 
-_GROUP_OF_QUEUES: Final = "visibility.kueue.x-k8s.io"
-
-
 def _pending_workloads(world: World, namespace: str, queue: str) -> Object:
     """What waits in a LocalQueue, with its place among all of its ClusterQueue."""
     kind = world.kind(queues.API, "workloads")
@@ -331,7 +267,7 @@ def _pending_workloads(world: World, namespace: str, queue: str) -> Object:
     items = [{**it, "positionInLocalQueue": place} for place, it in enumerate(own)]
     return {
         "kind": "PendingWorkloadsSummary",
-        "apiVersion": f"{_GROUP_OF_QUEUES}/v1beta2",
+        "apiVersion": f"{_OF_QUEUES}/v1beta2",
         "items": items,
     }
 

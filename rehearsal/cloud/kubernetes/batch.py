@@ -32,9 +32,9 @@ _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 def look(world: World) -> None:
     """Let jobs make pods, and end with them."""
-    kind = world.kind("batch/v1", "jobs")
-    for job in world.each(kind) if kind else ():
-        if kind is None or forget(world, kind, job):
+    kind = world.own("batch/v1", "jobs")
+    for job in world.each(kind):
+        if forget(world, kind, job):
             continue
         if is_over(job):
             continue
@@ -254,8 +254,8 @@ _FAIL: Final = "FailJobSet"
 
 def look_at_sets(world: World) -> None:
     """Let sets make jobs, and end with them."""
-    kind, of_jobs = world.kind(*jobs.VERSIONS["JobSet"]), world.kind(*jobs.VERSIONS["Job"])
-    if kind is None or of_jobs is None:
+    kind, of_jobs = world.kind(*jobs.VERSIONS["JobSet"]), world.own(*jobs.VERSIONS["Job"])
+    if kind is None:
         return
     for job_set in world.each(kind):
         if forget(world, kind, job_set):

@@ -26,11 +26,10 @@ _REASONS: Final[Mapping[int, str]] = {
     401: "Unauthorized",
     403: "Forbidden",
     404: "NotFound",
-    405: "MethodNotAllowed",
     409: "Conflict",
-    415: "UnsupportedMediaType",
     422: "Invalid",
     500: "InternalError",
+    501: "NotImplemented",
 }
 
 
@@ -67,16 +66,18 @@ def no_such_path() -> Refusal:
     return Refusal(404, "the server could not find the requested resource")
 
 
+def not_simulated(what: str) -> Refusal:
+    """What clusters have and this cloud has not."""
+    return Refusal(501, f"{what} is not part of the simulated cluster")
+
+
 def success() -> dict[str, Any]:
     """What a deletion answers."""
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
 
 
 APPLY: Final = "application/apply-patch+yaml"
-_JSON_PATCH: Final = "application/json-patch+json"
-_MERGES: Final = frozenset(
-    {"application/merge-patch+json", "application/strategic-merge-patch+json"}
-)
+_MERGE: Final = "application/merge-patch+json"
 
 
 def apply(
@@ -165,15 +166,10 @@ def _same(before: Object | None, after: Object) -> bool:
 
 def patch(before: Object, content_type: str, body: Any) -> Object:
     """An object after a patch."""
-    if content_type in _MERGES:
+    if content_type == _MERGE:
         merged = _merge(before, body)
         return dict(merged)
-    if content_type == _JSON_PATCH:
-        after = copy.deepcopy(before)
-        for step in body:
-            _json_step(after, step)
-        return after
-    raise Refusal(415, f"the body of the request was in an unknown format: {content_type}")
+    raise not_simulated(content_type)
 
 
 def _merge(before: Any, changes: Any) -> Any:
@@ -187,37 +183,6 @@ def _merge(before: Any, changes: Any) -> Any:
         else:
             result[key] = _merge(result.get(key), value)
     return result
-
-
-def _json_step(document: Object, step: Mapping[str, Any]) -> None:
-    """One step of a JSON patch (RFC 6902): add, replace or remove."""
-    *outer, last = [
-        part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:]
-    ]
-    at: Any = document
-    try:
-        for part in outer:
-            at = at[int(part)] if isinstance(at, list) else at[part]
-        if isinstance(at, list):
-            _list_step(at, last, step)
-        elif step["op"] == "remove":
-            del at[last]
-        else:
-            at[last] = step["value"]
-    except (KeyError, IndexError, ValueError, TypeError) as error:
-        raise Refusal(
-            422, f"the server rejected our request due to an error in our request: {step['path']}"
-        ) from error
-
-
-def _list_step(at: list[Any], last: str, step: Mapping[str, Any]) -> None:
-    position = len(at) if last == "-" else int(last)
-    if step["op"] == "add":
-        at.insert(position, step["value"])
-    elif step["op"] == "remove":
-        del at[position]
-    else:
-        at[position] = step["value"]
 
 
 Path = tuple[str, ...]

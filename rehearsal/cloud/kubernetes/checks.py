@@ -173,15 +173,12 @@ def _wanted(workload: Object, config: Object) -> list[Object]:
 
 
 def _find(world: World, workload: Object, name: str) -> Object | None:
-    kind = world.kind(*REQUESTS)
-    return world.get(kind, workload["metadata"]["namespace"], name) if kind else None
+    return world.get(world.own(*REQUESTS), workload["metadata"]["namespace"], name)
 
 
 def _make(world: World, workload: Object, config: Object, name: str, wanted: list[Object]) -> None:
     """Make the ProvisioningRequest of an attempt; it owns the templates of its pods."""
-    kind, of_templates = world.kind(*REQUESTS), world.kind(*TEMPLATES)
-    if kind is None or of_templates is None:
-        return
+    kind, of_templates = world.own(*REQUESTS), world.own(*TEMPLATES)
     namespace = workload["metadata"]["namespace"]
     annotations = workload["metadata"].get("annotations") or {}
     merged = _merged(wanted, config)
@@ -255,8 +252,8 @@ def _needs(pods: Object) -> tuple[object, ...]:
 
 def forget(world: World, workload: Object) -> None:
     """Delete the requests of a workload that has ended, or gave its quota back."""
-    kind = world.kind(*REQUESTS)
-    for request in world.each(kind, workload["metadata"]["namespace"]) if kind else ():
+    kind = world.own(*REQUESTS)
+    for request in world.each(kind, workload["metadata"]["namespace"]):
         owners = request["metadata"].get("ownerReferences") or []
-        if kind is not None and any(it["uid"] == workload["metadata"]["uid"] for it in owners):
+        if any(it["uid"] == workload["metadata"]["uid"] for it in owners):
             world.remove(kind, request)

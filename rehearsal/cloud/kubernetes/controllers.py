@@ -85,8 +85,8 @@ _NAMESPACES: Final = ("default", "gke-managed-system", "kube-public", "kube-syst
 
 def make_givens(world: World) -> None:
     """Make what is missing."""
-    spaces, accounts = world.kind("v1", "namespaces"), world.kind("v1", "serviceaccounts")
-    if spaces is None or accounts is None or world.get(spaces, "", "default") is not None:
+    spaces, accounts = world.own("v1", "namespaces"), world.own("v1", "serviceaccounts")
+    if world.get(spaces, "", "default") is not None:
         return
     for name in _NAMESPACES:
         labels = {"kubernetes.io/metadata.name": name}
@@ -103,16 +103,14 @@ _START: Final = 20.0
 
 def _roll_out(world: World) -> None:
     """Bring what Deployments and DaemonSets say up to what the nodes are."""
-    of_nodes = world.kind("v1", "nodes")
-    there = world.each(of_nodes) if of_nodes else []
+    there = world.each(world.own("v1", "nodes"))
     for plural, tell in (("deployments", _deployment), ("daemonsets", _daemon_set)):
-        kind = world.kind("apps/v1", plural)
-        for thing in world.each(kind) if kind else ():
+        kind = world.own("apps/v1", plural)
+        for thing in world.each(kind):
             thing.setdefault("_since", world.now)
             late = thing["_since"] + _START * world.request.rate > world.now
             tell(world, thing, [] if late else [it for it in there if it["_ready"]], there)
-            if kind is not None:
-                world.put(kind, thing)
+            world.put(kind, thing)
 
 
 def _deployment(world: World, thing: Object, ready: list[Object], there: list[Object]) -> None:

@@ -43,8 +43,7 @@ class Installed:
 def on(world: World, node: Object) -> Installed:
     """What is on a node by now."""
     found = Installed()
-    kind = world.kind("apps/v1", "daemonsets")
-    for daemon_set in world.each(kind) if kind else ():
+    for daemon_set in world.each(world.own("apps/v1", "daemonsets")):
         if is_done(world, daemon_set, node):
             _add(found, (daemon_set["spec"].get("template") or {}).get("spec") or {})
     return found

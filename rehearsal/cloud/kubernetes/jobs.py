@@ -85,11 +85,10 @@ def is_head(pod: Object) -> bool:
 
 def children(world: World, owner: Object) -> list[Object]:
     """The jobs that an object owns."""
-    kind = world.kind(*VERSIONS["Job"])
     uid = owner["metadata"]["uid"]
     return [
         job
-        for job in (world.each(kind, owner["metadata"]["namespace"]) if kind else ())
+        for job in (world.each(world.own(*VERSIONS["Job"]), owner["metadata"]["namespace"]))
         if any(it["uid"] == uid for it in job["metadata"].get("ownerReferences") or [])
     ]
 

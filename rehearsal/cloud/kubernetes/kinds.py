@@ -212,24 +212,7 @@ def _schema(version: Mapping[str, Any]) -> Mapping[str, Any]:
     return (version.get("schema") or {}).get("openAPIV3Schema") or {}
 
 
-def groups(kinds: Iterable[Kind]) -> dict[str, Any]:
-    """The groups and their versions."""
-    versions: dict[str, list[str]] = {}
-    for kind in kinds:
-        known = versions.setdefault(kind.group, [])
-        if kind.group and kind.version not in known:
-            known.append(kind.version)
-    return {
-        "kind": "APIGroupList",
-        "apiVersion": "v1",
-        "groups": [group(name, known) for name, known in versions.items() if name],
-    }
-
-
-def group(name: str, versions: list[str]) -> dict[str, Any]:
-    """One group."""
-    entries = [{"groupVersion": it, "version": it.rpartition("/")[2]} for it in versions]
-    return {"name": name, "versions": entries, "preferredVersion": entries[0]}
+_VERBS: Final = ("create", "delete", "get", "list", "patch")
 
 
 def resources(version: str, kinds: Iterable[Kind]) -> dict[str, Any] | None:
@@ -237,20 +220,10 @@ def resources(version: str, kinds: Iterable[Kind]) -> dict[str, Any] | None:
     found = [kind for kind in kinds if kind.version == version]
     if not found:
         return None
-    entries = []
-    for kind in found:
-        entry = {
-            "name": kind.plural,
-            "singularName": kind.name.lower(),
-            "namespaced": kind.namespaced,
-            "kind": kind.name,
-            "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
-        }
-        status = {**entry, "name": f"{kind.plural}/status", "verbs": ["get", "patch", "update"]}
-        entries += [entry, status]
-    if version == "v1":
-        log = {"name": "pods/log", "namespaced": True, "kind": "Pod", "verbs": ["get"]}
-        entries.append({"singularName": "", **log})
+    entries = [
+        {"name": it.plural, "namespaced": it.namespaced, "kind": it.name, "verbs": list(_VERBS)}
+        for it in found
+    ]
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",

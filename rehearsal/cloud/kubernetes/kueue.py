@@ -323,8 +323,7 @@ class _Patience:
 
 def _patience(world: World) -> _Patience | None:
     """How long jobs are waited for; None for ever."""
-    kind = world.kind("v1", "configmaps")
-    found = world.get(kind, _NAMESPACE, _CONFIG_NAME) if kind else None
+    found = world.get(world.own("v1", "configmaps"), _NAMESPACE, _CONFIG_NAME)
     return _parse(str((found or {}).get("data", {}).get(_CONFIG_KEY, "")))
 
 

@@ -38,9 +38,7 @@ def let_vms_live(world: World) -> None:
 
 def look(world: World) -> None:
     """Let nodes come, become ready, and go with their VMs."""
-    kind = world.kind("v1", "nodes")
-    if kind is None:
-        return
+    kind = world.own("v1", "nodes")
     known = {it["metadata"]["name"]: it for it in world.each(kind)}
     wanted = {}
     for pool in pools.every(world):
@@ -153,8 +151,7 @@ def _readiness(before: Object | None, *, ready: bool) -> Object:
 
 def of(world: World, pool: str) -> list[Object]:
     """The nodes of a pool."""
-    kind = world.kind("v1", "nodes")
-    found = world.each(kind) if kind else []
+    found = world.each(world.own("v1", "nodes"))
     return [it for it in found if it["metadata"]["labels"][pools.POOL] == pool]
 
 
@@ -172,9 +169,6 @@ _XID: Final = "XidCriticalError"
 
 def look_at_health(world: World) -> None:
     """Put on the nodes with GPUs what is to be known of them."""
-    kind = world.kind("v1", "nodes")
-    if kind is None:
-        return
     for pool in pools.every(world):
         if not pool.gpu[1]:
             continue
@@ -182,7 +176,7 @@ def look_at_health(world: World) -> None:
         for node in of(world, pool.name):
             marked = _maintained(world, node, own.get(node["metadata"]["name"], {}))
             if marked != node:
-                world.put(kind, marked)
+                world.put(world.own("v1", "nodes"), marked)
         for scenario in sorted(FAILURES.keys() & world.request.scenarios):
             _strike(world, pool, scenario)
 
@@ -246,9 +240,6 @@ def _strike(world: World, pool: Pool, scenario: str) -> None:
 
 
 def _fail_gpu(world: World, node: Object, failure: Failure) -> None:
-    kind = world.kind("v1", "nodes")
-    if kind is None:
-        return
     made = copy.deepcopy(node)
     objects.warn(world, made, "XIDError", f"Caught XID error, XID={failure.xid}")
     boot = hashlib.sha256(f"{made['metadata']['uid']} {made['_joined']}".encode()).hexdigest()
@@ -258,7 +249,7 @@ def _fail_gpu(world: World, node: Object, failure: Failure) -> None:
     if failure.takes_the_gpu_away:
         there = made["status"]["allocatable"]
         there[pools.GPU] = str(int(there[pools.GPU]) - 1)
-    world.put(kind, made)
+    world.put(world.own("v1", "nodes"), made)
 
 
 BAD_GPU: Final = "bad-gpu"

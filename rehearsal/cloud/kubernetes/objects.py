@@ -6,7 +6,6 @@ Fields that begin with "_" are kept and never shown.
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,8 +24,6 @@ Object = dict[str, Any]
 
 DUE: Final = "moments"
 """A cluster's collection of the moments at which its controllers have something to do."""
-
-_TERM: Final = re.compile(r"\s*(!?)([\w./-]+)\s*(?:(==|=|!=|\s+in\s*|\s+notin\s*)\s*(.*))?")
 
 
 @dataclass(frozen=True)
@@ -72,6 +69,13 @@ class World:
             if known is not None:
                 self._kinds[version, plural] = known
         return known
+
+    def own(self, version: str, plural: str) -> Kind:
+        """A kind that every cluster has."""
+        found = self.kind(version, plural)
+        if found is None:
+            raise LookupError(f"{plural} of {version} is a kind of no cluster")
+        return found
 
     def get(self, kind: Kind, namespace: str, name: str) -> Object | None:
         """An object, with what is not shown."""
@@ -198,29 +202,16 @@ def owner(thing: Object) -> Object:
 
 
 def is_chosen(thing: Object, labels: str, fields: str) -> bool:
-    """Whether selectors of labels and fields choose an object; "" chooses all."""
+    """Whether selectors of labels (KEY, KEY=VALUE) and fields choose an object; "" chooses all."""
     own = thing["metadata"].get("labels") or {}
-    terms = re.split(r",(?![^(]*\))", labels) if labels else []
-    return all(_fits(own, term) for term in terms) and all(
+    return all(_fits(own, term) for term in labels.split(",") if term) and all(
         _field(thing, term) for term in fields.split(",") if term
     )
 
 
 def _fits(own: Mapping[str, str], term: str) -> bool:
-    found = _TERM.fullmatch(term)
-    if found is None:
-        return False
-    negated, key, operator, value = found.groups()
-    match (operator or "").strip():
-        case "":
-            return (key in own) != bool(negated)
-        case "!=":
-            return own.get(key) != value
-        case "in" | "notin" as word:
-            values = [it.strip() for it in value.strip("() ").split(",")]
-            return (own.get(key) in values) == (word == "in")
-        case _:
-            return own.get(key) == value
+    key, operator, value = term.partition("=")
+    return key in own if not operator else own.get(key) == value
 
 
 def _field(thing: Object, term: str) -> bool:
@@ -270,9 +261,7 @@ def warn(world: World, thing: Object, reason: str, message: str) -> None:
 
 def note(world: World, thing: Object, kind_of_event: str, reason: str, message: str) -> None:
     """Note an event of an object; the same again is not new."""
-    kind = world.kind("v1", "events")
-    if kind is None:
-        return
+    kind = world.own("v1", "events")
     digest = hashlib.sha256(f"{reason} {message}".encode()).hexdigest()[:16]
     metadata = thing["metadata"]
     namespace = metadata.get("namespace", "default")

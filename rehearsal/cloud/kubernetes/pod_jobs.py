@@ -190,9 +190,8 @@ def _command(pod: Object) -> list[str]:
 
 def _member(world: World, pod: Object) -> str:
     """Whom Google takes a pod for; "" for nobody."""
-    kind = world.kind("v1", "serviceaccounts")
     name = pod["spec"].get("serviceAccountName", "default")
-    found = world.get(kind, pod["metadata"]["namespace"], name) if kind else None
+    found = world.get(world.own("v1", "serviceaccounts"), pod["metadata"]["namespace"], name)
     email = ((found or {"metadata": {}})["metadata"].get("annotations") or {}).get(_ACCOUNT, "")
     return f"serviceAccount:{email}"
 

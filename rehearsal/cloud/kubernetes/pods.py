@@ -21,19 +21,17 @@ _OVER: Final = frozenset({"Succeeded", "Failed"})
 
 def of(world: World, owner: Object) -> list[Object]:
     """The pods of an owner, in the order of their names."""
-    kind = world.kind("v1", "pods")
     uid = owner["metadata"]["uid"]
     return [
         pod
-        for pod in (world.each(kind, owner["metadata"]["namespace"]) if kind else ())
+        for pod in (world.each(world.own("v1", "pods"), owner["metadata"]["namespace"]))
         if any(it["uid"] == uid for it in pod["metadata"]["ownerReferences"])
     ]
 
 
 def every(world: World) -> list[Object]:
     """All pods."""
-    kind = world.kind("v1", "pods")
-    return world.each(kind) if kind else []
+    return world.each(world.own("v1", "pods"))
 
 
 def is_over(pod: Object) -> bool:
@@ -54,9 +52,7 @@ def make(  # noqa: PLR0913 - what a pod is made of
 
     `seconds`: how long it will run, in cloud time; `FOREVER`: as long as its owner is there.
     """
-    kind = world.kind("v1", "pods")
-    if kind is None:
-        return
+    kind = world.own("v1", "pods")
     given = template.get("metadata") or {}
     digest = hashlib.sha256(f"{owner['metadata']['uid']} {prefix} {world.version()}".encode())
     metadata: Object = {
@@ -96,9 +92,7 @@ _GPU_TOLERATION: Final = {"key": pools.GPU, "operator": "Exists", "effect": "NoS
 
 def remove(world: World, pod: Object) -> None:
     """Delete a pod."""
-    kind = world.kind("v1", "pods")
-    if kind is not None:
-        world.remove(kind, pod)
+    world.remove(world.own("v1", "pods"), pod)
 
 
 def stop(world: World, pod: Object) -> None:
@@ -115,9 +109,7 @@ def lose(world: World, pod: Object, reason: str, message: str, *, evicted: bool 
     Nothing more is saved. Of a Job's pod the object stays until the Job has counted it; one that
     the kubelet has evicted stays as long as its node.
     """
-    kind = world.kind("v1", "pods")
-    if kind is None:
-        return
+    kind = world.own("v1", "pods")
     if not evicted:
         training.lose(world, pod)
     if pod["metadata"]["ownerReferences"][0]["kind"] != "Job":
@@ -136,9 +128,7 @@ def lose(world: World, pod: Object, reason: str, message: str, *, evicted: bool 
 
 def count(world: World, pod: Object) -> None:
     """Note that its Job has counted a failed pod; one that was to be deleted goes."""
-    kind = world.kind("v1", "pods")
-    if kind is None:
-        return
+    kind = world.own("v1", "pods")
     if "deletionTimestamp" in pod["metadata"]:
         world.remove(kind, pod)
     else:

@@ -80,7 +80,7 @@ def _of_ray(world: World, pod: Object, entrypoint: str) -> str:
     if pod["status"]["phase"] != "Succeeded":
         return ""
     lines = [_RAY_LOG.format(name=name)]
-    kind = world.kind("v1", "pods")
+    kind = world.own("v1", "pods")
     if "nccl" in entrypoint and kind is not None:
         for worker in world.each(kind, pod["metadata"]["namespace"]):
             labels = worker["metadata"]["labels"]

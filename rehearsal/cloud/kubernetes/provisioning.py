@@ -52,9 +52,7 @@ _NAME_PART: Final = 20
 
 def look(world: World) -> None:
     """One loop over the requests, if it is time for one; what nobody wants any more is given up."""
-    kind = world.kind(*checks.REQUESTS)
-    if kind is None:
-        return
+    kind = world.own(*checks.REQUESTS)
     every = [it for it in world.each(kind) if it["spec"].get("provisioningClassName") == CLASS]
     asked = world.cluster.collection(google.ASKED)
     kept = dict(world.store.list(asked, _PREFIX))
@@ -168,10 +166,9 @@ def _run(request: Object) -> int | Said:
 
 def _pod_sets(world: World, request: Object, *, last: bool) -> list[PodSet] | Said:
     sets = request["spec"].get("podSets") or []
-    templates = world.kind(*checks.TEMPLATES)
     names = [it["podTemplateRef"]["name"] for it in sets]
     namespace = request["metadata"]["namespace"]
-    found = {name: world.get(templates, namespace, name) if templates else None for name in names}
+    found = {name: world.get(world.own(*checks.TEMPLATES), namespace, name) for name in names}
     missing = [name for name, it in found.items() if it is None]
     if missing:
         return reasons.missing_templates(missing, len(names), failed=last)

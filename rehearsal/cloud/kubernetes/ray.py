@@ -49,10 +49,10 @@ def look(world: World) -> None:
 
 def _define(world: World) -> None:
     """Let the add-on's kind of clusters say whether it knows tokens, as KubeRay's 1.6.2 does."""
-    kind = world.kind("apiextensions.k8s.io/v1", "customresourcedefinitions")
+    kind = world.own("apiextensions.k8s.io/v1", "customresourcedefinitions")
     added = world.kind(*jobs.VERSIONS["RayCluster"])
     name = "rayclusters.ray.io"
-    if kind is None or added is None or world.get(kind, "", name) is not None:
+    if added is None or world.get(kind, "", name) is not None:
         return
     options = {"type": "object", "properties": {"mode": {"type": "string"}}}
     open_to_all = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -210,10 +210,8 @@ def _take_down(world: World, of_clusters: Kind, job: Object, cluster: Object | N
     """Take down what a job has; it begins again when it is resumed."""
     if cluster is not None:
         _stop(world, of_clusters, cluster)
-    kind = world.kind(*jobs.VERSIONS["Job"])
-    for submitter in jobs.children(world, job) if kind else ():
-        if kind is not None:
-            world.remove(kind, submitter)
+    for submitter in jobs.children(world, job):
+        world.remove(world.own(*jobs.VERSIONS["Job"]), submitter)
     job.pop("_head", None)
     for name in _RESET:
         job["status"].pop(name, None)
@@ -221,11 +219,11 @@ def _take_down(world: World, of_clusters: Kind, job: Object, cluster: Object | N
 
 def _submit(world: World, of_clusters: Kind, job: Object, cluster: Object) -> None:
     """Run the job's entrypoint by a job of Kubernetes, and end with that."""
-    kind = world.kind(*jobs.VERSIONS["Job"])
+    kind = world.own(*jobs.VERSIONS["Job"])
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     status = job["status"]
-    submitter = world.get(kind, namespace, name) if kind else None
-    if kind is not None and submitter is None:
+    submitter = world.get(kind, namespace, name)
+    if submitter is None:
         programs.begin_on_ray(world, job, cluster)
         entrypoint = str(job["spec"].get("entrypoint", ""))
         template = copy.deepcopy(job["spec"].get("submitterPodTemplate") or {})
@@ -270,9 +268,9 @@ def _run(world: World, job: Object, submitter: Object, head: Object) -> None:
 
     What submits it follows its log to its end, and fails with it.
     """
-    kind = world.kind("v1", "pods")
+    kind = world.own("v1", "pods")
     running = [it for it in pods.of(world, submitter) if it["status"]["phase"] == "Running"]
-    if kind is None or not running or "_head" in job:
+    if not running or "_head" in job:
         return
     done = pod_jobs.begin_on_ray(world, head, str(job["spec"].get("entrypoint", "")))
     if done is not None:
@@ -286,7 +284,7 @@ def _run(world: World, job: Object, submitter: Object, head: Object) -> None:
 
 def _ended(world: World, head: Object) -> int:
     """Keep what the program on a head has said, and how it ended; its exit code."""
-    kind, code = world.kind("v1", "pods"), pod_jobs.end(world, head)
+    kind, code = world.own("v1", "pods"), pod_jobs.end(world, head)
     if kind is not None:
         world.put(kind, head)
     return code

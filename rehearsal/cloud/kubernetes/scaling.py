@@ -67,10 +67,9 @@ def grow(world: World) -> None:
 
 def _busy(every: list[Object], pool: Pool, world: World) -> int:
     """How many nodes of a pool run pods."""
-    kind = world.kind("v1", "nodes")
     own = {
         it["metadata"]["name"]
-        for it in (world.each(kind) if kind else ())
+        for it in (world.each(world.own("v1", "nodes")))
         if it["metadata"]["labels"][pools.POOL] == pool.name
     }
     used = {it["spec"].get("nodeName") for it in every if not pods.is_over(it)}
@@ -157,9 +156,7 @@ _AFTER_ADD: Final = 600.0
 
 def shrink(world: World) -> None:
     """Delete the nodes that have been idle for long."""
-    kind = world.kind("v1", "nodes")
-    if kind is None:
-        return
+    kind = world.own("v1", "nodes")
     active = [it for it in pods.every(world) if not pods.is_over(it)]
     there = {it["metadata"]["name"]: it for it in world.each(kind)}
     spared = _spared(active, there) if world.request.rate else {}
@@ -242,10 +239,9 @@ _NEVER: Final = "arrived too late and will never schedule"
 
 def _tell_ignored(world: World, waiting: list[Object]) -> None:
     """Note events of pods that wait, and consume a request."""
-    kind = world.kind(*checks.REQUESTS)
     for pod in waiting:
         name, namespace = pods.consumed(pod), pod["metadata"]["namespace"]
-        request = world.get(kind, namespace, name) if kind else None
+        request = world.get(world.own(*checks.REQUESTS), namespace, name)
         weight, reason, words = _said(world, request)
         objects.note(
             world,

@@ -40,9 +40,7 @@ _REPELLING: Final = frozenset({"NoSchedule", "NoExecute"})
 
 def look(world: World) -> None:
     """End the pods whose time is over, and place those that wait."""
-    kind, of_nodes = world.kind("v1", "pods"), world.kind("v1", "nodes")
-    if kind is None or of_nodes is None:
-        return
+    kind, of_nodes = world.own("v1", "pods"), world.own("v1", "nodes")
     there = {it["metadata"]["name"]: it for it in world.each(of_nodes)}
     free = {name: pools.gpus_on(node) for name, node in there.items() if node["_ready"]}
     alive = []
@@ -129,9 +127,7 @@ def _place(
     pod["_machine"], pod["_gpu"] = labels[_MACHINE], labels.get(pools.ACCELERATOR, "")
     objects.tell(world, pod, "PodScheduled", True, "", "")
     _start(world, kind, pod, nodes[chosen])
-    of_nodes = world.kind("v1", "nodes")
-    if of_nodes is not None:
-        world.put(of_nodes, {**nodes[chosen], "_used": True, "_idle": None})
+    world.put(world.own("v1", "nodes"), {**nodes[chosen], "_used": True, "_idle": None})
 
 
 def _start(world: World, kind: Kind, pod: Object, node: Object) -> None:
@@ -299,8 +295,7 @@ def init_log(world: World, pod: Object, container: Mapping[str, Any]) -> str:
         if it["name"] == container["name"]:
             state = it["state"].get("terminated") or it["state"].get("waiting") or {}
             return f"{state['message']}\n" if state else ""
-    kind = world.kind("v1", "nodes")
-    node = world.get(kind, "", pod["spec"]["nodeName"]) if kind else None
+    node = world.get(world.own("v1", "nodes"), "", pod["spec"]["nodeName"])
     stack = fabric.stack_of(node) if node else None
     found = fabric.daemon_of(pod, stack, installed.on(world, node)) if stack and node else None
     own = found is not None and found.container["name"] == container["name"]

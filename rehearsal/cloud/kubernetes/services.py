@@ -24,11 +24,11 @@ _HEALTH_PORT: Final = 10256
 
 def look(world: World) -> None:
     """Give Services their load balancers, and take them away from those that are deleted."""
-    kind = world.kind("v1", "services")
-    found = world.each(kind) if kind else []
+    kind = world.own("v1", "services")
+    found = world.each(kind)
     for service in found:
-        if kind is None or _FINALIZER not in (service["metadata"].get("finalizers") or []):
-            if kind is None or not _wants(service):
+        if _FINALIZER not in (service["metadata"].get("finalizers") or []):
+            if not _wants(service):
                 continue
             _make(world, service)
             finalizers = [*(service["metadata"].get("finalizers") or []), _FINALIZER]

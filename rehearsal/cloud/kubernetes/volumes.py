@@ -31,10 +31,8 @@ _CREATED_FOR: Final = "kubernetes.io/created-for"
 
 def look(world: World) -> None:
     """Make, bind and release volumes, and let deleted claims go that no pod uses."""
-    claims = world.kind("v1", "persistentvolumeclaims")
-    volumes = world.kind("v1", "persistentvolumes")
-    if claims is None or volumes is None:
-        return
+    claims = world.own("v1", "persistentvolumeclaims")
+    volumes = world.own("v1", "persistentvolumes")
     for claim in world.each(claims):
         if "deletionTimestamp" in claim["metadata"]:
             if not _users(world, claim):
@@ -67,8 +65,9 @@ def _users(world: World, claim: Object) -> list[Object]:
 def _provided(world: World, volumes: Kind, claim: Object) -> Object:
     """The claim, with a volume made for it if its class makes volumes and it is time to."""
     spec = claim.get("spec") or {}
-    classes = world.kind("storage.k8s.io/v1", "storageclasses")
-    made_by = world.get(classes, "", spec.get("storageClassName", "")) if classes else None
+    made_by = world.get(
+        world.own("storage.k8s.io/v1", "storageclasses"), "", spec.get("storageClassName", "")
+    )
     driver = (made_by or {}).get("provisioner")
     if spec.get("volumeName") or made_by is None or driver not in {_DISKS, _SHARES}:
         return claim

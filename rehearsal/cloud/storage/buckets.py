@@ -20,7 +20,7 @@ from rehearsal.cloud.metadata import HOST
 from rehearsal.cloud.wire import GoogleError, rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rehearsal.cloud.projects import Project
     from rehearsal.cloud.store import Store
@@ -39,8 +39,6 @@ _LABEL_VALUE = re.compile(r"[\w-]{0,63}")
 _LABELS = 64
 _MULTI_REGIONS = frozenset({"ASIA", "EU", "US"})
 _DUAL_REGIONS = frozenset({"ASIA1", "EUR4", "EUR5", "EUR7", "EUR8", "NAM4"})
-_CLASSES = frozenset({"STANDARD", "NEARLINE", "COLDLINE", "ARCHIVE", "REGIONAL", "MULTI_REGIONAL"})
-_PREVENTION = frozenset({"enforced", "inherited", "unspecified"})
 _LOCK_AFTER = 90 * 24 * 3600.0  # seconds in which uniform access can still be turned off
 _OUTPUT_ONLY = frozenset(
     {
@@ -100,21 +98,12 @@ def find(store: Store, name: str, permission: str) -> Bucket:
     return bucket
 
 
-def of_project(request: Request, store: Store) -> Iterator[tuple[str, Bucket]]:
-    """The buckets of the request's project whose names have the request's prefix."""
-    owner = _owner(request, store)
-    for name, bucket in store.list(COLLECTION, request.query.get("prefix", "")):
-        if bucket["projectNumber"] == owner.number:
-            yield name, bucket
-
-
-def change(request: Request, store: Store, name: str, *, whole: bool) -> Bucket:
-    """Change a bucket's metadata: merged into what is there, or in place of the whole of it."""
+def change(request: Request, store: Store, name: str) -> Bucket:
+    """Change a bucket's metadata: what is given is merged into what is there."""
     bucket = find(store, name, "storage.buckets.update")
     check(request.query, bucket)
     wanted = {key: value for key, value in request.json().items() if key not in _OUTPUT_ONLY}
-    kept = {key: value for key, value in bucket.items() if not whole or key in _OUTPUT_ONLY}
-    changed = _merged(kept, wanted)
+    changed = _merged(bucket, wanted)
     return _keep(request, store, changed, metageneration=int(bucket["metageneration"]) + 1)
 
 
@@ -229,11 +218,6 @@ def _check_metadata(bucket: Bucket) -> None:
             key != key.lower() or value != value.lower()
         ):
             raise GoogleError(400, f"Invalid label: {key}={value}")
-    if bucket.get("storageClass", "STANDARD") not in _CLASSES:
-        raise GoogleError(400, f"Invalid storage class: {bucket['storageClass']}")
-    prevention = (bucket.get("iamConfiguration") or {}).get("publicAccessPrevention", "inherited")
-    if prevention not in _PREVENTION:
-        raise GoogleError(400, f"Invalid value for publicAccessPrevention: {prevention}")
 
 
 def _complete_access(bucket: Bucket, now: float) -> None:

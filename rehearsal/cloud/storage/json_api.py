@@ -31,12 +31,6 @@ def _insert_bucket(request: Request, store: Store) -> Reply:
     return Reply(body=buckets.insert(request, store))
 
 
-def _list_buckets(request: Request, store: Store) -> Reply:
-    entries = buckets.of_project(request, store)
-    items, token = paging.page(entries, request.query, size="maxResults", limit=_PAGE)
-    return Reply(body={"kind": "storage#buckets", **_unless_empty(items=items), **token})
-
-
 def _get_bucket(request: Request, store: Store, bucket: str) -> Reply:
     found = buckets.find(store, bucket, "storage.buckets.get")
     try:
@@ -47,11 +41,7 @@ def _get_bucket(request: Request, store: Store, bucket: str) -> Reply:
 
 
 def _patch_bucket(request: Request, store: Store, bucket: str) -> Reply:
-    return Reply(body=buckets.change(request, store, bucket, whole=False))
-
-
-def _update_bucket(request: Request, store: Store, bucket: str) -> Reply:
-    return Reply(body=buckets.change(request, store, bucket, whole=True))
+    return Reply(body=buckets.change(request, store, bucket))
 
 
 def _delete_bucket(request: Request, store: Store, bucket: str) -> Reply:
@@ -132,13 +122,10 @@ def _entries(
     """What a list shows: objects, and in place of those behind a delimiter their prefix, once."""
     query = request.query
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
-    start, end = query.get("startOffset", ""), query.get("endOffset", "")
     versions = query.get("versions", "").lower() == "true"
     shown = ""
     for found in objects.of_bucket(store, bucket, prefix, versions=versions):
         name = found["name"]
-        if name < start or (end and name >= end):
-            continue
         head, cut, _ = name[len(prefix) :].partition(delimiter) if delimiter else ("", "", "")
         folder = prefix + head + cut
         if not cut:
@@ -163,13 +150,7 @@ def _get_object(request: Request, store: Store, bucket: str, name: str) -> Reply
 
 def _patch_object(request: Request, store: Store, bucket: str, name: str) -> Reply:
     buckets.find(store, bucket, "storage.objects.update")
-    changed = objects.change(request, store, bucket, name, whole=False)
-    return Reply(body=objects.shown(request, changed))
-
-
-def _update_object(request: Request, store: Store, bucket: str, name: str) -> Reply:
-    buckets.find(store, bucket, "storage.objects.update")
-    changed = objects.change(request, store, bucket, name, whole=True)
+    changed = objects.change(request, store, bucket, name)
     return Reply(body=objects.shown(request, changed))
 
 
@@ -197,15 +178,12 @@ def _unless_empty(**lists: list[Any]) -> dict[str, list[Any]]:
 
 _BUCKET = "b/{bucket}"
 _OBJECT = "b/{bucket}/o/{name}"
-_COPY = "b/{source_bucket}/o/{source}/%s/b/{bucket}/o/{name}"
 
 json_api = Routes(
     {
         "POST b": _insert_bucket,
-        "GET b": _list_buckets,
         f"GET {_BUCKET}": _get_bucket,
         f"PATCH {_BUCKET}": _patch_bucket,
-        f"PUT {_BUCKET}": _update_bucket,
         f"DELETE {_BUCKET}": _delete_bucket,
         f"GET {_BUCKET}/iam": _get_policy,
         f"PUT {_BUCKET}/iam": _set_policy,
@@ -215,11 +193,7 @@ json_api = Routes(
         f"GET {_BUCKET}/o": _list_objects,
         f"GET {_OBJECT}": _get_object,
         f"PATCH {_OBJECT}": _patch_object,
-        f"PUT {_OBJECT}": _update_object,
         f"DELETE {_OBJECT}": _delete_object,
-        f"POST {_OBJECT}/compose": objects.compose,
-        f"POST {_COPY % 'rewriteTo'}": objects.rewrite,
-        f"POST {_COPY % 'copyTo'}": objects.copy,
         "GET projects/{project}/serviceAccount": _service_agent,
     }
 )

@@ -11,7 +11,7 @@ import google_crc32c
 
 from rehearsal.cloud import policies
 from rehearsal.cloud.storage import buckets
-from rehearsal.cloud.wire import GoogleError, Reply, moment, rfc3339
+from rehearsal.cloud.wire import GoogleError, moment, rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _COLLECTION = "storage/objects"
 _WRITABLE = frozenset(
     {
         "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage", "contentType",
-        "customTime", "eventBasedHold", "metadata", "storageClass", "temporaryHold",
+        "customTime", "metadata", "storageClass",
     }
 )  # fmt: skip
 _LONGEST_NAME = 1024  # bytes of UTF-8
@@ -51,7 +51,6 @@ def create(
     document = {
         "contentType": "application/octet-stream",
         "storageClass": owner.get("storageClass", "STANDARD"),
-        **({"eventBasedHold": True} if owner.get("defaultEventBasedHold") else {}),
         **{key: value for key, value in metadata.items() if key in _WRITABLE and value},
         **checksums,
         "kind": "storage#object",
@@ -110,16 +109,15 @@ def is_empty(store: Store, bucket: str) -> bool:
     return next(store.list(_COLLECTION, f"{bucket}\n"), None) is None
 
 
-def change(request: Request, store: Store, bucket: str, name: str, *, whole: bool) -> Object:
-    """Change an object's metadata: merged into what is there, or in place of the whole of it."""
+def change(request: Request, store: Store, bucket: str, name: str) -> Object:
+    """Change an object's metadata: what is given is merged into what is there."""
     found = require(store, bucket, name, request.query.get("generation"))
     buckets.check(request.query, found)
     body = {key: value for key, value in request.json().items() if key in _WRITABLE}
-    kept = {key: value for key, value in found.items() if not whole or key not in _WRITABLE}
     if isinstance(body.get("metadata"), dict):
-        merged = {**kept.get("metadata", {}), **body["metadata"]}
+        merged = {**found.get("metadata", {}), **body["metadata"]}
         body["metadata"] = {key: value for key, value in merged.items() if value is not None}
-    changed = {key: value for key, value in {**kept, **body}.items() if value is not None}
+    changed = {key: value for key, value in {**found, **body}.items() if value is not None}
     return _keep(request, store, changed, metageneration=int(found["metageneration"]) + 1)
 
 
@@ -151,15 +149,8 @@ def _retire(request: Request, store: Store, bucket: buckets.Bucket, name: str) -
 
 
 def _check_kept(request: Request, bucket: buckets.Bucket, found: Object) -> None:
-    """Refuse to lose what a hold or the bucket's retention policy keeps."""
+    """Refuse to lose what the bucket's retention policy keeps."""
     what = f"Object '{found['bucket']}/{found['name']}' is"
-    for field, hold in (("temporaryHold", "Temporary"), ("eventBasedHold", "Event-Based")):
-        if found.get(field):
-            raise GoogleError(
-                403,
-                f"{what} under active {hold} hold and cannot be deleted, overwritten or archived"
-                " until hold is removed.",
-            )
     period = float((bucket.get("retentionPolicy") or {}).get("retentionPeriod") or 0)
     until = moment(found["timeCreated"]) + period
     if period and request.now < until:
@@ -223,61 +214,3 @@ def _check_checksums(given: Mapping[str, Any], actual: Mapping[str, str]) -> Non
                 f'Provided {words} "{given[field]}" doesn\'t match calculated {words}'
                 f' "{actual[field]}".',
             )
-
-
-_COMPONENTS = 32
-
-
-def copy(  # noqa: PLR0913 - the path has four names
-    request: Request, store: Store, *, source_bucket: str, source: str, bucket: str, name: str
-) -> Reply:
-    """Copy an object; what the request says of the copy replaces what is said of the original."""
-    buckets.find(store, source_bucket, "storage.objects.get")
-    found = require(store, source_bucket, source, request.query.get("sourceGeneration"))
-    buckets.check(request.query, found, source=True)
-    checksums = {key: found[key] for key in ("md5Hash", "crc32c")}
-    metadata = {**found, **request.json(), **checksums, "name": name}
-    made = create(request, store, bucket, metadata, content(store, found))
-    return Reply(body=shown(request, made))
-
-
-def rewrite(  # noqa: PLR0913 - the path has four names
-    request: Request, store: Store, *, source_bucket: str, source: str, bucket: str, name: str
-) -> Reply:
-    """Copy an object, in one go whatever its size."""
-    made = copy(
-        request, store, source_bucket=source_bucket, source=source, bucket=bucket, name=name
-    ).body
-    size = made["size"] if isinstance(made, dict) else "0"
-    return Reply(
-        body={
-            "kind": "storage#rewriteResponse",
-            "totalBytesRewritten": size,
-            "objectSize": size,
-            "done": True,
-            "resource": made,
-        }
-    )
-
-
-def compose(request: Request, store: Store, bucket: str, name: str) -> Reply:
-    """Put objects of a bucket one behind the other."""
-    body = request.json()
-    sources = body.get("sourceObjects") or []
-    if not 0 < len(sources) <= _COMPONENTS:
-        raise GoogleError(
-            400, f"The number of source components must be between 1 and {_COMPONENTS}."
-        )
-    parts = [
-        # A 64-bit number comes as a string or as a number.
-        require(store, bucket, part["name"], str(part.get("generation") or "") or None)
-        for part in sources
-    ]
-    metadata = {
-        "contentType": parts[0]["contentType"],
-        **(body.get("destination") or {}),
-        "name": name,
-    }
-    whole = b"".join(content(store, part) for part in parts)
-    made = create(request, store, bucket, metadata, whole)
-    return Reply(body=shown(request, made))

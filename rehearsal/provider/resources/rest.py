@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import labels, links, operations
-from rehearsal.provider.resources.shapes import Scope, Shape
-from rehearsal.provider.resources.shapes import kept as kept  # noqa: PLC0414 - for the types that are no tables yet
+from rehearsal.provider.resources.shapes import Scope, Shape, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,6 +61,10 @@ class Rest:
     def template(self) -> str:
         """The object's path, with what an import id says left open."""
         return f"{self.collection}/{{name}}"
+
+    def scope(self, api: Api, state: State, prior: State | None = None) -> Scope:
+        """Where the object is."""
+        return scope(api, state, prior)
 
     def path(self, where: Scope) -> str:
         """Where requests find the object."""
@@ -131,7 +134,7 @@ class Rest:
 
     def create(self, api: Api, plan: State) -> State:
         """Insert the object."""
-        where = scope(api, plan)
+        where = self.scope(api, plan)
         with self._held(where):
             body = self.shape.expand(plan, where, create=True)
             answer = self.insert(where, self.encode(body, where, create=True))
@@ -151,7 +154,7 @@ class Rest:
 
     def read(self, api: Api, state: State) -> State | None:
         """The object, None if Google knows none."""
-        where = scope(api, state)
+        where = self.scope(api, state)
         answer = self.look(where)
         return None if answer is None else self.state(where, answer)
 
@@ -180,7 +183,7 @@ class Rest:
 
     def update(self, api: Api, prior: State, plan: State) -> State:
         """Send what changed, request by request."""
-        where = scope(api, plan, prior)
+        where = self.scope(api, plan, prior)
         with self._held(where):
             for patch in self._due(where):
                 self._patch(where, patch)
@@ -218,7 +221,7 @@ class Rest:
             OperationError: The operation failed.
         """
         if is_deletable(state, self.noun):
-            where = scope(api, state)
+            where = self.scope(api, state)
             with self._held(where):
                 self.remove(where)
 
@@ -240,7 +243,7 @@ class Rest:
     def import_state(self, api: Api, import_id: str) -> State:
         """What an import id says of the object."""
         found = parse_import(api, self.template, import_id, least=self.least)
-        where = scope(api, found)
+        where = self.scope(api, found)
         return {**found, "project": where.project, "id": self.id(where)}
 
 

@@ -108,8 +108,8 @@ class Shape:
     """A type, or a block in it, and the rules of its fields that differ.
 
     `of`: the type, such as "google_compute_network", and a block in it, if any: "TYPE.disk".
-    `rules`: by path below it ("disk.boot"). `hollow`: whether a block that is configured is sent
-    even when nothing in it is, as the provider's hand-written code does.
+    `rules`: by path below it ("disk.boot", "*" for any name). `hollow`: whether a block that is
+    configured is sent even when nothing in it is, as the provider's hand-written code does.
     """
 
     def __init__(
@@ -143,14 +143,11 @@ class Shape:
 
     @functools.cached_property
     def _inner(self) -> Mapping[str, Shape]:
+        split = [(*path.partition(".")[::2], rule) for path, rule in self._given.items()]
         return {
             name: Shape(
                 f"{self.of}.{name}",
-                {
-                    path.removeprefix(f"{name}."): rule
-                    for path, rule in self._given.items()
-                    if path.startswith(f"{name}.")
-                },
+                {rest: rule for head, rest, rule in split if rest and head in {name, "*"}},
                 kind=self._kind,
                 hollow=self._hollow,
             )

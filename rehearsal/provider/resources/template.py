@@ -25,7 +25,7 @@ from rehearsal.provider.resources.shapes import (
     is_zero,
     kept,
 )
-from rehearsal.provider.resources.vpc import NETWORK
+from rehearsal.provider.resources.vpc import LINK_OF_NETWORK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,7 +102,7 @@ _INTERFACE: Mapping[str, Rule] = {
     "access_config.nat_ip": Rule("natIP"),
     "alias_ip_range": Rule("aliasIpRanges"),
     "ipv6_access_config": Rule("ipv6AccessConfigs"),
-    "network": NETWORK,
+    "network": LINK_OF_NETWORK,
     "network_ip": Rule("networkIP"),
     "subnetwork": Rule(
         expand=lambda link, where: links.at(

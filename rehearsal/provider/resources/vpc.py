@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 _GLOBAL, _REGION = "projects/{project}/global", "projects/{project}/regions/{region}"
 
-NETWORK = Rule(
+LINK_OF_NETWORK = Rule(
     expand=lambda link, where: links.at("networks", link, project=where.project),
     flatten=lambda link, _: links.v1(link or ""),
 )
-REGION = Rule(
+_LINK_OF_REGION = Rule(
     # As the provider's generated code has it, however odd.
     expand=lambda _, where: f"projects/{where.project}/global/regions/{where.region}",
     flatten=lambda link, where: links.name(link) if link else where.region,
 )
-_PLACED = {"network": NETWORK, "region": REGION, "params": KEPT}
+_PLACED = {"network": LINK_OF_NETWORK, "region": _LINK_OF_REGION, "params": KEPT}
 _SAME_PLACE = dict.fromkeys(("network", "region"), links.same_object)
 _NUMBER = Rule("id", send=Send.NEVER)
 _ROUTING = (
@@ -49,7 +49,7 @@ _OF_NETWORKS = {
     "subnetworks_self_links": Rule("subnetworks"),
 }
 
-RESOURCE_NETWORK = Rest(
+NETWORK = Rest(
     collection=f"{_GLOBAL}/networks",
     shape=Shape(
         "google_compute_network",
@@ -85,7 +85,7 @@ class _Logged(Rest):
         return super().state(where, {**answer, "logConfig": logs if logs.get("enable") else None})
 
 
-RESOURCE_SUBNETWORK = _Logged(
+SUBNETWORK = _Logged(
     collection=f"{_REGION}/subnetworks",
     shape=Shape(
         "google_compute_subnetwork",
@@ -118,6 +118,15 @@ DATA_SUBNETWORK = Found(
 class _Firewall(_Logged):
     """A create leaves empty lists out; an update says them, to take their members away."""
 
+    def customize(self, api: Api, prior: State | None, plan: State) -> State:
+        """A rule for what comes in has to say from where."""
+        sources = ("source_ranges", "source_tags", "source_service_accounts")
+        if plan["direction"] != "EGRESS" and not any(plan[name] for name in sources):
+            raise ValueError(
+                "one of source_tags, source_ranges, or source_service_accounts must be defined"
+            )
+        return super().customize(api, prior, plan)
+
     def encode(self, body: dict[str, Any], where: Scope, *, create: bool) -> dict[str, Any]:
         body = super().encode(body, where, create=create)
         return {name: it for name, it in body.items() if it != []} if create else body
@@ -132,7 +141,7 @@ _GIVEN_OF_RULES = (
     *("description", "destination_ranges", "disabled", "log_config", "priority", "source_ranges"),
     *("source_service_accounts", "source_tags", "target_service_accounts", "target_tags"),
 )
-RESOURCE_FIREWALL = _Firewall(
+FIREWALL = _Firewall(
     collection=f"{_GLOBAL}/firewalls",
     shape=Shape(
         "google_compute_firewall",
@@ -163,7 +172,7 @@ class _Router(Rest):
         )
 
 
-RESOURCE_ROUTER = _Router(
+ROUTER = _Router(
     collection=f"{_REGION}/routers",
     shape=Shape(
         "google_compute_router",
@@ -268,7 +277,7 @@ _GIVEN_OF_NATS = (
     *("nat_ips", "drain_nat_ips", "initial_nat_ips", "log_config", "rules"),
     *("enable_dynamic_port_allocation", "enable_endpoint_independent_mapping"),
 )
-RESOURCE_NAT = _Nat(
+NAT = _Nat(
     collection=f"{_REGION}/routers",
     shape=Shape(
         "google_compute_router_nat",
@@ -284,12 +293,12 @@ RESOURCE_NAT = _Nat(
     suppress={"router": links.same_object, "region": links.same_object},
 )
 
-RESOURCE_POLICY = Rest(
+POLICY = Rest(
     collection=f"{_REGION}/resourcePolicies",
     shape=Shape(
         "google_compute_resource_policy",
         {
-            "region": REGION,
+            "region": _LINK_OF_REGION,
             # The block has but a switch: in JSON it is an empty object, or null if there is none.
             "disk_consistency_group_policy": Rule(
                 send=Send.ALWAYS,

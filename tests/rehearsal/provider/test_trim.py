@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rehearsal.provider import schema, trim
+from rehearsal.provider.resources import DATA_SOURCES, RESOURCES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,8 +73,8 @@ def test_what_is_written_is_what_the_server_loads(tmp_path: Path) -> None:
 
 
 def test_exactly_the_types_that_are_asked_for_are_there() -> None:
-    assert tuple(schema.names("resources")) == trim.RESOURCES
-    assert tuple(schema.names("data")) == trim.DATA_SOURCES
+    assert tuple(schema.names("resources")) == tuple(RESOURCES)
+    assert tuple(schema.names("data")) == tuple(DATA_SOURCES)
 
 
 def test_completing_a_value_fills_nulls_and_empty_blocks() -> None:

@@ -92,6 +92,9 @@ class Player:
         if {"files", "zeros"} & story.keys():
             # Their paths are relative to where Terraform works, and so must be the provider.
             self._environ |= attached.NOT_ATTACHED
+        if name := story.get("bucket"):
+            _call("POST", f"{self._proxy.base_url}/storage/v1/b?project=proj-a1", {"name": name})
+            self._proxy.take()
         self._write(story["hcl"])
         self._terraform("init", "-input=false")
         sent = {}
@@ -146,10 +149,10 @@ class Player:
         )
 
 
-def _call(method: str, url: str) -> Row:
+def _call(method: str, url: str, body: Row | None = None) -> Row:
     request = urllib.request.Request(  # noqa: S310 - loopback
         url,
-        data=b"{}" if method == "POST" else None,
+        data=json.dumps(body or {}).encode() if method == "POST" else None,
         method=method,
         headers={"Authorization": "Bearer token", "Content-Type": "application/json"},
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FAILURES = sorted(path.stem for path in (Path(__file__).parent / "failures").glob("*.json"))
 QUICK = {
-    "bucket_not_empty",
+    "batching_off",
     "create_err_nodepool_400",
     "delete_in_use_network_op",
     "filestore_409_429_403",

@@ -20,14 +20,13 @@ from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.vms import health
 from provision.kinds.vms.instances import Vm
 from provision.state.location import locate
-from tests.unit.preflight.conftest import check, google
+from tests.unit.preflight.conftest import google
 from tests.unit.preflight.stand_in import ZONE
 
 if TYPE_CHECKING:
-    from tests.unit.preflight.conftest import Preflight
     from tests.unit.preflight.stand_in import Google
 
-__all__ = ["check", "google"]  # fixtures
+__all__ = ["google"]  # a fixture
 
 NAME = "z9-megagpu-4g"
 ROW = Family(
@@ -75,14 +74,14 @@ def test_validate_knows_its_gpus_its_disks_and_the_ways_to_get_it() -> None:
 @pytest.mark.parametrize(
     ("metric", "needed"), [("PREEMPTIBLE_NVIDIA_Z900_GPUS", 8), ("PREEMPTIBLE_CPUS", 200)]
 )
-def test_its_quota_is_checked(check: Preflight, google: Google, metric: str, needed: int) -> None:
+def test_its_quota_is_checked(google: Google, metric: str, needed: int) -> None:
     google.documents[f"{ZONE}/machineTypes/{NAME}"] = {"guestCpus": 100}
     wanted = {"vm_type": NAME, "enable_spot": "yes", "instance_count": "2"}
     google.limit("PREEMPTIBLE_NVIDIA_Z900_GPUS", 8)
-    assert check(wanted).problems == []
+    assert google.check(wanted).problems == []
     google.limit(metric, needed - 1)
 
-    (problem,) = check(wanted).problems
+    (problem,) = google.check(wanted).problems
 
     assert (
         f"the quota {metric} in us-central1 is too small: this deployment needs {needed}"
@@ -90,14 +89,12 @@ def test_its_quota_is_checked(check: Preflight, google: Google, metric: str, nee
     )
 
 
-def test_the_quota_of_its_processors_is_the_one_of_its_row(
-    check: Preflight, google: Google
-) -> None:
+def test_the_quota_of_its_processors_is_the_one_of_its_row(google: Google) -> None:
     google.documents[f"{ZONE}/machineTypes/{NAME}"] = {"guestCpus": 100}
     google.limit("PREEMPTIBLE_NVIDIA_Z900_GPUS", 8)
     google.limit("Z9_CPUS", 99)
 
-    (problem,) = check({"vm_type": NAME, "enable_spot": "yes"}).problems
+    (problem,) = google.check({"vm_type": NAME, "enable_spot": "yes"}).problems
 
     assert "the quota Z9_CPUS" in problem.what
 

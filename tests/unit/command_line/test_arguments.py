@@ -209,7 +209,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
         value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"], Option.ENV: ["A=b"]}
-        value |= {it: ["1"] for it in OF_A_JOB}
+        value |= {it: ["1"] for it in (*OF_A_JOB, Option.POOL)}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
         expected = [] if action in option.actions else [f"{action} does not support {option}"]
@@ -221,6 +221,8 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--copy": ["Create", "Debug", "Plan", "Run", "Validate"],
         **{f"--{it}": ["Run"] for it in ("env", "create", "destroy-after", "detach", "ray")},
         **{str(it): ["Run"] for it in OF_A_JOB},
+        "--nodes": ["Run", "Test"],
+        **{f"--{it}": ["Test"] for it in ("pool", "cordon")},
         "--follow": ["Logs"],
         "--yes": ["Bake", "Create", "Destroy", "Run"],
         "--full": ["Bake", "Create", "Debug", "Destroy", "Plan", "Status"],
@@ -299,14 +301,16 @@ def test_behind_an_action_about_jobs_stands_a_name_whatever_it_is(action: str) -
     assert _read(f"{action} train-1 more").problems
 
 
-def test_options_of_a_run_are_settings() -> None:
+def test_options_of_a_run_and_of_a_test_are_read_by_the_rules_of_settings() -> None:
     line = _read(
         "Run --name a --nodes=2 --time 12h --restarts 3 --image=i --queue q --priority low -- true"
     )
     assert line.options.settings == {
-        "ACTION": "Run", "JOB_NAME": "a", "JOB_NODES": "2", "JOB_TIME": "12h", "JOB_RESTARTS": "3",
-        "JOB_IMAGE": "i", "JOB_QUEUE": "q", "JOB_PRIORITY": "low",
+        "ACTION": "Run", "--name": "a", "--nodes": "2", "--time": "12h", "--restarts": "3",
+        "--image": "i", "--queue": "q", "--priority": "low",
     }  # fmt: skip
+    asked = {"ACTION": "Test", "--nodes": "3", "--pool": "a", "--cordon": "yes"}
+    assert _read("Test --nodes 3 --pool=a --cordon").options.settings == asked
 
 
 def test_behind_two_dashes_there_are_no_options() -> None:

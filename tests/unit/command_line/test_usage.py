@@ -53,7 +53,7 @@ def test_the_overview_explains_every_action_in_a_line_and_names_every_option() -
 @pytest.mark.parametrize("action", Action)
 def test_the_help_on_an_action_has_its_options_and_no_other(action: Action) -> None:
     usual, _, settings = SCREENS[str(action)].partition(
-        "Settings as options, --nodes 2 for JOB_NODES=2:"
+        "Options that JOB_OPTIONS may have, too, as --nodes 2:"
     )
     rows = [line.split()[0] for line in usual.splitlines() if line.startswith("  --")]
     shown = {row.partition("[")[0] for row in rows} | set(

@@ -10,7 +10,7 @@ from provision.codes import Code
 from provision.errors import CapacityError, ClusterError, ExitCode, Problem, StillWaiting
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds import machines
-from provision.spec.group import Group
+from provision.spec.pools import Group
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress

@@ -1,4 +1,4 @@
-"""The cost in the report, its limit, prices that can't be read, and calendar mode's advice."""
+"""The cost in the report, the limit on it, unreadable prices, and calendar mode's advice."""
 
 from __future__ import annotations
 

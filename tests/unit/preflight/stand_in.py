@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from provision import preflight
 from provision.google.api import GoogleApi, GoogleApiError, Service
+from provision.google.owner import Owner
+from provision.kinds import registry
+from provision.preflight.answers import Answers
+from provision.settings.model import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from provision.preflight import CheckResults
+    from provision.state.record import Record
 
 PROJECT = "projects/my-project"
 ZONE = f"{PROJECT}/zones/us-central1-a"
@@ -27,6 +36,10 @@ APIS = (
     "secretmanager",
     "storage",
 )
+
+_MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_IMAGE = {"image_family_name": "common-cu129-ubuntu-2404-nvidia-580"}
 
 # What is not here does not exist.
 WORLD: Mapping[str, dict[str, Any]] = {
@@ -104,6 +117,31 @@ class Google(GoogleApi):
         self.instances: list[dict[str, Any]] = []
         self.shares: list[dict[str, Any]] = []
         self.asked: Counter[str] = Counter()
+
+    def check(
+        self,
+        settings: Mapping[str, str] = _NOTHING,
+        *,
+        record: Record | None = None,
+        makes_bucket: bool = False,
+        **more: str,
+    ) -> CheckResults[Any]:
+        """Make the checks of these settings, given as a mapping, by name, or both.
+
+        They come on top of the mandatory ones and an image that is there.
+        """
+        image = {} if "image_name" in more else _IMAGE
+        asked = Settings({**_MANDATORY, **image, **settings, **more})
+        kind = registry.of(asked)
+        spec = kind.spec(asked)
+        return preflight.run(
+            spec,
+            Answers(self),
+            of_kind=kind.preflight(spec),
+            owner=Owner(ID),
+            record=record,
+            makes_bucket=makes_bucket,
+        )
 
     def _heard(self, path: str) -> None:
         self.asked[path] += 1

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from provision.errors import Problem
-    from tests.unit.preflight.conftest import Preflight
     from tests.unit.preflight.stand_in import Google
 
 RING = "projects/my-keys/locations/us-central1/keyRings/ml"
@@ -52,9 +51,8 @@ def _about(problems: Iterable[Problem]) -> list[Problem]:
     return [it for it in problems if it.setting == "KMS_KEY"]
 
 
-def test_a_key_that_google_may_use_passes(check: Preflight, keeper: Google) -> None:
-    del keeper
-    found = check(kms_key=KEY)
+def test_a_key_that_google_may_use_passes(keeper: Google) -> None:
+    found = keeper.check(kms_key=KEY)
     assert not _about([*found.problems, *found.notes])
 
 
@@ -67,10 +65,10 @@ def test_a_key_that_google_may_use_passes(check: Preflight, keeper: Google) -> N
     ],
 )
 def test_each_service_agent_without_a_role_is_named_with_the_command_that_grants_it(
-    check: Preflight, keeper: Google, settings: dict[str, str], agents: list[str]
+    keeper: Google, settings: dict[str, str], agents: list[str]
 ) -> None:
     _let(keeper, "user:me@example.com")
-    (problem,) = _about(check(settings, kms_key=KEY).problems)
+    (problem,) = _about(keeper.check(settings, kms_key=KEY).problems)
     assert problem.code is Code.PERMISSION_MISSING
     for agent in agents:
         member = _agent(agent)
@@ -78,16 +76,16 @@ def test_each_service_agent_without_a_role_is_named_with_the_command_that_grants
     assert problem.fix.count("gcloud kms") == len(agents)
 
 
-def test_a_role_on_the_ring_will_do(check: Preflight, keeper: Google) -> None:
+def test_a_role_on_the_ring_will_do(keeper: Google) -> None:
     keeper.documents[f"{KEY}:getIamPolicy"] = {}
     keeper.documents[f"{RING}:getIamPolicy"] = {"bindings": [{"role": ROLE, "members": [COMPUTE]}]}
-    assert not _about(check(kms_key=KEY).problems)
+    assert not _about(keeper.check(kms_key=KEY).problems)
 
 
-def test_what_may_not_be_seen_is_not_missing(check: Preflight, keeper: Google) -> None:
+def test_what_may_not_be_seen_is_not_missing(keeper: Google) -> None:
     keeper.documents[f"{KEY}:getIamPolicy"] = {}
     keeper.refusals[f"{RING}:getIamPolicy"] = 403
-    found = check(kms_key=KEY)
+    found = keeper.check(kms_key=KEY)
     assert not found.problems
     (note,) = _about(found.notes)
     assert "could not see whether Google's service agents may use the key" in note.what
@@ -103,28 +101,26 @@ def test_what_may_not_be_seen_is_not_missing(check: Preflight, keeper: Google) -
     ],
 )
 def test_a_key_that_can_not_encrypt_is_refused(
-    check: Preflight, keeper: Google, change: dict[str, object], why: str
+    keeper: Google, change: dict[str, object], why: str
 ) -> None:
     keeper.documents[KEY] |= change
-    (problem,) = _about(check(kms_key=KEY).problems)
+    (problem,) = _about(keeper.check(kms_key=KEY).problems)
     assert problem.why == why
 
 
-def test_a_key_that_is_not_there_is_said(check: Preflight, keeper: Google) -> None:
+def test_a_key_that_is_not_there_is_said(keeper: Google) -> None:
     del keeper.documents[KEY]
-    (problem,) = _about(check(kms_key=KEY).problems)
+    (problem,) = _about(keeper.check(kms_key=KEY).problems)
     assert problem.code is Code.RESOURCE_NOT_FOUND
 
 
-def test_a_policy_that_demands_own_keys_is_satisfied_by_one(
-    check: Preflight, keeper: Google
-) -> None:
+def test_a_policy_that_demands_own_keys_is_satisfied_by_one(keeper: Google) -> None:
     keeper.documents[PARENT] |= {"parent": {"type": "organization", "id": "1"}}
     keeper.apis.add("orgpolicy")
     policy = f"{PROJECT}/policies/gcp.restrictNonCmekServices:getEffectivePolicy"
     rule = {"values": {"deniedValues": ["compute.googleapis.com"]}}
     keeper.documents[policy] = {"spec": {"rules": [rule]}}
-    assert [it.code for it in _about(check().problems)] == [Code.POLICY_FORBIDS]
-    assert not _about(check(kms_key=KEY).problems)
+    assert [it.code for it in _about(keeper.check().problems)] == [Code.POLICY_FORBIDS]
+    assert not _about(keeper.check(kms_key=KEY).problems)
     rule["values"] = {"deniedValues": ["file.googleapis.com"]}  # of which nothing is made
-    assert not _about(check().problems)
+    assert not _about(keeper.check().problems)

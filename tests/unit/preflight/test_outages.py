@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import pytest
 import requests
@@ -20,9 +20,6 @@ from provision.time.progress import Progress
 from tests.unit.preflight.stand_in import Google
 from tests.unit.preflight.test_checks import BEGINNINGS, EXISTING, GKE, SECRETS
 from tests.unit.preflight.test_keys import KEY
-
-if TYPE_CHECKING:
-    from tests.unit.preflight.conftest import Preflight
 
 
 def _answer(status: int, reason: str = "", body: str = "") -> requests.Response:
@@ -84,7 +81,7 @@ def google(request: pytest.FixtureRequest) -> Google:
 @pytest.mark.parametrize("google", OUTAGES, indirect=True)
 @pytest.mark.parametrize("name", OnlineCheck)
 def test_an_outage_leaves_a_check_unchecked_and_another_try_may_help(
-    check: Preflight, google: Interrupted, name: OnlineCheck
+    google: Interrupted, name: OnlineCheck
 ) -> None:
     google.below = BEGINNINGS[name]
     google.documents["projects/my-project/secrets/token"] = {"name": "it"}
@@ -94,7 +91,7 @@ def test_an_outage_leaves_a_check_unchecked_and_another_try_may_help(
     settings |= EXISTING if name is OnlineCheck.SUBNETWORK else {}
     settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
 
-    found = check(settings)
+    found = google.check(settings)
 
     assert found.states[name] is CheckState.UNCHECKED
     assert found.problems == []

@@ -13,7 +13,7 @@ from provision.google.owner import MARKER, Owner
 from provision.preflight import quotas
 from provision.settings.model import Settings
 from provision.spec.capacity import Mode
-from provision.spec.pools import Pool, Size, group
+from provision.spec.pools import group
 from provision.state.record import Record
 from rehearsal.cloud.compute import quotas as simulated
 from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provision.errors import Problem
-    from tests.unit.preflight.conftest import Preflight
     from tests.unit.preflight.stand_in import Google
 
 METRICS = f"{PROJECT}/services/compute.googleapis.com/consumerQuotaMetrics/compute.googleapis.com"
@@ -45,80 +44,71 @@ def _metric(google: Google, name: str, *buckets: dict[str, Any]) -> None:
     google.documents[f"{METRICS}%2F{name}"] = {"consumerQuotaLimits": limits}
 
 
-def _requests(google: Google) -> None:
-    _metric(google, "active_resize_requests", {"effectiveLimit": "100"})
+NEEDS = """
+instance_count=3 | NVIDIA_A100_GPUS | 6
+enable_spot=yes | PREEMPTIBLE_NVIDIA_A100_GPUS | 2
+enable_flex_start=yes max_run_duration=1d | PREEMPTIBLE_NVIDIA_A100_GPUS | 2
+instance_count=2 | A2_CPUS | 48
+disk_size_gb=500 | SSD_TOTAL_GB | 500
+instance_count=2 | IN_USE_ADDRESSES | 2
+network_config=new_network | IN_USE_ADDRESSES | 1
+instance_count=2 | INSTANCES | 2
+"""
 
 
-@pytest.mark.parametrize(
-    ("settings", "metric", "needed"),
-    [
-        ({"instance_count": "3"}, "NVIDIA_A100_GPUS", 6),
-        ({"enable_spot": "yes"}, "PREEMPTIBLE_NVIDIA_A100_GPUS", 2),
-        pytest.param(FLEX, "PREEMPTIBLE_NVIDIA_A100_GPUS", 2, id="F10-Q15-preemptible"),
-        ({"instance_count": "2"}, "A2_CPUS", 48),
-        ({"disk_size_gb": "500"}, "SSD_TOTAL_GB", 500),
-        ({"instance_count": "2"}, "IN_USE_ADDRESSES", 2),
-        ({"network_config": "new_network"}, "IN_USE_ADDRESSES", 1),
-        ({"instance_count": "2"}, "INSTANCES", 2),
-    ],
-)
+@pytest.mark.parametrize("case", NEEDS.strip().splitlines())
 def test_a_quota_that_is_one_too_small_is_told_with_limit_usage_and_link(
-    check: Preflight, google: Google, settings: dict[str, str], metric: str, needed: int
+    google: Google, case: str
 ) -> None:
-    _requests(google)
-    google.limit(metric, needed + 5, usage=5)
-    assert check(settings).problems == []
-    google.limit(metric, needed + 4, usage=5)
+    asked, metric, needed = case.split(" | ")
+    settings = dict(one.split("=") for one in asked.split())
+    _metric(google, "active_resize_requests", {"effectiveLimit": "100"})
+    google.limit(metric, int(needed) + 5, usage=5)
+    assert google.check(settings).problems == []
+    google.limit(metric, int(needed) + 4, usage=5)
 
-    (problem,) = check(settings).problems
+    (problem,) = google.check(settings).problems
 
-    assert (
-        f"the quota {metric} in us-central1 is too small: this deployment needs {needed}"
-        in problem.what
-    )
-    assert f"is {needed + 4}, and 5 of it is used" in problem.why
+    too_small = f"the quota {metric} in us-central1 is too small: this deployment needs {needed}"
+    assert too_small in problem.what
+    assert f"is {int(needed) + 4}, and 5 of it is used" in problem.why
     assert "console.cloud.google.com/iam-admin/quotas?project=my-project" in problem.fix
 
 
-def test_a_quota_of_all_regions_is_looked_at_too(check: Preflight, google: Google) -> None:
-    shown = {"metric": "GPUS_ALL_REGIONS", "limit": 1.0, "usage": 0.0}
-    google.documents[PROJECT] = {"quotas": [shown]}
+def test_a_quota_of_all_regions_is_looked_at_too(google: Google) -> None:
+    google.limit_everywhere("GPUS_ALL_REGIONS", 1)
 
-    (problem,) = check().problems
+    (problem,) = google.check().problems
 
     assert "GPUS_ALL_REGIONS in all regions" in problem.what
 
 
 def test_newer_gpus_share_a_quota_that_service_usage_tells_by_family_and_region(
-    check: Preflight, google: Google
+    google: Google,
 ) -> None:
     here = {"gpu_family": "NVIDIA_H200", "region": "us-central1"}
     elsewhere = {"gpu_family": "NVIDIA_H200", "region": "us-east1"}
+    other = {"dimensions": elsewhere, "effectiveLimit": "800"}
     _metric(
         google,
         "gpus_per_gpu_family",
         {},
-        {"dimensions": elsewhere, "effectiveLimit": "800"},
+        other,
         {"dimensions": here, "effectiveLimit": "4"},
     )
-    (problem,) = check(ULTRA).problems
-    _metric(google, "gpus_per_gpu_family", {"dimensions": here, "effectiveLimit": "-1"})
-
+    (problem,) = google.check(ULTRA).problems
     assert "GPUS_PER_GPU_FAMILY for NVIDIA_H200 in us-central1" in problem.what
     assert problem.why == "the limit of my-project is 4"
-    assert check(ULTRA).problems == []
-
-
-def test_a_limit_that_is_left_out_of_an_answer_is_zero(check: Preflight, google: Google) -> None:
+    # One that is left out of an answer is zero.
     _metric(google, "gpus_per_gpu_family", {})
-
-    (problem,) = check(ULTRA).problems
-
+    (problem,) = google.check(ULTRA).problems
     assert problem.why == "the limit of my-project is 0"
+    _metric(google, "gpus_per_gpu_family", {"dimensions": here, "effectiveLimit": "-1"})
+    assert google.check(ULTRA).problems == []
 
 
-def test_a_quota_that_nobody_tells_is_a_note(check: Preflight, google: Google) -> None:
-    found = check(ULTRA)
+def test_a_quota_that_nobody_tells_is_a_note(google: Google) -> None:
+    found = google.check(ULTRA)
 
     assert found.problems == []
     (note,) = found.notes
@@ -126,40 +116,38 @@ def test_a_quota_that_nobody_tells_is_a_note(check: Preflight, google: Google) -
     assert google.asked[REGION] == 1
 
 
-def test_q15_flex_start_needs_a_quota_of_requests(check: Preflight, google: Google) -> None:
+def test_q15_flex_start_needs_a_quota_of_requests(google: Google) -> None:
     _metric(google, "active_resize_requests", {"effectiveLimit": "0"})
 
-    (problem,) = check(FLEX).problems
+    (problem,) = google.check(FLEX).problems
 
     assert "ACTIVE_RESIZE_REQUESTS" in problem.what
 
 
-def test_spot_machines_use_the_standard_cpus_of_who_has_no_preemptible_ones(
-    check: Preflight, google: Google
-) -> None:
+def test_spot_machines_use_the_standard_cpus_of_who_has_no_preemptible_ones(google: Google) -> None:
     google.limit("PREEMPTIBLE_CPUS", 0)
     google.limit("A2_CPUS", 12)
 
-    (problem,) = check(enable_spot="yes").problems
+    (problem,) = google.check(enable_spot="yes").problems
     google.limit("PREEMPTIBLE_CPUS", 24)
 
     assert "the quota A2_CPUS" in problem.what
-    assert check(enable_spot="yes").problems == []
+    assert google.check(enable_spot="yes").problems == []
 
 
-def test_a_reservation_has_used_the_quota_of_its_machines(check: Preflight, google: Google) -> None:
+def test_a_reservation_has_used_the_quota_of_its_machines(google: Google) -> None:
     google.limit("NVIDIA_A100_GPUS", 0)
     google.limit("A2_CPUS", 0)
 
     asked = {"reservation_name": "mine", "skip_checks": "reservation"}
-    assert check(asked).problems == []
+    assert google.check(asked).problems == []
 
 
-def test_the_room_to_grow_of_a_pool_is_worth_a_note_alone(check: Preflight, google: Google) -> None:
+def test_the_room_to_grow_of_a_pool_is_worth_a_note_alone(google: Google) -> None:
     google.limit("NVIDIA_A100_GPUS", 4)
     pools = {"orchestrator_type": "gke", "gke_min_node_count": "1", "gke_max_node_count": "8"}
 
-    found = check(pools)
+    found = google.check(pools)
 
     assert found.problems == []
     (note,) = found.notes
@@ -168,39 +156,27 @@ def test_the_room_to_grow_of_a_pool_is_worth_a_note_alone(check: Preflight, goog
 
 def _vm(zone: str) -> dict[str, Any]:
     """A VM with two A100 as Google tells of it."""
+    gpu = f"https://x/{zone}/acceleratorTypes/nvidia-tesla-a100"
     return {
         "zone": f"https://x/{zone}",
         "machineType": f"https://x/{zone}/machineTypes/a2-highgpu-2g",
-        "guestAccelerators": [
-            {
-                "acceleratorType": f"https://x/{zone}/acceleratorTypes/nvidia-tesla-a100",
-                "acceleratorCount": 2,
-            }
-        ],
+        "guestAccelerators": [{"acceleratorType": gpu, "acceleratorCount": 2}],
         "disks": [{"diskSizeGb": "2000"}],
         "scheduling": {"provisioningModel": "STANDARD"},
         "networkInterfaces": [{"accessConfigs": [{}]}],
     }
 
 
-def test_what_the_deployment_has_already_is_not_counted_twice(
-    check: Preflight, google: Google
-) -> None:
+def test_what_the_deployment_has_already_is_not_counted_twice(google: Google) -> None:
     google.limit("NVIDIA_A100_GPUS", 4, usage=4)
     google.instances = 2 * [_vm(ZONE)]
 
-    assert check(record=RECORD, instance_count="2").problems == []
-    (problem,) = check(record=RECORD, instance_count="3").problems
+    assert google.check(record=RECORD, instance_count="2").problems == []
+    (problem,) = google.check(record=RECORD, instance_count="3").problems
     assert "and 4 of it is used, 4 by this deployment" in problem.why
-
-
-def test_what_a_move_leaves_in_another_region_makes_no_room_in_the_new_one(
-    check: Preflight, google: Google
-) -> None:
-    google.limit("NVIDIA_A100_GPUS", 4, usage=4)
+    # What a move leaves in another region makes no room in the new one.
     google.instances = 2 * [_vm("projects/my-project/zones/europe-west4-a")]
-
-    (problem,) = check(record=RECORD, instance_count="2").problems
+    (problem,) = google.check(record=RECORD, instance_count="2").problems
     assert "and 4 of it is used" in problem.why
 
 
@@ -215,32 +191,19 @@ def test_a_part_of_a_gpu_uses_the_quota_of_one() -> None:
     assert used["PREEMPTIBLE_NVIDIA_RTX_PRO_6000_GPUS"] == 1
 
 
-def test_the_simulated_cloud_has_the_same_quotas_of_gpus() -> None:
+@pytest.mark.parametrize("mode", [Mode.STANDARD, Mode.SPOT])
+def test_the_simulated_cloud_has_the_same_quotas_of_gpus(mode: Mode) -> None:
+    asked = Settings({"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"})
     for gpu in catalogue.GPUS:
-        for mode in (Mode.STANDARD, Mode.SPOT):
-            machines = Pool(
-                name="np-mig",
-                zone="us-central1-a",
-                machine_type="a2-highgpu-1g",
-                size=Size(count=1),
-                gpu_type=gpu,
-                gpu_count=1,
-                mode=mode,
-                disk_type="pd-ssd",
-                disk_size_gb=10,
-            )
-            model = "SPOT" if mode is Mode.SPOT else "STANDARD"
-            theirs = simulated.of_gpu(gpu, "us-central1", model=model)
-            ours = next(metric for metric, _ in quotas.of_machine(machines, 12, "my-project"))
-            assert {**ours.dimensions, "region": "us-central1"} == theirs.dimensions
-            assert ours.name == theirs.metric
+        pool = dataclasses.replace(group(asked), gpu_type=gpu, gpu_count=1, mode=mode)
+        theirs = simulated.of_gpu(gpu, "us-central1", model=mode.name)
+        ours = next(metric for metric, _ in quotas.of_machine(pool, 12, "my-project"))
+        assert {**ours.dimensions, "region": "us-central1"} == theirs.dimensions
+        assert ours.name == theirs.metric
 
 
-MULTI = {
-    "network_config": "multi_nic_network",
-    "vm_type": "a3-megagpu-8g",
-    "disk_type": "hyperdisk-balanced",
-}
+MULTI = {"network_config": "multi_nic_network", "vm_type": "a3-megagpu-8g"}
+MULTI |= {"disk_type": "hyperdisk-balanced"}
 
 
 def _only(metric: str, problems: Sequence[Problem]) -> Problem:
@@ -258,41 +221,39 @@ def mega(google: Google) -> Google:
     return google
 
 
-def test_an_a3_mega_needs_nine_networks_of_a_project_that_may_have_five(
-    check: Preflight, mega: Google
-) -> None:
+def test_an_a3_mega_needs_nine_networks_of_a_project_that_may_have_five(mega: Google) -> None:
     mega.limit_everywhere("NETWORKS", 5, usage=1)
-    problem = _only("NETWORKS", check(MULTI).problems)
+    problem = _only("NETWORKS", mega.check(MULTI).problems)
 
     assert problem.what.endswith("this deployment needs 9")
     assert problem.why == "the limit of my-project is 5, and 1 of it is used"
     assert "NETWORK_CONFIG=default_network" in problem.fix
     mega.limit_everywhere("NETWORKS", 10, usage=1)
-    assert check(MULTI).problems == []
+    assert mega.check(MULTI).problems == []
 
 
-@pytest.mark.parametrize(
-    ("settings", "metric", "needed"),
-    [
-        ({"network_config": "new_network"}, "NETWORKS", 1),
-        ({"network_config": "new_network"}, "ROUTERS", 1),
-        ({"network_config": "new_network"}, "FIREWALLS", 2),
-        (MULTI, "SUBNETWORKS", 9),
-        (MULTI, "FIREWALLS", 10),
-        ({"network_config": "new_network", "orchestrator_type": "ray"}, "FIREWALLS", 4),
-        ({"orchestrator_type": "gke", "disk_size_gb": "100"}, "NETWORKS", 1),
-    ],
-)
-def test_the_quotas_of_what_networks_consist_of_are_looked_at(
-    check: Preflight, mega: Google, settings: dict[str, str], metric: str, needed: int
-) -> None:
-    mega.limit_everywhere(metric, needed + 3, usage=3)
-    assert check(settings).problems == []
-    mega.limit_everywhere(metric, needed + 2, usage=3)
-    assert f"needs {needed}" in _only(metric, check(settings).problems).what
-    default = {**settings, "network_config": "default_network"}
+MEGA = "network_config=multi_nic_network vm_type=a3-megagpu-8g disk_type=hyperdisk-balanced"
+NETWORKS = f"""
+network_config=new_network | NETWORKS | 1
+network_config=new_network | ROUTERS | 1
+network_config=new_network | FIREWALLS | 2
+{MEGA} | SUBNETWORKS | 9
+{MEGA} | FIREWALLS | 10
+network_config=new_network orchestrator_type=ray | FIREWALLS | 4
+orchestrator_type=gke disk_size_gb=100 | NETWORKS | 1
+"""
+
+
+@pytest.mark.parametrize("case", NETWORKS.strip().splitlines())
+def test_the_quotas_of_what_networks_consist_of_are_looked_at(mega: Google, case: str) -> None:
+    asked, metric, needed = case.split(" | ")
+    settings = dict(one.split("=") for one in asked.split())
+    mega.limit_everywhere(metric, int(needed) + 3, usage=3)
+    assert mega.check(settings).problems == []
+    mega.limit_everywhere(metric, int(needed) + 2, usage=3)
+    assert f"needs {needed}" in _only(metric, mega.check(settings).problems).what
     if "orchestrator_type" not in settings:
-        assert check(default).problems == []
+        assert mega.check(settings, network_config="default_network").problems == []
 
 
 def _own_network(google: Google, name: str) -> None:
@@ -300,66 +261,60 @@ def _own_network(google: Google, name: str) -> None:
     google.documents[f"{PROJECT}/global/networks/{name}"] = marked
 
 
-def test_a_network_that_stays_is_not_counted_twice_and_one_that_moves_is(
-    check: Preflight, google: Google
-) -> None:
+def test_a_network_that_stays_is_not_counted_twice_and_one_that_moves_is(google: Google) -> None:
     here = names.NETWORK.at("np", "us-central1")
     _own_network(google, here)
     google.limit_everywhere("NETWORKS", 2, usage=2)
     settings = {"network_config": "new_network"}
 
-    assert check(settings, record=RECORD).problems == []
+    assert google.check(settings, record=RECORD).problems == []
 
     # The record's network is in another region: the new one is made beside it.
     google.documents.pop(f"{PROJECT}/global/networks/{here}")
     _own_network(google, names.NETWORK.at("np", "europe-west4"))
     moved = dataclasses.replace(RECORD, region="europe-west4", zone="europe-west4-a")
-    problem = _only("NETWORKS", check(settings, record=moved).problems)
+    problem = _only("NETWORKS", google.check(settings, record=moved).problems)
     assert "a move makes the new ones before the old ones go" in problem.fix
 
 
-def test_local_ssds_that_a_machine_brings_count_against_a_quota_of_their_own(
-    check: Preflight, mega: Google
-) -> None:
+def test_local_ssds_that_a_machine_brings_count_against_a_quota_of_their_own(mega: Google) -> None:
     single = {**MULTI, "network_config": "default_network"}
     mega.limit("LOCAL_SSD_TOTAL_GB", 11_999)
-    (problem,) = check(single, instance_count="2").problems
+    (problem,) = mega.check(single, instance_count="2").problems
     assert "the quota LOCAL_SSD_TOTAL_GB in us-central1 is too small" in problem.what
     assert "needs 12000" in problem.what
 
     mega.limit("PREEMPTIBLE_LOCAL_SSD_GB", 5999)
     mega.limit("PREEMPTIBLE_NVIDIA_H100_MEGA_GPUS", 1000)
-    (problem,) = check(single, enable_spot="yes").problems
+    (problem,) = mega.check(single, enable_spot="yes").problems
     assert "the quota PREEMPTIBLE_LOCAL_SSD_GB" in problem.what
 
 
-def test_compact_placement_needs_a_resource_policy(check: Preflight, google: Google) -> None:
+def test_compact_placement_needs_a_resource_policy(google: Google) -> None:
     google.limit("RESOURCE_POLICIES", 3, usage=3)
-    (problem,) = check(enable_compact_placement="yes").problems
+    (problem,) = google.check(enable_compact_placement="yes").problems
     assert "the quota RESOURCE_POLICIES in us-central1 is too small" in problem.what
-    assert check().problems == []
+    assert google.check().problems == []
 
 
 WEEK = {"max_run_duration": "7d"}
 
 
-def test_machines_that_end_within_seven_days_may_use_either_quota(
-    check: Preflight, google: Google
-) -> None:
+def test_machines_that_end_within_seven_days_may_use_either_quota(google: Google) -> None:
     google.limit("NVIDIA_A100_GPUS", 0)
     google.limit("A2_CPUS", 0)
     google.limit("PREEMPTIBLE_CPUS", 24)
 
-    assert check(WEEK).problems == []
-    told = [it.what for it in check().problems]
+    assert google.check(WEEK).problems == []
+    told = [it.what for it in google.check().problems]
     assert [what.split()[2] for what in told] == ["NVIDIA_A100_GPUS", "A2_CPUS"]
 
 
-def test_what_fits_into_neither_quota_is_told_with_both(check: Preflight, google: Google) -> None:
+def test_what_fits_into_neither_quota_is_told_with_both(google: Google) -> None:
     google.limit("NVIDIA_A100_GPUS", 1)
     google.limit("PREEMPTIBLE_NVIDIA_A100_GPUS", 1)
 
-    (problem,) = check(WEEK).problems
+    (problem,) = google.check(WEEK).problems
 
     assert "the quota NVIDIA_A100_GPUS" in problem.what
     assert problem.what.endswith("needs 2, or of PREEMPTIBLE_NVIDIA_A100_GPUS in its place")
@@ -378,7 +333,7 @@ def _share(location: str, size: int, tier: str = "PREMIUM", owner: str = "") -> 
     }
 
 
-def test_the_quota_of_filestore_is_compared_tier_by_tier(check: Preflight, google: Google) -> None:
+def test_the_quota_of_filestore_is_compared_tier_by_tier(google: Google) -> None:
     google.apis.add("cloudquotas")
     info = {"details": {"value": "7680"}, "applicableLocations": ["us-central1", "us-east1"]}
     google.documents[f"{PROJECT}/locations/global/{PREMIUM}"] = {"dimensionsInfos": [info]}
@@ -387,20 +342,20 @@ def test_the_quota_of_filestore_is_compared_tier_by_tier(check: Preflight, googl
         _share("us-central1-a", 9000, tier="BASIC_HDD"),
         _share("us-east1-b", 9000),
     ]
-    assert check(SHARES).problems == []
+    assert google.check(SHARES).problems == []
 
     google.shares.append(_share("us-central1-b", 1))
-    (problem,) = check(SHARES).problems
+    (problem,) = google.check(SHARES).problems
     assert "PremiumStorageGbPerRegion in us-central1 is too small" in problem.what
     assert "needs 5120 GiB of BASIC_SSD" in problem.what
     assert problem.why == "the limit of my-project is 7680 GiB, and 2561 of it is used"
 
     google.shares[-1] = _share("us-central1-b", 2560, owner=ID)
-    assert check(SHARES).problems == []
+    assert google.check(SHARES).problems == []
 
 
-def test_filestores_quota_is_a_note_where_no_api_tells_it(check: Preflight, google: Google) -> None:
-    found = check(SHARES)
+def test_filestores_quota_is_a_note_where_no_api_tells_it(google: Google) -> None:
+    found = google.check(SHARES)
     assert found.problems == []
     (note,) = found.notes
     assert "could not check whether Filestore's quota" in note.what

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from provision.errors import Problem
     from provision.google.api import Service
-    from tests.unit.preflight.conftest import Preflight
     from tests.unit.preflight.stand_in import Google
 
 HERE = f"{ZONE}/reservations/mine"
@@ -86,14 +85,14 @@ def told(problems: list[Problem]) -> str:
     return "\n".join(f"{it.setting}: {it.what}; {it.why}; {it.fix}" for it in problems)
 
 
-def only(check: Preflight, settings: dict[str, str], **more: Any) -> Any:
+def only(google: Google, settings: dict[str, str], **more: Any) -> Any:
     """The check of reservations alone."""
     others = ",".join(str(it) for it in OnlineCheck if it is not OnlineCheck.RESERVATION)
-    return check({**settings, "skip_checks": others}, **more)
+    return google.check({**settings, "skip_checks": others}, **more)
 
 
-def test_a_reservation_that_fits_passes_and_is_read_once(check: Preflight, having: Google) -> None:
-    found = check(NAMED)
+def test_a_reservation_that_fits_passes_and_is_read_once(having: Google) -> None:
+    found = having.check(NAMED)
 
     assert found.problems == []
     assert found.notes == []
@@ -102,22 +101,19 @@ def test_a_reservation_that_fits_passes_and_is_read_once(check: Preflight, havin
     assert (group.mode, group.reservation_read, group.policies) == (Mode.RESERVATION, True, ())
 
 
-def test_a_reservation_that_does_not_exist_is_refused(check: Preflight, google: Google) -> None:
-    (problem,) = check(NAMED).problems
+def test_a_reservation_that_does_not_exist_is_refused(google: Google) -> None:
+    (problem,) = google.check(NAMED).problems
     assert problem.setting == "RESERVATION_NAME"
     assert "there is no reservation mine in my-project" in problem.what
     assert "gcloud compute reservations list" in problem.fix
     assert "projects/<project>/reservations/mine" in problem.fix
-    del google
 
 
-def test_one_in_another_zone_with_other_machines_is_told_with_both_sides(
-    check: Preflight, google: Google
-) -> None:
+def test_one_in_another_zone_with_other_machines_is_told_with_both_sides(google: Google) -> None:
     other = {**document("a3-megagpu-8g"), "zone": f"https://x/v1/{PROJECT}/zones/us-central1-c"}
     google.documents[f"{PROJECT}/zones/us-central1-c/reservations/mine"] = other
 
-    (problem,) = check(NAMED).problems
+    (problem,) = google.check(NAMED).problems
 
     assert problem.what == (
         "the reservation mine has a3-megagpu-8g in us-central1-c, the settings ask for"
@@ -127,7 +123,7 @@ def test_one_in_another_zone_with_other_machines_is_told_with_both_sides(
 
 
 def test_one_that_google_makes_between_two_looks_is_no_other_zones(
-    check: Preflight, google: Google, monkeypatch: pytest.MonkeyPatch
+    google: Google, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     get = google.get
 
@@ -139,36 +135,32 @@ def test_one_that_google_makes_between_two_looks_is_no_other_zones(
                 google.documents[HERE] = document()
 
     monkeypatch.setattr(google, "get", read)
-    assert only(check, NAMED).problems == []
+    assert only(google, NAMED).problems == []
 
 
 @pytest.mark.parametrize(
-    ("changed", "setting", "words"),
+    ("changed", "words"),
     [
-        ({"status": "INVALID"}, "RESERVATION_NAME", "is INVALID"),
-        (
-            {"specificReservationRequired": False},
-            "RESERVATION_NAME",
-            "specificReservationRequired is false",
-        ),
-        ({"specificReservation": {}}, "RESERVATION_NAME", "is not one of VMs"),
-        ({"deleteAtTime": "2026-01-01T00:00:00.000-08:00"}, "RESERVATION_NAME", "has ended at"),
-        (document("a3-megagpu-8g"), "RESERVATION_NAME", "VM_TYPE=a3-megagpu-8g"),
-        (document(count=1), "RESERVATION_NAME", "INSTANCE_COUNT=1"),
-        (document(used=1), "RESERVATION_NAME", "has 1 of 2 machines left"),
-        (document(used=2), "RESERVATION_NAME", "wait until others have ended"),
+        ({"status": "INVALID"}, "is INVALID"),
+        ({"specificReservationRequired": False}, "specificReservationRequired is false"),
+        ({"specificReservation": {}}, "is not one of VMs"),
+        ({"deleteAtTime": "2026-01-01T00:00:00.000-08:00"}, "has ended at"),
+        (document("a3-megagpu-8g"), "VM_TYPE=a3-megagpu-8g"),
+        (document(count=1), "INSTANCE_COUNT=1"),
+        (document(used=1), "has 1 of 2 machines left"),
+        (document(used=2), "wait until others have ended"),
     ],
 )
 def test_what_cannot_work_is_refused_with_the_setting_that_mends_it(
-    check: Preflight, having: Google, changed: Json, setting: str, words: str
+    having: Google, changed: Json, words: str
 ) -> None:
-    having.documents[HERE] = {**document(), **changed}
-    found = only(check, {**NAMED, "instance_count": "2"})
+    having.documents[HERE] = document() | changed
+    found = only(having, {**NAMED, "instance_count": "2"})
     assert words in told(found.problems)
-    assert {it.setting for it in found.problems} == {setting}
+    assert {it.setting for it in found.problems} == {"RESERVATION_NAME"}
 
 
-def test_all_that_is_wrong_is_told_at_once(check: Preflight, having: Google) -> None:
+def test_all_that_is_wrong_is_told_at_once(having: Google) -> None:
     properties = {
         "machineType": "n1-standard-8",
         "minCpuPlatform": "Intel Skylake",
@@ -176,14 +168,11 @@ def test_all_that_is_wrong_is_told_at_once(check: Preflight, having: Google) -> 
         "localSsds": [{"diskSizeGb": "375", "interface": "NVME"}],
     }
     specific = {"count": "1", "inUseCount": "1", "instanceProperties": properties}
-    having.documents[HERE] = {
-        **document(),
-        "specificReservation": specific,
-        "specificReservationRequired": False,
-    }
+    open_one = {"specificReservation": specific, "specificReservationRequired": False}
+    having.documents[HERE] = document() | open_one
     asked = {"vm_type": "n1-standard-8", "gpu_count": "1", "accelerator_type": "nvidia-tesla-t4"}
 
-    said = told(only(check, {**NAMED, **asked}).problems)
+    said = told(only(having, {**NAMED, **asked}).problems)
 
     for words in (
         "has 2 x nvidia-tesla-v100, CPUs of Intel Skylake or newer, 1 local SSDs to attach",
@@ -196,7 +185,7 @@ def test_all_that_is_wrong_is_told_at_once(check: Preflight, having: Google) -> 
 
 
 def test_machines_that_the_own_group_takes_during_the_checks_are_not_those_of_others(
-    check: Preflight, having: Google, monkeypatch: pytest.MonkeyPatch
+    having: Google, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = threading.Event()
     pages, get = having.pages, having.get
@@ -217,33 +206,29 @@ def test_machines_that_the_own_group_takes_during_the_checks_are_not_those_of_ot
     monkeypatch.setattr(having, "get", read)
     having.documents[HERE] = document(count=2, used=2)
 
-    assert check({**NAMED, "instance_count": "2"}, record=RECORD).problems == []
+    assert having.check({**NAMED, "instance_count": "2"}, record=RECORD).problems == []
 
 
-def test_what_the_deployment_uses_already_is_not_counted_twice(
-    check: Preflight, having: Google
-) -> None:
+def test_what_the_deployment_uses_already_is_not_counted_twice(having: Google) -> None:
     having.documents[HERE] = document(count=2, used=2)
     vm = TAKEN
     having.instances = [vm, vm]
-    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems == []
-    (problem,) = only(check, {**NAMED, "instance_count": "3"}, record=RECORD).problems
+    assert only(having, {**NAMED, "instance_count": "2"}, record=RECORD).problems == []
+    (problem,) = only(having, {**NAMED, "instance_count": "3"}, record=RECORD).problems
     assert "the settings ask for 1 more, besides the 2" in problem.what
     assert "INSTANCE_COUNT=2" in problem.fix
     whole = {"values": ["projects/my-project/reservations/mine/reservationBlocks/b"]}
     having.instances = [vm, {**vm, "reservationAffinity": whole}]
-    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems == []
+    assert only(having, {**NAMED, "instance_count": "2"}, record=RECORD).problems == []
     having.instances = [vm, {**vm, "reservationAffinity": {"values": ["other"]}}]
-    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
+    assert only(having, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
     having.instances = [vm, {**vm, "status": "TERMINATED"}]
-    assert only(check, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
+    assert only(having, {**NAMED, "instance_count": "2"}, record=RECORD).problems != []
 
 
-def test_capacity_that_has_not_begun_is_refused_where_nobody_knows_more(
-    check: Preflight, having: Google
-) -> None:
+def test_capacity_that_has_not_begun_is_refused_where_nobody_knows_more(having: Google) -> None:
     having.documents[HERE]["specificReservation"]["assuredCount"] = "0"
-    (problem,) = only(check, NAMED).problems
+    (problem,) = only(having, NAMED).problems
     assert "has not begun" in problem.why
     assert "SKIP_CHECKS=reservation" in problem.fix
 
@@ -259,25 +244,27 @@ def test_capacity_that_has_not_begun_is_refused_where_nobody_knows_more(
     ],
 )
 def test_another_projects_reservation_must_be_shared(
-    check: Preflight, having: Google, *, share: Json, passes: bool
+    having: Google, *, share: Json, passes: bool
 ) -> None:
     having.documents[THERE] = document(shareSettings=share)
     having.documents[f"crm/{PROJECT}"]["projectNumber"] = "123"
-    problems = only(check, SHARED).problems
+    problems = only(having, SHARED).problems
     assert (problems == []) is passes
     if not passes:
         assert "--add-share-with=my-project" in problems[0].fix
 
 
-def test_one_that_may_not_be_read_is_a_note_and_the_run_goes_on(
-    check: Preflight, having: Google
-) -> None:
+def test_one_that_may_not_be_read_is_a_note_and_the_run_goes_on(having: Google) -> None:
     having.refusals["projects/owner-1"] = 403
-    found = only(check, SHARED)
+    found = only(having, SHARED)
     (note,) = found.notes
     assert found.problems == []
     assert "could not look at the reservation mine of owner-1" in note.what
     assert not found.spec.group.reservation_read
+
+
+ILL = {"healthInfo": {"healthStatus": "DEGRADED", "degradedBlockCount": 2}}
+PLANNED = {"upcomingGroupMaintenance": {"windowStartTime": "2026-12-24T00:00:00Z"}}
 
 
 @pytest.mark.parametrize(
@@ -285,39 +272,18 @@ def test_one_that_may_not_be_read_is_a_note_and_the_run_goes_on(
     [
         ({"status": "CREATING"}, "is CREATING"),
         ({"deleteAtTime": "2097-01-01T00:00:00Z"}, "ends at 2097-01-01T00:00:00Z"),
-        (
-            {
-                "resourceStatus": {
-                    "healthInfo": {"healthStatus": "DEGRADED", "degradedBlockCount": 2}
-                }
-            },
-            "2 blocks",
-        ),
-        (
-            {
-                "schedulingType": "GROUPED",
-                "resourceStatus": {
-                    "reservationMaintenance": {
-                        "upcomingGroupMaintenance": {"windowStartTime": "2026-12-24T00:00:00Z"}
-                    }
-                },
-            },
-            "from 2026-12-24T00:00:00Z on",
-        ),
+        ({"resourceStatus": ILL}, "2 blocks"),
+        ({"resourceStatus": {"reservationMaintenance": PLANNED}}, "from 2026-12-24T00:00:00Z on"),
     ],
 )
-def test_what_is_worth_knowing_is_a_note(
-    check: Preflight, having: Google, more: Json, words: str
-) -> None:
+def test_what_is_worth_knowing_is_a_note(having: Google, more: Json, words: str) -> None:
     having.documents[HERE] = document(**more)
-    found = only(check, NAMED)
+    found = only(having, NAMED)
     assert found.problems == []
     assert words in told(found.notes)
 
 
-def test_blocks_and_sub_blocks_must_be_there_and_have_machines_left(
-    check: Preflight, having: Google
-) -> None:
+def test_blocks_and_sub_blocks_must_be_there_and_have_machines_left(having: Google) -> None:
     having.documents[HERE] = document("a3-ultragpu-8g", count=50, deploymentType="DENSE")
     base = f"{HERE}/reservationBlocks"
     health = {"healthStatus": "DEGRADED", "degradedSubBlockCount": 1}
@@ -327,7 +293,7 @@ def test_blocks_and_sub_blocks_must_be_there_and_have_machines_left(
     having.documents[f"{base}/b1/reservationSubBlocks/s1"] = {"resource": part}
 
     def asked(path: str) -> Any:
-        return only(check, {**ULTRA, "reservation_name": path, "instance_count": "2"})
+        return only(having, {**ULTRA, "reservation_name": path, "instance_count": "2"})
 
     found = asked("mine/reservationBlocks/b1")
     assert found.problems == []
@@ -354,78 +320,74 @@ def test_blocks_and_sub_blocks_must_be_there_and_have_machines_left(
     ],
 )
 def test_machines_are_bound_to_their_reservation_where_they_must_be(
-    check: Preflight, having: Google, *, settings: dict[str, str], more: Json, bound: bool
+    having: Google, *, settings: dict[str, str], more: Json, bound: bool
 ) -> None:
     machine = settings.get("vm_type", "a2-highgpu-2g")
     having.documents[HERE] = document(machine, **more)
-    found = only(check, {**NAMED, **settings})
+    found = only(having, {**NAMED, **settings})
     assert found.problems == []
     assert [it.mode.means.bound for it in found.spec.pools if it.reservation] == [bound]
 
 
-def test_a_run_duration_and_a_placement_that_do_not_go_with_it_are_refused(
-    check: Preflight, having: Google
-) -> None:
+def test_dense_capacity_changes_what_is_made(having: Google) -> None:
+    having.documents[HERE] = document("a3-megagpu-8g")
+    record = replace(RECORD, **state.recorded(only(having, {**NAMED, **MEGA}).spec))
+    having.documents[HERE] |= {"deploymentType": "DENSE"}
+    found = only(having, {**NAMED, **MEGA}, record=record).spec
+    assert found.group.mode is Mode.RESERVATION_BOUND
+
+
+def test_a_run_duration_and_a_placement_that_do_not_go_with_it_are_refused(having: Google) -> None:
     having.documents[HERE] = document("a3-megagpu-8g", deploymentType="DENSE")
     run = {"max_run_duration": "1d"}
-    (problem,) = only(check, {**NAMED, **MEGA, **run}).problems
+    (problem,) = only(having, {**NAMED, **MEGA, **run}).problems
     assert (problem.setting, problem.fix) == ("MAX_RUN_DURATION", "remove MAX_RUN_DURATION")
 
     close = {"enable_compact_placement": "yes"}
-    assert only(check, {**NAMED, **MEGA, **close}).problems == []
+    assert only(having, {**NAMED, **MEGA, **close}).problems == []
     having.documents[HERE] = document("a3-megagpu-8g")
-    (problem,) = only(check, {**NAMED, **MEGA, **close}).problems
+    (problem,) = only(having, {**NAMED, **MEGA, **close}).problems
     assert problem.setting == "ENABLE_COMPACT_PLACEMENT"
     policies = {"policy": f"https://x/v1/{PROJECT}/regions/us-central1/resourcePolicies/own"}
     having.documents[HERE] = document("a3-megagpu-8g", resourcePolicies=policies)
-    found = only(check, {**NAMED, **MEGA, **close})
+    found = only(having, {**NAMED, **MEGA, **close})
     assert found.problems == []
     assert (found.spec.group.policies, found.spec.group.compact) == (("own",), False)
 
 
-def test_what_was_read_once_is_kept_by_a_run_that_may_not_read(
-    check: Preflight, having: Google
-) -> None:
+def test_what_was_read_once_is_kept_by_a_run_that_may_not_read(having: Google) -> None:
     having.documents[HERE] = document("a3-megagpu-8g", deploymentType="DENSE")
-    first = only(check, {**NAMED, **MEGA}).spec
+    first = only(having, {**NAMED, **MEGA}).spec
     record = replace(RECORD, **state.recorded(first))
     having.refusals[HERE] = 403
 
-    again = state.resolve(only(check, {**NAMED, **MEGA}, record=record).spec, record)
+    again = state.resolve(only(having, {**NAMED, **MEGA}, record=record).spec, record)
 
     assert again.group == first.group
     other = {**MEGA, "reservation_name": "other"}
-    assert state.resolve(only(check, other, record=record).spec, record).group.mode is (
+    assert state.resolve(only(having, other, record=record).spec, record).group.mode is (
         Mode.RESERVATION
     )
 
 
 def test_how_it_was_bought_tells_whether_machines_are_bound_and_stays_so_once_that_is_gone(
-    check: Preflight, having: Google
+    having: Google,
 ) -> None:
     having.documents[HERE] = document("a3-megagpu-8g")
     made = {"status": {"autoCreatedReservations": [f"https://x/v1/{HERE}"]}}
     for mode, bound in (("DEFAULT", False), ("CALENDAR", True)):
         bought = future("FULFILLED", **made, reservationMode=mode)
         having.documents[f"{FUTURES}/bought"] = bought
-        found = only(check, {**NAMED, **MEGA}).spec
+        found = only(having, {**NAMED, **MEGA}).spec
         assert found.group.mode.means.bound is bound
 
     record = replace(RECORD, **state.recorded(found))
     del having.documents[f"{FUTURES}/bought"]
-    assert only(check, {**NAMED, **MEGA}, record=record).spec.group.mode is Mode.RESERVATION_BOUND
+    assert only(having, {**NAMED, **MEGA}, record=record).spec.group.mode is Mode.RESERVATION_BOUND
     having.refusals[FUTURES] = 403
-    unseen = only(check, {**NAMED, **MEGA}, record=record)
+    unseen = only(having, {**NAMED, **MEGA}, record=record)
     assert unseen.spec.group.mode is Mode.RESERVATION_BOUND
     assert "could not look for a future reservation of mine" in told(unseen.notes)
-
-
-def test_dense_capacity_changes_what_is_made(check: Preflight, having: Google) -> None:
-    having.documents[HERE] = document("a3-megagpu-8g")
-    record = replace(RECORD, **state.recorded(only(check, {**NAMED, **MEGA}).spec))
-    having.documents[HERE] |= {"deploymentType": "DENSE"}
-    mode = only(check, {**NAMED, **MEGA}, record=record).spec.group.mode
-    assert mode is Mode.RESERVATION_BOUND
 
 
 # What becomes of a reservation that is not there yet, by how far Google is.
@@ -455,12 +417,7 @@ STATES = {
 @pytest.mark.parametrize("empty", [False, True], ids=["missing", "empty"])
 @pytest.mark.parametrize(("status", "expected"), STATES.items())
 def test_a_reservation_without_machines_is_waited_for_or_not_by_how_far_google_is(
-    check: Preflight,
-    google: Google,
-    status: str,
-    expected: tuple[Code, str, str],
-    *,
-    empty: bool,
+    google: Google, status: str, expected: tuple[Code, str, str], *, empty: bool
 ) -> None:
     code, what, why = expected
     google.documents[f"{FUTURES}/bought"] = future(status)
@@ -470,7 +427,7 @@ def test_a_reservation_without_machines_is_waited_for_or_not_by_how_far_google_i
         if (code, what) == AS_IT_IS:
             code, what = Code.RESERVATION_FULL, "has none of its 2 machines yet"
 
-    found = only(check, NAMED)
+    found = only(google, NAMED)
 
     (problem,) = found.problems
     assert (problem.code, problem.setting) == (code, "RESERVATION_NAME")
@@ -485,12 +442,12 @@ def test_a_reservation_without_machines_is_waited_for_or_not_by_how_far_google_i
 
 
 def test_more_machines_that_are_still_to_come_are_waited_for_and_no_more_are_not(
-    check: Preflight, having: Google
+    having: Google,
 ) -> None:
     asked = {**NAMED, "instance_count": "4"}
     having.documents[f"{FUTURES}/early"] = future("FULFILLED", name="early")
     having.documents[f"{FUTURES}/late"] = future("PROVISIONING", name="late")
-    (problem,) = only(check, asked).problems
+    (problem,) = only(having, asked).problems
     assert problem.code is Code.WAITING
     assert "its future reservation late" in problem.why
 
@@ -500,52 +457,45 @@ def test_more_machines_that_are_still_to_come_are_waited_for_and_no_more_are_not
         ("DECLINED", "nothing comes of it"),
     ):
         having.documents[f"{FUTURES}/late"] = future(status, name="late")
-        (problem,) = only(check, asked).problems
+        (problem,) = only(having, asked).problems
         assert problem.code is Code.RESERVATION_FULL
         assert "has 2 of 2 machines left, the settings ask for 4" in problem.what
         assert why in problem.why
         assert "INSTANCE_COUNT=2" in problem.fix
 
 
-def test_what_is_to_come_and_would_not_fit_is_refused_before_it_comes(
-    check: Preflight, google: Google
-) -> None:
+def test_what_is_to_come_and_would_not_fit_is_refused_before_it_comes(google: Google) -> None:
     google.documents[f"{FUTURES}/bought"] = future("APPROVED")
-    found = only(check, {**NAMED, **MEGA, "instance_count": "3"})
+    found = only(google, {**NAMED, **MEGA, "instance_count": "3"})
     assert "VM_TYPE=a2-highgpu-2g" in told(found.problems)
     assert "has 2 of 2 machines left, the settings ask for 3" in told(found.problems)
     with pytest.raises(CheckError):
         found.require()
 
 
-def test_blocks_that_are_still_to_come_are_not_missed(check: Preflight, google: Google) -> None:
+def test_blocks_that_are_still_to_come_are_not_missed(google: Google) -> None:
     google.documents[f"{FUTURES}/bought"] = future("APPROVED")
     google.documents[HERE] = document(deploymentType="DENSE")
     google.documents[HERE]["specificReservation"]["assuredCount"] = "0"
-    (problem,) = only(check, {"reservation_name": "mine/reservationBlocks/b1"}).problems
+    (problem,) = only(google, {"reservation_name": "mine/reservationBlocks/b1"}).problems
     assert problem.code is Code.WAITING
 
 
-def test_what_has_ended_never_comes(check: Preflight, google: Google) -> None:
+def test_what_has_ended_never_comes_and_what_nobody_may_see_may_come(google: Google) -> None:
     over = {"timeWindow": {"endTime": "2026-01-08T00:00:00.000-08:00"}}
     google.documents[f"{FUTURES}/bought"] = future("FULFILLED", **over)
-    (problem,) = only(check, NAMED).problems
+    (problem,) = only(google, NAMED).problems
     assert "it has ended at 2026-01-08" in problem.why
-
-
-def test_future_reservations_that_nobody_may_see_leave_it_open_whether_it_comes(
-    check: Preflight, google: Google
-) -> None:
     google.refusals[FUTURES] = 403
-    found = only(check, NAMED)
+    found = only(google, NAMED)
     assert "there is no reservation mine" in told(found.problems)
     assert "compute.futureReservations.list" in told(found.notes)
 
 
 def test_machines_that_calendar_mode_sells_come_with_the_commands_that_buy_them(
-    check: Preflight, google: Google
+    google: Google,
 ) -> None:
-    (problem,) = only(check, {**NAMED, **MEGA, "instance_count": "3"}).problems
+    (problem,) = only(google, {**NAMED, **MEGA, "instance_count": "3"}).problems
 
     assert "gcloud compute advice calendar-mode --project=my-project --region=us-central1" in (
         problem.fix
@@ -558,18 +508,17 @@ def test_machines_that_calendar_mode_sells_come_with_the_commands_that_buy_them(
         " --reservation-name=mine --auto-delete-auto-created-reservations --start-time=<START>"
         " --end-time=<END> --planning-status=SUBMITTED"
     )
-    (other,) = only(check, NAMED).problems
+    (other,) = only(google, NAMED).problems
     assert "calendar" not in other.fix
-    (theirs,) = only(check, {**SHARED, **MEGA}).problems
+    (theirs,) = only(google, {**SHARED, **MEGA}).problems
     assert "calendar" not in theirs.fix
-    del google
 
 
 def test_the_quota_of_ones_own_is_needed_for_another_projects_plain_reservation(
-    check: Preflight, having: Google
+    having: Google,
 ) -> None:
     having.limit("NVIDIA_A100_GPUS", 1)
-    assert check(NAMED).problems == []
+    assert having.check(NAMED).problems == []
     having.documents[THERE] = document(shareSettings={"shareType": "ORGANIZATION"})
-    (problem,) = check(SHARED).problems
+    (problem,) = having.check(SHARED).problems
     assert "the quota NVIDIA_A100_GPUS" in problem.what

@@ -13,7 +13,6 @@ from provision.settings.model import Settings
 from tests.unit.preflight.stand_in import PARENT, PROJECT, REGION
 
 if TYPE_CHECKING:
-    from tests.unit.preflight.conftest import Preflight
     from tests.unit.preflight.stand_in import Google
 
 EXISTING = {"network_config": "existing", "network": "my-vpc", "subnetwork": "gpus"}
@@ -26,12 +25,10 @@ SUBNETWORK = {
 }
 
 
-def test_one_of_the_project_itself_needs_no_look_at_who_shares_it(
-    check: Preflight, google: Google
-) -> None:
+def test_one_of_the_project_itself_needs_no_look_at_who_shares_it(google: Google) -> None:
     google.documents[f"{REGION}/subnetworks/gpus"] = SUBNETWORK
 
-    found = check(EXISTING)
+    found = google.check(EXISTING)
 
     assert found.problems == []
     assert found.states[OnlineCheck.SUBNETWORK] is CheckState.PASSED
@@ -39,19 +36,17 @@ def test_one_of_the_project_itself_needs_no_look_at_who_shares_it(
     assert not any("getXpnHost" in path or "getIamPolicy" in path for path in google.asked)
 
 
-def test_a_range_without_a_word_of_its_use_is_taken_for_free(
-    check: Preflight, google: Google
-) -> None:
+def test_a_range_without_a_word_of_its_use_is_taken_for_free(google: Google) -> None:
     google.documents[f"{REGION}/subnetworks/gpus"] = SUBNETWORK
 
-    assert check(EXISTING, instance_count="4").problems == []
-    (problem,) = check(EXISTING, instance_count="5").problems
+    assert google.check(EXISTING, instance_count="4").problems == []
+    (problem,) = google.check(EXISTING, instance_count="5").problems
     assert problem.code is Code.NO_FREE_ADDRESSES
     assert "of its range 10.1.0.0/29, 4 are free" in problem.why
     assert problem.fix.startswith("INSTANCE_COUNT=4, or another SUBNETWORK")
 
 
-def test_a_group_or_a_role_of_ones_own_may_have_the_right(check: Preflight, google: Google) -> None:
+def test_a_group_or_a_role_of_ones_own_may_have_the_right(google: Google) -> None:
     number = google.documents[PARENT] = {"projectId": "my-project", "projectNumber": "42"}
     agent = f"serviceAccount:{number['projectNumber']}@cloudservices.gserviceaccount.com"
     google.documents |= {
@@ -68,16 +63,18 @@ def test_a_group_or_a_role_of_ones_own_may_have_the_right(check: Preflight, goog
     ):
         binding = {"role": role_, "members": [member]}
         google.documents[f"{THERE}/subnetworks/gpus/getIamPolicy"] = {"bindings": [binding]}
-        problems = [it for it in check(ABROAD).problems if it.code is Code.PERMISSION_MISSING]
+        problems = [
+            it for it in google.check(ABROAD).problems if it.code is Code.PERMISSION_MISSING
+        ]
         assert bool(problems) is not fits, (role_, member)
 
 
-def test_a_host_that_may_not_be_seen_is_a_note(check: Preflight, google: Google) -> None:
+def test_a_host_that_may_not_be_seen_is_a_note(google: Google) -> None:
     google.documents[PARENT] = {"projectId": "my-project", "projectNumber": "42"}
     google.documents[f"{THERE}/subnetworks/gpus"] = SUBNETWORK
     google.refusals |= {f"{PROJECT}/getXpnHost": 403, f"{THERE}/subnetworks/gpus/getIam": 403}
 
-    found = check(ABROAD)
+    found = google.check(ABROAD)
 
     assert found.problems == []
     told = {note.what: note for note in found.notes}
@@ -86,14 +83,14 @@ def test_a_host_that_may_not_be_seen_is_a_note(check: Preflight, google: Google)
     assert "could not see whether 42@cloudservices" in " ".join(told)
 
 
-def test_each_interface_of_gpus_has_a_network_of_its_own(check: Preflight, google: Google) -> None:
+def test_each_interface_of_gpus_has_a_network_of_its_own(google: Google) -> None:
     google.documents[f"{PROJECT}/global/networks/my-vpc"] = {"name": "my-vpc"}
     for number in range(9):
         name = "gpus" if not number else f"gpu-{number}"
         google.documents[f"{REGION}/subnetworks/{name}"] = SUBNETWORK
     google.documents["projects/my-project/zones/us-central1-a/machineTypes/a3-megagpu-8g"] = {}
 
-    found = check(EXISTING, gpu_subnetworks="gpu-{1..8}", vm_type="a3-megagpu-8g")
+    found = google.check(EXISTING, gpu_subnetworks="gpu-{1..8}", vm_type="a3-megagpu-8g")
 
     told = [it for it in found.problems if "where another interface is, too" in it.what]
     assert [it.what.partition(" ")[0] for it in told] == [f"gpu-{it}" for it in range(1, 9)]

@@ -46,7 +46,6 @@ def test_a_duration_is_whole_seconds(text: str, seconds: int) -> None:
     [
         *[("MAX_RUN_DURATION", "48", False), ("MAX_RUN_DURATION", "599", False)],
         *[("MAX_RUN_DURATION", "600", True), ("IDLE_TIMEOUT", "30", False)],
-        *[("JOB_TIME", "2", False), ("JOB_TIME", "60", True)],
         *[("CAPACITY_TIMEOUT", "59", False)],
     ],
 )

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.settings import spelling, synonyms
-from provision.settings.model import Settings
+from provision.settings import spelling
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given, InFile
@@ -109,7 +108,7 @@ def test_in_a_file_even_a_value_that_does_not_fit_is_an_error(in_file: InFile) -
         ("IDLE_DURATION=-1", "remove IDLE_DURATION: IDLE_TIMEOUT is off unless you set it"),
         ("AUTOSTOP=true", "IDLE_TIMEOUT=<value>, such as 2h"),
         ("AUTOSTOP=5", "IDLE_TIMEOUT=<value>, such as 2h"),
-        ("WALLTIME=24:00:00", "JOB_TIME=<value>, such as 12h"),
+        ("WALLTIME=24:00:00", "JOB_OPTIONS=<value>, such as --nodes 4 --time 2h"),
         ("PROJECT=another-project", "remove PROJECT: PROJECT_ID is set"),
         (
             "SETUP=pip install x",
@@ -135,10 +134,10 @@ def test_a_value_that_may_be_a_secret_is_not_told(in_file: InFile) -> None:
 
 
 def test_each_name_means_a_setting_and_is_none_itself() -> None:
-    known = {field.upper() for field in Settings.model_fields}
+    known = set(spelling.SETTINGS)
 
-    assert {it.setting for it in synonyms.SYNONYMS.values()} <= known
-    assert not [name for name in synonyms.SYNONYMS if spelling.is_known(name)]
+    assert {it.setting for it in spelling.SYNONYMS.values()} <= known
+    assert not [name for name in spelling.SYNONYMS if spelling.is_known(name)]
 
 
 OF_OTHERS = {
@@ -170,7 +169,7 @@ def test_what_was_given_to_the_image_is_answered_as_what_stands_in_a_file(
     for name, value in written.items():
         there = in_file(f"{name}={value}\n").problem(name)
         assert given(AIINFRA_IMAGE="yes", **{name: value}).problem(name) == there
-        setting = synonyms.SYNONYMS[name].setting
+        setting = spelling.SYNONYMS[name].setting
         assert setting in there.fix or f"its name is {setting}" in there.why, there
         assert "would be ignored" in there.what
 

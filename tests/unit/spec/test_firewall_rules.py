@@ -10,7 +10,7 @@ from provision.intake import load
 from provision.preflight import firewall
 from provision.preflight.firewall import IAP
 from provision.spec import cluster
-from provision.spec.firewall_rules import FirewallRule
+from provision.spec.networks import FirewallRule
 
 NETWORK = "projects/my-host/global/networks/my-vpc"
 

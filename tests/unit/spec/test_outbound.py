@@ -7,7 +7,7 @@ import pytest
 from provision.intake import load
 from provision.spec import outbound
 from provision.spec.outbound import Outbound
-from tests.unit.conftest import MANDATORY, Given
+from tests.unit.conftest import MANDATORY
 
 PLACE = "us-docker.pkg.dev/p/mirror"
 DIGEST = "sha256:" + 64 * "a"
@@ -70,15 +70,3 @@ def test_vms_never_ask_a_proxy_for_their_metadata() -> None:
     assert found["proxy"] == "http://proxy:3128"
     assert found["certificates"] == "PEM"
     assert found["no_proxy"].split(",") == [".example.com", *outbound.ALWAYS_AROUND]
-
-
-def test_a_proxy_that_machines_do_not_use_is_told(given: Given) -> None:
-    proxy = {"HTTPS_PROXY": "http://proxy:3128"}
-
-    assert "alone" in given(ORCHESTRATOR_TYPE="gke", **proxy).note("HTTPS_PROXY").what
-    assert "this machine" in given(HTTPS_PROXY="http://127.0.0.1:8080").note("HTTPS_PROXY").what
-    assert given(**proxy).noted == set()
-
-
-def test_what_no_proxy_names_means_nothing_without_a_proxy(given: Given) -> None:
-    assert "no effect" in given(NO_PROXY="10.0.0.0/8").note("NO_PROXY").what

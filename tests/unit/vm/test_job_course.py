@@ -173,7 +173,7 @@ def test_the_end_of_its_time_ends_it_and_no_restart_follows() -> None:
     story = _Story(SPEC._replace(seconds=60)).runs()
     assert story.course.ends == (story.course.began or 0) + 60
     for rank in range(3):
-        story.say(rank, Phase.ENDED, code=143, why="JOB_TIME is over", final=True)
+        story.say(rank, Phase.ENDED, code=143, why="--time is over", final=True)
     story.goes_on()
     assert story.goes_on() is State.FAILED
 

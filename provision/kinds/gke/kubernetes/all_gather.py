@@ -11,7 +11,6 @@ machines.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import fabrics
@@ -41,27 +40,19 @@ _ROUND_SECONDS: Final = 200
 CONTAINER: Final = "nccl"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fabric:
-    """How to run the test on one kind of GPU network."""
+# Built with MPI: without it each process would measure its own GPU.
+_WITH_MPI: Final = "/third_party/nccl-tests-mpi/build/all_gather_perf"
+# The only build in gIB's image, with MPI.
+_OF_GIB: Final = "/third_party/nccl-tests/build/all_gather_perf"
 
-    # the path of the test's program in the image, built with MPI: without it each process would
-    # measure its own GPU
-    program: str = "/third_party/nccl-tests-mpi/build/all_gather_perf"
-    # the largest message size where no published figure says another
-    largest: str = "8G"
-
-
-# The only build in this image, with MPI.
-_RDMA: Final = Fabric(program="/third_party/nccl-tests/build/all_gather_perf")
-
-FABRICS: Final[Mapping[GpuNetwork | None, Fabric]] = {
-    None: dataclasses.replace(_RDMA, largest="1G"),
-    GpuNetwork.RDMA: _RDMA,
-    GpuNetwork.TCPXO: Fabric(),
-    GpuNetwork.TCPX: Fabric(),
+FABRICS: Final[Mapping[GpuNetwork | None, tuple[str, str]]] = {
+    None: (_OF_GIB, "1G"),
+    GpuNetwork.RDMA: (_OF_GIB, "8G"),
+    GpuNetwork.TCPXO: (_WITH_MPI, "8G"),
+    GpuNetwork.TCPX: (_WITH_MPI, "8G"),
 }
-"""Kind of GPU network -> how to run the test on it; None: over the first interface."""
+"""Kind of GPU network -> the test's program in the image, and its largest message where no
+published figure says another; None: over the first interface."""
 
 _SOCKETS: Final = fabrics.STACKS[fabrics.Fabric.GIB]
 """What brings NCCL and its tests to nodes that have no plugin."""
@@ -197,8 +188,8 @@ def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 
 def program(pool: GpuPool, nodes: int) -> str:
     """What the test's pods run, for bash."""
-    fabric, bars, figures = FABRICS[pool.gpu_network], bandwidth.bars(pool, nodes), pool.bandwidth
-    smallest, largest = "1K", fabric.largest
+    path, largest = FABRICS[pool.gpu_network]
+    smallest, bars, figures = "1K", bandwidth.bars(pool, nodes), pool.bandwidth
     if figures:
         # Peaks and averages of other sizes are others.
         smallest, largest = map(_size, figures.averaged or (KIB, figures.size))
@@ -207,7 +198,7 @@ def program(pool: GpuPool, nodes: int) -> str:
         "nodes": nodes,
         "gpus": pool.gpus,
         "job": fabric_pods.REPLICATED_JOB,
-        "program": fabric.program,
+        "program": path,
         "smallest": smallest,
         "largest": largest,
         "least_out": f"{bars.out_of_place:.2f}",

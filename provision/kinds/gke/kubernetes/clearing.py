@@ -13,7 +13,7 @@ from provision.kinds.gke.kubernetes import kueue, status
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
@@ -74,8 +74,7 @@ def step(cluster: Cluster) -> list[str]:
                 thing["apiVersion"], thing["kind"], metadata["name"], metadata["namespace"]
             )
     # The volume is there until its disk is gone.
-    made = [it for it in volumes.values() if _is_made(it) and _policy(it) == _DELETE]
-    return [*(_words(it) for it in found), *(_words(it) for it in made)]
+    return [*map(_words, found), *map(_words, _made(volumes.values()))]
 
 
 def balanced(cluster: Cluster) -> list[Object]:
@@ -94,11 +93,13 @@ def balanced(cluster: Cluster) -> list[Object]:
 
 def going(cluster: Cluster) -> list[str]:
     """The volumes that go with their claims, in words."""
-    return [
-        f"Volume of the claim {_claim(it)}, {it['spec']['capacity']['storage']}, with all its files"
-        for it in cluster.all("v1", _VOLUME)
-        if _is_made(it) and _policy(it) == _DELETE
-    ]
+    found = []
+    for spec in (it["spec"] for it in _made(cluster.all("v1", _VOLUME))):
+        claim = spec.get("claimRef") or {}
+        name = f"{claim.get('namespace', '')}/{claim.get('name', '')}"
+        size = spec["capacity"]["storage"]
+        found.append(f"Volume of the claim {name}, {size}, with all its files")
+    return found
 
 
 def storage(cluster: Cluster, project: str) -> dict[str, str]:
@@ -126,11 +127,6 @@ def _path(csi: Mapping[str, Any], project: str) -> str:
             return ""
 
 
-def _claim(volume: Object) -> str:
-    claim = volume["spec"].get("claimRef") or {}
-    return f"{claim.get('namespace', '')}/{claim.get('name', '')}"
-
-
 def _goes(claim: Object, volumes: Mapping[str, Object]) -> bool:
     """Whether a claim's volume goes with it; one without a volume may get one at any moment."""
     name = (claim.get("spec") or {}).get("volumeName")
@@ -146,6 +142,11 @@ def _is_made(volume: Object) -> bool:
     return _MADE_BY in (volume["metadata"].get("annotations") or {})
 
 
+def _made(volumes: Iterable[Object]) -> list[Object]:
+    """The volumes that go with their claims, and their disks with them."""
+    return [it for it in volumes if _is_made(it) and _policy(it) == _DELETE]
+
+
 def _users(cluster: Cluster, claims: list[Object]) -> Iterator[Object]:
     """What keeps claims from going: their pods, and what would claim new volumes for new pods."""
     own = {(it["metadata"]["namespace"], it["metadata"]["name"]) for it in claims}
@@ -153,17 +154,10 @@ def _users(cluster: Cluster, claims: list[Object]) -> Iterator[Object]:
         if (one.get("spec") or {}).get("volumeClaimTemplates"):
             yield one
     for pod in cluster.all("v1", "Pod"):
-        names = {
-            (pod["metadata"]["namespace"], it["persistentVolumeClaim"]["claimName"])
-            for it in _volumes(pod)
-            if it.get("persistentVolumeClaim")
-        }
-        if names & own:
+        volumes = (pod.get("spec") or {}).get("volumes") or []
+        claimed = (it.get("persistentVolumeClaim") or {} for it in volumes)
+        if any((pod["metadata"]["namespace"], it.get("claimName")) in own for it in claimed):
             yield pod
-
-
-def _volumes(pod: Object) -> list[dict[str, Any]]:
-    return (pod.get("spec") or {}).get("volumes") or []
 
 
 def _words(thing: Object) -> str:

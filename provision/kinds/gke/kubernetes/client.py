@@ -109,12 +109,9 @@ class Cluster:
 
         The API refuses a field that it does not know, even in parts without a schema.
         """
-        metadata = thing["metadata"]
-        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
         query = {"fieldManager": MANAGER, "force": "true", **_STRICT}
         body = Body(thing, "application/apply-patch+yaml")
-        path = f"{path}/{metadata['name']}"
-        return self._json(f"apply {title(thing)}", "PATCH", path, query, body)
+        return self._json(f"apply {title(thing)}", "PATCH", self._path_of(thing), query, body)
 
     def create(self, thing: Object) -> Object:
         """Create an object; the API may complete its name."""
@@ -199,12 +196,13 @@ class Cluster:
                 return None
             raise
 
-    def _path(self, api_version: str, kind: str, namespace: str) -> str:
-        """The path of the objects of a kind; the API's list of kinds is read only once.
+    def _path_of(self, thing: Object) -> str:
+        metadata = thing["metadata"]
+        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
+        return f"{path}/{metadata['name']}"
 
-        Raises:
-            KubernetesError: The cluster does not have the kind (code 404).
-        """
+    def _path(self, api_version: str, kind: str, namespace: str) -> str:
+        """The path of the objects of a kind; the API's list of kinds is read only once."""
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         if kind not in self._kinds.get(api_version, {}):
             found = self._json(f"look for the kind {kind}", "GET", root)

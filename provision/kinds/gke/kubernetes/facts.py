@@ -17,11 +17,18 @@ from provision.catalogue import accounts, bandwidths, machines, names
 from provision.catalogue.bandwidths import Reference
 from provision.catalogue.machines import GpuNetwork
 from provision.documents import json_object
-from provision.settings.machines import AcceleratorName, MachineTypeName
 from provision.settings.queues import Queue
 from provision.settings.secrets import Secret
 from provision.settings.storage import Mount
-from provision.settings.values import AbsolutePath, GkeVersion, PoolName, ProjectId, RayVersion
+from provision.settings.values import (
+    AbsolutePath,
+    AcceleratorName,
+    GkeVersion,
+    MachineTypeName,
+    PoolName,
+    ProjectId,
+    RayVersion,
+)
 from provision.spec import outbound
 from provision.spec.capacity import Mode
 from provision.spec.cluster import GkeSpec
@@ -186,10 +193,7 @@ class ClusterFacts:
 
 
 def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
-    """Combine the specification with what Terraform created.
-
-    `outputs`: the outputs of the root `terraform/gke`: name -> value.
-    """
+    """Combine the specification with the outputs of the root `terraform/gke`."""
     cluster = outputs["cluster"]
     networks: dict[str | None, list[str]] = {}
     for made in outputs["networks"]:

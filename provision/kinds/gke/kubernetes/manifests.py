@@ -93,20 +93,13 @@ def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
     # Imported here: whoever only asks what is missing has no YAML to read.
     from provision.kinds.gke.kubernetes.objects import from_yaml  # noqa: PLC0415
 
-    things = from_yaml(found.content.decode())
+    content, note = found
+    things = from_yaml(content.decode())
     return Manifest(
         definitions=[thing for thing in things if thing["kind"] in _FIRST],
         rest=[thing for thing in things if thing["kind"] not in _FIRST],
-        note=found.note,
+        note=note,
     )
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A manifest that may be used: its text, and what is to be said of it."""
-
-    content: bytes
-    note: Problem | None
 
 
 def _unset(add_ons: Sequence[AddOn]) -> Problem:
@@ -120,7 +113,8 @@ def _unset(add_ons: Sequence[AddOn]) -> Problem:
     )
 
 
-def _look(add_on: AddOn, environ: Mapping[str, str]) -> _Found | Problem:
+def _look(add_on: AddOn, environ: Mapping[str, str]) -> tuple[bytes, Problem | None] | Problem:
+    """A manifest that may be used, with a note if it is not the pinned one; or why it may not."""
     folder = Path(environ[VARIABLE])
     path = folder / add_on.file
     try:
@@ -135,9 +129,14 @@ def _look(add_on: AddOn, environ: Mapping[str, str]) -> _Found | Problem:
         )
     found = hashlib.sha256(content).hexdigest()
     if found == add_on.sha256:
-        return _Found(content, None)
+        return content, None
     if found == _vouched(folder).get(add_on.file):
-        return _Found(content, _note(add_on, folder))
+        note = Problem(
+            code=Code.NOTE,
+            what=f"{add_on.name} comes from a manifest of your own: {path}",
+            why=f"{SUMS} beside it vouches for it; the image has the release's",
+        )
+        return content, note
     return Problem(
         code=Code.MANIFESTS_MISSING,
         setting=VARIABLE,
@@ -164,12 +163,4 @@ def _fix(add_ons: Sequence[AddOn]) -> str:
     return (
         f"run the image, which has them, or set {VARIABLE} to a folder with {files};"
         " docs/how-to/image.md says how to get them"
-    )
-
-
-def _note(add_on: AddOn, folder: Path) -> Problem:
-    return Problem(
-        code=Code.NOTE,
-        what=f"{add_on.name} comes from a manifest of your own: {folder / add_on.file}",
-        why=f"{SUMS} beside it vouches for it; the image has the release's",
     )

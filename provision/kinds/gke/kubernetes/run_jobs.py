@@ -43,7 +43,7 @@ SHARED: Final = str(job_attendant.SHARED)
 _PRIORITY_LABEL: Final = "kueue.x-k8s.io/priority-class"
 _GRACE: Final = 120  # seconds from SIGTERM to SIGKILL, as on VMs
 _MARGIN: Final = 900
-"""Seconds for which nodes are asked for beyond JOB_TIME: their start, and the job's end."""
+"""Seconds for which nodes are asked for beyond --time: their start, and the job's end."""
 _JAX_PORT: Final = 29600
 _FOLDER: Final = f"{SHARED}/folder"
 _MOUNT: Final = mount(CONTAINER, SHARED)
@@ -334,7 +334,7 @@ def _end_of_ray(thing: Object) -> End | None:
     if status.get("jobStatus") == "SUCCEEDED":
         return End(succeeded=True, why="", ended=status.get("endTime"))
     told = str(status.get("message") or status.get("reason") or status.get("jobStatus") or "")
-    why = "JOB_TIME is over" if status.get("reason") == _LATE else told.partition("\n")[0]
+    why = "--time is over" if status.get("reason") == _LATE else told.partition("\n")[0]
     return End(succeeded=False, why=why, ended=status.get("endTime"))
 
 

@@ -395,10 +395,10 @@ def judge_ray(status: Mapping[str, Any], log: str, wanted: int) -> RayCheck:
 def _ray_made(cluster: Cluster) -> list[Object]:
     """The Ray clusters of the test, with their pods."""
     mine = f"ray.io/originated-from-cr-name={RAY}"
-    clusters = cluster.all(jobs.RAY_API, "RayCluster", NAMESPACE, mine)
-    names = [it["metadata"]["name"] for it in clusters]
-    pods = [cluster.all("v1", "Pod", NAMESPACE, f"ray.io/cluster={name}") for name in names]
-    return [*clusters, *(pod for those in pods for pod in those)]
+    found = cluster.all(jobs.RAY_API, "RayCluster", NAMESPACE, mine)
+    for name in [it["metadata"]["name"] for it in found]:
+        found += cluster.all("v1", "Pod", NAMESPACE, f"ray.io/cluster={name}")
+    return found
 
 
 def _ray_log(cluster: Cluster) -> str:

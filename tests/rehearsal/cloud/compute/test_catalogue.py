@@ -28,7 +28,6 @@ def test_all_zones_are_listed(api: Compute) -> None:
         "region eq .*us-east4",
         "(name eq us-east4-.*) AND (status = UP)",
         "name:us-east4",
-        "name = us-east4-a OR name = us-east4-b OR name = us-east4-c",
     ],
 )
 def test_zones_are_filtered(api: Compute, text: str) -> None:
@@ -37,7 +36,7 @@ def test_zones_are_filtered(api: Compute, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["name", "name =", "(name = a", "name = a)", "name ~ a", "name = (x)"]
+    "text", ["name", "name =", "name = a OR name = b", "name < b", "name ~ a", "name = (x)"]
 )
 def test_a_filter_that_is_none_is_refused(api: Compute, text: str) -> None:
     assert "'filter'" in api.refusal("GET", f"{PROJECT}/zones", filter=text)["message"]

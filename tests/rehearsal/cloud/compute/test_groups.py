@@ -319,26 +319,6 @@ def test_vms_are_listed_by_filter_and_in_pages(made: Compute) -> None:
     assert len(everywhere["zones/us-central1-a"]["instances"]) == 5
 
 
-def test_the_instance_group_lists_the_vms(made: Compute) -> None:
-    made.group(size=2)
-    assert made.get(f"{ZONE}/instanceGroups/grp")["size"] == 2
-    listed = made.post(f"{ZONE}/instanceGroups/grp/listInstances", {})["items"]
-    assert [it["status"] for it in listed] == ["RUNNING", "RUNNING"]
-
-
-def test_the_ports_of_a_group_have_names(made: Compute) -> None:
-    made.group()
-    group = f"{ZONE}/instanceGroups/grp"
-    ports = [{"name": "http", "port": 8080}]
-    fresh = made.get(group)["fingerprint"]
-    made.post(f"{group}/setNamedPorts", {"namedPorts": ports, "fingerprint": fresh})
-    assert made.get(group)["namedPorts"] == made.get_group()["namedPorts"] == ports
-    stale = made.refusal("POST", f"{group}/setNamedPorts", {"fingerprint": fresh})
-    assert stale["errors"][0]["reason"] == "conditionNotMet"
-    made.post(f"{group}/setNamedPorts", {"namedPorts": []})
-    assert "namedPorts" not in made.get_group()
-
-
 def test_a_disk_in_use_can_not_be_deleted(made: Compute) -> None:
     made.group(size=1)
     name = made.vms()[0]["name"]

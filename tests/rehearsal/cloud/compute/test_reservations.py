@@ -287,7 +287,10 @@ def test_a_draft_of_a_future_reservation_gets_nothing(wired: Compute) -> None:
     ("properties", "words"),
     [
         ({"scheduling": {**BOUND, "instanceTerminationAction": ""}}, "STOP or DELETE"),
-        ({"scheduling": {**BOUND, "maxRunDuration": {"seconds": "3600"}}}, "ends with"),
+        (
+            {"scheduling": {**BOUND, "maxRunDuration": {"seconds": "3600"}}},
+            "requires no run duration",
+        ),
         ({"scheduling": {**BOUND, "onHostMaintenance": "MIGRATE"}}, "TERMINATE"),
         ({"scheduling": BOUND, "reservationAffinity": {}}, "SPECIFIC_RESERVATION"),
         (

@@ -211,33 +211,6 @@ def test_what_is_told_is_new_no_oftener_than_google_allows(wired: Compute) -> No
     assert all(gap >= 12 for gap in gaps)
 
 
-def test_a_reset_is_another_boot_and_until_it_tells_the_last_one_is_read(wired: Compute) -> None:
-    wired.scenarios = frozenset({"startup-fails"})
-    wired.rate = 1.0
-    _start(wired, has_command=False)
-    wired.now += 400
-    (vm,) = wired.vms()
-    assert (_told(wired)["state"], _told(wired)["number"]) == ("failed", 1)
-
-    wired.post(f"{ZONE}/instances/{vm['name']}/reset")
-
-    assert (_told(wired)["state"], _told(wired)["number"]) == ("failed", 1)
-    assert wired.vms()[0]["lastStartTimestamp"] == vm["lastStartTimestamp"]
-    assert wired.vms()[0]["status"] == "RUNNING"
-    wired.now += 25
-    assert (_told(wired)["state"], _told(wired)["number"]) == ("running", 2)
-    wired.now += 400
-    assert (_told(wired)["state"], _told(wired)["number"]) == ("done", 2)
-
-
-def test_one_value_is_read_by_its_key(wired: Compute) -> None:
-    _start(wired)
-    answer = wired.get(_path(wired), variableKey="aiinfra/startup")
-    assert json.loads(answer["variableValue"])["state"] == "done"
-    assert wired.refusal("GET", _path(wired), variableKey="aiinfra/none")["code"] == 404
-    assert wired.refusal("GET", _path(wired), queryPath="hostkeys/")["code"] == 404
-
-
 def test_guest_attributes_are_off_unless_the_metadata_switches_them_on(wired: Compute) -> None:
     _start(wired, items={"enable-guest-attributes": ""})
     refusal = wired.refusal("GET", _path(wired), queryPath="aiinfra/")

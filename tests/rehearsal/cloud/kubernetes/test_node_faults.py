@@ -23,7 +23,7 @@ EXAMPLE = "gke-a3-ultra-flex-queued"
 def test_a_slow_node_is_named_by_pairs(
     gke_of: Callable[..., Gke], count: str, measured: int
 ) -> None:
-    cluster = gke_of(EXAMPLE, "slow-vm", TEST_NODES=count)
+    cluster = gke_of(EXAMPLE, "slow-vm", **{"ACTION": "Test", "--nodes": count})
     cluster.create()
     tested = cluster.test()
     assert len(tested.tried) == measured

@@ -318,7 +318,7 @@ def test_the_all_gather_of_machines_without_a_gpu_network_is_slow_and_ends_earli
 
 
 def test_the_all_gather_within_one_node_is_fast(gke_of: Callable[..., Gke]) -> None:
-    cluster = gke_of("gke-plain", TEST_NODES="1")
+    cluster = gke_of("gke-plain", **{"ACTION": "Test", "--nodes": "1"})
     cluster.create()
     tested = cluster.test()
     measured = tested.document

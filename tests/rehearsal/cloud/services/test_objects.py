@@ -212,27 +212,6 @@ def test_a_retention_policy_lets_a_live_object_become_noncurrent(api: Api) -> No
     assert api.refused("storage", "DELETE", f"b/loom/o/x?generation={old}")[0] == 403
 
 
-def test_a_new_object_is_held_where_the_bucket_says_so(api: Api) -> None:
-    api.bucket(defaultEventBasedHold=True)
-    assert _body(api, "x")["eventBasedHold"] is True
-
-    code, reason, words = api.refused("storage", "DELETE", "b/loom/o/x")
-    assert (code, reason) == (403, "forbidden")
-    assert "under active Event-Based hold" in words
-
-    api("storage", "PATCH", "b/loom/o/x", {"eventBasedHold": False})
-    assert api("storage", "DELETE", "b/loom/o/x").status == 204
-
-
-def test_a_list_can_be_limited_to_a_span_of_names(api: Api) -> None:
-    api.bucket()
-    for name in "abcd":
-        api.put(name)
-    items = api.json("storage", "GET", "b/loom/o?startOffset=b&endOffset=d")["items"]
-    assert [item["name"] for item in items] == ["b", "c"]
-    assert len(api.json("storage", "GET", "b/loom/o?startOffset=&endOffset=")["items"]) == 4
-
-
 @pytest.mark.parametrize("token", ["%25", "w7w", "_w=="])
 def test_a_page_token_that_is_none_is_refused(api: Api, token: str) -> None:
     api.bucket()

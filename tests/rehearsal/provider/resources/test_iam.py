@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.provider.failures import ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import RESOURCES
 
@@ -45,17 +44,6 @@ def test_a_new_account_is_looked_at_three_times(google: Google, api: Api) -> Non
     assert (state["account_id"], state["id"]) == ("a", NAME)
 
 
-def test_an_account_that_exists_is_taken_over_only_on_demand(
-    google: Google, api: Api, refuse: Callable[..., Any]
-) -> None:
-    google.on("POST .*", refuse(409, "exists", "alreadyExists"))
-    google.on("GET .*", {"name": NAME, "email": EMAIL, "projectId": "p"})
-    plan = {"account_id": "a", "name": NAME}
-    with pytest.raises(ProviderError, match="Error creating service account: googleapi: Error 409"):
-        ACCOUNT.create(api, plan)
-    assert ACCOUNT.create(api, {**plan, "create_ignore_already_exists": True})["email"] == EMAIL
-
-
 def test_an_accounts_texts_change_under_its_etag(google: Google, api: Api) -> None:
     google.on(".*", {"name": NAME, "email": EMAIL, "projectId": "p", "etag": "e"})
     prior = {"id": NAME, "display_name": "A", "description": "old"}
@@ -64,13 +52,6 @@ def test_an_accounts_texts_change_under_its_etag(google: Google, api: Api) -> No
         "serviceAccount": {"description": "new", "displayName": "A", "etag": "e"},
         "updateMask": "description",
     }
-
-
-def test_an_account_is_switched_off_by_a_request_of_its_own(google: Google, api: Api) -> None:
-    google.on(".*", {"name": NAME, "email": EMAIL, "projectId": "p"})
-    prior = {"id": NAME, "disabled": False}
-    ACCOUNT.update(api, prior, {**prior, "disabled": True})
-    assert google.lines == [f"POST {PATH}:disable", f"GET {PATH}"]
 
 
 def project_plan(role: str = "roles/viewer", **more: Any) -> dict[str, Any]:

@@ -83,8 +83,8 @@ def test_an_interrupted_wait_says_so_in_the_providers_words(google: Google, api:
 
 
 def test_newer_operations_are_read_by_their_name(google: Google, api: Api) -> None:
-    google.on("GET /serviceusage/v1/operations/acat.1", {"name": "operations/acat.1", "done": True})
-    operations.named(api, "serviceusage", {"name": "operations/acat.1"}, "api to enable", 60)
+    google.on("GET /file/v1/operations/o", {"name": "operations/o", "done": True})
+    operations.named(api, "file", {"name": "operations/o"}, "Creating Instance", 60)
     assert google.asked[0].query == {"alt": "json"}
 
 

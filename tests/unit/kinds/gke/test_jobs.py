@@ -39,7 +39,7 @@ def test_a_job_takes_all_nodes_of_a_pool_of_one_size_and_one_of_those_that_come_
 @pytest.mark.parametrize(
     ("changes", "seconds", "coming", "words"),
     [
-        ({}, HOURS, 2, "16 x H200 141 GB, PRICE/h, until JOB_TIME (4 hours) is over"),
+        ({}, HOURS, 2, "16 x H200 141 GB, PRICE/h, until --time (4 hours) is over"),
         ({}, None, 2, "16 x H200 141 GB, PRICE/h, until it ends, 7 days at most"),
         ({"max_run_seconds": 3600}, HOURS, 2, "PRICE/h, until it ends, 1 hour at most"),
         (

@@ -228,7 +228,7 @@ def test_a_pool_that_is_not_there_or_has_no_image_is_refused(asked: str) -> None
     with pytest.raises(SettingsError) as caught:
         testing.chosen(MIXED, asked, "demo", MADE, None)
     (problem,) = caught.value.problems
-    assert problem.setting == "TEST_POOL"
+    assert problem.setting == "--pool"
     assert "demo-high, demo-l4, demo-mega" in problem.why
 
 

@@ -81,7 +81,7 @@ def test_of_two_nodes_neither_is_blamed() -> None:
     tested = _tested(_with(0.5), "ab")
     (problem,) = verdict.problems(tested)
     assert problem.what.startswith("between a, b: ")
-    assert "TEST_NODES=3" in problem.fix
+    assert "Test --nodes 3" in problem.fix
     assert tested.bad == ()
 
 
@@ -101,7 +101,7 @@ def test_what_replaces_a_node_depends_on_how_its_pool_gets_nodes(mode: str, word
     tested = _tested(GOOD, "ab", pool=pool, checked={"b": bad})
     (problem,) = verdict.problems(tested)
     assert problem.what == "b: 7 GPUs instead of 8"
-    assert "keep jobs away: kubectl cordon b, or Test with TEST_CORDON=yes" in problem.fix
+    assert "keep jobs away: kubectl cordon b, or Test --cordon" in problem.fix
     assert words in problem.fix
     (problem,) = verdict.problems(dataclasses.replace(tested, cordoned=("b",)))
     assert problem.fix.startswith("it is cordoned (undo: kubectl uncordon b)")

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provision.context import Cloud, Context
-    from provision.deployment.deployment import Deployment
     from provision.errors import Problem
-    from provision.spec.cluster import VmSpec
 
 VM = "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/instances/"
 RUNNING: list[dict[str, Any]] = [
@@ -101,11 +99,11 @@ def _started(
     context = SimpleNamespace(
         clock=Clock(0), progress=Progress(Clock(0), lambda _: None), note=notes.extend
     )
-    told, _ = after_apply._started(
+    told, _ = after_apply.Started(
         cast("Context", context),
         cast("Cloud", SimpleNamespace(api=api, folder=Folder(*beats))),
-        cast("Deployment[VmSpec]", SimpleNamespace(spec=cluster.vms(loaded.settings))),
-    )
+        cluster.vms(loaded.settings),
+    ).wait()
     return sorted(told), notes
 
 

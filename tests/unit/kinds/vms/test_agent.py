@@ -50,7 +50,6 @@ def _spec(size: int) -> VmSpec:
 
 def test_the_number_of_vms_is_written_when_it_is_another() -> None:
     folder = Folder()
-
     for size in (3, 3, 4):
         agent.tell_size(_cloud(folder), _spec(size))
 
@@ -64,7 +63,6 @@ def test_the_number_of_vms_is_written_when_it_is_another() -> None:
 )
 def test_a_roster_that_is_missing_or_spoiled_ranks_nobody(text: str | None) -> None:
     folder = Folder(**({} if text is None else {"vms/roster.json": text}))
-
     assert agent.seats(_cloud(folder)) == {}
     assert agent.accounts(cast("StateFolder", folder)) == {}
 
@@ -131,9 +129,7 @@ def test_a_vm_that_is_not_to_say_anything_yet_or_at_all_is_not_silent(step: str)
 def test_a_vm_that_is_away_has_its_faults_and_no_rank() -> None:
     seat = AWAY | {"faults": ["NVRM: Xid 79"]}
     folder = Folder(**{"vms/roster.json": json.dumps({"members": [seat]})})
-
     (found,) = agent.seats(_cloud(folder)).values()
-
     assert (found.rank, found.faults) == (None, ("NVRM: Xid 79",))
 
 
@@ -144,7 +140,6 @@ def test_an_account_that_is_no_number_never_comes_into_a_command() -> None:
         {"instance_id": "3", "account": None},
     ]
     folder = Folder(**{"vms/roster.json": json.dumps({"members": members})})
-
     assert agent.accounts(cast("StateFolder", folder)) == {"1": "103271949540120710052"}
 
 

@@ -24,16 +24,13 @@ ACCELERATOR = "ubuntu-accelerator-2404-amd64-with-nvidia-580"
 )
 def test_jupyter_is_on_images_that_have_it(settings: dict[str, str], jupyter: str) -> None:
     spec = cluster.vms(Settings(texts=MANDATORY | settings))
-
     software = contents.of(spec).software
-
     assert next((it for it in software if it.startswith("Jupyter")), "") == jupyter
 
 
 @pytest.mark.parametrize(("asked", "said"), [("yes", "updates while idle"), ("no", "no updates")])
 def test_whether_vms_update_themselves_is_said(asked: str, said: str) -> None:
     spec = cluster.vms(Settings(texts=MANDATORY | {"os_updates": asked}))
-
     assert said in contents.of(spec).software
 
 
@@ -44,9 +41,7 @@ def test_the_way_out_of_vms_is_part_of_what_they_have() -> None:
         "apt_mirror": "https://mirror.example.com/apt",
         "pip_index": "https://us-python.pkg.dev/p/pypi/simple",
     }
-
     software = contents.of(cluster.vms(Settings(texts=MANDATORY | asked))).software
-
     assert "the proxy proxy.example.com:3128" in software
     assert "packages from mirror.example.com and us-python.pkg.dev" in software
 

@@ -23,7 +23,7 @@ from provision.kinds.vms import flex_start
 from provision.kinds.vms.flex_start import ResizePlan, ResizeRequest
 from provision.lifecycle import ownership
 from provision.report import Report
-from provision.spec.group import Group
+from provision.spec.pools import Group
 from provision.state.location import StateLocation
 from provision.time import deadline
 from provision.time.clock import Clock

@@ -9,7 +9,7 @@ import pytest
 
 from provision.kinds.vms import instances
 from provision.kinds.vms.instances import Event, Interruption, Vm
-from provision.spec.group import Group
+from provision.spec.pools import Group
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:

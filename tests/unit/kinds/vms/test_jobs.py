@@ -115,7 +115,6 @@ def test_what_others_run_on_ray_is_listed_before_jobs_of_run() -> None:
             {"name": "train-1", "state": "RUNNING", "since": 0},
         ),
     )
-
     assert jobs.names() == ["raysubmit_x", "02000000", "train-1"]
     running, pending, ours = (jobs.find(name) for name in jobs.names())
     assert running
@@ -135,7 +134,6 @@ def test_a_job_of_others_is_not_cancelled_and_ray_s_own_command_is_told() -> Non
     jobs = _jobs(ray_jobs=_of_ray({"name": "raysubmit_x", "state": "RUNNING", "since": 1}))
     job = jobs.find("raysubmit_x")
     assert job is not None
-
     with pytest.raises(SettingsError) as caught:
         jobs.cancel(job)
 

@@ -93,7 +93,6 @@ def test_nothing_is_claimed_of_an_account_that_is_there_or_that_nobody_may_see(
 
 def test_a_deleted_account_can_be_brought_back_by_the_number_that_its_vm_has_said() -> None:
     known, unknown = _lost(404)
-
     assert known.what == f"np-vm-1 acts as {OURS}, a service account that was deleted"
     undelete, other = known.problem.fix.splitlines()[1:]
     assert undelete == f"gcloud iam service-accounts undelete {FIRST} --project p"
@@ -104,7 +103,6 @@ def test_a_deleted_account_can_be_brought_back_by_the_number_that_its_vm_has_sai
 
 def test_another_account_of_that_address_counts_for_vms_that_have_said_so_alone() -> None:
     (lost,) = _lost({"uniqueId": SECOND})
-
     assert lost.vms == ("np-vm-1",)
     assert lost.what.endswith("was deleted; the one that has its address now is another")
     # Google brings none back over one of its address.
@@ -123,7 +121,6 @@ def test_whoever_needs_the_vms_is_refused_with_exit_code_8() -> None:
 
 def test_a_disabled_account_is_enabled_and_no_vm_is_replaced_for_it() -> None:
     (lost,) = _lost({"uniqueId": FIRST, "disabled": True})
-
     assert lost.vms == ("np-vm-1", "np-vm-2")
     assert lost.problem.fix == f"gcloud iam service-accounts enable {OURS} --project p"
     assert not lost.others
@@ -131,13 +128,11 @@ def test_a_disabled_account_is_enabled_and_no_vm_is_replaced_for_it() -> None:
 
 def test_create_makes_no_account_in_place_of_a_default_one() -> None:
     lost = _lost(404, DEFAULT)[0]
-
     assert "\nor SERVICE_ACCOUNT=dedicated and Create --replace-vms," in lost.problem.fix
 
 
 def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template() -> None:
     found = out_of_date.find(_cloud(Google({"uniqueId": SECOND})), PLACE)
-
     assert [(it.name, it.differences, it.in_place) for it in found] == [
         ("np-vm-1", ("its service account, which was deleted",), False)
     ]
@@ -148,9 +143,7 @@ def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template
 def test_who_waits_for_a_job_is_told_and_google_is_asked_once_a_minute() -> None:
     google = Google(404)
     watch = lost_accounts.Watch(_cloud(google), Clock())
-
     first, second = watch.look(), watch.look()
-
     assert first == second
     assert f"undelete {FIRST}" in first
     assert "\n" not in first

@@ -169,7 +169,6 @@ def test_a_thousand_vms_are_looked_at_with_one_listing_of_each_kind() -> None:
 
 def test_each_vm_that_is_there_has_its_rank() -> None:
     ranks = {vm.name: vm.rank for vm in _look(Api()).vms}
-
     assert (ranks["np-vm-0000"], ranks["np-vm-0999"]) == (999, 0)
     assert ranks["np-vm-0003"] is None
 

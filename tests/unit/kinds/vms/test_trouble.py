@@ -14,7 +14,7 @@ from provision.kinds.vms import trouble
 from provision.kinds.vms.flex_start import ResizeRequest
 from provision.kinds.vms.instances import Event, Interruption, Member
 from provision.kinds.vms.lost_accounts import LostAccount
-from provision.spec.group import Group
+from provision.spec.pools import Group
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -60,13 +60,6 @@ def _vm(
     return Vm(**{**usual, **changes})
 
 
-def test_a_group_that_makes_no_vm_again_is_told_although_all_run() -> None:
-    assert list(trouble.found(_case())) == []
-    (told,) = trouble.found(_case(unrepaired=True))
-    assert told.what.endswith("makes no VM again that fails or is preempted")
-    assert "run Create" in told.fix
-
-
 def _case(**changes: Any) -> trouble.Case:
     usual = trouble.Case(
         group=GROUP,
@@ -101,6 +94,24 @@ def test_vms_that_run_and_have_started_up_are_no_trouble() -> None:
     assert (_broken(), _waits()) == ([], [])
 
 
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        (
+            {"unrepaired": True},
+            "the group np-mig makes no VM again that fails or is preempted",
+        ),
+        ({"exists": False, "vms": (), "there": 0}, "the group np-mig does not exist"),
+    ],
+)
+def test_what_is_wrong_with_the_group_itself_is_told_alone(
+    changes: dict[str, Any], what: str
+) -> None:
+    (one,) = _broken(**changes)
+    assert one.what == what
+    assert "run Create" in one.fix
+
+
 def test_an_account_that_is_gone_is_the_first_that_is_told() -> None:
     lost = LostAccount(vms=("np-vm-a",), what="its account", back="undelete 1")
     first, _ = _broken(lost=(lost,), down=(_member("NONE", status="TERMINATED"),))
@@ -118,9 +129,13 @@ def test_a_vm_that_is_gone_is_told_with_what_happened_and_googles_reason() -> No
 
 
 def test_a_vm_that_its_group_leaves_alone_comes_with_the_command_that_takes_it_out() -> None:
-    (one,) = _broken(down=(_member("NONE", status="TERMINATED"),))
+    down = (_member("NONE", status="TERMINATED"),)
+    (one,) = _broken(down=down)
     assert "--zone us-central1-a --project p --instances=np-vm-b" in one.fix
     assert not one.by_itself
+    (off,) = _broken(down=down, idles=True)
+    assert off.what == "np-vm-b powered off as they were idle (IDLE_TIMEOUT)"
+    assert "run Create, which starts what is off" in off.fix
 
 
 def test_a_vm_that_google_starts_again_is_not_to_be_deleted() -> None:
@@ -157,9 +172,7 @@ def test_vms_that_run_and_are_not_heard_of_are_broken_and_not_under_way() -> Non
     silent: dict[str, Any] = {"silence": "has not been heard of for 12 min"}
     at_work: dict[str, Any] = {"state": StartupState.RUNNING, "step": "command", **silent}
     vms = (_vm("np-vm-a", **silent), _vm("np-vm-b", **at_work))
-
     (one,) = _broken(vms=vms)
-
     assert one.what == "2 VMs: each has not been heard of for 12 min"
     assert one.names == ("np-vm-a", "np-vm-b")
     assert "instances reset np-vm-a --zone us-central1-a --project p" in one.fix
@@ -289,11 +302,6 @@ def test_a_request_that_failed_is_trouble_as_long_as_its_vms_are_missing() -> No
     assert [one.about for one in found] == [About.REQUEST, About.MACHINES]
     assert "run Create again for a new request" in found[0].fix
     assert _broken(requests=requests) == []
-
-
-def test_a_group_that_somebody_deleted_is_all_that_is_told() -> None:
-    (one,) = _broken(exists=False, vms=(), there=0)
-    assert one.what == "the group np-mig does not exist"
 
 
 def test_those_that_need_a_look_come_first() -> None:

@@ -30,38 +30,34 @@ def _variables(found: RunInputs = NOTHING, /, **settings: str) -> dict[str, Any]
 @pytest.mark.parametrize("network_config", ["default_network", "new_network"])
 def test_one_network_comes_without_gpu_networks(network_config: str) -> None:
     made = _variables(NETWORK_CONFIG=network_config, VM_TYPE="a3-megagpu-8g")
-
-    assert made["network_config"] == network_config
-    assert made["gpu_networks"] == []
+    assert (made["network_config"], made["gpu_networks"]) == (network_config, [])
 
 
-def test_several_networks_are_handed_over_in_order_as_plain_values() -> None:
+def test_several_networks_are_handed_over_in_order_and_vms_check_for_their_hardware() -> None:
     made = _variables(NETWORK_CONFIG="multi_nic_network", VM_TYPE="a3-ultragpu-8g")
-
     assert made["network_config"] == "multi_nic_network"
     assert made["gpu_networks"] == [
         {"mtu": 8896, "nic_type": "GVNIC", "subnets": 1, "profile": None},
         {"mtu": 8896, "nic_type": "MRDMA", "subnets": 8, "profile": "vpc-roce"},
     ]
+    assert made["startup"]["gpus"] == {"count": 8, "accelerator": "nvidia-h200-141gb"}
+    assert made["startup"]["interfaces"] == 10
 
 
-def test_gpus_are_attached_to_n1_machines() -> None:
-    made = _variables(VM_TYPE="n1-standard-8", ACCELERATOR_TYPE="nvidia-tesla-t4", GPU_COUNT="2")
-
-    assert made["group"]["gpu"] == {"type": "nvidia-tesla-t4", "count": 2}
-
-
-@pytest.mark.parametrize("vm_type", ["a2-highgpu-8g", "a9-highgpu-8g"])
-def test_gpus_are_attached_to_no_other_machine_known_or_not(vm_type: str) -> None:
-    made = _variables(VM_TYPE=vm_type, ACCELERATOR_TYPE="nvidia-tesla-a100", GPU_COUNT="8")
-
-    assert made["group"]["gpu"] is None
-
-
-def test_vms_are_told_where_the_deployment_is() -> None:
-    made = _variables()
-
-    assert made["state_folder"] == {"bucket": "state", "folder": "clusters/np-deployment"}
+@pytest.mark.parametrize(
+    ("vm_type", "kind", "attached"),
+    [
+        ("n1-standard-8", "nvidia-tesla-t4", {"type": "nvidia-tesla-t4", "count": 2}),
+        ("a2-highgpu-8g", "nvidia-tesla-a100", None),
+        ("a9-highgpu-8g", "nvidia-tesla-a100", None),
+    ],
+)
+def test_gpus_are_attached_to_n1_machines_and_to_no_other_known_or_not(
+    vm_type: str, kind: str, attached: dict[str, Any] | None
+) -> None:
+    count = "2" if attached else "8"
+    made = _variables(VM_TYPE=vm_type, ACCELERATOR_TYPE=kind, GPU_COUNT=count)
+    assert made["group"]["gpu"] == attached
 
 
 @pytest.mark.parametrize(
@@ -86,7 +82,6 @@ def test_capacity_is_of_the_model_that_was_asked_for(
     settings: dict[str, str], capacity: tuple[Any, ...]
 ) -> None:
     made = _variables(**settings)
-
     names = ("model", "reservation", "max_run_seconds", "compact")
     placement: dict[str, Any] = {"policies": [], "topology": None, "idle_seconds": None}
     assert made["capacity"] == {**dict(zip(names, capacity, strict=True)), **placement}
@@ -95,18 +90,9 @@ def test_capacity_is_of_the_model_that_was_asked_for(
 def test_requests_and_files_are_those_that_the_run_has_found() -> None:
     archive = Archive(path=Path("folder/0a1b.tar.gz"), sha256="0a1b", count=2, size=10)
     requests = {"np-3": ResizeRequestSpec(count=2, run_seconds=86400)}
-
     made = _variables(RunInputs(files=archive, resize_requests=requests))
-
     assert made["resize_requests"] == {"np-3": {"count": 2, "run_seconds": 86400}}
     assert made["files"] == {"archive": "0a1b.tar.gz", "sha256": "0a1b"}
-
-
-def test_without_findings_nothing_is_copied_and_nothing_requested() -> None:
-    made = _variables()
-
-    assert made["resize_requests"] == {}
-    assert made["files"] == {"archive": None, "sha256": None}
 
 
 @pytest.mark.parametrize(
@@ -120,15 +106,12 @@ def test_an_image_is_given_by_its_name_once_that_is_known(
     spec = cluster.vms(loaded.settings)
     image = dataclasses.replace(spec.image, project="p", family="images", name=name)
     spec = dataclasses.replace(spec, image=image)
-
     made = variables.variables(spec, Owner("3f9c2a71"), LOCATION, NOTHING)
-
     assert made["image"] == {"project": "p", "family": given[0], "name": given[1]}
 
 
 def test_shares_are_in_the_zone_or_by_their_tier_in_the_region() -> None:
     made = _variables(NFS_FILESHARE_LIST="/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024")
-
     assert made["filestores"] == [
         {"path": "/mnt/a", "tier": "BASIC_SSD", "size_gb": 2560, "location": "us-central1-a"},
         {"path": "/mnt/b", "tier": "ENTERPRISE", "size_gb": 1024, "location": "us-central1"},
@@ -137,18 +120,10 @@ def test_shares_are_in_the_zone_or_by_their_tier_in_the_region() -> None:
 
 def test_buckets_are_mounted_in_the_order_of_the_list() -> None:
     made = _variables(GCS_MOUNT_LIST="my-data:/mnt/data,my-models:/mnt/models")
-
     assert made["gcs_mounts"] == [
         {"bucket": "my-data", "path": "/mnt/data", "grant": "own"},
         {"bucket": "my-models", "path": "/mnt/models", "grant": "own"},
     ]
-
-
-def test_a_vm_checks_for_the_gpus_and_interfaces_that_it_was_made_with() -> None:
-    made = _variables(NETWORK_CONFIG="multi_nic_network", VM_TYPE="a3-ultragpu-8g")
-
-    assert made["startup"]["gpus"] == {"count": 8, "accelerator": "nvidia-h200-141gb"}
-    assert made["startup"]["interfaces"] == 10
 
 
 def test_interfaces_in_subnetworks_that_exist_have_their_types_and_nothing_is_made() -> None:
@@ -159,7 +134,6 @@ def test_interfaces_in_subnetworks_that_exist_have_their_types_and_nothing_is_ma
         GPU_SUBNETWORKS="gvnic,rdma-{0..7}",
         VM_TYPE="a3-ultragpu-8g",
     )
-
     there = "projects/my-project/regions/us-central1/subnetworks"
     assert made["existing"] == {
         "network": "projects/my-project/global/networks/my-vpc",
@@ -190,7 +164,6 @@ def test_vms_are_told_what_nccl_is_to_use(
     machine: str, network: str, kind: str | None, interfaces: int
 ) -> None:
     fabric = _variables(VM_TYPE=machine, NETWORK_CONFIG=network)["startup"]["fabric"]
-
     assert (fabric and fabric["kind"], fabric["interfaces"] if fabric else 0) == (kind, interfaces)
     if interfaces:
         assert fabric["plugin"]
@@ -199,31 +172,30 @@ def test_vms_are_told_what_nccl_is_to_use(
 
 def test_a_vm_of_an_unknown_machine_type_checks_for_no_gpus_and_one_interface() -> None:
     made = _variables(VM_TYPE="a9-highgpu-8g")
-
     assert made["startup"]["gpus"] is None
     assert made["startup"]["interfaces"] == 1
 
 
 def test_what_is_set_up_on_a_vm_follows_the_settings() -> None:
-    mandatory = _variables()
+    usual = _variables()
+    assert usual["state_folder"] == {"bucket": "state", "folder": "clusters/np-deployment"}
+    assert usual["resize_requests"] == {}
+    assert usual["files"] == {"archive": None, "sha256": None}
+    command = 'echo "$HOME" \''
     asked = _variables(
         ORCHESTRATOR_TYPE="ray",
         RAY_VERSION="2.60.0",
         DISABLE_OPS_AGENT="yes",
         ENABLE_NOTEBOOK="no",
-        STARTUP_COMMAND='echo "$HOME" \'',
+        STARTUP_COMMAND=command,
         VM_LOCALFILE_DEST_PATH="/srv/files",
     )
-    usual, other = mandatory["startup"], asked["startup"]
-
-    assert (usual["ray"], usual["ops_agent"], usual["notebook"]) == (None, True, True)
-    assert (mandatory["startup_command"], usual["files_destination"]) == ("", "/usr/aiinfra/copy")
-    assert (other["ray"], other["ops_agent"], other["notebook"]) == (
-        {"version": "2.60.0"},
-        False,
-        False,
-    )
-    assert (asked["startup_command"], other["files_destination"]) == (
-        'echo "$HOME" \'',
-        "/srv/files",
-    )
+    names = ("ray", "ops_agent", "notebook", "files_destination")
+    found = [
+        (made["startup_command"], *(made["startup"][name] for name in names))
+        for made in (usual, asked)
+    ]
+    assert found == [
+        ("", None, True, True, "/usr/aiinfra/copy"),
+        (command, {"version": "2.60.0"}, False, False, "/srv/files"),
+    ]

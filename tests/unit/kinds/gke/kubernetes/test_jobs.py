@@ -102,7 +102,7 @@ def test_nodes_of_a_queue_are_asked_for_no_longer_than_google_gives_them(
         ),
         (
             {"jobDeploymentStatus": "Failed", "reason": "DeadlineExceeded", "message": "m"},
-            (False, "JOB_TIME is over"),
+            (False, "--time is over"),
         ),
         ({"jobDeploymentStatus": "ValidationFailed", "reason": "why"}, (False, "why")),
     ],

@@ -145,8 +145,8 @@ def test_pods_without_a_node_say_what_the_scheduler_and_the_autoscaler_say() -> 
 
 def test_pods_on_a_node_say_what_their_containers_wait_for() -> None:
     waits = {"reason": "ImagePullBackOff", "message": "Back-off pulling image"}
-    usual = {"reason": "ContainerCreating"}
-    statuses = [{"state": {"waiting": waits}}, {"state": {"waiting": usual}}]
+    both = (waits, {"reason": "ContainerCreating"})
+    statuses = [{"state": {"waiting": it}} for it in both]
     events = (_event("FailedMount", "no such bucket", "2026-12"),)
     (found,) = _outside(_pod("a", None, containerStatuses=statuses), events=events)
     assert found.state is JobState.STARTING

@@ -63,12 +63,7 @@ class Nodes:
         return was
 
     def all(
-        self,
-        api_version: str,
-        kind: str,
-        namespace: str = "",
-        selector: str = "",
-        fields: str = "",
+        self, api_version: str, kind: str, namespace: str = "", selector: str = "", fields: str = ""
     ) -> list[Object]:
         del api_version, namespace, fields
         if kind == "Workload" and not self._queued:
@@ -218,11 +213,7 @@ def test_its_program_is_python_in_one_word_of_the_shell() -> None:
     [
         (DONE, _seen({"a": 8, "b": 8}), ""),
         (FAILED, _seen({"a": 8}), "Ray found 8 of 16 GPUs"),
-        (
-            FAILED,
-            _seen({"a": 8, "b": 8}, "a: GPU 0: cuInit failed with 999"),
-            "a: GPU 0: cuInit",
-        ),
+        (FAILED, _seen({"a": 8, "b": 8}, "a: GPU 0: cuInit failed with 999"), "a: GPU 0: cuInit"),
         (FAILED, "", "its job ended as FAILED: Job entrypoint command failed"),
         (DONE, "", "its job ended as SUCCEEDED"),
         ({"jobStatus": "RUNNING"}, "", "its job did not end"),

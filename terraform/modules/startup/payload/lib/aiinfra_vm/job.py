@@ -55,7 +55,7 @@ _DRAIN = 10.0  # seconds that what the program said last may take
 _SENDING = 600.0  # seconds that the end of the log is tried to be sent, and the report
 _FIRST_PORT = 20_000  # below those that systems give out, above those of services
 _PORTS = 8_000
-_TIME_IS_OVER = "JOB_TIME is over"
+_TIME_IS_OVER = "--time is over"
 _CAUSES = {126: "it can't be executed", 127: "command not found"}
 _KILLED = 137
 

@@ -75,7 +75,7 @@ def _waiting(  # noqa: PLR0913 - as above
     if cancelled:
         return _to(course, State.CANCELLED, now, "it was cancelled")
     if course.ends is not None and now >= course.ends:
-        return _event(_to(course, State.FAILED, now), "JOB_TIME is over")
+        return _event(_to(course, State.FAILED, now), "--time is over")
     wanted = spec.nodes or known.nnodes
     if wanted > known.nnodes:
         why = f"it wants {wanted} VMs, and the group is to have {known.nnodes}"

@@ -1,0 +1,114 @@
+"""Options that are read by the rules of settings: those of Test, and of Run and JOB_OPTIONS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provision.intake import load
+from provision.settings import job_options, spelling
+from provision.settings.model import OPTIONS
+
+if TYPE_CHECKING:
+    from provision.settings.model import Settings
+    from tests.unit.conftest import Given
+
+MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
+GKE = {"ORCHESTRATOR_TYPE": "gke"}
+RUN, TEST = {"ACTION": "Run"}, {"ACTION": "Test"}
+
+
+def _settings(flags: dict[str, str], **environ: str) -> Settings:
+    settings = load(MANDATORY | environ, flags=flags).settings
+    assert settings is not None
+    return settings
+
+
+def test_there_are_no_more_than_85_settings_and_an_option_is_none() -> None:
+    assert len(spelling.SETTINGS) <= 85
+    assert not {field.upper() for field in OPTIONS.values()} & set(spelling.SETTINGS)
+    assert not {field.upper() for field in OPTIONS.values()} & set(load(MANDATORY).effective)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("--nodes 4 --time=2h", {"--nodes": "4", "--time": "2h"}),
+        ("--name 'a b' --nodes 1 --nodes 2", {"--name": "a b", "--nodes": "2"}),
+    ],
+)
+def test_job_options_are_written_as_on_a_command_line(text: str, options: dict[str, str]) -> None:
+    assert job_options.read(text) == options
+
+
+def test_the_command_line_goes_before_job_options() -> None:
+    settings = _settings(RUN | {"--nodes": "2"}, JOB_OPTIONS="--nodes 4 --time 2h --image a/b:1")
+    assert (settings.job_nodes, settings.job_time, settings.job_image) == (2, 7200, "a/b:1")
+    # Where it says nothing, or is of another action, they hold.
+    tested = _settings(TEST | {"--nodes": "3"}, **GKE, JOB_OPTIONS="--nodes 4")
+    assert (tested.job_nodes, tested.test_nodes) == (4, 3)
+
+
+def test_an_action_in_the_settings_has_its_options_too() -> None:
+    assert _settings({"--nodes": "3"}, **GKE, ACTION="test").test_nodes == 3
+    assert _settings({"--nodes": "3"}, ACTION="Run").job_nodes == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "fix"),
+    [
+        ("--nodes many --time 2h", "has --nodes 'many', which is not a", "--nodes 2 --time 2h"),
+        ("--nodes 0", "has --nodes '0', which is too small", "--nodes 1"),
+        ("--time 2", "has --time '2', which has no unit", "--time <2h or 2m>"),
+        ("--priority hihg", "has --priority 'hihg', which is not one", "--priority high"),
+        ("--node 2", "has '--node', which is none of the options", "--nodes 4 --time 2h"),
+        ("nodes=2", "has 'nodes', which is none of the options", "--nodes 4 --time 2h"),
+        ("--nodes", "has --nodes without a value", "--nodes 4 --time 2h"),
+        ("--nodes --time 2h", "has --nodes without a value", "--nodes 4 --time 2h"),
+        ("--name 'a", "has a quote that is not closed", "--nodes 4 --time 2h"),
+        ("--queue a", "has --queue, which has no effect with", None),
+    ],
+)
+def test_what_is_wrong_in_job_options_is_said_with_the_setting_and_what_to_write(
+    given: Given, text: str, what: str, fix: str | None
+) -> None:
+    case = given(JOB_OPTIONS=text)
+    problem = case.problem("JOB_OPTIONS")
+    assert what in problem.what
+    assert fix is None or problem.fix == f"JOB_OPTIONS={fix}"
+    assert case["JOB_OPTIONS"] == text
+    assert problem.alternatives.settings in ({}, {"JOB_OPTIONS": fix})
+
+
+@pytest.mark.parametrize(
+    ("flags", "what", "fix"),
+    [
+        (RUN | {"--nodes": "x"}, "'x' is not a whole number", "--nodes 2"),
+        (RUN | {"--queue": "a"}, "'a' has no effect with", "remove --queue, or ORCHESTRATOR_TYPE"),
+        (TEST | {"--cordon": "yes"}, "'yes' has no effect with", "remove --cordon, or"),
+        (TEST | {"--pool": "Pool_1"}, "is not the name of a node pool", "--pool nodepool-1"),
+        (TEST | {"--pool": "-a"}, "is not the name of a node pool", "--pool nodepool-1"),
+    ],
+)
+def test_an_option_of_the_command_line_is_named_as_it_is_written(
+    flags: dict[str, str], what: str, fix: str
+) -> None:
+    loaded = load(MANDATORY, flags=flags)
+    (problem,) = loaded.problems
+    option = next(it for it in flags if it.startswith("--"))
+    assert problem.setting == option
+    assert what in problem.what
+    assert problem.fix.startswith(fix)
+    assert not any(it.startswith("-") for it in problem.alternatives.settings)
+    # Nor is what JOB_OPTIONS has wrong beside it lost, or a surprise.
+    assert load(MANDATORY | {"JOB_OPTIONS": "--nodes y"}, flags=flags).problems
+
+
+def test_a_setting_that_is_an_option_now_stops_a_job_that_would_miss_it(given: Given) -> None:
+    only = {"PROJECT_ID", "NAME_PREFIX", "ZONE", "JOB_OPTIONS"}
+    (problem,) = load(MANDATORY | {"JOB_NODES": "4"}, only=only).problems
+    assert problem.fix.startswith("JOB_OPTIONS=--nodes 4, ")
+    assert not load(MANDATORY | {"JOB_NODES": "4"}, only=only - {"JOB_OPTIONS"}).problems
+    # Jenkins has it for a job of its own.
+    assert not given(JOB_NAME="nightly").refused

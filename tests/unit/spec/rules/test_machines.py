@@ -1,0 +1,73 @@
+"""Machine types, GPUs, disks and network interfaces that go together, and those that do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.unit.table import Row, rows
+
+if TYPE_CHECKING:
+    from tests.unit.conftest import Given
+
+TABLE = """
+GPU_COUNT=4 -> GPU_COUNT: not the number of GPUs of a2-highgpu-2g
+ACCELERATOR_TYPE=nvidia-l4 -> ACCELERATOR_TYPE: not the GPU of a2-highgpu-2g
+GPU_COUNT=2 ACCELERATOR_TYPE=nvidia-tesla-a100 --
+VM_TYPE=a3-megagpu-8g GPU_COUNT=4 -> GPU_COUNT: a3-megagpu-8g
+@N1 GPU_COUNT=1 -> ACCELERATOR_TYPE: is required
+@N1 ACCELERATOR_TYPE=nvidia-tesla-t4 -> GPU_COUNT: is required for n1-standard-8
+@N1 ACCELERATOR_TYPE=nvidia-l4 GPU_COUNT=1 -> ACCELERATOR_TYPE: can't be attached
+@N1 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=3 -> GPU_COUNT: is not a number of nvidia-tesla-t4
+VM_TYPE=n1-highmem-96 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=2
+    -> GPU_COUNT: is not a number of nvidia-tesla-t4
+
+DISK_TYPE=pd-extreme -> DISK_TYPE: can't be the boot disk of a2-highgpu-2g
+VM_TYPE=a4-highgpu-8g DISK_TYPE=pd-ssd -> DISK_TYPE: a4-highgpu-8g
+VM_TYPE=a4-highgpu-8g DISK_TYPE=hyperdisk-balanced ENABLE_SPOT=yes --
+# What is not known is decided by Google.
+VM_TYPE=c3-standard-4 DISK_TYPE=pd-extreme GPU_COUNT=3 --
+VM_TYPE=a9-highgpu-8g ~> VM_TYPE: does not know
+VM_TYPE=a2-higgpu-2g ~> VM_TYPE: does not know | did you mean a2-highgpu-2g?
+VM_TYPE=a2-highgpu-3g ~> VM_TYPE: does not know | did you mean a2-highgpu-2g or a2-highgpu-4g?
+@GKE VM_TYPE=a2-higgpu-2g -> ACCELERATOR_TYPE: did you mean a2-highgpu-2g?
+@GKE VM_TYPE=a2-highgpu-3g -> ACCELERATOR_TYPE: did you mean a2-highgpu-2g or a2-highgpu-4g?
+
+@MULTI VM_TYPE=g2-standard-4
+    -> NETWORK_CONFIG: gives each VM 5 network interfaces, more than g2-standard-4 supports
+    | with its 4 vCPUs it supports 4: | NETWORK_CONFIG=new_network, or VM_TYPE=g2-standard-8
+@MULTI VM_TYPE=g2-standard-8 --
+@MULTI VM_TYPE=n1-highcpu-2 @T4
+    -> NETWORK_CONFIG: with its 2 vCPUs it supports 2: | VM_TYPE=n1-highcpu-8
+@MULTI VM_TYPE=n1-highcpu-8 @T4 --
+VM_TYPE=a3-megagpu-8g NETWORK_CONFIG=(default_network|new_network)
+    ~> NETWORK_CONFIG: one network interface instead of 9 | GPUDirect-TCPXO
+    | NETWORK_CONFIG=multi_nic_network
+VM_TYPE=a3-megagpu-8g ~> NETWORK_CONFIG: one network interface instead of 9
+@MULTI VM_TYPE=(a3-megagpu-8g|a9-highgpu-8g) -- NETWORK_CONFIG
+VM_TYPE=g2-standard-4 NETWORK_CONFIG=new_network -- NETWORK_CONFIG
+@GKE VM_TYPE=(a3-megagpu-8g|g2-standard-4) -- NETWORK_CONFIG
+"""
+
+
+@rows(
+    TABLE,
+    GKE="ORCHESTRATOR_TYPE=gke",
+    MULTI="NETWORK_CONFIG=multi_nic_network",
+    N1="VM_TYPE=n1-standard-8",
+    T4="ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1",
+)
+def test_a_machine_gets_what_it_can_have(given: Given, row: Row) -> None:
+    row.holds(given)
+
+
+def test_a_type_that_nobody_meant_gets_no_guess(given: Given) -> None:
+    assert given(VM_TYPE="a9-highgpu-8g")["GPU_COUNT"] is None
+    assert not given(VM_TYPE="a9-new-8g").note("VM_TYPE").fix
+    pool = given(VM_TYPE="a9-new-8g", ORCHESTRATOR_TYPE="gke").problem("ACCELERATOR_TYPE")
+    assert "did you mean" not in pool.why
+
+
+def test_a_rule_is_silent_while_what_it_compares_is_bad(given: Given) -> None:
+    case = given(VM_TYPE="A2-highgpu-3g", GPU_COUNT="7", DISK_TYPE="pd-extreme", REGION="nowhere")
+
+    assert case.refused == {"VM_TYPE", "REGION"}
