@@ -283,14 +283,11 @@ def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment
     with phases.aside(context), phases.during(Phase.MAKING, cloud):
         record = cloud.folder.record()
         return marked.sweep(
-            target.spec.project_id,
-            target.owner,
-            cloud.folder.known(),
-            cloud.api,
-            context.console.progress,
+            context,
+            cloud,
+            record or target.spec,
             last=False,
             buckets={cloud.folder.location.bucket, *(in_use.buckets(record) if record else ())},
-            hosts=record.hosts if record else (),
             rows=resources.WITHOUT_LOSS,
             held=kind.held(cloud, target.spec),
         )

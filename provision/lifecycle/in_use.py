@@ -132,11 +132,9 @@ def remove_unused(context: Context, cloud: Cloud, kind: Kind[SpecT], made: Appli
         found = kind.held(cloud, spec, older=True)
         with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
             marked.sweep(
-                spec.project_id,
-                made.target.owner,
-                cloud.folder.known(),
-                cloud.api,
-                context.console.progress,
+                context,
+                cloud,
+                record,
                 last=False,
                 buckets={cloud.folder.location.bucket, *buckets(record)},
                 rows=_ROWS,
