@@ -44,9 +44,9 @@ Processor time is what the operating system counts for a command and all that it
 runs on the machine adds little to it, but it counts twice what two processors do at the same time.
 
 The goals are 0.4 s for Create on top of Terraform, and 0.15 s for `Validate --offline`. Both are
-missed. Validate is nearly all loading. pydantic reads every setting: with pydantic-settings, which
-brought asyncio and was left out for it on 28 November, a program that has but a model of one field
-took 0.16 s where Validate took 0.28 (27 November, the least of 15 in turn); some 160
+missed. Validate is nearly all loading. pydantic-settings with pydantic reads every setting, and
+asyncio comes with that: a program that has but a model of one field takes 0.16 s where Validate
+takes 0.28 (27 November, the least of 15 in turn), so that 0.15 is not to be had with it; some 160
 dataclasses, whose methods Python writes again at each start, are another quarter. To leave out what
 a valid run never uses (archives, and requests to Google) was tried: it took 1 % off, and was not
 kept; nor did pydantic without its plugins load faster. Create loads another 0.15 s for Google

@@ -12,8 +12,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 from pydantic_core import PydanticUndefined
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from provision.settings import candidates, derived, job_options, values
 from provision.settings.candidates import Choice, Site
@@ -69,7 +70,7 @@ def _option(
     return field
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """The settings of one run: effective values, with every default resolved.
 
     `model_fields_set` has the fields that the user set. Durations are whole seconds. `None` means
@@ -82,7 +83,7 @@ class Settings(BaseModel):
     """
 
     # Defaults are values already; only texts go through the parsers.
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", validate_default=False)
 
     _places: Choice = PrivateAttr()
     _given: Mapping[str, str] = PrivateAttr()
@@ -92,7 +93,8 @@ class Settings(BaseModel):
         # Of several zones or ways, what follows from one follows from the first.
         asked, way = candidates.in_way(job_options.with_them(texts), way)
         found = candidates.of(asked, type(self).model_fields["vm_type"].default)
-        super().__init__(**{**asked, **({"zone": found.zones[0]} if found else {})})
+        read: dict[str, Any] = {**asked, **({"zone": found.zones[0]} if found else {})}
+        super().__init__(**read)
         self._given, self._way = texts, way
         if found is not None:
             self._places = found
@@ -129,6 +131,18 @@ class Settings(BaseModel):
     def by(self, way: Way | None) -> Self:
         """The same settings, asking for another way of CAPACITY; None for no other."""
         return type(self)(self._given, way) if way not in {None, self._way} else self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        *others: PydanticBaseSettingsSource,
+        **more: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Use only the texts that were passed: no environment, no files."""
+        del settings_cls, others, more
+        return (init_settings,)
 
     # --- Mandatory
     project_id: values.ProjectId = _setting(

@@ -17,11 +17,11 @@ MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-centra
 # For Google, Terraform, Kubernetes, and what is said on the way to a result.
 ONLINE = {
     *("google", "grpc", "requests", "tenacity", "urllib3"),
-    *("dotenv", "hcl2", "lark", "python_terraform"),
+    *("hcl2", "lark", "python_terraform"),
     *("kubernetes", "yaml"),
     "rich",
 }
-SETTINGS = {"pydantic"}
+SETTINGS = {"dotenv", "pydantic", "pydantic_settings"}
 
 
 def _loaded(*argv: str, **environ: str) -> set[str]:
