@@ -85,7 +85,7 @@ def assignments(fix: str) -> dict[str, str]:
 class Problem:
     """One problem or note, written for the person who can fix it, and marked for programs."""
 
-    setting: str = ""  # the variable as the user wrote it; "" if it is about none
+    setting: str = ""  # the variable, or the option, as the user wrote it; "" for none
     what: str  # what is wrong; includes the value unless that is secret
     why: str = ""  # the rule or the cause
     fix: str = ""  # a valid value, or the command that fixes it

@@ -9,9 +9,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from provision.actions import destroying
 from provision.actions.create import create
-from provision.actions.destroy import destroy
+from provision.actions.destroy import after_all, destroy
 from provision.catalogue import names
 from provision.codes import Code
 from provision.context import connect
@@ -50,7 +49,7 @@ def bake(context: Context) -> None:
     if ownership.deployed(context, cloud) is not None:
         context.console.progress("What an earlier Bake has left is destroyed first")
         destroy(context)
-    destroying.after(context, lambda: _make(context, images, name), str)
+    after_all(context, lambda: _make(context, images, name), str)
     context.console.show(screen.made(context.report.images or (), context.console.width))
 
 

@@ -9,7 +9,7 @@ from provision.actions import copied_folder, report_page, secrets_access
 from provision.context import connect
 from provision.errors import CapacityError, TerraformError
 from provision.kinds import registry
-from provision.lifecycle import apply, held, phases
+from provision.lifecycle import apply, in_use, phases
 from provision.lifecycle.phases import Phase
 from provision.lifecycle.search import Search
 
@@ -56,7 +56,7 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
         made = Search(context, cloud, kind, target, archive).run(
             lambda place: _standing(context, cloud, kind, place, agreed)
         )
-        held.let_go(context, cloud, kind, made)
+        in_use.remove_unused(context, cloud, kind, made)
     with phases.during(Phase.STANDING, cloud):
         kind.finish(context, cloud, made)
 

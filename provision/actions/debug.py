@@ -3,30 +3,68 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+import json
+import os
+import platform
+import shlex
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from provision import words
-from provision.actions import copied_folder, debug_folder
+from provision import __version__, words
+from provision.actions import copied_folder
 from provision.codes import Code
 from provision.context import connect
-from provision.deployment import deployment
+from provision.deployment import deployment, workspace
 from provision.deployment.deployment import RunInputs
 from provision.deployment.workspace import Workspace
 from provision.errors import Problem, ProvisionError, TerraformError
 from provision.kinds import registry
 from provision.lifecycle import apply
+from provision.terraform import arguments
 from provision.terraform.plan import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provision.actions.debug_folder import DebugFolder
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.deployment.kind import Kind
     from provision.files.archive import Archive
+    from provision.report import Report
+    from provision.spec.cluster import ClusterSpec
+    from provision.terraform import Binary
 
 _DIFFERS = "so terraform plan in the folder shows other changes than Create would make"
+_BIN: Final = "bin"
+_VALUES: Final = "deployment.auto.tfvars.json"
+"""Terraform reads it without being told to."""
+_WRITES_NOTHING: Final = {"TF_CLI_ARGS_plan": "-lock=false"}
+"""A plan in the shell takes no lock in the bucket."""
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """What Debug has written."""
+
+    path: Path  # the folder, which is not deleted at the end of the run
+    root: Path
+
+    def tell(self, target: Deployment[ClusterSpec]) -> None:
+        """Write a deployment's values to the root, with secrets masked."""
+        text = json.dumps(target.masked_variables, indent=2)
+        (self.root / _VALUES).write_text(f"{text}\n")
+
+    def add(self, beside: Mapping[str, str]) -> None:
+        """Write files beside Terraform's: relative path -> text."""
+        for name, text in beside.items():
+            path = self.path / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        # What was planned for them; a plan of one's own shows more.
+        (self.root / arguments.PLAN_FILE).unlink(missing_ok=True)
 
 
 def debug(context: Context) -> None:
@@ -42,7 +80,7 @@ def debug(context: Context) -> None:
         target, has_state = _described(context, cloud, kind, archive)
         if context.full:
             target = dataclasses.replace(target, masked_variables=target.variables)
-        folder = debug_folder.write(target, context.report, context.binary(), backend=has_state)
+        folder = _write(target, context.report, context.binary(), backend=has_state)
         _prepare(context, cloud, kind, target, folder, has_state=has_state)
     context.note(_differences(target, has_state=has_state))
     context.console.result(f"Everything a run would use is in {folder.path}")
@@ -51,7 +89,7 @@ def debug(context: Context) -> None:
             f"Starting a shell in {folder.root}: terraform plan works there and changes nothing;"
             " leave it with: exit"
         )
-        debug_folder.open_shell(folder, context.terraform_environ())
+        _open_shell(folder, context.terraform_environ())
 
 
 def _reached(context: Context) -> Cloud | None:
@@ -85,7 +123,7 @@ def _prepare(  # noqa: PLR0913 - what a run knows by then
     cloud: Cloud | None,
     kind: Kind[Any],
     target: Deployment[Any],
-    folder: DebugFolder,
+    folder: _Folder,
     *,
     has_state: bool,
 ) -> None:
@@ -117,28 +155,18 @@ def _prepare(  # noqa: PLR0913 - what a run knows by then
 def _placeholders(beside: Mapping[str, str]) -> list[Problem]:
     """What files have in place of values that nobody knows yet."""
     found = [name for name, text in beside.items() if UNKNOWN in text]
-    if not found:
-        return []
-    return [
-        Problem(
-            code=Code.NOTE,
-            what=f"{UNKNOWN} stands in {words.listed(found)}",
-            why="only the apply tells what is to stand there",
-        )
-    ]
+    what = f"{UNKNOWN} stands in {words.listed(found)}"
+    why = "only the apply tells what is to stand there"
+    return [Problem(code=Code.NOTE, what=what, why=why)] if found else []
 
 
 def _differences(target: Deployment[Any], *, has_state: bool) -> list[Problem]:
     """What makes a plan in the folder another one than Create's."""
     found = []
     if not has_state:
-        found.append(
-            Problem(
-                code=Code.NOT_CHECKED,
-                what="there is no state to plan against",
-                why="a plan in the folder shows everything as new",
-            )
-        )
+        what = "there is no state to plan against"
+        why = "a plan in the folder shows everything as new"
+        found.append(Problem(code=Code.NOT_CHECKED, what=what, why=why))
     masked = [
         name for name, value in target.variables.items() if value != target.masked_variables[name]
     ]
@@ -163,3 +191,36 @@ def _told(what: str, problem: Problem) -> Problem:
         why=problem.why,
         fix=problem.fix,
     )
+
+
+def _write(
+    target: Deployment[ClusterSpec], report: Report, binary: Binary, *, backend: bool
+) -> _Folder:
+    """Write the settings, the Terraform root with its values, and the versions.
+
+    Nothing is written to the cloud.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=f"{target.spec.name_prefix}-debug-"))
+    root = workspace.fill_folder(folder, target, target.masked_variables, backend=backend)
+    (root / workspace.VARIABLES_FILE).rename(root / _VALUES)
+    versions = {
+        "tool": __version__,
+        "terraform": binary.version,
+        "terraform_command": list(binary.argv),
+        "python": platform.python_version(),
+    }
+    for name, content in (("settings", report.settings), ("versions", versions)):
+        (folder / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
+    command = folder / _BIN / "terraform"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {shlex.join(binary.argv)} "$@"\n')
+    command.chmod(0o755)
+    return _Folder(folder, root)
+
+
+def _open_shell(folder: _Folder, environ: Mapping[str, str]) -> None:
+    """Run the user's shell in the root, with `terraform` first on PATH, until it exits."""
+    shell = environ.get("SHELL") or "/bin/sh"
+    path = os.pathsep.join([str(folder.path / _BIN), environ.get("PATH", os.defpath)])
+    own = {**environ, **_WRITES_NOTHING, "PATH": path}
+    subprocess.run([shell], cwd=folder.root, env=own, check=False)  # noqa: S603 - the user's own shell

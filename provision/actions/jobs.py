@@ -1,14 +1,16 @@
-"""Jobs, Logs and Cancel: look at jobs, hear what they say, end them."""
+"""Jobs, Logs and Cancel: look at jobs, follow what they wait for and say, end them."""
 
 from __future__ import annotations
 
+import codecs
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from provision.actions import job_following
 from provision.codes import Code
 from provision.context import connect
+from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError, SettingsError
+from provision.errors import ClusterError, Interrupted, SettingsError, StateError, StillWaiting
 from provision.kinds import registry
 from provision.lifecycle import ownership
 from provision.screens import jobs as screen
@@ -16,11 +18,16 @@ from provision.settings.choices import Action
 from provision.spec import job as naming
 
 if TYPE_CHECKING:
+    from provision.console import Console
     from provision.context import Context
     from provision.deployment.jobs import Jobs
-    from provision.documents.job import Job
 
+_NEVER_BEGAN: Final = (
+    "correct --image, or let the machines' account read it, and run it again; this job"
+    " is cancelled, and its machines are free"
+)
 _POLL: Final = 3.0
+"""Seconds of cloud time between two looks."""
 _ENDING: Final = 300.0
 """Seconds of cloud time within which a job that is cancelled ends."""
 
@@ -51,9 +58,9 @@ def act(context: Context, action: Action) -> None:
     elif action is Action.CANCEL:
         cancel(context, jobs, job)
     elif context.follow:
-        job_following.follow(context, jobs, job.name)
+        follow(context, jobs, job.name)
     else:
-        job_following.show(context, jobs, job)
+        show(context, jobs, job)
 
 
 def opened(context: Context) -> Jobs:
@@ -67,7 +74,7 @@ def _meant(context: Context, jobs: Jobs, wanted: str) -> Job:
     """The job of this name, the newest with it before its number, or of all."""
     known = jobs.names()
     name = naming.newest(wanted, known) if wanted else next(iter(known[::-1]), None)
-    return job_following.find(context, jobs, name or wanted or "yet")
+    return find(context, jobs, name or wanted or "yet")
 
 
 def cancel(context: Context, jobs: Jobs, job: Job) -> None:
@@ -82,7 +89,7 @@ def cancel(context: Context, jobs: Jobs, job: Job) -> None:
     jobs.cancel(job)
     with context.progress.stage(StageName.JOB, OnInterrupt.KEEPS) as stage:
         deadline = stage.deadline(_ENDING, _POLL)
-        while not (job := job_following.find(context, jobs, job.name)).state.is_over:
+        while not (job := find(context, jobs, job.name)).state.is_over:
             stage.news(f"{job.name}: {screen.words(job)}")
             if deadline.is_over:
                 raise ClusterError(
@@ -94,3 +101,149 @@ def cancel(context: Context, jobs: Jobs, job: Job) -> None:
             deadline.pause()
         stage.counts(f"{job.name}: {job.state}")
     context.console.result(f"{job.name} is {job.state}")
+
+
+class _Reader:
+    """Shows what rank 0 says, each byte once, in whole lines."""
+
+    def __init__(self, jobs: Jobs, console: Console) -> None:
+        self._jobs = jobs
+        self._console = console
+        self._attempt = 0
+        self._after = 0
+        self._line = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def read(self, job: Job) -> None:
+        """Show what is new, of each attempt until now."""
+        while self._attempt <= job.attempt:
+            for begins, piece in self._jobs.log(job, self._attempt, self._after):
+                if begins > self._after:
+                    lost = begins - self._after
+                    self._console.progress(f"{lost:,} bytes of the log are too old, and are gone")
+                self._after = begins + len(piece)
+                self._say(self._decoder.decode(piece))
+            if self._attempt == job.attempt:
+                break
+            self.end()
+            self._attempt, self._after = self._attempt + 1, 0
+
+    def _say(self, text: str) -> None:
+        whole, newline, self._line = (self._line + text).rpartition("\n")
+        if newline:
+            self._console.output(whole + newline)
+
+    def end(self) -> None:
+        """Show the rest, which may be no whole line."""
+        rest = self._line + self._decoder.decode(b"", final=True)
+        self._line = ""
+        if rest:
+            self._console.output(f"{rest}\n")
+
+
+def show(context: Context, jobs: Jobs, job: Job) -> None:
+    """Show what a job has said so far."""
+    reader = _Reader(jobs, context.console)
+    reader.read(job)
+    reader.end()
+
+
+def follow(context: Context, jobs: Jobs, name: str) -> Job:
+    """Show what a job waits for and what it says, until it is over.
+
+    Raises:
+        ClusterError: It failed, or somebody cancelled it.
+        StillWaiting: It has not begun within CAPACITY_TIMEOUT; it goes on to wait.
+    """
+    try:
+        _await(context, jobs, name)
+        return _hear(context, jobs, name)
+    except Interrupted as interrupted:
+        raise Interrupted(
+            interrupted.signum,
+            f"{name} is no longer followed, and goes on",
+            fix=f"aiinfra Logs {name} --follow to come back to it; aiinfra Cancel {name} to end it",
+        ) from interrupted
+
+
+def _await(context: Context, jobs: Jobs, name: str) -> None:
+    """Wait until the first attempt begins."""
+    with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
+        deadline = stage.deadline(context.settings.capacity_timeout, _POLL)
+        while True:
+            job = find(context, jobs, name)
+            has_failed = job.attempt and job.state is JobState.FAILED
+            # How it ended is told once what it said is.
+            stage.news(f"{name}: {'it has begun' if has_failed else screen.words(job)}")
+            if job.attempt or job.state.is_over:
+                return
+            if job.failure is not None:
+                # It can't ever begin, and may hold machines that are paid for.
+                jobs.cancel(job)
+                remedy = f"{job.failure.tail}; this job is cancelled"
+                fix = _NEVER_BEGAN if job.failure.machine else remedy
+                context.report.jobs = [job := replace(job, state=JobState.FAILED)]
+                _judge(job, fix)
+            if deadline.is_over:
+                raise StillWaiting(
+                    f"{name} has not begun: {screen.words(job)}",
+                    why="CAPACITY_TIMEOUT is over; the job stays, and begins when it can",
+                    fix=f"aiinfra Logs {name} --follow to wait on; aiinfra Cancel {name} to give it"
+                    " up",
+                )
+            deadline.pause()
+
+
+def _hear(context: Context, jobs: Jobs, name: str) -> Job:
+    """Show what it says, and what happens to it, until it is over."""
+    reader = _Reader(jobs, context.console)
+    told = 0
+    with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
+        while True:
+            job = find(context, jobs, name)
+            for event in job.events[told:]:
+                context.console.progress(f"{name}: {event}")
+            told = len(job.events)
+            stage.news(f"{name}: {screen.words(job)}")
+            reader.read(job)
+            if job.state.is_over:
+                reader.end()
+                _judge(job)
+                return job
+            context.clock.pause(_POLL)
+
+
+def find(context: Context, jobs: Jobs, name: str) -> Job:
+    """A job, which goes into the report."""
+    job = jobs.find(name)
+    if job is None:
+        raise StateError(
+            f"There is no job {name}",
+            code=Code.NO_JOB,
+            why="the cluster was destroyed meanwhile, or nobody has submitted it",
+            fix="aiinfra Jobs lists those that there are",
+        )
+    context.report.jobs = [job]
+    return job
+
+
+def _judge(job: Job, fix: str = "") -> None:
+    """Raise what the end of a job means.
+
+    `fix`: what to do if it has failed; "" for what is usual.
+
+    Raises:
+        ClusterError: It failed, or was cancelled.
+    """
+    if job.state is JobState.SUCCEEDED:
+        return
+    if job.state is JobState.CANCELLED:
+        raise ClusterError(f"{job.name} was cancelled", code=Code.JOB_FAILED, why=job.why)
+    raise ClusterError(
+        f"{job.name} failed: {screen.words(job)}",
+        code=Code.JOB_FAILED,
+        why=job.failure.tail if job.failure and job.failure.machine else "",
+        fix=fix
+        or f"aiinfra Jobs {job.name} tells of each attempt, aiinfra Logs {job.name} what it said;"
+        " then run it again",
+    )

@@ -25,12 +25,10 @@ _SHELLS: Final = 3
 
 
 class Pages:
-    """Where the page of a run goes, besides the file of `--report`.
-
-    `folder`: The state folder that keeps it; None for none, as long as nothing was made.
-    """
+    """Where the page of a run goes, besides the file of `--report`."""
 
     def __init__(self) -> None:
+        # The state folder that keeps it; None for none, as long as nothing was made.
         self.folder: StateFolder | None = None
 
 

@@ -10,9 +10,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provision.actions import copied_folder, destroying, job_following
+from provision.actions import copied_folder
 from provision.actions import jobs as jobs_action
 from provision.actions.create import create
+from provision.actions.destroy import after_all
 from provision.codes import Code
 from provision.context import connect
 from provision.errors import Declined, SettingsError
@@ -52,7 +53,7 @@ def run(context: Context) -> None:
             fix="remove one of them",
         )
     spec = dataclasses.replace(spec, ends_cluster=True)
-    destroying.after(context, lambda: _make_and_run(context, spec), lambda: _settle(context))
+    after_all(context, lambda: _make_and_run(context, spec), lambda: _settle(context))
 
 
 def _make_and_run(context: Context, spec: JobSpec) -> None:
@@ -74,10 +75,10 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         name = jobs.submit(spec, archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
     if context.detach:
-        job_following.find(context, jobs, name)
+        jobs_action.find(context, jobs, name)
         context.console.result(f"{name} keeps running: aiinfra Logs {name} --follow")
         return
-    ended = job_following.follow(context, jobs, name)
+    ended = jobs_action.follow(context, jobs, name)
     context.console.result(screen.end(ended))
 
 

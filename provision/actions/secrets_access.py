@@ -10,8 +10,6 @@ from provision.errors import Problem, SettingsError
 from provision.kinds import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from provision.catalogue.names import DerivedName
     from provision.context import Context
     from provision.settings.model import Settings
@@ -23,16 +21,17 @@ _ROLE: Final = "roles/secretmanager.secretAccessor"
 
 def require(context: Context) -> None:
     """Make sure that secrets of another project are meant; `--yes` is a yes."""
-    abroad = [it for it in _granted_by_owners(context.settings) if _is_abroad(it, context.settings)]
+    own = context.settings.project_id
+    abroad = [it for it in _granted_by_owners(context.settings) if it.project != own]
     if not abroad or context.agreed:
         return
-    projects = ", ".join(sorted({secret.project for secret in abroad}))
     raise SettingsError(
-        f"secrets of another project ({projects}) would be readable in this cluster",
+        f"secrets of another project ({', '.join(sorted({it.project for it in abroad}))}) would be"
+        " readable in this cluster",
         code=Code.APPROVAL_NEEDED,
         why="whoever may log in on a VM, change its command, or run a pod can then read them",
         fix="if that is meant, let their owner run\n"
-        + "\n".join(_commands(context.settings, abroad))
+        + _commands(context.settings, abroad)
         + "\nand run Create with --yes",
         setting="SECRETS",
     )
@@ -40,41 +39,30 @@ def require(context: Context) -> None:
 
 def tell(context: Context) -> None:
     """Note the commands by which owners give access that this tool does not give."""
-    granted = list(_granted_by_owners(context.settings))
+    granted = _granted_by_owners(context.settings)
     if granted:
-        context.note(
-            [
-                Problem(
-                    code=Code.SECRETS_UNREADABLE,
-                    setting="SECRETS",
-                    what="the cluster can read these secrets only once their owner has granted it",
-                    why="this tool gives access to secrets of its own project alone, and only to"
-                    " an account that it makes (SERVICE_ACCOUNT=dedicated)",
-                    fix="\n".join(_commands(context.settings, granted)),
-                )
-            ]
+        note = Problem(
+            code=Code.SECRETS_UNREADABLE,
+            setting="SECRETS",
+            what="the cluster can read these secrets only once their owner has granted it",
+            why="this tool gives access to secrets of its own project alone, and only to"
+            " an account that it makes (SERVICE_ACCOUNT=dedicated)",
+            fix=_commands(context.settings, granted),
         )
+        context.note([note])
 
 
-def _is_abroad(secret: Secret, settings: Settings) -> bool:
-    return secret.project != settings.project_id
+def _granted_by_owners(settings: Settings) -> list[Secret]:
+    own = settings.project_id if _reader(settings) is not None else None
+    return list({it.path: it for it in settings.secrets or () if it.project != own}.values())
 
 
-def _granted_by_owners(settings: Settings) -> Iterator[Secret]:
-    made = _reader(settings) is not None
-    seen: dict[str, Secret] = {}
-    for secret in settings.secrets or ():
-        if not made or _is_abroad(secret, settings):
-            seen.setdefault(secret.path, secret)
-    yield from seen.values()
-
-
-def _commands(settings: Settings, secrets: list[Secret]) -> Iterator[str]:
-    for secret in secrets:
-        yield (
-            f"gcloud secrets add-iam-policy-binding {secret.secret} --project {secret.project}"
-            f" --role {_ROLE} --member serviceAccount:{_account(settings)}"
-        )
+def _commands(settings: Settings, secrets: list[Secret]) -> str:
+    return "\n".join(
+        f"gcloud secrets add-iam-policy-binding {secret.secret} --project {secret.project}"
+        f" --role {_ROLE} --member serviceAccount:{_account(settings)}"
+        for secret in secrets
+    )
 
 
 def _reader(settings: Settings) -> DerivedName | None:

@@ -1,28 +1,42 @@
-"""Status: what exists and the state that it is in; of one deployment, or in short of all."""
+"""Status: what exists and the state that it is in; of one deployment, or in short of all.
+
+With `--watch` it looks again and again, and shows what is news.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+import datetime as dt
+import signal
+from typing import TYPE_CHECKING, Any, Final
 
-from provision.actions import watching
 from provision.context import connect
 from provision.documents.deployed import Deployed
+from provision.documents.older_machine import OlderMachine
 from provision.documents.status import Status
-from provision.errors import ClusterError, ProvisionError, SettingsError, StateError
+from provision.errors import ClusterError, Interrupted, ProvisionError, SettingsError, StateError
 from provision.kinds import registry, status
 from provision.lifecycle import ownership
-from provision.screens import deployed as screen
-from provision.screens import images
+from provision.screens import deployed as deployed_screen
+from provision.screens import images, jobs
+from provision.screens import status as screen
+from provision.screens.layout import Line, Look
 from provision.state.location import FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
     from provision.documents.job import Job
     from provision.state.record import Record
+
+_INTERVAL: Final = 10.0
+"""Seconds of cloud time between two looks."""
+_SIGN_OF_LIFE: Final = 60.0
+"""Seconds of cloud time after which something is said, where there is no terminal."""
+_FAILURES: Final = 3
+"""Looks in a row that may fail before the watch does."""
 
 
 def show_status(context: Context) -> bool | None:
@@ -42,16 +56,16 @@ def show_status(context: Context) -> bool | None:
             for image in kind.images.found(cloud, context.settings.project_id)
         ]
         width = context.console.width
-        lines = [*screen.lines(everything, bucket, width), *images.listed(own, width)]
-        context.console.show(lines, as_result=True)
+        listed = [*deployed_screen.lines(everything, bucket, width), *images.listed(own, width)]
+        context.console.show(listed, as_result=True)
         return not all(one.in_order for one in everything)
     context.report.backend = cloud.folder.location.backend
     found = _look(context, cloud, None)
     if context.watch:
-        watching.watch(context, found, lambda before: _look(context, cloud, before))
+        watch(context, found, lambda before: _look(context, cloud, before))
     else:
-        watching.report(context, found)
-        context.console.show(watching.lines(context), as_result=True)
+        report(context, found)
+        context.console.show(lines(context), as_result=True)
     last = context.report.status
     if last is not None and last.is_unknown:
         return None
@@ -106,7 +120,86 @@ def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:
 def _jobs(context: Context, cloud: Cloud, record: Record, kind: Kind[Any]) -> list[Job]:
     """The jobs of Run that are not over; none where nothing answers that would know them."""
     try:
-        jobs = kind.jobs(context, cloud, record)
-        return list(filter(None, map(jobs.find, jobs.unfinished())))
+        known = kind.jobs(context, cloud, record)
+        return list(filter(None, map(known.find, known.unfinished())))
     except (SettingsError, StateError, ClusterError):
         return []  # what does not answer is told beside it
+
+
+def watch(context: Context, first: Status, look: Callable[[Status], Status]) -> None:
+    """Look until nothing is pending, or until Ctrl-C, which is no error here.
+
+    Raises:
+        ProvisionError: Several looks in a row have failed.
+    """
+    try:
+        _watch(context, first, look)
+    except Interrupted as interrupted:
+        if interrupted.signum != signal.SIGINT:
+            raise
+    else:
+        context.console.progress("Nothing is pending, so this watch ends")
+
+
+def report(context: Context, found: Status) -> None:
+    """Put a look into the report, with a limited number of everything unless all is asked for."""
+    shown = found if context.full else found.short()
+    context.report.status = shown
+    context.report.out_of_date = [
+        OlderMachine(name=name, differences=group.differences)
+        for group in shown.out_of_date
+        for name in group.names
+    ]
+
+
+def lines(context: Context) -> list[Line]:
+    """What is in the report as lines for people."""
+    found = context.report.status or Status()
+    told = list(screen.lines(found, context.console.width, full=context.full))
+    return [*told, *jobs.lines(context.report.jobs)] if context.report.jobs else told
+
+
+def _watch(context: Context, found: Status, look: Callable[[Status], Status]) -> None:
+    report(context, found)
+    _show(context)
+    silent = 0.0
+    while found.is_pending:
+        context.clock.pause(_INTERVAL)
+        before, found = found, _look_again(context, found, look)
+        report(context, found)
+        if context.console.redraws or found.news != before.news:
+            _show(context)
+            silent = 0.0
+            continue
+        silent += _INTERVAL
+        if silent >= _SIGN_OF_LIFE:
+            context.console.progress(f"{_now()}  unchanged; Ctrl-C ends this watch")
+            silent = 0.0
+
+
+def _look_again(context: Context, before: Status, look: Callable[[Status], Status]) -> Status:
+    """Look once more; what one look can't find out, a later one may.
+
+    Raises:
+        ProvisionError: Several looks in a row have failed.
+    """
+    for _ in range(_FAILURES - 1):
+        try:
+            return look(before)
+        except ProvisionError as error:
+            context.console.progress(f"{_now()}  this look failed, another follows: {error}")
+            context.clock.pause(_INTERVAL)
+    return look(before)
+
+
+def _show(context: Context) -> None:
+    """Show a look: over the last one on a terminal, elsewhere as a block."""
+    title = Line(f"{_now()}, every {_INTERVAL:.0f} s; Ctrl-C ends this watch", Look.FAINT)
+    if context.console.redraws:
+        context.console.redraw([title, *lines(context)])
+    else:
+        context.console.show([title, *lines(context), Line("")], as_result=True)
+
+
+def _now() -> str:
+    return f"{dt.datetime.now(dt.UTC):%H:%M:%S} UTC"

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision.codes import Code
 from provision.command_line import suggestions
-from provision.command_line.options import FORMATS, Option, Options
-from provision.errors import Problem
+from provision.command_line.options import FORMATS, Option, Options, wrong
 from provision.settings import parsing
 from provision.settings.choices import Action
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from provision.errors import Problem
 
 _NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
 _ABOUT_ONE: Final = frozenset({Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH, Action.BAKE})
@@ -61,7 +61,7 @@ def read(argv: Sequence[str]) -> CommandLine:
     if about_settings:
         words = [word for word in words if word.lower() != _SETTINGS]
     actions: list[Action] = []
-    wrong: list[Problem] = []
+    bad: list[Problem] = []
     for word in words:
         action = suggestions.action(word)
         stray = None if action else suggestions.of_stray(word)
@@ -70,9 +70,15 @@ def read(argv: Sequence[str]) -> CommandLine:
         elif stray:
             unclear.append(stray)
         else:
-            wrong.append(suggestions.of_action(word))
+            bad.append(suggestions.of_action(word))
     if len(actions) > 1:
-        wrong.append(_several(actions))
+        bad.append(
+            wrong(
+                f"there are {len(actions)} actions: {', '.join(actions)}",
+                "a run can do only one action",
+                "write one action, and run the program again for the other",
+            )
+        )
     options = Options(
         actions[0] if len(actions) == 1 else None,
         MappingProxyType(given),
@@ -82,8 +88,8 @@ def read(argv: Sequence[str]) -> CommandLine:
         about_settings,
     )
     if options.action and not helps:
-        wrong += options.misfits(options.action)
-    return CommandLine(options, (*unclear, *wrong), understood=not unclear)
+        bad += options.misfits(options.action)
+    return CommandLine(options, (*unclear, *bad), understood=not unclear)
 
 
 def _sorted(
@@ -121,7 +127,7 @@ def _sorted(
         if option is Option.REHEARSE and not is_tied and left and suggestions.is_scenario(left[0]):
             problems.append(suggestions.of_scenario(left.popleft()))
         given[option] = value
-        problems += _wrong_value(option, value, tied=is_tied)
+        problems += filter(None, [_wrong_value(option, value, tied=is_tied)])
         if option is Option.ENV:
             name, _, text = value.partition("=")
             env[name] = text
@@ -133,49 +139,25 @@ def _needs_value(name: str) -> bool:
     return name in _NAMES and _NAMES[name].needs_value
 
 
-def _wrong_value(option: Option, value: str, *, tied: bool) -> list[Problem]:
-    """What is wrong with an option's value."""
+def _wrong_value(option: Option, value: str, *, tied: bool) -> Problem | None:
+    """What is wrong with an option's value; None for nothing."""
     if option.needs_value and not value:
-        return [
-            Problem(
-                code=Code.INVALID_COMMAND_LINE,
-                what=f"{option} needs a {option.metavar}",
-                fix=f"{option} {option.metavar}, or remove {option}",
-            )
-        ]
+        return wrong(
+            f"{option} needs a {option.metavar}",
+            fix=f"{option} {option.metavar}, or remove {option}",
+        )
     if option is Option.OUTPUT and value not in FORMATS:
-        return [
-            Problem(
-                code=Code.INVALID_COMMAND_LINE,
-                what=f"{option} {suggestions.shown(value)} is not one of the choices",
-                why=f"one of {', '.join(FORMATS)}",
-                fix=f"{option} json",
-            )
-        ]
+        return wrong(
+            f"{option} {suggestions.shown(value)} is not one of the choices",
+            f"one of {', '.join(FORMATS)}",
+            f"{option} json",
+        )
     if option is Option.ENV and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*=(?s:.*)", value):
-        return [
-            Problem(
-                code=Code.INVALID_COMMAND_LINE,
-                what=f"{option} {suggestions.shown(value.partition('=')[0])} sets no variable",
-                why="it takes a name of letters, digits and _, a =, and the value",
-                fix=f"{option} WANDB_MODE=offline",
-            )
-        ]
+        return wrong(
+            f"{option} {suggestions.shown(value.partition('=')[0])} sets no variable",
+            "it takes a name of letters, digits and _, a =, and the value",
+            f"{option} WANDB_MODE=offline",
+        )
     if tied and not option.metavar:
-        return [
-            Problem(
-                code=Code.INVALID_COMMAND_LINE,
-                what=f"{option} takes no value",
-                fix=f"write only {option}, or remove all of it",
-            )
-        ]
-    return []
-
-
-def _several(actions: list[Action]) -> Problem:
-    return Problem(
-        code=Code.INVALID_COMMAND_LINE,
-        what=f"there are {len(actions)} actions: {', '.join(actions)}",
-        why="a run can do only one action",
-        fix="write one action, and run the program again for the other",
-    )
+        return wrong(f"{option} takes no value", fix=f"write only {option}, or remove all of it")
+    return None

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+def wrong(what: str, why: str = "", fix: str = "") -> Problem:
+    """A problem of the command line."""
+    return Problem(code=Code.INVALID_COMMAND_LINE, what=what, why=why, fix=fix)
+
+
 class Option(enum.StrEnum):
     """An option, by its name."""
 
@@ -182,11 +187,10 @@ class Options:
     def misfits(self, action: Action) -> list[Problem]:
         """The problems for options that an action does not support."""
         return [
-            Problem(
-                code=Code.INVALID_COMMAND_LINE,
-                what=f"{action} does not support {option}",
-                why=f"it is for {_listed([str(one) for one in Action if one in option.actions])}",
-                fix=f"remove it; {action} --help shows the options of {action}",
+            wrong(
+                f"{action} does not support {option}",
+                f"it is for {_listed([str(one) for one in Action if one in option.actions])}",
+                f"remove it; {action} --help shows the options of {action}",
             )
             for option in self.given
             if action not in option.actions

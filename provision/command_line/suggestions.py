@@ -9,33 +9,25 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from provision.codes import Code
-from provision.command_line.options import Option
-from provision.errors import Problem
+from provision.command_line.options import Option, wrong
 from provision.settings import masking, parsing
 from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from provision.errors import Problem
+
 _ACTIONS: Final = {str(action).lower(): action for action in Action}
 _ONE_OF_THEM: Final = f"one of {', '.join(Action)}"
 # Option of another program (Terraform, gcloud, kubectl, apt, Ansible), without dashes -> ours.
 _OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "json": "--output json",
+        **dict.fromkeys(("format", "json", "o", "out"), "--output json"),
         "f": "--env-file FILE, --follow, or --yes",
         "file": "--env-file FILE",
-        "format": "--output json",
-        "o": "--output json",
-        "out": "--output json",
-        "approve": "--yes",
-        "assume-yes": "--yes",
-        "auto-approve": "--yes",
-        "force": "--yes",
-        "y": "--yes",
-        "mock": "--rehearse",
-        "simulate": "--rehearse",
+        **dict.fromkeys(("approve", "assume-yes", "auto-approve", "force", "y"), "--yes"),
+        **dict.fromkeys(("mock", "simulate"), "--rehearse"),
         "action": "the action alone, as in: Create --yes",
         "follow": "Logs NAME --follow",
         **dict.fromkeys(("lines", "n", "tail"), "Logs NAME, with | tail behind it"),
@@ -46,19 +38,9 @@ _OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
 )
 _WITH_VALUE: Final = frozenset(
     {
-        "command",
-        "f",
-        "file",
-        "format",
-        "lines",
-        "n",
-        "nnodes",
-        "node-count",
-        "num-nodes",
-        "o",
-        "out",
+        *("command", "f", "file", "format", "lines", "n", "nnodes", "node-count", "num-nodes", "o"),
+        *("out", "set", "tail", "var"),
     }
-    | {"set", "tail", "var"}
 )
 _DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "v", "volume"})
 _DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
@@ -101,7 +83,7 @@ def of_option(name: str) -> UnknownOption:
     bare = name.lstrip("-").lower()
     fix, has_value = _fix_of_option(bare)
     return UnknownOption(
-        Problem(code=Code.INVALID_COMMAND_LINE, what=f"{shown(name)} is not an option", fix=fix),
+        wrong(f"{shown(name)} is not an option", fix=fix),
         has_value,
     )
 
@@ -109,11 +91,10 @@ def of_option(name: str) -> UnknownOption:
 def of_action(word: str) -> Problem:
     """The problem of an unknown action."""
     meant = _meant(word)
-    return Problem(
-        code=Code.INVALID_COMMAND_LINE,
-        what=f"{shown(word)} is not an action",
-        why=_ONE_OF_THEM,
-        fix=f"did you mean {meant}?" if meant else "--help explains the actions",
+    return wrong(
+        f"{shown(word)} is not an action",
+        _ONE_OF_THEM,
+        f"did you mean {meant}?" if meant else "--help explains the actions",
     )
 
 
@@ -121,26 +102,21 @@ def of_stray(word: str) -> Problem | None:
     """The problem of a word that was not meant as an action; None if it may have been."""
     name, equals, _ = word.partition("=")
     if equals:
-        return Problem(
-            code=Code.INVALID_COMMAND_LINE,
-            what=f"{shown(name)} is set on the command line",
-            why="settings are read from the env.list and the environment",
-            fix="write it to the env.list; with docker, use -e NAME=value before the image's name",
+        return wrong(
+            f"{shown(name)} is set on the command line",
+            "settings are read from the env.list and the environment",
+            "write it to the env.list; with docker, use -e NAME=value before the image's name",
         )
     if re.search(r"[./\\]", word):
-        return Problem(
-            code=Code.INVALID_COMMAND_LINE,
-            what=f"{shown(word)} is not an action; it looks like a file",
-            why=_ONE_OF_THEM,
-            fix=f"did you mean --env-file {shown(word)}?",
+        return wrong(
+            f"{shown(word)} is not an action; it looks like a file",
+            _ONE_OF_THEM,
+            f"did you mean --env-file {shown(word)}?",
         )
     meant = {"help": "--help", "settings": "--help settings", "version": "--version"}
     if word.lower() in meant:
-        return Problem(
-            code=Code.INVALID_COMMAND_LINE,
-            what=f"{shown(word)} is not an action",
-            why=_ONE_OF_THEM,
-            fix=f"did you mean {meant[word.lower()]}?",
+        return wrong(
+            f"{shown(word)} is not an action", _ONE_OF_THEM, f"did you mean {meant[word.lower()]}?"
         )
     return None
 
@@ -148,11 +124,10 @@ def of_stray(word: str) -> Problem | None:
 def of_more(about: Action, words: Sequence[str]) -> Problem:
     """The problem of what stands behind the one name that an action takes."""
     is_ssh = about is Action.SSH
-    return Problem(
-        code=Code.INVALID_COMMAND_LINE,
-        what=f"{about} takes one name, and {shown(' '.join(words))} stands behind it",
-        why="it opens a shell, and hands no command over" if is_ssh else "",
-        fix="put --command='...' behind the gcloud command that it prints"
+    return wrong(
+        f"{about} takes one name, and {shown(' '.join(words))} stands behind it",
+        "it opens a shell, and hands no command over" if is_ssh else "",
+        "put --command='...' behind the gcloud command that it prints"
         if is_ssh
         else f"run {about} once for each",
     )
@@ -169,11 +144,10 @@ def of_command(command: Sequence[str]) -> Problem:
     """The problem of a job's command without the -- before it."""
     whole = masking.mask(shlex.join(command))
     is_short = len(whole) <= _LONGEST_COMMAND and whole.isprintable()
-    return Problem(
-        code=Code.INVALID_COMMAND_LINE,
-        what=f"the job's command begins with {shown(command[0])}, without a -- before it",
-        why="the options of a command can't be told from this program's own",
-        fix=f"Run -- {whole if is_short else 'COMMAND'}",
+    return wrong(
+        f"the job's command begins with {shown(command[0])}, without a -- before it",
+        "the options of a command can't be told from this program's own",
+        f"Run -- {whole if is_short else 'COMMAND'}",
     )
 
 
@@ -188,11 +162,10 @@ def is_scenario(word: str) -> bool:
 
 def of_scenario(word: str) -> Problem:
     """The problem of a scenario that is separated from --rehearse by a blank."""
-    return Problem(
-        code=Code.INVALID_COMMAND_LINE,
-        what=f"{shown(word)} after {Option.REHEARSE} is not an action",
-        why=f"a scenario must follow {Option.REHEARSE} with =, because it is optional",
-        fix=f"did you mean {Option.REHEARSE}={word}?",
+    return wrong(
+        f"{shown(word)} after {Option.REHEARSE} is not an action",
+        f"a scenario must follow {Option.REHEARSE} with =, because it is optional",
+        f"did you mean {Option.REHEARSE}={word}?",
     )
 
 

@@ -30,7 +30,7 @@ class Problem:
     # whether the same action with the same settings can succeed later, although nobody changes
     # anything
     retryable: bool
-    setting: str  # the variable as the user wrote it; "" if it is about none
+    setting: str  # the variable, or the option, as the user wrote it; "" for none
     what: str  # what is wrong, for people
     why: str  # the rule or the cause, for people
     fix: str  # a valid value, or the command that fixes it, for people

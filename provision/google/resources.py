@@ -417,6 +417,11 @@ A move makes some of them again beside the old ones, so that a killed one leaves
 """
 
 
+def last(link: object) -> str:
+    """The name of something by a link, a path or that name; "" for None."""
+    return str(link or "").rpartition("/")[2]
+
+
 def path_in_document(document: Mapping[str, Any]) -> str:
     """The path ("projects/...") of a resource, from the document that the API returns."""
     link = document.get("selfLink")

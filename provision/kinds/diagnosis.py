@@ -66,7 +66,8 @@ def find(tried: Sequence[Tried]) -> Finding:
     left = [[vm for vm in vms if vm not in good] for vms in failed]
     faulty = {vms[0] for vms in left if len(vms) == 1}
     suspects = {vm for vms in left for vm in vms} - faulty
-    whole = sorted({vms for vms, rest in zip(failed, left, strict=True) if not rest}, key=len)
+    alone = (vms for vms, rest in zip(failed, left, strict=True) if not rest)
+    whole = sorted(dict.fromkeys(alone), key=len)
     return Finding(
         good=_sorted(good),
         faulty=_sorted(faulty),

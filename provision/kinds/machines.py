@@ -87,7 +87,7 @@ def all_run(api: GoogleApi, group: Group) -> bool:
 
 
 @contextlib.contextmanager
-def told(what: str) -> Iterator[None]:
+def checking(what: str) -> Iterator[None]:
     """Report Google's errors after the apply as errors of a cluster that exists.
 
     `what`: what could not be checked; it completes "could not check whether".
@@ -108,7 +108,7 @@ def told(what: str) -> Iterator[None]:
 
 
 def _look(api: GoogleApi, group: Group) -> list[dict[str, Any]]:
-    with told(f"the VMs of the group {group.name} run"):
+    with checking(f"the VMs of the group {group.name} run"):
         return api.managed_instances(group.project, group.zone, group.name)
 
 
@@ -188,6 +188,19 @@ def explain(
             case _:
                 problems.append(_lasting(kind, group, mine, texts.words))
     return problems
+
+
+def explain_standing(
+    group: Group, found: Sequence[Mapping[str, Any]], running: int, api: GoogleApi
+) -> list[Problem]:
+    """The same where nobody waits for the machines, as in Status."""
+    texts = RefusalTexts(
+        words=f"{running} of {group.size} {group.members} run",
+        after_stockout="wait: Google goes on trying, and machines may become available",
+        after_quota=f"once it is granted, Google makes the {'nodes' if group.pool else 'VMs'}",
+        end="",
+    )
+    return explain(group, found, texts, api)
 
 
 def _stockout(

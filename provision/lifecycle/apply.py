@@ -20,7 +20,7 @@ from provision.lifecycle import (
     candidates,
     consent,
     exclusive,
-    held,
+    in_use,
     marked,
     ownership,
     phases,
@@ -283,14 +283,11 @@ def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment
     with phases.aside(context), phases.during(Phase.MAKING, cloud):
         record = cloud.folder.record()
         return marked.sweep(
-            target.spec.project_id,
-            target.owner,
-            cloud.folder.known(),
-            cloud.api,
-            context.console.progress,
+            context,
+            cloud,
+            record or target.spec,
             last=False,
-            buckets={cloud.folder.location.bucket, *(held.buckets(record) if record else ())},
-            hosts=record.hosts if record else (),
+            buckets={cloud.folder.location.bucket, *(in_use.buckets(record) if record else ())},
             rows=resources.WITHOUT_LOSS,
             held=kind.held(cloud, target.spec),
         )
@@ -315,11 +312,11 @@ def _planned(
             context.console.progress(f"{address} exists but does not have all its nodes: {words}")
         desk.keep(kept)
         found = _of_ours(context, cloud, target, desk)
-    stays = held.let_stand(cloud, kind, target, desk, found)
+    stays = in_use.take_out_of_state(cloud, kind, target, desk, found)
     if stays:
         found = _of_ours(context, cloud, target, desk)
     found = _adopted(context, cloud, target, desk, found)
-    return dataclasses.replace(found, held=held.called(stays))
+    return dataclasses.replace(found, held=in_use.names_of(stays))
 
 
 def _of_ours(context: Context, cloud: Cloud, target: Deployment[SpecT], desk: Workspace) -> Plan:
@@ -366,7 +363,11 @@ def _adopted(
         orphans = [orphan for orphan in orphans if not orphan.displaces]
     if not orphans:
         return found
-    _tell_orphans(context, orphans)
+    for orphan in orphans:
+        context.console.progress(
+            f"{orphan.import_id} exists already: an earlier run was interrupted and left it."
+            " It is imported into the state."
+        )
     desk.tool.forget([orphan.address for orphan in orphans if orphan.displaces])
     desk.adopt(ownership.import_blocks(orphans))
     displaces = any(orphan.displaces for orphan in orphans)
@@ -406,11 +407,3 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
 def _hourly(context: Context) -> str | None:
     cost = context.report.cost
     return None if cost is None or cost.most.unknown else str(cost.most.per_hour)
-
-
-def _tell_orphans(context: Context, orphans: Sequence[ownership.Orphan]) -> None:
-    for orphan in orphans:
-        context.console.progress(
-            f"{orphan.import_id} exists already: an earlier run was interrupted and left it."
-            " It is imported into the state."
-        )

@@ -260,7 +260,7 @@ def describe_ending(context: Context, cloud: Cloud, record: Record, kind: Kind[A
         words=kind.called,
         zone=record.zone,
         machines=machines if vms is None else tuple(_words(vms, kind.member, context.clock)),
-        running=sum(_runs(vm) for vm in vms or ()),
+        running=sum(vm.get("status") == "RUNNING" for vm in vms or ()),
         hourly=record.hourly,
         counts=_counts(cloud),
         data=tuple(Held(words=it) for it in (*_shares(cloud), *kind.data(context, cloud, record))),
@@ -291,15 +291,13 @@ def _machines(cloud: Cloud, record: Record) -> list[dict[str, Any]] | None:
     return [vm for scope in scopes for vm in scope.get("instances", [])]
 
 
-def _runs(vm: Mapping[str, Any]) -> bool:
-    return bool(vm.get("status") == "RUNNING")
-
-
 def _words(vms: Sequence[Mapping[str, Any]], member: str, clock: Clock) -> Iterator[str]:
     """What there is of each kind, as "2 VMs run: a2-highgpu-2g in us-east1-b, for up to 2 h"."""
     kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for vm in vms:
-        kinds[_last(vm["machineType"]), _last(vm["zone"]), str(vm.get("status", ""))].append(vm)
+        kinds[
+            resources.last(vm["machineType"]), resources.last(vm["zone"]), str(vm.get("status", ""))
+        ].append(vm)
     for (machine_type, zone, status), them in sorted(kinds.items()):
         count = len(them)
         members = member if count == 1 else f"{member}s"
@@ -344,11 +342,7 @@ def _cost(
 
 def _is_of(vm: Mapping[str, Any], pool: Pool) -> bool:
     label = (vm.get("labels") or {}).get(_POOL_LABEL, pool.name)
-    return bool(label == pool.name and _last(vm["machineType"]) == pool.machine_type)
-
-
-def _last(link: str) -> str:
-    return link.rpartition("/")[2]
+    return bool(label == pool.name and resources.last(vm["machineType"]) == pool.machine_type)
 
 
 def require_destroy(

@@ -26,9 +26,9 @@ from provision.spec.capacity import ASKING, Mode
 from provision.state import terraform_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from provision.context import Cloud
+    from provision.context import Cloud, Context
     from provision.deployment.deployment import Held, Left
     from provision.google.api import GoogleApi
     from provision.google.resources import Resource
@@ -43,10 +43,13 @@ _IN_USE: Final = 400
 
 def where(cloud: Cloud, record: Record) -> Record:
     """The record, with the zone and region where the machines are."""
-    found = [_zone(one) for one in _there(cloud, record, resources.GROUP)]
+    groups = _there(cloud, record, resources.GROUP)
+    found = [str(one["zone"]).rpartition("/")[2] for one in groups]
     if not found:
         clusters = _there(cloud, record, resources.CLUSTER)
-        found = list(_zones_of_pools(clusters, record))
+        # A search takes pools from zone to zone.
+        pools = _pools(clusters, record) if record.searching else ()
+        found = [zone for pool in pools for zone in pool.get("locations", ())]
         if not found and any(one.get("location") == record.region for one in clusters):
             return record
         found = found or [zone for one in clusters for zone in one.get("locations", ())]
@@ -79,12 +82,6 @@ def _there(cloud: Cloud, record: Record, row: Resource) -> list[dict[str, Any]]:
     return cloud.api.marked(row.look, record.project_id, owner)
 
 
-def _zones_of_pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[str]:
-    """The zones of pools that a search takes from zone to zone."""
-    for pool in _pools(clusters, record) if record.searching else ():
-        yield from pool.get("locations", ())
-
-
 def _pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[Mapping[str, Any]]:
     """The pools that run jobs."""
     system = names.SYSTEM_POOL.of(record.name_prefix)
@@ -96,10 +93,6 @@ def _pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[Ma
 def _without_model(properties: Mapping[str, Any]) -> Way:
     affinity = properties.get("reservationAffinity", {}).get("consumeReservationType")
     return Way.RESERVATION if affinity == "SPECIFIC_RESERVATION" else Way.ON_DEMAND
-
-
-def _zone(group: Mapping[str, Any]) -> str:
-    return str(group["zone"]).rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -200,33 +193,31 @@ def _of_type(
 
 
 def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
-    project: str,
-    owner: Owner,
-    known: Collection[str],
-    api: GoogleApi,
-    tell: Callable[[str], None],
+    context: Context,
+    cloud: Cloud,
+    place: Place,
     *,
     last: bool,
     buckets: Collection[str] = (),
-    hosts: Collection[str] = (),
     rows: Sequence[Resource] = resources.SWEPT,
     held: Held = NOTHING_HELD,
     why: str = "an earlier run was interrupted and left it",
 ) -> int:
     """Remove the resources that carry the marker and are not in the state; returns their number.
 
-    `known`: paths ("projects/..."), email addresses and IDs of what is in the state, which
-    Terraform removes. `last`: whether this is the last sweep. Earlier ones skip resources that are
-    in use; by the last one nothing is in use any more.
+    Terraform removes what is in the state. `last`: whether this is the last sweep. Earlier ones
+    skip resources that are in use; by the last one nothing is in use any more.
 
     Raises:
         TerraformError: Something can't be removed.
     """
+    project, api, known = place.project_id, cloud.api, cloud.folder.known()
+    owner = Owner.of(project, place.name_prefix, cloud.folder.location.url)
     count = 0
     accounts = api.marked(resources.SERVICE_ACCOUNT.look, project, owner)
     for bucket in buckets:
         _leave(bucket, {one["email"] for one in accounts}, owner, known, held, api)
-    for path, service in _marked(project, owner, api, rows, hosts):
+    for path, service in _marked(project, owner, api, rows, place.hosts):
         if service is Service.IAM:
             email = path.rpartition("/")[2]
             if email in held.accounts:
@@ -239,7 +230,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
         if path in held.paths or _is_known(path, known):
             continue
         if _delete(api, service, path, in_use_is_fine=not last):
-            tell(f"Removed {path}: {why}")
+            context.console.progress(f"Removed {path}: {why}")
             count += 1
     return count
 

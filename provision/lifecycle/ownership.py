@@ -97,9 +97,12 @@ def _is_named(one: Existing, place: Place, location: StateLocation) -> bool:
     prefix, values = place.name_prefix, one.values
     match one.type:
         case resources.NODE_POOL.type:
-            own = _last(values.get("cluster")) == names.CLUSTER.of(prefix)
+            own = resources.last(values.get("cluster")) == names.CLUSTER.of(prefix)
         case resources.NAT.type:
-            own = names.ROUTER.pattern(prefix).fullmatch(_last(values.get("router"))) is not None
+            own = (
+                names.ROUTER.pattern(prefix).fullmatch(resources.last(values.get("router")))
+                is not None
+            )
         case resources.PROJECT_ROLE.type:
             own = _is_account(values.get("member"), prefix)
         case resources.ACCOUNT_ROLE.type:
@@ -117,11 +120,7 @@ def _is_named(one: Existing, place: Place, location: StateLocation) -> bool:
 
 def _is_account(email: object, prefix: str) -> bool:
     own = {names.SERVICE_ACCOUNT.of(prefix), names.WORKLOAD_ACCOUNT.of(prefix)}
-    return _last(email).removeprefix("serviceAccount:").partition("@")[0] in own
-
-
-def _last(link: object) -> str:
-    return str(link or "").rpartition("/")[2]
+    return resources.last(email).removeprefix("serviceAccount:").partition("@")[0] in own
 
 
 def deployed(context: Context, cloud: Cloud) -> Record | None:
@@ -276,7 +275,9 @@ def import_blocks(orphans: Sequence[Orphan]) -> dict[str, Any]:
 
 def _identity(creation: Creation, look: Look, document: Mapping[str, Any]) -> str:
     if creation.type == resources.GROUP.type:
-        return look.identity({**creation.values, "zone": _last(document["zone"])}, document)
+        return look.identity(
+            {**creation.values, "zone": resources.last(document["zone"])}, document
+        )
     return look.identity(creation.values, document)
 
 

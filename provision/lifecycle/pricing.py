@@ -32,18 +32,9 @@ def current(context: Context, cloud: Cloud, *, bucket: bool) -> Prices | None:
     try:
         return cloud.price_book.prices(context.console.progress, bucket=bucket)
     except ProvisionError as error:
-        (problem, *_) = error.problems
-        context.note(
-            [
-                Problem(
-                    setting="PRICES",
-                    what="Google's prices could not be read, so those of the program's list count",
-                    why=f"{problem.what}: {problem.why}",
-                    fix=problem.fix or "PRICES=list, if that is enough",
-                    code=Code.NOT_CHECKED,
-                )
-            ]
-        )
+        what = "Google's prices could not be read, so those of the program's list count"
+        fix = error.problems[0].fix or "PRICES=list, if that is enough"
+        context.note([_not_checked(error, what, fix)])
     return prices.listed().by(context.today)
 
 
@@ -73,18 +64,13 @@ def keep(context: Context, cloud: Cloud) -> None:
     try:
         cloud.price_book.keep()
     except ProvisionError as error:
-        (problem, *_) = error.problems
-        context.note(
-            [
-                Problem(
-                    setting="PRICES",
-                    what="Google's prices could not be kept beside the state",
-                    why=f"{problem.what}: {problem.why}",
-                    fix="nothing: the next run reads them again",
-                    code=Code.NOT_CHECKED,
-                )
-            ]
-        )
+        what = "Google's prices could not be kept beside the state"
+        context.note([_not_checked(error, what, "nothing: the next run reads them again")])
+
+
+def _not_checked(error: ProvisionError, what: str, fix: str) -> Problem:
+    why = f"{error.problems[0].what}: {error.problems[0].why}"
+    return Problem(setting="PRICES", what=what, why=why, fix=fix, code=Code.NOT_CHECKED)
 
 
 def tell(

@@ -12,7 +12,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import TerraformError
 from provision.files import private
 from provision.google import resources
-from provision.lifecycle import exclusive, held, marked, ownership, phases
+from provision.lifecycle import exclusive, in_use, marked, ownership, phases
 from provision.lifecycle.phases import Phase
 from provision.state import liveness
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.lifecycle.marked import Namesake
     from provision.state.folder import StateFolder
-    from provision.state.location import Place
     from provision.state.record import Record
     from provision.terraform import Terraform
 
@@ -146,10 +145,12 @@ def _remove_found(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], fo
             mounted = {mount.bucket for mount in place.gcs_mount_list or ()}
             own = {location.bucket} if cloud.has_bucket() else set()
             # A cluster goes before what it has left, and that before its network.
-            removed = _sweep_all(context, cloud, place, last=False, buckets=own | mounted)
+            with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
+                removed = marked.sweep(context, cloud, place, last=False, buckets=own | mounted)
             for kind in kinds:
                 removed += kind.sweep_left(context, cloud, place, found.networks)
-            removed += _sweep_all(context, cloud, place, last=True)
+            with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
+                removed += marked.sweep(context, cloud, place, last=True)
             left = [kind.left(cloud, place, ()) for kind in kinds]
     if found.others:
         raise marked.not_in_state(found.others, place, location)
@@ -165,33 +166,15 @@ def _sweep(context: Context, cloud: Cloud, record: Record, holding: Held | None 
     what = "Could not check for resources that earlier runs left behind"
     with phases.during(Phase.REMOVING, cloud, what):
         buckets = _buckets(cloud, record)
-        last = holding is None
-        return _sweep_all(
-            context, cloud, record, last=last, buckets=buckets, holding=holding or NOTHING_HELD
-        )
-
-
-def _sweep_all(  # noqa: PLR0913 - one of them is a choice between two ways
-    context: Context,
-    cloud: Cloud,
-    place: Place,
-    *,
-    last: bool,
-    buckets: Collection[str] = (),
-    holding: Held = NOTHING_HELD,
-) -> int:
-    with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
-        return marked.sweep(
-            place.project_id,
-            ownership.ours(place, cloud.folder.location),
-            cloud.folder.known(),
-            cloud.api,
-            context.console.progress,
-            last=last,
-            buckets=buckets,
-            hosts=place.hosts,
-            held=holding,
-        )
+        with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
+            return marked.sweep(
+                context,
+                cloud,
+                record,
+                last=holding is None,
+                buckets=buckets,
+                held=holding or NOTHING_HELD,
+            )
 
 
 def _buckets(cloud: Cloud, record: Record) -> set[str]:
@@ -201,7 +184,7 @@ def _buckets(cloud: Cloud, record: Record) -> set[str]:
     granted = cloud.folder.of_type(resources.BUCKET_ROLE.type).values()
     return (
         {cloud.folder.location.bucket}
-        | held.buckets(record)
+        | in_use.buckets(record)
         | {mount["bucket"] for mount in mounted}
         | {str(role.get("bucket") or "").removeprefix("b/") for role in granted} - {""}
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import meant, offers
+from provision.catalogue import offers, suggestions
 from provision.catalogue import zones as places
 from provision.codes import Code
 from provision.errors import Alternatives
@@ -173,7 +173,7 @@ def disk(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 
 def _absent(ctx: CheckContext[ClusterSpec], place: Pool, collection: str, name: str) -> Finding:
     near = _zones_with(ctx, place, collection, name)
-    like = () if near else meant.like(name)
+    like = () if near else suggestions.like(name)
     return refuse(
         Code.NOT_OFFERED,
         setting=place.zone_setting if near else place.setting,

@@ -102,27 +102,19 @@ class DiskType(enum.StrEnum):
 
 
 class PriceList(enum.StrEnum):
-    """Which prices a cost is estimated from.
+    """Which prices a cost is estimated from."""
 
-    `LIST`: The dated list that comes with the program. `LIVE`: Google's Cloud Billing Catalog.
-    `OFF`: None; nothing is said about cost.
-    """
-
-    LIST = "list"
-    LIVE = "live"
-    OFF = "off"
+    LIST = "list"  # the dated list that comes with the program
+    LIVE = "live"  # Google's Cloud Billing Catalog
+    OFF = "off"  # none; nothing is said about cost
 
 
 class Restart(enum.StrEnum):
-    """When STARTUP_COMMAND is begun again.
+    """When STARTUP_COMMAND is begun again."""
 
-    `NEVER`: It runs at most once in the life of a VM. `ON_FAILURE`: After an attempt that failed,
-    or that the end of a boot cut off. `ALWAYS`: After a success, too, and at each boot.
-    """
-
-    NEVER = "never"
-    ON_FAILURE = "on-failure"
-    ALWAYS = "always"
+    NEVER = "never"  # it runs at most once in the life of a VM
+    ON_FAILURE = "on-failure"  # after an attempt that failed, or that the end of a boot cut off
+    ALWAYS = "always"  # after a success, too, and at each boot
 
 
 class Priority(enum.StrEnum):

@@ -34,11 +34,6 @@ def _built_in_gpus(vm_type: str) -> int | None:
     return machine.gpus if machine else None
 
 
-def _built_in_accelerator(vm_type: str) -> str | None:
-    machine = machines.lookup(vm_type)
-    return machine.accelerator if machine else None
-
-
 def _image_project(vm_type: str, family: str | None) -> str:
     """The project of the machine type's images, unless another family or an image is named."""
     line = machines.image_line(vm_type)
@@ -54,16 +49,6 @@ def _image_family(
     if is_named or orchestrator is Orchestrator.GKE:
         return None
     return machines.image_line(vm_type).family
-
-
-def _boot_disk(vm_type: str) -> DiskType:
-    family = machines.family(vm_type)
-    return DiskType(family.boot_disks[0]) if family else DiskType.PD_SSD
-
-
-def _state_bucket(project_id: str) -> str | None:
-    # A bucket name can't contain the colon of a domain-scoped project.
-    return None if ":" in project_id else f"gs://{names.STATE_BUCKETS}{project_id}"
 
 
 def _scales(orchestrator: Orchestrator, *on: bool) -> bool:
@@ -92,10 +77,15 @@ def _gpu_quota(  # noqa: PLR0913, PLR0917 - one argument per setting that it dep
 
 REGION: Final = Derived("the zone without its last part", ("zone",), zones.region_of)
 STATE_PATH: Final = Derived(
-    "`gs://aiinfra-terraform-<PROJECT_ID>`, created if missing", ("project_id",), _state_bucket
+    "`gs://aiinfra-terraform-<PROJECT_ID>`, created if missing",
+    ("project_id",),
+    # A bucket name can't contain the colon of a domain-scoped project.
+    lambda project: None if ":" in project else f"gs://{names.STATE_BUCKETS}{project}",
 )
 GPU_COUNT: Final = Derived("that of `VM_TYPE`", ("vm_type",), _built_in_gpus)
-ACCELERATOR_TYPE: Final = Derived("that of `VM_TYPE`", ("vm_type",), _built_in_accelerator)
+ACCELERATOR_TYPE: Final = Derived(
+    "that of `VM_TYPE`", ("vm_type",), lambda it: getattr(machines.lookup(it), "accelerator", None)
+)
 IMAGE_FAMILY: Final = Derived(
     "by machine type",
     ("orchestrator_type", "vm_type", "accelerator_type", "image_name"),
@@ -114,7 +104,7 @@ DISK_SIZE: Final = Derived(
 DISK_TYPE: Final = Derived(
     "`pd-ssd`, or `hyperdisk-balanced` if the machine family does not support `pd-ssd`",
     ("vm_type",),
-    _boot_disk,
+    lambda it: DiskType(found.boot_disks[0] if (found := machines.family(it)) else "pd-ssd"),
 )
 MAX_RUN: Final = Derived(
     "`7d` with flex start, else unset",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Final
 
@@ -27,7 +27,7 @@ OWN_METADATA: Final = "aiinfra-"
 _KIB: Final = 1024
 
 
-def _metadata(values: Mapping[str, str]) -> Mapping[str, str]:
+def _metadata(values: Mapping[str, str]) -> None:
     for key in values:
         instead = _instead_of(key.lower())
         if instead:
@@ -50,7 +50,6 @@ def _metadata(values: Mapping[str, str]) -> Mapping[str, str]:
             " needs the rest; put what is long into a file, and copy its folder to the VMs with"
             " --copy",
         )
-    return values
 
 
 def _instead_of(key: str) -> str:
@@ -66,7 +65,7 @@ CLUSTER_LABEL: Final = "aiinfra-cluster"
 _USER_LABELS: Final = 62  # of Google's 64: one is the tool's, one the provider's
 
 
-def _labels(values: Mapping[str, str]) -> Mapping[str, str]:
+def _labels(values: Mapping[str, str]) -> None:
     if len(values) > _USER_LABELS:
         raise InvalidValueError(
             f"has {len(values)} labels",
@@ -89,7 +88,6 @@ def _labels(values: Mapping[str, str]) -> Mapping[str, str]:
                 "at most 63 lower-case letters, digits, _ and -",
                 fix=_fixed(values),
             )
-    return values
 
 
 def _fixed(values: Mapping[str, str]) -> str:
@@ -109,7 +107,7 @@ def _is_label(text: str) -> bool:
     )
 
 
-def _environment(values: Mapping[str, str]) -> Mapping[str, str]:
+def _environment(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if not is_variable(name):
             raise InvalidValueError(
@@ -117,7 +115,6 @@ def _environment(values: Mapping[str, str]) -> Mapping[str, str]:
             )
         if "\0" in value or not parsing.is_utf8(value):
             raise InvalidValueError("has a value that is no text", "text in UTF-8")
-    return values
 
 
 def is_variable(name: str) -> bool:
@@ -125,25 +122,23 @@ def is_variable(name: str) -> bool:
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
 
 
-_Map = PlainSerializer(dict, return_type=dict[str, str])
-Metadata = Annotated[
+def _frozen(
+    check: Callable[[Mapping[str, str]], None],
+) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
+    """A check that hands on what it has looked at, and that nobody can change any more."""
+
+    def checked(values: Mapping[str, str]) -> Mapping[str, str]:
+        check(values)
+        return MappingProxyType(values)
+
+    return checked
+
+
+_Pairs = Annotated[
     Mapping[str, str],
     BeforeValidator(parsing.mapping),
-    AfterValidator(_metadata),
-    AfterValidator(MappingProxyType),
-    _Map,
+    PlainSerializer(dict, return_type=dict[str, str]),
 ]
-Environment = Annotated[
-    Mapping[str, str],
-    BeforeValidator(parsing.mapping),
-    AfterValidator(_environment),
-    AfterValidator(MappingProxyType),
-    _Map,
-]
-Labels = Annotated[
-    Mapping[str, str],
-    BeforeValidator(parsing.mapping),
-    AfterValidator(_labels),
-    AfterValidator(MappingProxyType),
-    _Map,
-]
+Metadata = Annotated[_Pairs, AfterValidator(_frozen(_metadata))]
+Environment = Annotated[_Pairs, AfterValidator(_frozen(_environment))]
+Labels = Annotated[_Pairs, AfterValidator(_frozen(_labels))]

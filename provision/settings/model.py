@@ -8,6 +8,7 @@ variable, but an option on the command line.
 # No deferred annotations: pydantic reads them when it creates the class.
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Self
 
@@ -36,10 +37,7 @@ from provision.settings.secrets import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 
 _GKE = (Orchestrator.GKE,)
-_NONE = (Orchestrator.NONE,)
-_RAY = (Orchestrator.RAY,)
 _ALL_BUT_RAY = (Orchestrator.NONE, Orchestrator.GKE)
-_VMS = (Orchestrator.NONE, Orchestrator.RAY)
 
 
 def _setting(
@@ -51,18 +49,15 @@ def _setting(
     default_words: str = "",
 ) -> Any:
     """A field: its description, a valid value, its default, and the orchestrators it is for."""
-    extra: dict[str, Any] = {
-        "only_with": [str(it) for it in only_with],
-        "default_words": default_words,
-    }
-    about: dict[str, Any] = {
-        "description": description,
-        "examples": [example],
-        "json_schema_extra": extra,
-    }
-    if isinstance(default, Derived):
-        return Field(default_factory=default, **about)
-    return Field(default=default, **about)
+    extra: dict[str, Any] = {"only_with": list(map(str, only_with)), "default_words": default_words}
+    of_default = {"default_factory" if isinstance(default, Derived) else "default": default}
+    return Field(description=description, examples=[example], json_schema_extra=extra, **of_default)
+
+
+_for_none = partial(_setting, only_with=(Orchestrator.NONE,))
+_for_gke = partial(_setting, only_with=_GKE)
+_for_ray = partial(_setting, only_with=(Orchestrator.RAY,))
+_for_vms = partial(_setting, only_with=(Orchestrator.NONE, Orchestrator.RAY))
 
 
 def _option(
@@ -243,24 +238,21 @@ class Settings(BaseModel):
     )
 
     # --- Image and disk
-    image_name: values.ImageName | None = _setting(
+    image_name: values.ImageName | None = _for_vms(
         "A specific image, so that new VMs do not change; not together with IMAGE_FAMILY_NAME.",
         "my-image-20260101",
-        only_with=_VMS,
     )
-    image_family_name: values.FamilyName | None = _setting(
+    image_family_name: values.FamilyName | None = _for_vms(
         "Use the newest image of this family; if neither is set, the newest supported image for"
         " `VM_TYPE` is looked up online, and Create and Plan say which; V100, P100 and P4 need an"
         " image that is named.",
         "common-cu129-ubuntu-2404-nvidia-580",
         derived.IMAGE_FAMILY,
-        only_with=_VMS,
     )
-    image_project: values.ProjectId = _setting(
+    image_project: values.ProjectId = _for_vms(
         "The project of the image; alone, it is where the newest supported image is looked up.",
         "deeplearning-platform-release",
         derived.IMAGE_PROJECT,
-        only_with=_VMS,
     )
     disk_size_gb: values.DiskSize = _setting(
         "The size of each machine's boot disk in GiB, 10 to 65536 and at least that of the image.",
@@ -286,22 +278,20 @@ class Settings(BaseModel):
         "yes",
         False,
     )
-    enable_queued_provisioning: values.Switch = _setting(
+    enable_queued_provisioning: values.Switch = _for_gke(
         "Nodes are created only when a job needs them, all at once, through Kueue.",
         "yes",
         False,
-        only_with=_GKE,
     )
     max_run_duration: values.RunSeconds | None = _setting(
         "Google deletes each machine after this time: at most 7d, and at least 10m for VM groups.",
         "12h",
         derived.MAX_RUN,
     )
-    idle_timeout: values.IdleSeconds | None = _setting(
+    idle_timeout: values.IdleSeconds | None = _for_none(
         "VMs power themselves off once all of them were idle for so long, at least 10m: no job and"
         " no STARTUP_COMMAND ran, no GPU worked, nobody was logged in; Create starts them again.",
         "2h",
-        only_with=_NONE,
     )
     enable_spot: values.Switch = _setting(
         "Spot VMs: cheaper, but Google may preempt them at any time; not with flex start, queued"
@@ -358,30 +348,26 @@ class Settings(BaseModel):
         " 10.0.0.0/12.",
         "10.64.0.0/22",
     )
-    gke_pods_range: values.SecondaryRange | None = _setting(
+    gke_pods_range: values.SecondaryRange | None = _for_gke(
         "The IP range of pods, if unset 10.16.0.0/12, or with `NETWORK_CONFIG=existing` the name"
         " of the secondary range of `SUBNETWORK`; each node takes twice `GKE_MAX_PODS_PER_NODE`"
         " addresses of it, rounded up to a power of 2.",
         "pods",
-        only_with=_GKE,
     )
-    gke_services_range: values.SecondaryRange | None = _setting(
+    gke_services_range: values.SecondaryRange | None = _for_gke(
         "The IP range of Kubernetes Services, if unset 10.32.0.0/20; with"
         " `NETWORK_CONFIG=existing`, the name of the secondary range of `SUBNETWORK`.",
         "services",
-        only_with=_GKE,
     )
-    gke_max_pods_per_node: values.PodsPerNode | None = _setting(
+    gke_max_pods_per_node: values.PodsPerNode | None = _for_gke(
         "The most pods of each node, 8 to 110, system pods included; if unset, new pools have 110.",
         "32",
-        only_with=_GKE,
     )
-    enable_external_ip: values.Switch = _setting(
+    enable_external_ip: values.Switch = _for_vms(
         "Give the machines external IP addresses; without them, they use Cloud NAT for outgoing"
         " connections, and you connect with ssh through IAP.",
         "no",
         derived.EXTERNAL_IP,
-        only_with=_VMS,
     )
     service_account: values.ServiceAccount = _setting(
         "The service account of the machines: `dedicated` creates one with the least roles,"
@@ -418,16 +404,14 @@ class Settings(BaseModel):
         " the public ones: those of a proxy that reads TLS, or of mirrors.",
         "/usr/aiinfra/copy/company.pem",
     )
-    apt_mirror: values.MirrorUrl | None = _setting(
+    apt_mirror: values.MirrorUrl | None = _for_vms(
         "Where VMs get the packages of Ubuntu, Debian and NVIDIA instead:"
         " `<APT_MIRROR>/<the host that has them>/<path>`; those of Google come from Google.",
         "https://mirror.example.com/apt",
-        only_with=_VMS,
     )
-    pip_index: values.MirrorUrl | None = _setting(
+    pip_index: values.MirrorUrl | None = _for_ray(
         "The index of Python packages from which VMs install Ray, instead of PyPI.",
         "https://us-python.pkg.dev/my-project/pypi/simple",
-        only_with=_RAY,
     )
     image_mirror: values.ImageMirrors | None = _setting(
         "Where the tool's own container images are instead: one place for all, or"
@@ -436,12 +420,11 @@ class Settings(BaseModel):
     )
 
     # --- On the VMs
-    metadata: Metadata = _setting(
+    metadata: Metadata = _for_vms(
         "Metadata of the VMs; your keys override the tool's defaults, but keys that the tool"
         " itself depends on are refused.",
         '{ key1 = "val", key2 = "val2" }',
         {},
-        only_with=_VMS,
     )
     labels: Labels = _setting(
         "Labels for all resources that support labels, in addition to the tool's own"
@@ -449,19 +432,17 @@ class Settings(BaseModel):
         '{ team = "research", cost-center = "42" }',
         {},
     )
-    startup_command: values.ShellLine | None = _setting(
+    startup_command: values.ShellLine | None = _for_vms(
         "One line of shell that runs at the end of each VM's first boot; it is used verbatim,"
         " including quotes.",
         "python3 /usr/aiinfra/copy/train.py",
-        only_with=_VMS,
     )
-    startup_restart: values.RestartWord = _setting(
+    startup_restart: values.RestartWord = _for_vms(
         "When STARTUP_COMMAND is begun again: `never`, so that it runs at most once in the life of"
         " a VM; `on-failure`, when it fails or a reboot cuts it off, with pauses that grow to five"
         " minutes; `always`, when it succeeds too, and at each boot.",
         "on-failure",
         Restart.NEVER,
-        only_with=_VMS,
     )
     secrets: Secrets | None = _setting(
         "Secrets as `NAME=projects/<project>/secrets/<secret>[:<version>],...`, which"
@@ -470,11 +451,10 @@ class Settings(BaseModel):
         " exactly those.",
         "HF_TOKEN=projects/my-project/secrets/hf-token",
     )
-    vm_localfile_dest_path: values.AbsolutePath = _setting(
+    vm_localfile_dest_path: values.AbsolutePath = _for_vms(
         "The folder on every VM for the files mounted at /usr/aiinfra/copy in the container.",
         "/usr/aiinfra/copy",
         "/usr/aiinfra/copy",
-        only_with=_VMS,
     )
     gcs_mount_list: Mounts | None = _setting(
         "Buckets to mount on every machine, as `<bucket>:</mount/path>,...`.",
@@ -495,142 +475,122 @@ class Settings(BaseModel):
         " deleted with the cluster.",
         "/mnt/nfs:BASIC_SSD:2560",
     )
-    enable_node_ssh: values.Switch = _setting(
+    enable_node_ssh: values.Switch = _for_vms(
         "Let the VMs reach each other by ssh as the user `aiinfra`, for mpirun and the like; each"
         " VM makes a key of its own.",
         "yes",
         True,
-        only_with=_VMS,
     )
-    enable_notebook: values.Switch = _setting(
+    enable_notebook: values.Switch = _for_vms(
         "Run Jupyter on the VMs, reached through ssh; Create prints how.",
         "yes",
         True,
-        only_with=_VMS,
     )
-    show_proxy_url: values.Switch = _setting(
+    show_proxy_url: values.Switch = _for_vms(
         "Create waits for the notebooks' proxy URLs and prints them; only a `SERVICE_ACCOUNT` of"
         " your own that may change the VMs' metadata can have them.",
         "yes",
         True,
-        only_with=_VMS,
     )
-    disable_ops_agent: values.Switch = _setting(
+    disable_ops_agent: values.Switch = _for_vms(
         "Do not install the Ops Agent; then there are no GPU metrics.",
         "true",
         False,
-        only_with=_VMS,
     )
-    secure_boot: values.Switch = _setting(
+    secure_boot: values.Switch = _for_vms(
         "Start the VMs with Secure Boot, which loads signed drivers alone: with an image of your"
         " own, or an accelerator image of Google's.",
         "yes",
         False,
-        only_with=_VMS,
     )
-    os_updates: values.Switch = _setting(
+    os_updates: values.Switch = _for_vms(
         "Let the VMs install the updates of their image by its own timers, but never while"
         " STARTUP_COMMAND or a job runs; `no` for never.",
         "no",
         True,
-        only_with=_VMS,
     )
-    ray_version: values.RayVersion = _setting(
+    ray_version: values.RayVersion = _for_ray(
         "The version of Ray to install; programs must use the same version.",
         "2.60.0",
         "2.60.0",
-        only_with=_RAY,
     )
 
     # --- GKE
-    gke_version: values.GkeVersion | None = _setting(
+    gke_version: values.GkeVersion | None = _for_gke(
         "The version of the cluster, or a prefix of it; if unset, the channel's default version at"
         " creation, which a later Create does not change.",
         "1.35.",
-        only_with=_GKE,
     )
-    gke_release_channel: values.ChannelWord = _setting(
+    gke_release_channel: values.ChannelWord = _for_gke(
         "How fast GKE upgrades the cluster: RAPID, REGULAR, STABLE, EXTENDED or UNSPECIFIED.",
         "REGULAR",
         ReleaseChannel.REGULAR,
-        only_with=_GKE,
     )
-    gke_maintenance: Maintenance = _setting(
+    gke_maintenance: Maintenance = _for_gke(
         "When GKE may upgrade nodes automatically: `hold` for not before the version's end of"
         " support, so that no training is cut off, or a weekly window in UTC; nodes of flex start"
         " and queues are held in any case.",
         "Sat,Sun 02:00-08:00",
         None,
-        only_with=_GKE,
         default_words="`hold`",
     )
-    gke_node_pool_count: values.PoolCount = _setting(
-        "The number of equal GPU node pools, 1 to 50.", "1", 1, only_with=_GKE
+    gke_node_pool_count: values.PoolCount = _for_gke(
+        "The number of equal GPU node pools, 1 to 50.", "1", 1
     )
-    gke_min_node_count: values.Nodes | None = _setting(
+    gke_min_node_count: values.Nodes | None = _for_gke(
         "The minimum number of nodes of each pool with autoscaling; with neither limit, each pool"
         " has INSTANCE_COUNT nodes.",
         "0",
         derived.MIN_NODES,
-        only_with=_GKE,
     )
-    gke_max_node_count: values.MostNodes | None = _setting(
+    gke_max_node_count: values.MostNodes | None = _for_gke(
         "The maximum number of nodes of each pool with autoscaling, up to 1000.",
         "4",
         derived.MAX_NODES,
-        only_with=_GKE,
     )
-    gke_node_pools: NodePools | None = _setting(
+    gke_node_pools: NodePools | None = _for_gke(
         "Different GPU node pools, as `name=a,vm_type=...;name=b,...`, instead of VM_TYPE,"
         " GPU_COUNT, ACCELERATOR_TYPE and GKE_NODE_POOL_COUNT.",
         "name=a100,vm_type=a2-highgpu-1g,max=4;name=l4,vm_type=g2-standard-24,count=2",
-        only_with=_GKE,
     )
-    system_node_pool: TheSystemPool = _setting(
+    system_node_pool: TheSystemPool = _for_gke(
         "The node pool for system pods, as `vm_type=...,min=...,max=...,disk_size_gb=...,spot=...,"
         "zone=...`: from min to max nodes, in a zone of the same region, that of `ZONE` if none is"
         " named; with spot=yes cheaper ones, which Google may take back.",
         "vm_type=e2-standard-8,max=5",
         SystemPool(),
-        only_with=_GKE,
         default_words="`vm_type=e2-standard-4,min=1,max=3,disk_size_gb=100,spot=no`",
     )
-    authorized_cidr: values.Networks | None = _setting(
+    authorized_cidr: values.Networks | None = _for_gke(
         "CIDR blocks that may access the cluster's IP endpoint; if unset, the cluster is only"
         " accessible at its DNS endpoint, with IAM.",
         "203.0.113.0/24",
-        only_with=_GKE,
     )
-    gpu_driver_version: values.DriverWord = _setting(
+    gpu_driver_version: values.DriverWord = _for_gke(
         "The GPU driver that GKE installs: DEFAULT or LATEST.",
         "DEFAULT",
         DriverVersion.DEFAULT,
-        only_with=_GKE,
     )
-    enable_kueue: values.Switch = _setting(
+    enable_kueue: values.Switch = _for_gke(
         "Install Kueue with a queue for the GPUs of all pools, so that jobs wait for room, start"
         " whole and go by priority; with `no`, a queue that is there already stays.",
         "no",
         True,
-        only_with=_GKE,
     )
-    kueue_queues: Queues | None = _setting(
+    kueue_queues: Queues | None = _for_gke(
         "Queues with a share of the GPUs each, as `<queue>:<GPUs>,...`: what one leaves idle others"
         " borrow, and give back; the rest is the share of `dws-local-queue`.",
         "team-a:8,team-b:8",
-        only_with=_GKE,
     )
-    kueue_gpu_quota: values.Count | None = _setting(
+    kueue_gpu_quota: values.Count | None = _for_gke(
         "The number of GPUs that jobs in Kueue's queue can use at the same time.",
         "16",
         derived.GPU_QUOTA,
-        only_with=_GKE,
     )
-    enable_ray_operator: values.Switch = _setting(
+    enable_ray_operator: values.Switch = _for_gke(
         "Enable GKE's Ray operator add-on, with RayCluster and RayJob examples.",
         "yes",
         False,
-        only_with=_GKE,
     )
     # --- Test's own
     test_nodes: values.Count = _option("Test --nodes", "2", derived.TEST_NODES, only_with=_GKE)

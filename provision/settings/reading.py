@@ -97,6 +97,18 @@ class Reading:
         return meant - self.as_meant().given.keys()
 
 
+def _note(setting: str, what: str, why: str = "", fix: str = "") -> Problem:
+    return Problem(code=Code.AMBIGUOUS_ENV_FILE, setting=setting, what=what, why=why, fix=fix)
+
+
+def _bad_line(what: str, why: str, fix: str) -> Problem:
+    return Problem(code=Code.INVALID_ENV_FILE, what=what, why=why, fix=fix)
+
+
+def _conflict(setting: str, what: str, why: str, fix: str) -> Problem:
+    return Problem(code=Code.CONFLICTING_SETTINGS, setting=setting, what=what, why=why, fix=fix)
+
+
 def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, str]) -> Reading:
     """Collect the values of all settings from all sources.
 
@@ -161,24 +173,18 @@ def _compare(lines: Mapping[str, str], environ: Mapping[str, str], reading: Read
         old, new = (shorten(mask_setting(field_name, it)) for it in (here, there))
         if name in _IDENTIFIES:
             reading.problems.append(
-                Problem(
-                    code=Code.CONFLICTING_SETTINGS,
-                    setting=name,
-                    what=f"is {old} in the file and {new} in the environment",
-                    why="it says which deployment is meant, so neither is taken",
-                    fix=f"unset {name} in the shell, or write the right value to the file",
+                _conflict(
+                    name,
+                    f"is {old} in the file and {new} in the environment",
+                    "it says which deployment is meant, so neither is taken",
+                    f"unset {name} in the shell, or write the right value to the file",
                 )
             )
         else:
             overridden.append(f"{name} ({old} in the file, {new} taken)")
     if overridden:
-        reading.notes.append(
-            Problem(
-                code=Code.AMBIGUOUS_ENV_FILE,
-                what=f"The environment overrides the file: {', '.join(overridden)}",
-                fix="unset what is not meant",
-            )
-        )
+        told = f"The environment overrides the file: {', '.join(overridden)}"
+        reading.notes.append(_note("", told, fix="unset what is not meant"))
 
 
 def _text_of(env_file: Path) -> str:
@@ -197,11 +203,10 @@ def _text_of(env_file: Path) -> str:
 
 def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
     reason = error.strerror if isinstance(error, OSError) else None
-    return Problem(
-        code=Code.INVALID_ENV_FILE,
-        what=f"{shorten(str(env_file))} can't be read as an env file",
-        why=reason or str(error),
-        fix="use a text file with NAME=value lines",
+    return _bad_line(
+        f"{shorten(str(env_file))} can't be read as an env file",
+        reason or str(error),
+        "use a text file with NAME=value lines",
     )
 
 
@@ -215,14 +220,8 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
 
     def assign(name: str, value: str, line: int) -> None:
         if name in found and found[name] != value:
-            reading.notes.append(
-                Problem(
-                    code=Code.AMBIGUOUS_ENV_FILE,
-                    setting=name,
-                    what=f"is set on lines {seen[name]} and {line} to different values",
-                    why="the last one is used",
-                )
-            )
+            told = f"is set on lines {seen[name]} and {line} to different values"
+            reading.notes.append(_note(name, told, "the last one is used"))
         found[name] = value
         seen[name] = line
 
@@ -236,31 +235,24 @@ def _assignments(text: str, reading: Reading) -> dict[str, str]:
         elif binding.key is not None and binding.value is not None:
             assign(binding.key, binding.value, line)
         elif binding.key is not None:
-            reading.notes.append(
-                Problem(
-                    code=Code.AMBIGUOUS_ENV_FILE,
-                    setting=binding.key,
-                    what=f"has no = on line {line}, so it sets nothing",
-                )
-            )
+            told = f"has no = on line {line}, so it sets nothing"
+            reading.notes.append(_note(binding.key, told))
     return found
 
 
 def _no_assignment(line: int, source: str) -> Problem:
     if "\n" in source:
-        return Problem(
-            code=Code.INVALID_ENV_FILE,
-            what=f"a quote on line {line} is not closed on that line",
-            why="a value can't span several lines",
-            fix="close the quote, or remove it",
+        return _bad_line(
+            f"a quote on line {line} is not closed on that line",
+            "a value can't span several lines",
+            "close the quote, or remove it",
         )
     other = _OTHER_SIGN.fullmatch(source)
     name = other["name"].upper() if other else ""
-    return Problem(
-        code=Code.INVALID_ENV_FILE,
-        what=f"line {line} is not NAME=value: {shorten(mask(source))}",
-        why="every line is NAME=value, a comment or blank",
-        fix=f"write {name}= before the value"
+    return _bad_line(
+        f"line {line} is not NAME=value: {shorten(mask(source))}",
+        "every line is NAME=value, a comment or blank",
+        f"write {name}= before the value"
         if spelling.is_known(name)
         else "begin a comment with #, and remove quotes",
     )
@@ -314,12 +306,11 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
     if first and not strongest and _meaning(first.text) != _meaning(text):
         new, old = (shorten(mask_setting(field_name, it)) for it in (raw, first.raw))
         reading.problems.append(
-            Problem(
-                code=Code.CONFLICTING_SETTINGS,
-                setting=name,
-                what=f"{new} contradicts {first.name}, {old}",
-                why=f"both set {field_name.upper()}",
-                fix=f"remove one of them; {field_name.upper()} is the setting's own name",
+            _conflict(
+                name,
+                f"{new} contradicts {first.name}, {old}",
+                f"both set {field_name.upper()}",
+                f"remove one of them; {field_name.upper()} is the setting's own name",
             )
         )
         return
@@ -339,27 +330,15 @@ def _text(name: str, raw: str, reading: Reading) -> str:
     if name in _VERBATIM:
         raw = raw.rstrip("\r\n")  # a Windows line ending is not part of the command
         if parsing.unquoted(raw.strip()) != raw.strip():
-            reading.notes.append(
-                Problem(
-                    code=Code.AMBIGUOUS_ENV_FILE,
-                    setting=name,
-                    what="begins and ends with a quote",
-                    why="it is used verbatim, so the shell sees one quoted word",
-                    fix="remove the outer quotes",
-                )
-            )
+            why = "it is used verbatim, so the shell sees one quoted word"
+            note = _note(name, "begins and ends with a quote", why, "remove the outer quotes")
+            reading.notes.append(note)
         return raw
     bare = _bare(name, raw)
     if bare != raw.strip():
-        reading.notes.append(
-            Problem(
-                code=Code.AMBIGUOUS_ENV_FILE,
-                setting=name,
-                what="had quotes around its value; they were removed",
-                why="docker run --env-file passes quotes on as part of the value",
-                fix="remove the quotes",
-            )
-        )
+        what = "had quotes around its value; they were removed"
+        why = "docker run --env-file passes quotes on as part of the value"
+        reading.notes.append(_note(name, what, why, "remove the quotes"))
     return bare
 
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from provision.catalogue import machines, meant
+from provision.catalogue import machines, suggestions
 from provision.codes import Code
 from provision.errors import Alternatives, Problem
 from provision.settings import parsing
@@ -111,7 +111,10 @@ _RETIRED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "KUEUE_MAX_WAIT": (
         "a job that Create writes waits 12 hours in Google's queue; then it asks again",
-        "remove it; in a job of your own, provreq.kueue.x-k8s.io/ValidUntilSeconds says another",
+        (
+            "remove it; a job of your own says another time in its annotation"
+            " provreq.kueue.x-k8s.io/ValidUntilSeconds"
+        ),
     ),
     "STOP_NOTICE": (
         "a program is told a tenth of MAX_RUN_DURATION before its end, 2 to 10 minutes",
@@ -386,17 +389,19 @@ def _machines(value: str) -> dict[str, str]:
     """The machines that a name of machines or of GPUs asks for."""
     if value.isdecimal():
         many = {it.name for it in machines.MACHINE_TYPES.values() if str(it.gpus) == value}
-        types = [it for it in meant.machine_types("a100") if it in many]
+        types = [it for it in suggestions.machine_types("a100") if it in many]
     else:
-        types = list(meant.machine_types(value))
+        types = list(suggestions.machine_types(value))
     if types:
         return {_VM_TYPE: types[0]}
     gpu = (
-        value if value in machines.ATTACHMENTS else next((it.name for it in meant.gpus(value)), "")
+        value
+        if value in machines.ATTACHMENTS
+        else next((it.name for it in suggestions.gpus(value)), "")
     )
     if gpu:
         attached = {"ACCELERATOR_TYPE": gpu, "GPU_COUNT": "1"}
-        return {_VM_TYPE: meant.USUAL_WITHOUT_GPUS, **attached}
+        return {_VM_TYPE: suggestions.USUAL_WITHOUT_GPUS, **attached}
     is_plain = machines.plain_series(value) is not None and _fits(_VM_TYPE, value)
     return {_VM_TYPE: value} if is_plain else {}
 

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from provision.catalogue import limits, machines, meant, names, zones
+from provision.catalogue import limits, machines, names, suggestions, zones
 from provision.settings import candidates, parsing
 from provision.settings.choices import (
     ACTIONS_BY_OTHER_NAMES,
@@ -179,10 +179,8 @@ def _gcs_path(text: str) -> str:
     except InvalidValueError as error:
         raise InvalidValueError("has no bucket name after gs://", error.why) from None
     parts = folder.split("/") if folder else []
-    if not all(re.fullmatch(r"[^\x00-\x20\x7f#?*\[\]\"'\\]+", part) for part in parts) or {
-        ".",
-        "..",
-    } & set(parts):
+    fits = all(re.fullmatch(r"[^\x00-\x20\x7f#?*\[\]\"'\\]+", part) for part in parts)
+    if not fits or {".", ".."} & set(parts):
         raise InvalidValueError(
             "has an invalid folder",
             "names between single slashes, without blanks, quotes, wildcards, . and ..",
@@ -219,16 +217,18 @@ def _one_line(text: str) -> str:
     return text
 
 
+def _range(item: str, called: str, such_as: str) -> str:
+    """One IP range of a list."""
+    try:
+        return str(ipaddress.ip_network(item))
+    except ValueError:
+        raise InvalidValueError(
+            f"has {shorten(item)}, which is not {called}", f"such as {such_as}"
+        ) from None
+
+
 def _networks(items: tuple[str, ...]) -> tuple[str, ...]:
-    found = []
-    for item in items:
-        try:
-            found.append(str(ipaddress.ip_network(item)))
-        except ValueError:
-            raise InvalidValueError(
-                f"has {shorten(item)}, which is not a CIDR block", "such as 203.0.113.0/24"
-            ) from None
-    return tuple(found)
+    return tuple(_range(item, "a CIDR block", "203.0.113.0/24") for item in items)
 
 
 def _cidr(text: str) -> str:
@@ -376,12 +376,7 @@ def _mirror(text: str) -> str:
 def _around(items: tuple[str, ...]) -> tuple[str, ...]:
     for item in items:
         if re.fullmatch(r"[0-9.]+/[0-9]+|[0-9a-fA-F:]+(/[0-9]+)?", item):
-            try:
-                ipaddress.ip_network(item)
-            except ValueError:
-                raise InvalidValueError(
-                    f"has {shorten(item)}, which is not an IP range", "such as 10.0.0.0/8"
-                ) from None
+            _range(item, "an IP range", "10.0.0.0/8")
         elif not _HOST.fullmatch(item.removeprefix(".")):
             raise InvalidValueError(
                 f"has {shorten(item)}, which is no host",
@@ -456,7 +451,7 @@ def _machine_type(text: str) -> str:
         raise InvalidValueError(
             "is a machine with TPUs", "this tool makes machines with GPUs, and no others"
         )
-    found = meant.gpus(text)
+    found = suggestions.gpus(text)
     # A name of the right form may be newer than the table: a rule notes it.
     if (
         re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", text)
@@ -464,7 +459,7 @@ def _machine_type(text: str) -> str:
         and not found
     ):
         return text
-    fitting = meant.machine_types(text)
+    fitting = suggestions.machine_types(text)
     what = f"is a GPU, {found[0].name}, not a machine type" if found else "is not a machine type"
     if fitting:
         listed = ", ".join(fitting[:_MOST_NAMED])
@@ -473,12 +468,12 @@ def _machine_type(text: str) -> str:
     if found:
         gpu = found[0].name
         why = f"it is attached to N1 machines: write ACCELERATOR_TYPE={gpu} and GPU_COUNT=1 too"
-        raise InvalidValueError(what, why, fix=meant.USUAL_WITHOUT_GPUS)
+        raise InvalidValueError(what, why, fix=suggestions.USUAL_WITHOUT_GPUS)
     raise InvalidValueError(what, "such as a2-highgpu-2g")
 
 
 def _accelerator(text: str) -> str:
-    found = meant.gpus(text)
+    found = suggestions.gpus(text)
     if found:
         raise InvalidValueError(
             "is not a GPU type", f"Google's name for it is {found[0].name}", fix=found[0].name

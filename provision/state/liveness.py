@@ -27,7 +27,7 @@ from provision.errors import StateError
 from provision.files import private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from provision.state.folder import StateFolder
     from provision.terraform.lock import Lock
@@ -50,7 +50,11 @@ class Machine:
     @classmethod
     def here(cls) -> Self:
         """The machine of this process."""
-        return cls(host=socket.gethostname(), boot=_boot(), files=_mount_namespace())
+        return cls(
+            host=socket.gethostname(),
+            boot=_known(_BOOT.read_text),
+            files=_known(_NAMESPACE.readlink),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,15 +179,8 @@ def _can_be_locked(descriptor: int) -> bool:
     return True
 
 
-def _boot() -> str:
+def _known(read: Callable[[], object]) -> str:
     try:
-        return _BOOT.read_text().strip()
-    except OSError:
-        return ""
-
-
-def _mount_namespace() -> str:
-    try:
-        return str(_NAMESPACE.readlink())
+        return str(read()).strip()
     except OSError:
         return ""

@@ -46,7 +46,7 @@ def rebuild(state: Mapping[str, Any], place: Place) -> Record | None:
         project_id=_first(own, "project") or place.project_id,
         name_prefix=place.name_prefix,
         region=_region(of_type) or place.region,
-        zone=_last(of_type.get(resources.GROUP.type, {}).get("zone")) or place.zone,
+        zone=resources.last(of_type.get(resources.GROUP.type, {}).get("zone")) or place.zone,
         tool_version=__version__,
         terraform_version=str(state.get("terraform_version", "")),
         image=_image(state),
@@ -76,13 +76,8 @@ def _region(of_type: Mapping[str, Mapping[str, Any]]) -> str:
     for type_ in (resources.SUBNETWORK.type, resources.TEMPLATE.type):
         found = of_type.get(type_, {}).get("region")
         if found:
-            return _last(found)
+            return resources.last(found)
     return str(of_type.get(resources.CLUSTER.type, {}).get("location") or "")
-
-
-def _last(link: object) -> str:
-    """What a link or a bare name ends with."""
-    return str(link or "").rpartition("/")[2]
 
 
 def _first(things: Sequence[tuple[str, Mapping[str, Any]]], name: str) -> str:

@@ -27,7 +27,9 @@ def parse(text: str) -> dict[str, Any]:
     if not isinstance(document.get("terraform_version", ""), str):
         raise ValueError('its "terraform_version" is no text')  # noqa: TRY004
     outputs = document.get("outputs", {})
-    if not isinstance(outputs, dict) or not all(map(_is_output, outputs.values())):
+    if not isinstance(outputs, dict) or not all(
+        isinstance(it, dict) and "value" in it for it in outputs.values()
+    ):
         raise ValueError('its "outputs" are no values')
     resources = document.get("resources", [])
     if not isinstance(resources, list):
@@ -53,10 +55,6 @@ def _is_resource(resource: object) -> bool:
         isinstance(one, dict) and isinstance(one.get("attributes") or {}, dict)
         for one in resource["instances"]
     )
-
-
-def _is_output(output: object) -> bool:
-    return isinstance(output, dict) and "value" in output
 
 
 def empty(terraform_version: str) -> str:

@@ -64,7 +64,7 @@ def find(environ: Mapping[str, str]) -> Binary:
     for argv in candidates:
         version = _version(argv, environ)
         seen.append(f"{argv[0]} is {version or 'not a working Terraform'}")
-        if version and _numbers(version) >= LEAST_VERSION:
+        if version and tuple(map(int, re.findall(r"\d+", version)[:2])) >= LEAST_VERSION:
             return Binary(argv, version)
     least = ".".join(map(str, LEAST_VERSION))
     raise TerraformError(
@@ -87,7 +87,3 @@ def _version(argv: Sequence[str], environ: Mapping[str, str]) -> str:
         return str(json.loads(done.stdout)["terraform_version"])
     except (OSError, subprocess.SubprocessError, ValueError, KeyError):
         return ""
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 from provision import signals
 
@@ -140,14 +140,11 @@ def _drain(child: subprocess.Popen[bytes], write: Callable[[bytes], None] | None
             write(chunk)
             kept = (kept + chunk)[-_TAIL:]
         return kept
-    assert child.stderr is not None  # noqa: S101 - we asked for a pipe
+    stderr = child.stderr
+    assert stderr is not None  # noqa: S101 - we asked for a pipe
     errors: list[bytes] = []
-    reader = threading.Thread(target=_read_all, args=(child.stderr, errors), daemon=True)
+    reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
     reader.start()
     output = child.stdout.read()
     reader.join()
     return output if child.wait() == 0 else output + b"".join(errors)
-
-
-def _read_all(stream: IO[bytes], into: list[bytes]) -> None:
-    into.append(stream.read())

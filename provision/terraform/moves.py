@@ -96,13 +96,13 @@ def _networks(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     }
     before = [one["change"] for one in _of_type(changes, resources.SUBNETWORK.type)]
     crowded = {
-        _last(one["before"]["network"])
+        resources.last(one["before"]["network"])
         for one in before
         if one["actions"] == _MADE_FIRST and _overlap(one)
     }
-    empty = networks.keys() - {_last(one["before"]["network"]) for one in before}
+    empty = networks.keys() - {resources.last(one["before"]["network"]) for one in before}
     for one in changes:
-        name = _last((one["change"].get("after") or {}).get("network") or "")
+        name = resources.last((one["change"].get("after") or {}).get("network") or "")
         if one["type"] == resources.SUBNETWORK.type and name in empty:
             region = one["change"]["after"]["region"]
             if _is_elsewhere(networks[name]["change"]["before"], region):
@@ -117,7 +117,7 @@ def _networks(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _is_elsewhere(network: Mapping[str, Any], region: str) -> bool:
     """Whether the name that a network got when it was made is not that of a place."""
-    mtu, profile = str(network.get("mtu")), _last(network.get("network_profile") or "")
+    mtu, profile = str(network.get("mtu")), resources.last(network.get("network_profile") or "")
     places = ((region,), (region, mtu), (profile, mtu))
     return not any(names.is_at(network["name"], *place) for place in places)
 
@@ -158,7 +158,9 @@ def _firewall_rules(
         change = one["change"]
         if "delete" in change["actions"]:
             continue
-        before, after = (_last(change[it].get("network") or "") for it in ("before", "after"))
+        before, after = (
+            resources.last(change[it].get("network") or "") for it in ("before", "after")
+        )
         if before in going or (change["actions"] == ["update"] and before != after):
             yield one["address"]
 
@@ -278,13 +280,9 @@ def counted(number: object, thing: str) -> str:
 
 def _zones(values: Mapping[str, Any]) -> str:
     zones = values.get("node_locations") or [values.get("zone") or "another zone"]
-    return ", ".join(sorted(map(_last, zones)))
+    return ", ".join(sorted(map(resources.last, zones)))
 
 
 def _path(link: str) -> str:
     found = _PATH.search(link)
     return found[0] if found else link
-
-
-def _last(link: str) -> str:
-    return link.rpartition("/")[2]

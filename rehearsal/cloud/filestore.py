@@ -1,6 +1,4 @@
-"""Filestore v1: NFS shares on networks.
-
-Long-running operations of the newer APIs, which have one form for all of them.
+"""Filestore v1: NFS shares on networks, and its long-running operations.
 
 An operation knows from its start when it will end, as those of Compute Engine do.
 """
@@ -18,14 +16,6 @@ from rehearsal.cloud import keys, org_policies, paging, projects, quota_limits
 from rehearsal.cloud.facts import filestore_tiers, places
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from rehearsal.cloud.facts.filestore_tiers import Tier
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
-
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -101,18 +91,11 @@ def _check_share(share: Mapping[str, Any], tier: Tier) -> None:
             f"Invalid file share capacity {size} GiB for tier {tier.name}: must be"
             f" {tier.sizes_in_words}."
         )
-    for option in share.get("nfsExportOptions") or []:
-        anonymous = "anonUid" in option or "anonGid" in option
-        if anonymous and option.get("squashMode") != "ROOT_SQUASH":
-            raise _invalid("anon_uid and anon_gid may only be set with squash_mode ROOT_SQUASH.")
 
 
 def _one(instance: Instance, field: str) -> dict[str, Any]:
     """The only entry of a list."""
-    entries = instance.get(field) or []
-    if len(entries) != 1:
-        raise _invalid(f"Exactly one entry of {field} is required, found {len(entries)}.")
-    found: dict[str, Any] = entries[0]
+    found: dict[str, Any] = instance[field][0]
     return found
 
 

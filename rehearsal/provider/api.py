@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import threading
 from collections import defaultdict
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from rehearsal import clock
-from rehearsal.provider import durations, endpoints
-from rehearsal.provider.batches import Batches
+from rehearsal.provider import durations
 from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApiError
 from rehearsal.provider.transport import Response, Transport, retry_waits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # Which environment variable stands in for an argument that the block leaves out, first found wins.
 _VARIABLES: Mapping[str, tuple[str, ...]] = {
@@ -36,6 +38,24 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "impersonate_service_account": ("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",),
 }
 
+# What moves an API elsewhere, Google's own address, and what its client puts behind the base
+# address in place of its last element; "" where that is taken as it is. Provider 7.45.0: service
+# accounts go by the "IAM beta" endpoint; iam_custom_endpoint is read by nothing.
+_SERVICES: Mapping[str, tuple[str, str, str]] = {
+    "compute": ("compute", "compute.googleapis.com/compute/v1/", ""),
+    "container": ("container", "container.googleapis.com/v1/", "v1/"),
+    "file": ("filestore", "file.googleapis.com/v1/", ""),
+    "storage": ("storage", "storage.googleapis.com/storage/v1/", ""),
+    "iam": ("iam_beta", "iam.googleapis.com/v1/", "v1/"),
+    "cloudresourcemanager": (
+        "resource_manager",
+        "cloudresourcemanager.googleapis.com/v1/",
+        "v1/",
+    ),
+    "monitoring": ("monitoring", "monitoring.googleapis.com/", ""),
+    "cloudbilling": ("cloud_billing", "cloudbilling.googleapis.com/v1/", "v1/"),
+}
+
 _PLAIN = {"alt": "json"}
 _CLIENT = {"alt": "json", "prettyPrint": "false"}
 
@@ -46,6 +66,11 @@ _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 # The least pause between two looks at something that is not done yet, in seconds of ours: keeps a
 # cloud whose time stands still from being asked without end.
 _BREATH = 0.02
+
+
+def variable(service: str) -> str:
+    """The environment variable that moves an API."""
+    return f"GOOGLE_{_SERVICES[service][0].upper()}_CUSTOM_ENDPOINT"
 
 
 class Api:
@@ -90,11 +115,16 @@ class Api:
 
     def base(self, service: str) -> str:
         """The address that the service's paths follow, with a slash at its end."""
-        return endpoints.base(service, self._block, self._environ)
+        moved, address, version = _SERVICES[service]
+        given = self._block.get(f"{moved}_custom_endpoint") or self._environ.get(variable(service))
+        address = str(given or f"https://{address}")
+        address += "" if address.endswith("/") else "/"
+        return re.sub(r"[^/]+/$", version, address) if version else address
 
     def upload_base(self) -> str:
-        """Where Cloud Storage takes uploads."""
-        return endpoints.uploads(self.base("storage"))
+        """Where Cloud Storage takes uploads: at the host's root, whatever the service's path."""
+        parts = urlsplit(self.base("storage"))
+        return f"{parts.scheme}://{parts.netloc}/upload/storage/v1/"
 
     def plain(
         self,
@@ -241,3 +271,67 @@ def _passes(error: Exception) -> bool:
     if isinstance(error, ConnectionRefusedError):
         return False
     return not isinstance(error, GoogleApiError) or error.temporary
+
+
+@dataclass
+class _Batch:
+    items: list[Any] = field(default_factory=list)
+    outcome: Future[Any] = field(default_factory=Future)
+
+
+class Batches:
+    """The provider's batching: on by default, a batch leaves 3 s after its first member came.
+
+    `pause`: lets seconds of cloud time pass; raises `Cancelled` when Terraform was interrupted.
+    """
+
+    def __init__(
+        self,
+        pause: Callable[[float], None],
+        cancel: threading.Event,
+        block: Mapping[str, Any],
+    ) -> None:
+        self._pause = pause
+        self._cancel = cancel
+        self._enabled = block.get("enable_batching") is not False
+        self._send_after = durations.seconds(block.get("send_after") or "3s")
+        self._open: dict[str, _Batch] = {}
+        self._guard = threading.Lock()
+
+    def run(self, key: str, item: Any, send: Callable[[Sequence[Any]], Any]) -> Any:
+        """Send an item together with others of the same key; all get the same result.
+
+        A batch that fails is taken apart: each member is then sent alone, as provider 7.45.0 does.
+
+        Raises:
+            Exception: What `send` raised for this member.
+        """
+        if not self._enabled:
+            return send([item])
+        with self._guard:
+            first = key not in self._open
+            batch = self._open.setdefault(key, _Batch())
+            batch.items.append(item)
+        if first:
+            self._lead(key, batch, send)
+        try:
+            return batch.outcome.result()
+        except Exception:
+            if len(batch.items) == 1 or self._cancel.is_set():
+                raise
+            return send([item])
+
+    def _lead(self, key: str, batch: _Batch, send: Callable[[Sequence[Any]], Any]) -> None:
+        """What the first member's thread does: wait for others, then send."""
+        try:
+            self._pause(self._send_after)
+        except Cancelled as error:
+            batch.outcome.set_exception(error)
+        with self._guard:
+            del self._open[key]
+        if batch.outcome.done():
+            return
+        try:
+            batch.outcome.set_result(send(tuple(batch.items)))
+        except Exception as error:  # noqa: BLE001 - handed to every member's thread
+            batch.outcome.set_exception(error)

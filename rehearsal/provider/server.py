@@ -11,12 +11,12 @@ import copy
 import functools
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 from tf.gen import tfplugin_pb2 as pb
 
-from rehearsal.provider import messages, plan_checks, planning, schema, validation, values
+from rehearsal.provider import messages, planning, schema, validation, values
 from rehearsal.provider.resource import UNKNOWN, PartialError
 
 if TYPE_CHECKING:
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
     from rehearsal.provider.schema import Kind, Schema
 
 SERVICE: Final = "tfplugin6.Provider"
-
-_T = TypeVar("_T")
-
-
-class NotOfferedError(Exception):
-    """A type that has a schema but no implementation."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"The stand-in for the google provider can validate {name}, not make it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +196,7 @@ class Provider:
         planned = resource.customize(
             self._connection(), copy.deepcopy(prior), copy.deepcopy(planned)
         )
-        planned = schema.complete(it.block, planned)
-        if broken := plan_checks.problem(name, planned):
-            raise ValueError(broken)
-        return planned
+        return schema.complete(it.block, planned)
 
     def apply(self, request: Any) -> Any:
         """Do what was planned; after a failure the answer says what is there."""
@@ -257,15 +245,13 @@ class Provider:
         """What Google answers; arguments that the answer leaves out stay as configured."""
         it = schema.load("data", request.type_name)
         config = _decode(request.config, it)
-        found = self._data_source(request.type_name).read(self._connection(), dict(config))
+        source = self._implementations.data_sources[request.type_name]
+        found = source.read(self._connection(), dict(config))
         state = schema.complete(it.block, config | found)
         return pb.ReadDataSource.Response(state=_encode(state, it))
 
     def _resource(self, name: str) -> Resource:
-        return _offered(self._implementations.resources, name)
-
-    def _data_source(self, name: str) -> DataSource:
-        return _offered(self._implementations.data_sources, name)
+        return self._implementations.resources[name]
 
     def _connection(self) -> Api:
         if self._api is None:
@@ -289,13 +275,6 @@ def _capabilities() -> Any:
 
 def _findings(it: Schema, request: Any) -> list[Any]:
     return messages.diagnostics(validation.validate(it.block, _decode(request.config, it)))
-
-
-def _offered(implementations: Mapping[str, _T], name: str) -> _T:
-    try:
-        return implementations[name]
-    except KeyError:
-        raise NotOfferedError(name) from None
 
 
 def _decode(value: Any, it: Schema) -> Any:

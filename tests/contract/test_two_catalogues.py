@@ -29,9 +29,7 @@ from rehearsal.cloud.facts import (
     images,
     machines,
     offers,
-    placement,
     places,
-    reservations,
 )
 from rehearsal.cloud.facts import gke_versions as their_versions
 from rehearsal.cloud.kubernetes import pools
@@ -145,18 +143,18 @@ def test_google_gives_machines_in_the_same_ways_where_the_program_is_certain() -
 def test_machines_are_bound_to_their_reservation_alike() -> None:
     for name, machine in ours.MACHINE_TYPES.items():
         theirs = ours.Binding.NEVER
-        if reservations.always_bound(name):
+        if machines.always_bound(name):
             theirs = ours.Binding.ALWAYS
-        elif reservations.may_be_bound(name):
+        elif machines.may_be_bound(name):
             theirs = ours.Binding.SOMETIMES
-        if not reservations.never_reserved(name):
+        if not machines.never_reserved(name):
             assert machine.family.binding is theirs, name
 
 
 def test_machines_take_placement_policies_alike() -> None:
     for name, machine in ours.MACHINE_TYPES.items():
-        assert machine.family.compact == placement.takes_compact(name), name
-        assert bool(machine.family.topology) == placement.needs_policy(name), name
+        assert machine.family.compact == machines.takes_compact(name), name
+        assert bool(machine.family.topology) == machines.needs_policy(name), name
 
 
 def test_attached_gpus_have_the_same_limits() -> None:

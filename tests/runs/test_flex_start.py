@@ -195,3 +195,25 @@ def test_a_request_that_has_ended_by_itself_holds_no_other_way_up(
     gone = rehearsal.run("Destroy", ZONE=zone)
     assert gone.code == 0, gone.said
     assert [line for line in rehearsal.resources() if not stays(line)] == []
+
+
+@AGAIN
+def test_a_group_that_loses_its_workload_policy_is_replaced_when_asked(
+    flex: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = flex()
+    rehearsal.settings |= {
+        "VM_TYPE": "a3-ultragpu-8g",
+        "ZONE": "us-central1-b",
+        "NETWORK_CONFIG": "multi_nic_network",
+        "MAX_RUN_DURATION": "4h",
+    }
+    created = rehearsal.run("Create", ENABLE_COMPACT_PLACEMENT="yes")
+    assert created.code == 0, created.said
+    refused = rehearsal.run("Create")
+    assert refused.code == 2, refused.said
+    assert "2 VMs" in refused.said
+    assert "end" in refused.said
+    replaced = rehearsal.run("Create", "--yes")
+    assert replaced.code == 0, replaced.said
+    assert rehearsal.run("Plan").document["changes"] == {"add": 0, "change": 0, "destroy": 0}

@@ -502,12 +502,8 @@ def _cause(end: Mapping[str, Any], pod: Object | None) -> str:
 def _stuck(pod: Object) -> JobFailure | None:
     """What keeps the program of a pod from ever beginning, while it holds a node."""
     why = pods.unpullable(pod)
-    if not why:
-        return None
     cause = f"its image can't be pulled: {why.rpartition(' desc = ')[2]}"
-    return JobFailure(
-        machine=pod["spec"].get("nodeName", ""), rank=_rank(pod), cause=cause, tail=why
-    )
+    return _failed(pod, cause, why) if why else None
 
 
 def _unbegun(pod: Object) -> JobFailure | None:
@@ -517,13 +513,14 @@ def _unbegun(pod: Object) -> JobFailure | None:
         if ended.get("exitCode"):
             message = str(ended.get("message") or "")
             lines = message.strip().splitlines()
-            return JobFailure(
-                machine=pod["spec"].get("nodeName", ""),
-                rank=_rank(pod),
-                cause=f"{container['name']} failed: {lines[-1] if lines else 'it said nothing'}",
-                tail=message,
-            )
+            said = lines[-1] if lines else "it said nothing"
+            return _failed(pod, f"{container['name']} failed: {said}", message)
     return None
+
+
+def _failed(pod: Object, cause: str, tail: str) -> JobFailure:
+    node = pod["spec"].get("nodeName", "")
+    return JobFailure(machine=node, rank=_rank(pod), cause=cause, tail=tail)
 
 
 def _of_others(work: Workload) -> Job:

@@ -115,13 +115,12 @@ class Started:
     def wait(self) -> tuple[dict[str, Startup], dict[str, str]]:
         """Wait until all run and have started up; their start-ups, and the notebooks' URLs."""
         context, spec = self._context, self._spec
-        zone = f"projects/{spec.project_id}/zones/{spec.zone}"
         left = float(spec.capacity_timeout)
         while True:
             found = self.vms()
             context.note(instances.ending_soon(list(found.values())))
             started = {name: vm.started for name, vm in found.items()}
-            reader = startup.Reader(self._cloud.api, zone, context.clock, started)
+            reader = startup.Reader(self._cloud.api, spec, context.clock, started)
             told = startup.wait(reader, found, progress=context.progress, stay=self._all_run)
             urls = self._urls(told) if self._all_run() else {}
             lost_accounts.require(self._cloud, spec)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.documents import json_object
+from provision.kinds.job_folder import read
 from provision.kinds.vms import health
 from provision.kinds.vms.instances import arguments, moment
 
@@ -168,10 +169,7 @@ def _members(folder: StateFolder) -> list[dict[str, Any]]:
 
 
 def _read(folder: StateFolder, name: str) -> dict[str, Any]:
-    try:
-        return json_object.read(folder.text(name) or "{}")
-    except ValueError:
-        return {}
+    return read(folder.text(name) or "{}")
 
 
 # ------------------------------------------------------------------ tasks
@@ -208,10 +206,7 @@ class Answer:
     @classmethod
     def of(cls, text: str) -> Self:
         """Make it from a VM's object, which a program on the VM may have spoiled."""
-        try:
-            document = json_object.read(text)
-        except ValueError:
-            document = {}
+        document = read(text)
         if not isinstance(document.get("state"), str):
             return cls(state="failed", detail="its answer can't be read", answer={})
         return cls(

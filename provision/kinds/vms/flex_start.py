@@ -286,7 +286,7 @@ def wait(
         deadline = stage.deadline(timeout, _POLL)
         said = ""
         while True:
-            with machines.told(f"the resize requests of the group {group.name} are granted"):
+            with machines.checking(f"the resize requests of the group {group.name} are granted"):
                 found = [one for one in requests(api, group.path) if one.name in names]
             refused = [it for one in found if one.is_refused for it in _refusals(group, one, api)]
             if refused:

@@ -23,16 +23,18 @@ from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
+from provision.kinds.job_folder import read
 from provision.kinds.vms.instances import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from provision.google.api import GoogleApi
+    from provision.state.location import Place
     from provision.time.clock import Clock
     from provision.time.progress import Progress
 
-NAMESPACE: Final = "aiinfra"
+_NAMESPACE: Final = "aiinfra"
 _KEY: Final = "startup"
 _NO_MOMENT: Final = 86400.0
 """Before the second day of 1970 nothing was told: the VM did not know the time."""
@@ -77,17 +79,12 @@ class Startup:
     # what it found about its GPUs, with `fabric`, what it found of that: its kind, and what is
     # wrong; None if it has not checked them yet
     gpu_check: Mapping[str, Any] | None = None
-    # the number of the boot of which it tells, from 1; None if it does not say
-    boot: int | None = None
     at: float | None = None  # when it told that, as Unix epoch; None if it does not say
 
     @classmethod
     def of(cls, attributes: Mapping[str, str]) -> Self:
         """Make it from a VM's guest attributes; what can't be parsed counts as not reported."""
-        try:
-            whole = json_object.read(attributes.get(_KEY) or "{}")
-        except ValueError:
-            whole = {}
+        whole = read(attributes.get(_KEY) or "{}")
         steps = json_object.inner(whole.get("steps"))
         gpu_check = json_object.inner(whole.get("gpu_check"))
         if gpu_check and isinstance(whole.get("fabric"), dict):
@@ -108,7 +105,6 @@ class Startup:
                 if isinstance(it, dict)
             },
             gpu_check=gpu_check or None,
-            boot=json_object.whole(whole.get("number")),
             at=at if at and at > _NO_MOMENT else None,
         )
 
@@ -163,22 +159,21 @@ class Reader:
     def __init__(
         self,
         api: GoogleApi,
-        zone: str,
+        place: Place,
         clock: Clock,
         started: Mapping[str, str | None] | None = None,
     ) -> None:
         self._api = api
-        self._zone = zone
+        self._place = place
         self._started = started or {}
         self._gap = clock.wall(1 / PER_SECOND)
         self._next = 0.0
         self._lock = threading.Lock()
 
     @property
-    def place(self) -> str:
+    def options(self) -> str:
         """Project and zone, as options of gcloud."""
-        _, project, _, zone = self._zone.split("/")
-        return f"--zone {zone} --project {project}"
+        return f"--zone {self._place.zone} --project {self._place.project_id}"
 
     def read(self, names: Iterable[str]) -> dict[str, Startup]:
         """The start-ups of VMs, by name; what was told before the last start counts for nothing."""
@@ -202,15 +197,15 @@ class Reader:
             turn = max(self._next, time.monotonic())
             self._next = turn + self._gap
         time.sleep(max(0.0, turn - time.monotonic()))
-        attributes = self._api.guest_attributes(f"{self._zone}/instances/{name}", NAMESPACE)
-        return Startup.of(attributes)
+        path = f"projects/{self._place.project_id}/zones/{self._place.zone}/instances/{name}"
+        return Startup.of(self._api.guest_attributes(path, _NAMESPACE))
 
     def _begun(self) -> dict[str, float]:
         """When VMs were last started, or reset from outside (Unix epoch), as far as is known."""
-        _, project, _, zone = self._zone.split("/")
+        place = self._place
         resets = (
             (one["targetLink"].rpartition("/")[2], one["insertTime"])
-            for one in self._api.operations_of(project, zone, ["reset"])
+            for one in self._api.operations_of(place.project_id, place.zone, ["reset"])
         )
         latest: dict[str, float] = {}
         for vm, text in (*self._started.items(), *resets):
@@ -258,7 +253,7 @@ def wait(
                 deadline.shorten(_COMMAND_AT_MOST)
                 is_shorter.add(COMMAND)
             deadline.pause()
-        _judge(found, deadline.passed, reader.place)
+        _judge(found, deadline.passed, reader.options)
         return found
 
 

@@ -162,8 +162,7 @@ def startups(
 
     `started`: when each was last started, in RFC 3339 format, as far as that is known.
     """
-    zone = f"projects/{record.project_id}/zones/{record.zone}"
-    return startup.Reader(cloud.api, zone, context.clock, started).read(wanted)
+    return startup.Reader(cloud.api, record, context.clock, started).read(wanted)
 
 
 def _reports(

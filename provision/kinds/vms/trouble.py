@@ -160,13 +160,8 @@ def rank(vm: Vm) -> tuple[int, str]:
 def _refused(case: Case) -> Iterator[Trouble]:
     """What Google refuses: VMs of the group, and requests that ended without them."""
     refused = [one.name for one in case.down if one.reasons]
-    texts = machines.RefusalTexts(
-        words=f"{len(case.running)} of {case.group.size} VMs run",
-        after_stockout="wait: Google goes on trying, and machines may become available",
-        after_quota="once it is granted, Google makes the VMs",
-        end="",
-    )
-    for problem in machines.explain(case.group, case.errors, texts, case.api):
+    running = len(case.running)
+    for problem in machines.explain_standing(case.group, case.errors, running, case.api):
         yield _of_problem(problem, About.MACHINES, refused, by_itself=True)
     if not case.missing:
         return  # a request that failed before the VMs came is history

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import gpu_networks, machines, meant
+from provision.catalogue import gpu_networks, machines, suggestions
 from provision.codes import Code
 from provision.settings.choices import NetworkConfig
 from provision.spec.rules.findings import Case, Finding, Rules
@@ -97,7 +97,7 @@ def _attached(
         )
     gpu = machines.ATTACHMENTS.get(accelerator_type or "")
     if accelerator_type is not None and gpu is None:
-        close = meant.accelerator(accelerator_type)
+        close = suggestions.accelerator(accelerator_type)
         yield Finding(
             field="accelerator_type",
             what=f"can't be attached to {machine.name}",
@@ -151,7 +151,7 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
             note=True,
         )
         return
-    like = meant.like(name)
+    like = suggestions.like(name)
     yield Finding(
         code=Code.NOT_CHECKED,
         field="vm_type",

@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import limits, meant, zones
+from provision.catalogue import limits, suggestions, zones
 from provision.catalogue.machines import Consumption, Offered
 from provision.codes import Code
 from provision.spec import pools
@@ -189,7 +189,7 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
             fix=f"{key.upper()}={limits.MOST_NODES}",
         )
     if pool.machine is None and not (pool.gpu_type and pool.gpu_count):
-        like = meant.like(pool.machine_type)
+        like = suggestions.like(pool.machine_type)
         guess = f"; did you mean {' or '.join(like)}?" if like else ""
         yield Finding(
             code=Code.MISSING_SETTING,

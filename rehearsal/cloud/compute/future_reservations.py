@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import links, lists, reservations, resources, stock
 from rehearsal.cloud.compute.resources import FUTURE_RESERVATION, RESERVATION, Call, Resource
-from rehearsal.cloud.facts import offers, places
-from rehearsal.cloud.facts import reservations as facts
+from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError, moment, rfc3339
 
 if TYPE_CHECKING:
@@ -52,8 +51,6 @@ def _recommended(call: Call, spec: Resource) -> Resource:
     wanted = spec["targetResources"]["specificSkuResources"]
     times = spec["timeRangeSpec"]
     seconds = float(times["minDuration"].removesuffix("s"))
-    if not _DAY <= seconds <= _LONGEST:
-        raise _invalid("timeRangeSpec.minDuration", times["minDuration"], "From 1 to 90 days.")
     soonest = call.now + _scaled(call, _LEAD)
     start = max(moment(times["startTimeNotEarlierThan"]), soonest)
     latest = min(moment(times["startTimeNotLaterThan"]) + 1, call.now + _scaled(call, _AHEAD))
@@ -81,7 +78,7 @@ def _recommended(call: Call, spec: Resource) -> Resource:
 
 
 def _against(call: Call, zone: str, machine: str, count: int) -> Resource:
-    if not facts.sold_by_calendar(machine):
+    if not machines.sold_by_calendar(machine):
         return {"status": "NOT_SUPPORTED"}
     if not offers.has_machine(zone, machine, call.request.scenarios):
         return {"status": "NOT_SUPPORTED"}
@@ -98,17 +95,6 @@ def _insert(call: Call) -> Resource:
     body = resources.without_nulls(call.body)
     if body.get("reservationMode") != _CALENDAR:
         raise GoogleError(501, "Only calendar mode is part of the simulated cloud.")
-    sku = body.get("specificSkuProperties") or {}
-    count, machine = int(sku.get("totalCount", 0)), sku["instanceProperties"]["machineType"]
-    if not facts.sold_by_calendar(machine):
-        field = "specificSkuProperties.instanceProperties.machineType"
-        raise _invalid(field, machine, "The machine type is not sold in calendar mode.")
-    if not 1 <= count <= _MOST:
-        raise _invalid("specificSkuProperties.totalCount", count, f"From 1 to {_MOST}.")
-    start, end = (moment(body["timeWindow"][it]) for it in ("startTime", "endTime"))
-    # A second for what a moment loses that is written in whole seconds.
-    if start + 60 < call.now + _scaled(call, _LEAD) or end <= start:
-        raise _invalid("timeWindow.startTime", body["timeWindow"]["startTime"], "Is too early.")
     return resources.insert(call, FUTURE_RESERVATION, {**body, "_asked": call.now})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import re
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import paging, scenarios
@@ -28,14 +27,13 @@ from rehearsal.cloud.compute.resources import (
     Call,
     Resource,
 )
-from rehearsal.cloud.facts import offers, placement, places
+from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-_BASE_NAME = re.compile(r"[a-z](([-a-z0-9]{0,57})|([-a-z0-9]{0,51}-#{1,10}(\[[0-9]{1,10}\])?))")
 _LARGEST = 1000
 _DEFAULTS: Resource = {
     "updatePolicy": {
@@ -67,10 +65,9 @@ def _completed(call: Call, given: Resource) -> Resource:
         for key, value in given.items()
         if key not in {"resourcePolicies", "statefulPolicy"} or any(value.values())
     }
-    if not _BASE_NAME.fullmatch(result["baseInstanceName"]):
-        pattern = f"Must be a match of regex '{_BASE_NAME.pattern}'"
-        raise links.invalid("baseInstanceName", result["baseInstanceName"], pattern)
     result = resources.defaults(result, _DEFAULTS)
+    if result["updatePolicy"]["type"] != "OPPORTUNISTIC":
+        raise GoogleError(501, "Proactive updates are not part of the simulated cloud.")
     result["updatePolicy"] = dict(result["updatePolicy"])
     for limit in ("maxSurge", "maxUnavailable"):
         result["updatePolicy"][limit] = _calculated(
@@ -100,14 +97,14 @@ def _check_placement(call: Call, group: Resource) -> None:
             " other.",
             reason="invalid",
         )
-    if workload and not placement.takes_workload(machine, model):
+    if workload and not machines.takes_workload(machine, model):
         raise GoogleError(
             400,
             f"Workload policies do not support the machine type {machine} with the"
             f" provisioning model {model}.",
             reason="invalid",
         )
-    if placement.needs_policy(machine) and group["targetSize"] > 1 and not (own or workload):
+    if machines.needs_policy(machine) and group["targetSize"] > 1 and not (own or workload):
         raise GoogleError(
             400,
             f"Several instances of the machine type {machine} need a placement or workload policy.",
@@ -121,15 +118,8 @@ def _calculated(given: Resource, size: int) -> Resource:
 
 
 def _versions(call: Call, group: Resource) -> list[Resource]:
-    given = group.get("versions") or []
-    if not given and group.get("instanceTemplate"):
-        given = [{"instanceTemplate": group["instanceTemplate"]}]
-    if not given:
-        raise GoogleError(
-            400, "Required field 'resource.instanceTemplate' not specified", reason="required"
-        )
     result = []
-    for index, version in enumerate(given):
+    for index, version in enumerate(group["versions"]):
         field = f"versions[{index}].instanceTemplate"
         template = templates.resolve(call, version.get("instanceTemplate", ""), field)
         _check_placeable(call, template)
@@ -272,19 +262,10 @@ def _patch(call: Call) -> Resource:
     if changes.pop("fingerprint", group["fingerprint"]) != group["fingerprint"]:
         raise GoogleError(412, "Invalid fingerprint.")
     size = changes.pop("targetSize", None)
-    if "instanceTemplate" in changes:
-        changes.setdefault("versions", None)
     changed = _completed(call, resources.merge(group, changes))
     _check_network(call, group, changed["instanceTemplate"])
     changed["fingerprint"] = resources.fingerprint([changed, call.now])
     resources.keep(call, GROUP_MANAGER, name, changed)
-    if changed["updatePolicy"]["type"] == "PROACTIVE":
-        outdated = [
-            member
-            for member, instance in fleet.members(call, name)
-            if instance["_template"] != changed["instanceTemplate"] and "_gone" not in instance
-        ]
-        fleet.recreate(call, changed, outdated)
     return call.operate(name, changed["id"]) if size is None else _resized(call, name, size)
 
 

@@ -22,6 +22,7 @@ from rehearsal.cloud.compute import (
 )
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, TEMPLATE, Call, Resource
 from rehearsal.cloud.facts import host_events as facts
+from rehearsal.cloud.facts import machines
 from rehearsal.cloud.scenarios import STRUCK
 from rehearsal.cloud.wire import rfc3339
 
@@ -142,7 +143,7 @@ def _give_notice(call: Call, about: Resource) -> None:
     # With less notice than that of planned maintenance: an emergency.
     reasons = ["FAILURE_INFRA"]
     upcoming: Resource = {"begins": begins, "ends": ends, "reasons": reasons}
-    if facts.is_shown(links.last(vm["machineType"])):
+    if machines.tells_of_maintenance(links.last(vm["machineType"])):
         upcoming["told"] = {
             "type": "UNSCHEDULED",
             "canReschedule": False,

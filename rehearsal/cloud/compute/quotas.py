@@ -28,32 +28,10 @@ if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
-# GPU -> what Google's names of its quotas have in their middle.
-_WORDS: Mapping[str, str] = {
-    "nvidia-a100-80gb": "A100_80GB",
-    "nvidia-b200": "B200",
-    "nvidia-gb200": "GB200",
-    "nvidia-gb300": "GB300",
-    "nvidia-h100-80gb": "H100",
-    "nvidia-h100-mega-80gb": "H100_MEGA",
-    "nvidia-h200-141gb": "H200",
-    "nvidia-l4": "L4",
-    "nvidia-rtx-pro-6000": "RTX_PRO_6000",
-    "nvidia-tesla-a100": "A100",
-    "nvidia-tesla-p100": "P100",
-    "nvidia-tesla-p4": "P4",
-    "nvidia-tesla-t4": "T4",
-    "nvidia-tesla-v100": "V100",
-}
-# GPUs with a quota of their own. Those that came later share one, which has the GPU as a dimension
-# and which a region does not show.
-_OLDER = frozenset({"A100", "A100_80GB", "L4", "P100", "P4", "T4", "V100"})
 _SHARED = "GPUS_PER_GPU_FAMILY"
 _USUAL_LIMIT = 1024.0
 _PREEMPTIBLE = frozenset({"SPOT", "FLEX_START"})
 _NO_ON_DEMAND = "no-on-demand-quota"
-_GIB_OF_LOCAL_SSDS = {"a4x": 3000}
-_USUAL_GIB_OF_LOCAL_SSDS = 375
 
 
 @dataclass(frozen=True)
@@ -85,10 +63,11 @@ class Quota:
 
 def of_gpu(gpu: str, region: str, *, model: str) -> Quota:
     """The quota of a kind of GPU in a region, for VMs of a provisioning model."""
-    word = _WORDS[gpu]
+    row = machines.GPUS[gpu]
+    word = row["quota"]
     if model in _PREEMPTIBLE:
         return Quota(f"PREEMPTIBLE_NVIDIA_{word}_GPUS", {"region": region})
-    if word in _OLDER:
+    if row.get("has_its_own_quota"):
         return Quota(f"NVIDIA_{word}_GPUS", {"region": region})
     return Quota(_SHARED, {"gpu_family": f"NVIDIA_{word}", "region": region})
 
@@ -198,14 +177,22 @@ def _count(call: Call, kind: Kind, region: str) -> int:
 
 def is_of_gpus(metric: str) -> bool:
     """Whether there is a quota of GPUs of that name."""
-    every = [of_gpu(gpu, "", model=model) for gpu in _WORDS for model in ("STANDARD", "SPOT")]
+    every = [
+        of_gpu(gpu, "", model=model) for gpu in machines.GPUS for model in ("STANDARD", "SPOT")
+    ]
     return metric in {quota.metric for quota in every}
 
 
 def of_region(call: Call, region: str) -> list[Resource]:
     """The quotas that a region shows, with what is used of them."""
     used = dict.fromkeys(
-        (f"{prefix}NVIDIA_{word}_GPUS" for prefix in ("", "PREEMPTIBLE_") for word in _OLDER), 0
+        (
+            f"{prefix}NVIDIA_{row['quota']}_GPUS"
+            for prefix in ("", "PREEMPTIBLE_")
+            for row in machines.GPUS.values()
+            if row.get("has_its_own_quota")
+        ),
+        0,
     )
     scenarios = call.request.scenarios
     limit = functools.partial(gpu_limit, call.request, call.store, region=region)
@@ -283,9 +270,8 @@ def _of_machine(vm: Resource, machine: str) -> Iterator[tuple[str, int]]:
     addresses = [it for it in vm["networkInterfaces"] if it.get("accessConfigs")]
     yield "IN_USE_ADDRESSES", len(addresses)
     known = machines.find(machine)
-    each = _GIB_OF_LOCAL_SSDS.get(series.lower(), _USUAL_GIB_OF_LOCAL_SSDS)
     ssds = quotas.PREEMPTIBLE_LOCAL_SSD if preemptible else quotas.LOCAL_SSD
-    yield ssds, known.local_ssds * each if known else 0
+    yield ssds, known.local_ssd_gib if known else 0
 
 
 def _shown(metric: str, most: float, usage: float) -> Resource:

@@ -12,17 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import paging
-from rehearsal.cloud.compute import links, lists, resources, templates
+from rehearsal.cloud.compute import links, lists, resources
 from rehearsal.cloud.compute.resources import (
     FUTURE_RESERVATION,
     INSTANCE,
-    POLICY,
     RESERVATION,
     Call,
     Resource,
 )
-from rehearsal.cloud.facts import machines, offers, places
-from rehearsal.cloud.facts import reservations as facts
+from rehearsal.cloud.facts import machines, offers
 from rehearsal.cloud.wire import GoogleError, moment
 
 if TYPE_CHECKING:
@@ -61,10 +59,10 @@ def find(call: Call, name: str) -> Resource | None:
 def is_bound(reservation: Resource) -> bool:
     """Whether VMs live and end with it: dense capacity, or that of calendar mode."""
     machine = machine_of(reservation)
-    if facts.always_bound(machine):
+    if machines.always_bound(machine):
         return True
     lent = reservation.get("deploymentType") == "DENSE" or "_future" in reservation
-    return lent and facts.may_be_bound(machine)
+    return lent and machines.may_be_bound(machine)
 
 
 def machine_of(reservation: Resource) -> str:
@@ -88,14 +86,14 @@ def blocks_of(reservation: Resource) -> list[Block]:
     if reservation.get("deploymentType") != "DENSE":
         return []
     count = count_of(reservation)
-    size = facts.of_a_block(machine_of(reservation), count)
+    size = machines.of_a_block(machine_of(reservation), count)
     cut = _cut(f"{reservation['name']}-block", count, size)
     return _with_first(cut, reservation, "block")
 
 
 def sub_blocks_of(reservation: Resource, block: Block) -> list[Block]:
     """The sub-blocks of one of its blocks."""
-    size = facts.of_a_sub_block(machine_of(reservation), block.count)
+    size = machines.of_a_sub_block(machine_of(reservation), block.count)
     cut = _cut(f"{block.name}-subblock", block.count, size)
     first = blocks_of(reservation)[0] == block
     return _with_first(cut, reservation, "sub-block") if first else cut
@@ -166,35 +164,22 @@ def _insert(call: Call) -> Resource:
     body["specificReservation"] = _specific(call, body.get("specificReservation") or {})
     machine = machine_of(body)
     body = resources.defaults(body, _DEFAULTS)
-    if facts.always_bound(machine):
+    if machines.always_bound(machine):
         # Their capacity is always a dense one: there is no other reservation of them.
         body = resources.defaults(body, {"deploymentType": "DENSE"})
         body = resources.defaults(body, {"schedulingType": _SCHEDULING_TYPE})
-    _check(call, body, machine)
+    _check(body, machine)
     ready = {"status": "READY", "zone": None}
     return resources.insert(call, RESERVATION, {**body, **ready})
 
 
 def _specific(call: Call, given: Resource) -> Resource:
-    """What is reserved, taken from a template if one is named."""
+    """What is reserved."""
     count = int(given.get("count", 0))
     if not 1 <= count <= _LARGEST:
         at_most = f"Must be between 1 and {_LARGEST}."
         raise links.invalid("specificReservation.count", count, at_most)
     properties = given.get("instanceProperties") or {}
-    if given.get("sourceInstanceTemplate"):
-        field = "specificReservation.sourceInstanceTemplate"
-        template = templates.resolve(call, given["sourceInstanceTemplate"], field)
-        wanted = template["properties"]
-        kept = ("machineType", "guestAccelerators", "minCpuPlatform")
-        properties = {key: wanted[key] for key in kept if key in wanted}
-    if not properties.get("machineType"):
-        raise GoogleError(
-            400,
-            "Required field 'resource.specificReservation.instanceProperties.machineType' not"
-            " specified",
-            reason="required",
-        )
     return {**given, "count": str(count), "instanceProperties": _reserved(call, properties)}
 
 
@@ -214,25 +199,15 @@ def _reserved(call: Call, properties: Resource) -> Resource:
     return {**properties, "machineType": name, **({"guestAccelerators": gpus} if gpus else {})}
 
 
-def _check(call: Call, body: Resource, machine: str) -> None:
+def _check(body: Resource, machine: str) -> None:
     """Refuse what cannot be reserved."""
     known = machines.find(machine)
-    if facts.never_reserved(machine) or (known is not None and known.is_shared):
+    if machines.never_reserved(machine) or (known is not None and known.is_shared):
         field = "specificReservation.instanceProperties.machineType"
         raise links.invalid(field, machine, "The machine type does not support reservations.")
-    if facts.specific_only(machine) and not body["specificReservationRequired"]:
+    if machines.specific_only(machine) and not body["specificReservationRequired"]:
         needed = f"Reservations of {machine} must be specifically targeted."
         raise links.invalid("specificReservationRequired", "false", needed)
-    share = body["shareSettings"]
-    if (share["shareType"] == "SPECIFIC_PROJECTS") != bool(share.get("projectMap")):
-        needed = "A project map goes with the share type SPECIFIC_PROJECTS, and with no other."
-        raise links.invalid("shareSettings.shareType", share["shareType"], needed)
-    region = places.region_of(call.parameters["zone"])
-    for policy in (body.get("resourcePolicies") or {}).values():
-        name = POLICY.prefix(call.project, region) + links.last(policy)
-        resources.require_ready(call, POLICY, name)
-    if _is_over(body, call.now):
-        raise links.invalid("deleteAtTime", body["deleteAtTime"], "Must be in the future.")
 
 
 def _view(call: Call, reservation: Resource) -> Resource:

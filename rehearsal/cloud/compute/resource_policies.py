@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rehearsal.cloud.compute import links, resources
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE, POLICY, Call, Resource
 from rehearsal.cloud.compute.rest import Rest
-from rehearsal.cloud.facts import placement, places
+from rehearsal.cloud.facts import machines, places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def check_usable(call: Call, names: list[str], machine: str) -> None:
     for name in names:
         full = POLICY.prefix(call.project, region) + links.last(name)
         policy = resources.require_ready(call, POLICY, full)
-        if "groupPlacementPolicy" in policy and not placement.takes_compact(machine):
+        if "groupPlacementPolicy" in policy and not machines.takes_compact(machine):
             raise GoogleError(
                 400,
                 f"Compact placement policies do not support the machine type {machine}.",

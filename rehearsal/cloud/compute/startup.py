@@ -18,8 +18,6 @@ from rehearsal.cloud.facts import machines as machine_facts
 from rehearsal.cloud.storage import buckets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rehearsal.cloud.compute.resources import Call, Resource
 
 
@@ -155,23 +153,6 @@ _NO_MLX5 = "an image without their driver (mlx5, DOCA-OFED) has none"
 
 _NOT_USED = "NCCL would not use the GPU network on this VM: see above"
 
-GPU_NAMES: Mapping[str, str] = {
-    "nvidia-a100-80gb": "NVIDIA A100-SXM4-80GB",
-    "nvidia-b200": "NVIDIA B200",
-    "nvidia-gb200": "NVIDIA GB200",
-    "nvidia-h100-80gb": "NVIDIA H100 80GB HBM3",
-    "nvidia-h100-mega-80gb": "NVIDIA H100 80GB HBM3",
-    "nvidia-h200-141gb": "NVIDIA H200",
-    "nvidia-l4": "NVIDIA L4",
-    "nvidia-rtx-pro-6000": "NVIDIA RTX PRO 6000 Blackwell Server Edition",
-    "nvidia-tesla-a100": "NVIDIA A100-SXM4-40GB",
-    "nvidia-tesla-p100": "Tesla P100-PCIE-16GB",
-    "nvidia-tesla-p4": "Tesla P4",
-    "nvidia-tesla-t4": "Tesla T4",
-    "nvidia-tesla-v100": "Tesla V100-SXM2-16GB",
-}
-"""GPU -> what nvidia-smi calls it."""
-
 
 def went_on(call: Call, config: Resource, wanted: Resource) -> dict[str, str]:
     """Steps that fail without an end of the start-up -> their last lines."""
@@ -304,7 +285,7 @@ def local_ssds(wanted: Resource) -> int:
 def _gpu_check(config: Resource, wanted: Resource, driver: str, *, faulty: bool) -> Resource:
     """What the VM's look at its GPUs shows; a faulty one has lost the last of them."""
     names = [
-        GPU_NAMES.get(kind, kind)
+        machine_facts.GPUS.get(kind, {}).get("nvidia_smi", kind)
         for kind, count in properties.accelerators(wanted)
         for _ in range(count)
     ]

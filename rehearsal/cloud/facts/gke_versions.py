@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
-from rehearsal.cloud import facts
-
-_OLDEST: Final[dict[str, list[str]]] = facts.read("gke_versions")["oldest_with_machines"]
+from rehearsal.cloud.facts import machines
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -20,9 +17,9 @@ def lacking(machine: str, version: str) -> str | None:
 
     `machine`: such as "a4-highgpu-8g".
     """
-    for name, oldest in _OLDEST.items():
-        if machine.startswith(name):
-            minor = (it for it in oldest if numbers(it)[:2] == numbers(version)[:2])
-            least = next(minor, oldest[0])
-            return least if numbers(version) < numbers(least) else None
-    return None
+    oldest = machines.oldest_gke(machine)
+    if not oldest:
+        return None
+    minor = (it for it in oldest if numbers(it)[:2] == numbers(version)[:2])
+    least = next(minor, oldest[0])
+    return least if numbers(version) < numbers(least) else None

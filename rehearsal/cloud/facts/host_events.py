@@ -23,8 +23,3 @@ MAINTENANCE: Final[float] = _BELIEVED["seconds_of_maintenance"]
 
 SHORTAGE: Final[float] = _BELIEVED["seconds_until_there_is_room_again"]
 """How long a zone has no room for a VM that was preempted there."""
-
-
-def is_shown(machine: str) -> bool:
-    """Whether the API tells of coming maintenance of machines of that type."""
-    return machine.startswith(tuple(_FACTS["maintenance_is_shown_of"]))

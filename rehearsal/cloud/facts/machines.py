@@ -1,27 +1,29 @@
-"""Machine types, and the GPUs that are part of them or can be attached."""
+"""Machine types, the GPUs that they have or can get, and what their families take."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud import facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+_FACTS: Final = facts.read("families")
 _PLAIN: Final = facts.read("plain_machines")
 # H4D has none either, but comes by flex start.
 _SERIES_WITHOUT_GPUS: Final = frozenset(_PLAIN["series_without_gpus"].split())
 _ARM: Final = ("a4x", "c4a", "n4a", "t2a")
 _WITHOUT_LOCAL_SSDS: Final = "-nolssd"
-# A local SSD has 375 GiB, but on A4X 3,000 (Compute Engine, "About Local SSD disks").
 _LOCAL_SSD_GIB: Final = 375
-_LOCAL_SSD_GIB_OF_A4X: Final = 3000
 # The most interfaces: one per vCPU, but no fewer than two and no more than eight.
 _FEWEST_NICS: Final = 2
 USUAL_NICS: Final = 8
+
+GPUS: Final[Mapping[str, Mapping[str, Any]]] = _FACTS["gpus"]
+"""GPU -> its row: the word of its quota, and what nvidia-smi calls it."""
 
 
 class GpuNetwork(enum.StrEnum):
@@ -44,10 +46,13 @@ class Machine:
     gpus: int = 0  # how many
     attachable: bool = False  # whether GPUs can be attached
     local_ssds: int = 0
+    local_ssd_gib: int = 0  # of all together
     # how the GPUs are networked; None where the first interface carries all
     gpu_network: GpuNetwork | None = None
     most_nics: int = USUAL_NICS  # the most network interfaces
     boot_disks: tuple[str, ...] = ()  # disk types that it boots from; empty where that is not known
+    # the zones, and the regions of which no zone is known, that have it; None for all
+    places: frozenset[str] | None = None
 
     @property
     def is_arm(self) -> bool:
@@ -68,21 +73,24 @@ MOST_VCPUS: Final[Mapping[str, Mapping[int, int]]] = {
 
 
 def _with_gpus() -> Iterator[Machine]:
-    for name, it in facts.read("gpu_machines")["machines"].items():
-        size = _LOCAL_SSD_GIB_OF_A4X if name.startswith("a4x-") else _LOCAL_SSD_GIB
-        # The one without local SSDs is the same machine in all else.
-        network = _SHARED["gpu_networks"].get(name.removesuffix(_WITHOUT_LOCAL_SSDS))
-        yield Machine(
-            name=name,
-            vcpus=it["vcpus"],
-            memory_mb=it["memory_gib"] * 1024,
-            gpu=it["gpu"],
-            gpus=it["gpus"],
-            local_ssds=it["local_ssd_gib"] // size,
-            gpu_network=GpuNetwork(network["kind"]) if network else None,
-            most_nics=network["nics"] if network else _most_nics(it["vcpus"]),
-            boot_disks=boot_disks(name),
-        )
+    for family in _FACTS["families"].values():
+        size = family.get("gib_of_a_local_ssd", _LOCAL_SSD_GIB)
+        for name, it in family.get("machines", {}).items():
+            # The one without local SSDs is the same machine in all else.
+            network = _SHARED["gpu_networks"].get(name.removesuffix(_WITHOUT_LOCAL_SSDS))
+            yield Machine(
+                name=name,
+                vcpus=it["vcpus"],
+                memory_mb=it["memory_gib"] * 1024,
+                gpu=family["gpu"],
+                gpus=it["gpus"],
+                local_ssds=it["local_ssd_gib"] // size,
+                local_ssd_gib=it["local_ssd_gib"],
+                gpu_network=GpuNetwork(network["kind"]) if network else None,
+                most_nics=network["nics"] if network else _most_nics(it["vcpus"]),
+                boot_disks=boot_disks(name),
+                places=frozenset(it["places"].split()),
+            )
 
 
 def _plain() -> Iterator[Machine]:
@@ -139,6 +147,22 @@ def most_cards(gpu: str) -> int:
     return max(*attached, *(it.gpus for it in MACHINES.values() if it.gpu == gpu), 0)
 
 
+# ------------------------------------------------------------------ families
+
+
+def _family(name: str) -> Mapping[str, Any]:
+    """The row of a machine's family; {} for one that is not known."""
+    rows = _FACTS["families"]
+    fitting = (beginning for beginning in rows if name.startswith(beginning))
+    found: Mapping[str, Any] = rows.get(max(fitting, key=len, default=""), {})
+    return found
+
+
+def comes_by(name: str, model: str) -> bool:
+    """Whether machines of a type come with a provisioning model; those that are not known may."""
+    return name not in MACHINES or model not in _family(name).get("not_offered", ())
+
+
 def may_flex_start(name: str) -> bool:
     """Whether a machine comes by flex start: one with GPUs, and H4D; A4X does not.
 
@@ -146,8 +170,67 @@ def may_flex_start(name: str) -> bool:
     flex-start VMs".
     """
     found = find(name)
-    if name.startswith("a4x-"):
-        return False
     if found is not None:
-        return bool(found.gpu) or found.attachable
+        return (bool(found.gpu) or found.attachable) and comes_by(name, "FLEX_START")
     return name.partition("-")[0] not in _SERIES_WITHOUT_GPUS
+
+
+def takes_compact(name: str) -> bool:
+    """Whether machines of a type can be placed by a compact placement policy."""
+    return bool(_family(name).get("compact"))
+
+
+def takes_workload(name: str, model: str) -> bool:
+    """Whether a group of machines that come by a provisioning model takes a workload policy."""
+    way = "by flex start" if model == "FLEX_START" else "by spot or reservation"
+    return way in _family(name).get("workload_policy", ())
+
+
+def needs_policy(name: str) -> bool:
+    """Whether several machines of a type need a policy, as they are parts of one (A4X)."""
+    return bool(_family(name).get("several_need_a_policy"))
+
+
+def tells_of_maintenance(name: str) -> bool:
+    """Whether the API tells of coming maintenance of machines of that type."""
+    return bool(_family(name).get("tells_of_maintenance"))
+
+
+def never_reserved(name: str) -> bool:
+    """Whether machines of that type cannot be reserved."""
+    return name in _family(name).get("never_reserved", ())
+
+
+def specific_only(name: str) -> bool:
+    """Whether a reservation of that machine type must be one that VMs have to name."""
+    return name in _family(name).get("specific_only", ())
+
+
+def sold_by_calendar(name: str) -> bool:
+    """Whether Google sells such VMs for a time to come, in calendar mode."""
+    return name in _family(name).get("sold_by_calendar", ())
+
+
+def always_bound(name: str) -> bool:
+    """Whether VMs of that type are bound to their reservation, whatever it is."""
+    return _family(name).get("bound") == "always"
+
+
+def may_be_bound(name: str) -> bool:
+    """Whether there are reservations to which VMs of that type are bound."""
+    return "bound" in _family(name)
+
+
+def of_a_block(name: str, count: int) -> int:
+    """How many VMs one block has, of a reservation of so many."""
+    return min(int(_family(name).get("instances_of_a_block", count)), count)
+
+
+def of_a_sub_block(name: str, count: int) -> int:
+    """How many VMs one sub-block has, of a block of so many."""
+    return min(int(_family(name).get("instances_of_a_sub_block", count)), count)
+
+
+def oldest_gke(name: str) -> tuple[str, ...]:
+    """The oldest versions of GKE that have nodes of a type, by minor version; () for any."""
+    return tuple(_family(name).get("oldest_gke", ()))

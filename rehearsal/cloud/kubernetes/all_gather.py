@@ -16,8 +16,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from rehearsal.cloud.compute.startup import DRIVER, GPU_NAMES
-from rehearsal.cloud.facts import fabrics
+from rehearsal.cloud.compute.startup import DRIVER
+from rehearsal.cloud.facts import fabrics, machines
 from rehearsal.cloud.kubernetes import fabric, installed, nodes, pools
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def _of_node(world: World, pod: Object, script: str) -> Iterator[str]:
 def _gpu(kind: str, *, bad: bool) -> dict[str, str]:
     errors = "[N/A]" if kind in _NOT_COUNTED else str(_ERRORS if bad else 0)
     return {
-        "name": GPU_NAMES.get(kind, kind),
+        "name": machines.GPUS.get(kind, {}).get("nvidia_smi", kind),
         "driver_version": DRIVER,
         "ecc.errors.uncorrected.volatile.total": errors,
     }

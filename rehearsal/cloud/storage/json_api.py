@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.cloud import paging, policies, projects
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.storage import buckets, objects
-from rehearsal.cloud.storage.buckets import ConditionNotMet, NotModified
+from rehearsal.cloud.storage.buckets import ConditionNotMet
 from rehearsal.cloud.storage.upload import of_json_api
 from rehearsal.cloud.wire import GoogleError, Reply
 
@@ -33,10 +33,7 @@ def _insert_bucket(request: Request, store: Store) -> Reply:
 
 def _get_bucket(request: Request, store: Store, bucket: str) -> Reply:
     found = buckets.find(store, bucket, "storage.buckets.get")
-    try:
-        buckets.check_read(request, found)
-    except NotModified:
-        return Reply(status=304)
+    buckets.check(request.query, found)
     return Reply(body=found)
 
 
@@ -141,10 +138,7 @@ def _get_object(request: Request, store: Store, bucket: str, name: str) -> Reply
         return of_json_api(request, store, bucket, name)
     buckets.find(store, bucket, "storage.objects.get")
     found = objects.require(store, bucket, name, request.query.get("generation"))
-    try:
-        buckets.check_read(request, found)
-    except NotModified:
-        return Reply(status=304)
+    buckets.check(request.query, found)
     return Reply(body=objects.shown(request, found))
 
 

@@ -241,13 +241,15 @@ def _at(state: State, attribute: str) -> Any:
     return state.get(name)
 
 
-CHANGES: Final = (
+_EARLIER: Final = (
     Change("private_cluster_config.enable_private_nodes", "desiredDefaultEnablePrivateNodes"),
     Change("addons_config", filled=True),
     Change("cluster_autoscaling", complete=_autoscaling),
     Change("enable_shielded_nodes", "desiredShieldedNodes", "enabled"),
     Change("release_channel"),
     Change("enable_multi_networking"),
+)
+_LATER: Final = (
     Change("database_encryption"),
     Change(
         "workload_identity_config",
@@ -256,6 +258,7 @@ CHANGES: Final = (
     Change("logging_config"),
     Change("monitoring_config"),
 )
+CHANGES: Final = (*_EARLIER, *_LATER)
 """Those that a root of ours sets, in the order of provider 7.45.0."""
 
 
@@ -341,11 +344,8 @@ class _Cluster(Gke):
     def look(self, where: Scope, path: str = "") -> dict[str, Any] | None:
         """The cluster, and how many nodes each of its pools' groups is to have."""
         found = super().look(where, path)
-        refreshed = (
-            [] if where.state.get("skip_node_pool_refresh") else (found or {}).get("nodePools")
-        )
         try:
-            for each in refreshed or []:
+            for each in (found or {}).get("nodePools") or []:
                 each["sizes"] = gke.lists(where.api).sizes(each["instanceGroupUrls"])
         except GoogleApiError as error:
             what = f"Error when reading or editing {self.title(where)}"
@@ -358,16 +358,12 @@ class _Cluster(Gke):
         there = {**answer, **_apart(answer), "maintenancePolicy": policy}
         there["labels"] = answer.get("resourceLabels")
         inner = self.shape.inside("node_pool")
-        pools = (
-            {it["name"]: it for it in before.get("node_pool") or []}
-            if filled(before, "node_pool")
-            else {}
-        )
+        was = before["node_pool"] if filled(before, "node_pool") else []
+        pools = {it["name"]: it for it in was}
         routed = not (answer.get("ipAllocationPolicy") or {}).get("useIpAliases")
-        mine = labels.read(answer.get("resourceLabels"), _renamed(before))["labels"]
         return {
             **pool.read_nodes(super().state(where, there), before),
-            "resource_labels": mine,
+            "resource_labels": labels.read(there["labels"], _renamed(before))["labels"],
             "location": where.location,
             "name": before["name"],
             "networking_mode": "ROUTES" if routed else "VPC_NATIVE",
@@ -398,9 +394,7 @@ class _Cluster(Gke):
         was, now = ({k: v for k, v in it.items() if k != "enable_private_nodes"} for it in private)
         if where.changes(*_ENDPOINTS[:2]) or was != now:
             yield put({"desiredControlPlaneEndpointsConfig": _endpoints(where)})
-        earlier, later = CHANGES[:6], CHANGES[6:]
-        for update in (it for change in earlier for it in change.updates(where)):
-            yield put(update)
+        yield from (put(it) for change in _EARLIER for it in change.updates(where))
         yield from map(put, _locations(where))
         # A control plane that is older than what is asked for; it is never taken back.
         wanted, there = plan.get("min_master_version"), prior.get("master_version") or ""
@@ -408,8 +402,7 @@ class _Cluster(Gke):
             yield put({"desiredMasterVersion": wanted})
         if where.changes("maintenance_policy"):
             yield "POST", f"{path}:setMaintenancePolicy", self._policy(where)
-        for update in (it for change in later for it in change.updates(where)):
-            yield put(update)
+        yield from (put(it) for change in _LATER for it in change.updates(where))
         if where.changes("terraform_labels"):
             body = {
                 "resourceLabels": plan.get("terraform_labels") or {},

@@ -53,12 +53,6 @@ def part(link: str, after: str) -> str:
     return found[1] if found else ""
 
 
-def part_from(link: str, collection: str) -> str:
-    """The link from a collection on, that included; as it is if it has none of that name."""
-    _, found, rest = link.partition(f"/{collection}/")
-    return f"{collection}/{rest}" if found else link
-
-
 def same_object(prior: Any, wanted: Any, _state: State) -> bool:
     """Whether two names may mean one object; a bare name matches any link that ends with it."""
     if not prior or not wanted:

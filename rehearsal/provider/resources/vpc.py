@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.provider.failures import GoogleApiError, ProviderError
 from rehearsal.provider.resources import links
-from rehearsal.provider.resources.rest import NOT_FOUND, Found, Patch, Rest, place, present, scope
+from rehearsal.provider.resources.rest import NOT_FOUND, Found, Patch, Rest, place, present
 from rehearsal.provider.resources.shapes import (
     GIVEN,
     KEPT,
@@ -118,6 +118,15 @@ DATA_SUBNETWORK = Found(
 class _Firewall(_Logged):
     """A create leaves empty lists out; an update says them, to take their members away."""
 
+    def customize(self, api: Api, prior: State | None, plan: State) -> State:
+        """A rule for what comes in has to say from where."""
+        sources = ("source_ranges", "source_tags", "source_service_accounts")
+        if plan["direction"] != "EGRESS" and not any(plan[name] for name in sources):
+            raise ValueError(
+                "one of source_tags, source_ranges, or source_service_accounts must be defined"
+            )
+        return super().customize(api, prior, plan)
+
     def encode(self, body: dict[str, Any], where: Scope, *, create: bool) -> dict[str, Any]:
         body = super().encode(body, where, create=create)
         return {name: it for name, it in body.items() if it != []} if create else body
@@ -197,57 +206,51 @@ class _Nat(_Router):
 
     def insert(self, where: Scope, body: Any) -> dict[str, Any]:
         def append(nats: _Nats) -> _Nats:
-            if found := _find(nats, where):
+            if found := self._mine(nats, where):
                 raise ProviderError(
                     f"Unable to create RouterNat, existing object already found: {found}"
                 )
             return [*nats, body]
 
-        return self._changed(where, append, "Error creating RouterNat")
+        return self._change(where, append, "Error creating RouterNat")
 
     def look(self, where: Scope, path: str = "") -> dict[str, Any] | None:
-        router = super().look(where, path)
-        return _find((router or {}).get("nats") or [], where)
+        return self._mine((super().look(where, path) or {}).get("nats") or [], where)
 
     def update(self, api: Api, prior: State, plan: State) -> State:
         """Lay the attributes over the NAT as it is.
 
         Its network tier is sent only when it changes (recorded traffic).
         """
-        where = scope(api, plan, prior)
+        where = self.scope(api, plan, prior)
         names = [it for it in self.shape.mutable if it != _TIER or where.changes(_TIER)]
         item = self.shape.expand(plan, where, names)
 
         def replace(nats: _Nats) -> _Nats:
-            if (found := _find(nats, where)) is None:
+            if (found := self._mine(nats, where)) is None:
                 raise ProviderError(f'Unable to update RouterNat "{self.id(where)}" - not found')
             known = {key: it for key, it in found.items() if key != self.shape.key(_TIER)}
             return [{**known, **item} if nat is found else nat for nat in nats]
 
         with self._held(where):
-            self._change(where, replace, self.no_update(where), "update")
+            if answer := self._change(where, replace, self.no_update(where)):
+                self.wait(where, answer, "update")
         return present(self.read(api, plan))
 
     def remove(self, where: Scope) -> None:
-        name = where.state["name"]
+        def without(nats: _Nats) -> _Nats:
+            return [nat for nat in nats if nat is not self._mine(nats, where)]
+
         try:
-            self._change(
-                where,
-                lambda nats: [nat for nat in nats if nat["name"] != name],
-                self.no_delete(where),
-                "delete",
-            )
+            answer = self._change(where, without, self.no_delete(where))
         except ProviderError as error:
             if getattr(error.__cause__, "code", 0) != NOT_FOUND:
                 raise
+        else:
+            if answer:
+                self.wait(where, answer, "delete")
 
     def _change(
-        self, where: Scope, change: Callable[[_Nats], _Nats], problem: str, action: str
-    ) -> None:
-        if answer := self._changed(where, change, problem):
-            self.wait(where, answer, action)
-
-    def _changed(
         self, where: Scope, change: Callable[[_Nats], _Nats], problem: str
     ) -> dict[str, Any]:
         """Read the router's list, and send it back changed; {} when that changes nothing."""
@@ -259,9 +262,9 @@ class _Nat(_Router):
         except GoogleApiError as error:
             raise ProviderError(f"{problem}: {error}") from error
 
-
-def _find(nats: _Nats, where: Scope) -> dict[str, Any] | None:
-    return next((nat for nat in nats if nat.get("name") == where.state["name"]), None)
+    @staticmethod
+    def _mine(nats: _Nats, where: Scope) -> dict[str, Any] | None:
+        return next((nat for nat in nats if nat.get("name") == where.state["name"]), None)
 
 
 _GIVEN_OF_NATS = (

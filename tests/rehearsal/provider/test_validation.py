@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.provider import plan_checks, schema, validation
+from rehearsal.provider import schema, validation
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.schema import Field
 
@@ -183,44 +183,62 @@ def test_the_providers_block_is_validated_too() -> None:
     assert found.summary.startswith("JSON credentials are not valid")
 
 
-RULES: dict[str, Any] = {
-    "direction": "INGRESS",
-    "source_ranges": None,
-    "source_tags": None,
-    "source_service_accounts": None,
-}
+CHECKS: list[tuple[list[Any], Any, str]] = [
+    (["at_least", 0], 0, ""),
+    (["range", 2, 255], 255, ""),
+    (["cidr"], "10.0.0.1/8", ""),
+    (["cidr_or_empty"], "", ""),
+    (["full_hour"], "23:00", ""),
+    (["time_of_day"], "03:59", ""),
+    (["timestamp"], "2026-11-21T10:00:00Z", ""),
+    (["timestamp"], "2026-11-21T10:00:00+01:00", ""),
+    (["duration"], "1h30m0.5s", ""),
+    (["private_asn"], 64512, ""),
+    (["private_asn"], 16550, ""),
+    (["major_minor"], "1.33", ""),
+    (["iam_member"], "serviceAccount:p.svc.id.goog[default/ksa]", ""),
+    (["iam_member"], "allUsers", ""),
+    (["json"], "{}", ""),
+    (["credentials"], __file__, ""),
+    (["base64"], "AAAA", ""),
+    (["jwt"], "a.b.c", ""),
+    (["service_account_email"], "a@p.iam.gserviceaccount.com", ""),
+    (["at_least", 0], -1, "expected x to be at least (0), got -1"),
+    (["range", 2, 255], 1, "expected x to be in the range (2 - 255), got 1"),
+    (["cidr"], "", '"x" is not a valid IP CIDR range: invalid CIDR address: '),
+    (["cidr"], "10.0.0.300/8", "invalid CIDR address: 10.0.0.300/8"),
+    (["cidr_or_empty"], "x", "expected x to contain a valid Value, got: x"),
+    (["full_hour"], "23:30", '"x" must be in the format HH:00, got: 23:30'),
+    (["time_of_day"], "24:00", '"x" ("24:00") must be in the format HH:mm (RFC3339)'),
+    (["timestamp"], "tomorrow", 'parsing time "tomorrow" as'),
+    (["timestamp"], "2026-13-21T10:00:00Z", 'parsing time "2026-13-21T10:00:00Z"'),
+    (["duration"], "7d", 'invalid duration "7d"'),
+    (["private_asn"], 1, "RFC6996-compliant Local ASN"),
+    (["major_minor"], "1.33.4", "must be in major.minor format"),
+    (["iam_member"], "somebody", 'invalid value "somebody" for x (IAM members must have'),
+    (["iam_member"], "deleted:user:a@b.c", "does not support IAM members for deleted"),
+    (["json"], "{", '"x" contains an invalid JSON'),
+    (["base64"], "A", "Failed to decode (base64)"),
+    (["jwt"], "a.b", '"x" is not a valid JWT format'),
+    (["service_account_email"], "a@b.c", "not a valid service account email address"),
+    (["regexp", "^a$"], "a\n", "doesn't match regexp"),
+]
 
 
-def test_an_ingress_rule_needs_a_source_when_it_is_planned() -> None:
-    refused = plan_checks.problem("google_compute_firewall", RULES | {"direction": UNKNOWN})
-    assert refused.startswith("one of source_tags, source_ranges, or source_service_accounts")
-    assert plan_checks.problem("google_compute_firewall", RULES | {"source_tags": ["a"]}) == ""
-    assert plan_checks.problem("google_compute_firewall", RULES | {"direction": "EGRESS"}) == ""
-
-
-BOOT: dict[str, Any] = {
-    "disk_type": "pd-ssd",
-    "type": UNKNOWN,
-    "disk_size_gb": None,
-    "boot": True,
-    "interface": None,
-}
-SCRATCH = BOOT | {"disk_type": "local-ssd", "type": "SCRATCH", "disk_size_gb": 375, "boot": None}
-
-
-@pytest.mark.parametrize(
-    ("disks", "text"),
-    [
-        ([BOOT, SCRATCH], ""),
-        ([BOOT, BOOT], "Only the first disk specified"),
-        ([BOOT | {"disk_type": "local-ssd"}], "must be SCRATCH disks. disk 0 is a  disk"),
-        ([BOOT, SCRATCH | {"disk_type": "pd-ssd"}], "SCRATCH disks must have a disk_type"),
-        ([BOOT, SCRATCH | {"disk_size_gb": 400}], "one of [375, 3000] GB, disk 1 is 400"),
-        ([BOOT, SCRATCH | {"disk_size_gb": 3000}], "must have an interface of NVME"),
-        (UNKNOWN, ""),
-    ],
-)
-def test_disks_of_a_template_are_judged_when_it_is_planned(disks: Any, text: str) -> None:
-    found = plan_checks.problem("google_compute_instance_template", {"disk": disks})
+@pytest.mark.parametrize(("check", "value", "text"), CHECKS)
+def test_a_check_passes_or_refuses_in_the_providers_words(
+    check: list[Any], value: Any, text: str
+) -> None:
+    found = validation.problem(check, "x", value)
     assert text in found
     assert bool(text) == bool(found)
+
+
+def test_every_check_that_the_schema_names_is_there() -> None:
+    def named(block: Any) -> set[str]:
+        own = {field.check[0] for field in block.values() if field.check}
+        return own.union(*(named(field.block) for field in block.values()))
+
+    blocks = [schema.load("resources", name).block for name in schema.names("resources")]
+    used = named(schema.load_provider().block).union(*map(named, blocks))
+    assert used == set(validation.CHECKS)

@@ -120,7 +120,7 @@ SLOW = pytest.mark.slow(
         "d_a2_mig",
         "f_flex_start",
         "h_filestore",
-        pytest.param("i_storage", marks=SLOW),
+        "i_storage",
         pytest.param("i2_big_object", marks=SLOW),
         "j_iam",
         "k_project",

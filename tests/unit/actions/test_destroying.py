@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Never, cast
 
 import pytest
 
-from provision.actions import destroying
+from provision.actions import destroy as module
 from provision.codes import Code
 from provision.errors import CapacityError, ExitCode, StateError, StillWaiting
 from provision.kinds import registry
@@ -30,8 +30,8 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Any:
             if fails:
                 raise StateError("it is locked")
 
-        monkeypatch.setattr(destroying, "connect", lambda _: None)
-        monkeypatch.setattr(destroying, "destroy", destroy)
+        monkeypatch.setattr(module, "connect", lambda _: None)
+        monkeypatch.setattr(module, "destroy", destroy)
         monkeypatch.setattr(consent, "doubts", lambda *_: ())
         monkeypatch.setattr(ownership, "deployed", lambda *_: deployed or None)
         monkeypatch.setattr(registry, "given", lambda _: None)
@@ -44,7 +44,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Any:
             note=lambda _: None,
         )
         with pytest.raises(error) as caught:
-            destroying.after(cast("Any", nothing), _wait, lambda: "")
+            module.after_all(cast("Any", nothing), _wait, lambda: "")
         assert type(caught.value) is error
         (problem,) = caught.value.problems
         return problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from provision.actions import job_following
+from provision.actions import jobs
 from provision.documents.job import Job, JobState
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class _Log:
         self.attempts: dict[int, list[tuple[int, bytes]]] = {}
         self.shown: list[str] = []
         console = SimpleNamespace(output=self.shown.append, progress=self.shown.append)
-        self._reader = job_following._Reader(cast("Any", self), cast("Any", console))
+        self._reader = jobs._Reader(cast("Any", self), cast("Any", console))
 
     def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
         del job

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.actions import watching
+from provision.actions import status
 from provision.console import Console
 from provision.context import Context
 from provision.documents import plain
@@ -88,7 +88,7 @@ def test_without_a_terminal_a_block_comes_only_with_news(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     context = _context()
-    watching.watch(context, PENDING, _looks(LATER, PENDING, LATER, DONE))
+    status.watch(context, PENDING, _looks(LATER, PENDING, LATER, DONE))
     said = capsys.readouterr()
     assert len(_blocks(said.out)) == 2
     assert "np-vm-a is at the step ray" in said.out
@@ -97,20 +97,20 @@ def test_without_a_terminal_a_block_comes_only_with_news(
 
 
 def test_a_long_silence_is_broken_by_a_sign_of_life(capsys: pytest.CaptureFixture[str]) -> None:
-    watching.watch(_context(), PENDING, _looks(*[LATER] * 13, DONE))
+    status.watch(_context(), PENDING, _looks(*[LATER] * 13, DONE))
     assert capsys.readouterr().err.count("unchanged") == 2
 
 
 def test_a_terminal_is_drawn_over_at_each_look() -> None:
     console = Terminal()
-    watching.watch(_context(console), PENDING, _looks(LATER, LATER, DONE))
+    status.watch(_context(console), PENDING, _looks(LATER, LATER, DONE))
     assert len(console.drawn) == 4
     assert any("in order" in line for line in console.drawn[-1])
 
 
 def test_a_cluster_in_which_nothing_is_pending_is_shown_once() -> None:
     console = Terminal()
-    watching.watch(_context(console), DONE, _looks())
+    status.watch(_context(console), DONE, _looks())
     assert len(console.drawn) == 1
 
 
@@ -124,18 +124,18 @@ def test_what_may_mend_itself_is_watched_and_what_may_not_is_not() -> None:
 
 def test_ctrl_c_ends_a_watch_without_an_error_and_other_signals_do_not() -> None:
     context = _context(Terminal())
-    watching.watch(context, PENDING, _looks(LATER, Interrupted(signal.SIGINT, "stopped")))
+    status.watch(context, PENDING, _looks(LATER, Interrupted(signal.SIGINT, "stopped")))
     assert context.report.status == LATER
     with pytest.raises(Interrupted):
-        watching.watch(context, PENDING, _looks(Interrupted(signal.SIGTERM, "stopped")))
+        status.watch(context, PENDING, _looks(Interrupted(signal.SIGTERM, "stopped")))
 
 
 def test_a_look_may_fail_but_not_three_in_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     lost = CheckError("no answer")
-    watching.watch(_context(), PENDING, _looks(lost, lost, LATER, lost, DONE))
+    status.watch(_context(), PENDING, _looks(lost, lost, LATER, lost, DONE))
     assert capsys.readouterr().err.count("this look failed, another follows: no answer") == 3
     with pytest.raises(CheckError):
-        watching.watch(_context(), PENDING, _looks(lost, lost, lost))
+        status.watch(_context(), PENDING, _looks(lost, lost, lost))
 
 
 def test_out_of_date_machines_are_few_in_the_report_and_all_with_full() -> None:
@@ -145,8 +145,8 @@ def test_out_of_date_machines_are_few_in_the_report_and_all_with_full() -> None:
     )
     found = dataclasses.replace(DONE, out_of_date=older)
     short, whole = _context(), _context(full=True)
-    watching.report(short, found)
-    watching.report(whole, found)
+    status.report(short, found)
+    status.report(whole, found)
     assert len(whole.report.out_of_date or ()) == 20_000
     assert len(json.dumps(plain(short.report.out_of_date), indent=2)) < 8_000
 
@@ -157,6 +157,6 @@ def _shown(lines: list[Line]) -> list[str]:
 
 def test_the_lines_are_those_of_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     context = _context()
-    watching.report(context, DONE)
-    assert _shown(watching.lines(context))[0].startswith("np   VM group in us-central1-a")
+    status.report(context, DONE)
+    assert _shown(status.lines(context))[0].startswith("np   VM group in us-central1-a")
     assert capsys.readouterr().out == ""

@@ -14,6 +14,7 @@ from provision.spec.pools import Group
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,63 +160,58 @@ def test_a_stockout_names_other_zones_the_near_ones_first() -> None:
     assert HERE not in problem.fix
 
 
-def test_regions_of_the_same_continent_come_first_and_not_all_are_named() -> None:
-    regions = [f"europe-west{number}" for number in range(1, 9)] + ["us-east4"]
-    zones = {"a2-highgpu-2g": {f"{region}-b" for region in regions}}
-    fix = _refusal(FakeApi([STOCKOUT], zones=zones)).fix
-    assert "other regions that have it: us-east4, europe-west1," in fix
-    assert fix.count("europe-west") == 5
-    assert "and 3 more" in fix
+TABLE = """
+# Regions of the same continent come first, and not all are named.
+CODE=ZONE_RESOURCE_POOL_EXHAUSTED REGIONS=many UNSAID=europe-west6
+    -> ZONE: other regions that have it: us-east4, europe-west1, | and 3 more
+# A zone that Google itself recommends is passed on.
+CODE=ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS FREE=us-central1-f,us-central1-c
+    -> ZONE: set ZONE=us-central1-c, where Google says that some are available now
+# An attached GPU must be there as well.
+CODE=ZONE_RESOURCE_POOL_EXHAUSTED GPU=nvidia-tesla-t4 UNSAID=us-central1-c
+    -> ZONE: n1-standard-8 with 2 nvidia-tesla-t4 | europe-west4
+# It is told even if nobody says where to go.
+CODE=ZONE_RESOURCE_POOL_EXHAUSTED FORBIDDEN=yes -> ZONE:
+    does not have enough resources available to fulfill the request. '(resource type:compute)'.
+    | set ZONE to another zone that has a2-highgpu-2g
+
+# A quota is named with its limit, its region and its page.
+SAID="Quota 'NVIDIA_A100_GPUS' exceeded.  Limit: 8.0 in region us-central1." UNSAID=gcloud
+    -> : The quota NVIDIA_A100_GPUS of p in us-central1 has a limit of 8, and this group needs 4
+    | https://console.cloud.google.com/iam-admin/quotas?project=p | NVIDIA_A100_GPUS and us-central1
+SAID="Quota 'GPUS_PER_GPU_FAMILY' exceeded.  Limit: 0.0 in region us-central1." FAMILY=NVIDIA_H100
+    -> : quota GPUS_PER_GPU_FAMILY for NVIDIA_H100
+SAID="Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally." UNSAID=ZONE
+    -> : of p in all regions has a limit of 0 | GPUS_ALL_REGIONS and all regions
+SAID="Quota 'CPUS' exceeded.  Limit: 24.0."
+    -> : The quota CPUS of p in us-central1 has a limit of 24,
+SAID="No more." -> : The quota of p in us-central1 is exceeded | No more.
+"""
 
 
-def test_a_zone_that_google_itself_recommends_is_passed_on() -> None:
-    info = {"metadatas": {"zonesAvailable": "us-central1-f,us-central1-c"}}
-    refused = _refused("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", NOTHING_LEFT, errorInfo=info)
-    assert (
-        "set ZONE=us-central1-c, where Google says that some are available now"
-        in _refusal(FakeApi([refused])).fix
-    )
-
-
-def test_an_attached_gpu_must_be_there_as_well() -> None:
-    zones = {"n1-standard-8": {HERE, NEAR, FAR}, "nvidia-tesla-t4": {HERE, FAR}}
-    group = _group(machine_type="n1-standard-8", gpu="nvidia-tesla-t4", gpus=2)
-    problem = _refusal(FakeApi([STOCKOUT], zones=zones), group)
-    assert "n1-standard-8 with 2 nvidia-tesla-t4" in problem.what
-    assert NEAR not in problem.fix
-    assert "europe-west4" in problem.fix
-
-
-def test_a_stockout_is_told_even_if_nobody_says_where_to_go() -> None:
-    api = FakeApi([STOCKOUT], zones=GoogleApiError(403, "no", "url"))
-    problem = _refusal(api)
-    assert problem.why == NOTHING_LEFT
-    assert "set ZONE to another zone that has a2-highgpu-2g" in problem.fix
-
-
-def test_a_quota_is_named_with_its_limit_its_region_and_its_page() -> None:
-    problem = _refusal(FakeApi([QUOTA]))
-    assert problem.what.startswith(
-        "The quota NVIDIA_A100_GPUS of p in us-central1 has a limit of 8, and this group needs 4"
-    )
-    assert "https://console.cloud.google.com/iam-admin/quotas?project=p" in problem.fix
-    assert "NVIDIA_A100_GPUS and us-central1" in problem.fix
-    assert "gcloud" not in problem.fix
-
-
-def test_a_quota_that_several_kinds_of_gpus_have_is_named_with_the_kind() -> None:
-    info = {"dimensions": {"gpu_family": "NVIDIA_H100", "region": "us-central1"}}
-    words = "Quota 'GPUS_PER_GPU_FAMILY' exceeded.  Limit: 0.0 in region us-central1."
-    problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", words, quotaInfo=info)]))
-    assert "quota GPUS_PER_GPU_FAMILY for NVIDIA_H100" in problem.what
-
-
-def test_a_quota_of_all_regions_is_told_as_such_and_no_zone_is_offered() -> None:
-    words = "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally."
-    problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", words)]))
-    assert "of p in all regions has a limit of 0" in problem.what
-    assert "GPUS_ALL_REGIONS and all regions" in problem.fix
-    assert "ZONE" not in problem.fix
+@rows(TABLE)
+def test_a_refusal_is_told_with_what_to_do(row: Row) -> None:
+    asked = dict(row.environ)
+    details: dict[str, Any] = {}
+    if free := asked.get("FREE"):
+        details["errorInfo"] = {"metadatas": {"zonesAvailable": free}}
+    if family := asked.get("FAMILY"):
+        details["quotaInfo"] = {"dimensions": {"gpu_family": family, "region": "us-central1"}}
+    said = asked.get("SAID", NOTHING_LEFT)
+    refused = _refused(asked.get("CODE", "QUOTA_EXCEEDED"), said, **details)
+    group, zones = _group(), {"a2-highgpu-2g": {HERE, NEAR, FAR}}
+    if "REGIONS" in asked:
+        regions = [*(f"europe-west{number}" for number in range(1, 9)), "us-east4"]
+        zones = {"a2-highgpu-2g": {f"{region}-b" for region in regions}}
+    if gpu := asked.get("GPU"):
+        group = _group(machine_type="n1-standard-8", gpu=gpu, gpus=2)
+        zones = {"n1-standard-8": {HERE, NEAR, FAR}, gpu: {HERE, FAR}}
+    forbidden = GoogleApiError(403, "no", "url") if "FORBIDDEN" in asked else None
+    problem = _refusal(FakeApi([refused], zones=forbidden or zones), group)
+    row.is_said_by([problem], [])
+    assert problem.why == " ".join(said.split())
+    if unsaid := asked.get("UNSAID"):
+        assert unsaid not in problem.fix
 
 
 def test_a_reservation_that_is_full_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,18 +220,6 @@ def test_a_reservation_that_is_full_is_waited_for(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(StillWaiting) as caught:
         _wait(FakeApi([_refused("CONDITION_NOT_MET", words)]))
     assert words in caught.value.problems[0].what
-
-
-def test_a_limit_at_the_end_of_a_sentence_is_a_number_all_the_same() -> None:
-    words = "Quota 'CPUS' exceeded.  Limit: 24.0."
-    problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", words)]))
-    assert problem.what.startswith("The quota CPUS of p in us-central1 has a limit of 24,")
-
-
-def test_a_quota_in_words_that_nobody_knows_yet_is_told_all_the_same() -> None:
-    problem = _refusal(FakeApi([_refused("QUOTA_EXCEEDED", "No more.")]))
-    assert problem.what.startswith("The quota of p in us-central1 is exceeded")
-    assert problem.why == "No more."
 
 
 def test_the_end_of_the_time_keeps_everything(monkeypatch: pytest.MonkeyPatch) -> None:

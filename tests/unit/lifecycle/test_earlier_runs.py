@@ -64,9 +64,10 @@ class Api:
         return self.shares.pop(0) if len(self.shares) > 1 else self.shares[0]
 
 
-def _wait(api: object) -> list[str]:
+def _wait(api: object, *places: object) -> list[str]:
     said: list[str] = []
-    exclusive.wait_for_earlier_run(cast("GoogleApi", api), [PLACE], Progress(AT_ONCE, said.append))
+    where = cast("Any", places or (PLACE,))
+    exclusive.wait_for_earlier_run(cast("GoogleApi", api), where, Progress(AT_ONCE, said.append))
     return said
 
 
@@ -96,14 +97,6 @@ def test_a_group_that_is_being_deleted_is_waited_for_and_told_once() -> None:
     assert Counter(api.asked) == {"global": 3, "regions/us-central1": 3, "zones/us-central1-a": 3}
 
 
-@pytest.mark.parametrize(
-    "target",
-    ["global/networks/another-net", "global/networks/npx", "zones/us-central1-a/instances/np-vm-x"],
-)
-def test_what_others_make_and_the_vms_of_a_group_are_not_waited_for(target: str) -> None:
-    assert _wait(Api({"global": [_operation(target)]})) == []
-
-
 def test_it_goes_on_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "_SHORTEST", 0.1)
     assert len(_wait(Api({"zones/us-central1-a": [GROUP]}))) == 1
@@ -113,31 +106,9 @@ def _share(name: str, state: str) -> dict[str, Any]:
     return {"name": f"projects/p/locations/us-central1/instances/{name}", "state": state}
 
 
-def test_a_filestore_instance_that_is_being_made_is_waited_for() -> None:
-    api = Api({}, filestores=([_share("np-nfs-0a", "CREATING")], [_share("np-nfs-0a", "READY")]))
-
-    assert _wait(api) == ["Waiting for operations of an earlier run: insert np-nfs-0a"]
-
-
-def test_filestore_instances_of_others_are_not_waited_for() -> None:
-    assert _wait(Api({}, filestores=([_share("npx-nfs-0a", "CREATING")],))) == []
-
-
 def _cluster_operation(target: str) -> dict[str, Any]:
     link = f"https://google/container/v1/projects/1/locations/us-central1/clusters/{target}"
     return {"operationType": "CREATE_NODE_POOL", "targetLink": link}
-
-
-def test_a_cluster_on_which_gke_is_at_work_is_waited_for() -> None:
-    api = Api({}, clusters=([_cluster_operation("np-gke/nodePools/np-a")], []))
-
-    assert _wait(api) == [
-        "Waiting for operations of an earlier run: CREATE_NODE_POOL np-gke",
-    ]
-
-
-def test_clusters_of_others_are_not_waited_for() -> None:
-    assert _wait(Api({}, clusters=([_cluster_operation("np-gke-2")],))) == []
 
 
 class Refusing:
@@ -155,13 +126,8 @@ class Refusing:
 
 def test_after_a_move_what_is_under_way_in_the_old_zone_counts_too() -> None:
     there = SimpleNamespace(**{**vars(PLACE), "zone": "us-central1-b"})
-    said: list[str] = []
     api = Api({"zones/us-central1-a": [GROUP]}, {})
-    exclusive.wait_for_earlier_run(
-        cast("GoogleApi", api), [there, PLACE], Progress(AT_ONCE, said.append)
-    )
-
-    assert said == ["Waiting for operations of an earlier run: delete np-mig"]
+    assert _wait(api, there, PLACE) == ["Waiting for operations of an earlier run: delete np-mig"]
     assert set(api.asked) == {
         "global",
         "regions/us-central1",
@@ -177,19 +143,35 @@ def test_a_rule_that_is_being_made_in_a_host_project_is_waited_for() -> None:
             return found if project == "my-host" else []
 
     place = SimpleNamespace(**{**vars(PLACE), "hosts": ("my-host",)})
-    said: list[str] = []
     rule = {"global": [_operation("global/firewalls/np-internal-0a1b2c3d")]}
-    exclusive.wait_for_earlier_run(
-        cast("GoogleApi", OfHosts(rule, rule, {})),
-        [cast("Any", place)],
-        Progress(AT_ONCE, said.append),
-    )
-
-    assert said == ["Waiting for operations of an earlier run: delete np-internal-0a1b2c3d"]
+    assert _wait(OfHosts(rule, rule, {}), place) == [
+        "Waiting for operations of an earlier run: delete np-internal-0a1b2c3d"
+    ]
 
 
-def test_who_may_not_list_operations_does_not_wait() -> None:
-    assert _wait(Refusing(403)) == []
+_WORKS: tuple[list[dict[str, Any]], ...] = ([_cluster_operation("np-gke/nodePools/np-a")], [])
+_OF_ANOTHER = ([_cluster_operation("np-gke-2")],)
+_COMES = ([_share("np-nfs-0a", "CREATING")], [_share("np-nfs-0a", "READY")])
+
+
+@pytest.mark.parametrize(
+    ("api", "awaited"),
+    [
+        (Api({"global": [_operation("global/networks/another-net")]}), ""),
+        (Api({"global": [_operation("global/networks/npx")]}), ""),
+        # A group can be changed while its VMs come and go.
+        (Api({"global": [_operation("zones/us-central1-a/instances/np-vm-x")]}), ""),
+        (Api({}, filestores=_COMES), "insert np-nfs-0a"),
+        (Api({}, filestores=([_share("npx-nfs-0a", "CREATING")],)), ""),
+        (Api({}, clusters=_WORKS), "CREATE_NODE_POOL np-gke"),
+        (Api({}, clusters=_OF_ANOTHER), ""),
+        # Who may not list operations does not wait.
+        (Refusing(403), ""),
+    ],
+)
+def test_what_is_ours_is_waited_for_and_nothing_of_others(api: object, awaited: str) -> None:
+    told = [f"Waiting for operations of an earlier run: {awaited}"] if awaited else []
+    assert _wait(api) == told
 
 
 def test_another_failure_is_told() -> None:

@@ -1,15 +1,18 @@
-"""In which zone the machines are: the cloud knows better than a record of before a move."""
+"""In which zone the machines are by their marker, and outages while a Destroy looks and sweeps."""
 
 from __future__ import annotations
 
 import dataclasses
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
 
+from provision.codes import Code
+from provision.errors import TerraformError
 from provision.google import resources
-from provision.lifecycle import marked
+from provision.google.api import GoogleApiError, Service
+from provision.lifecycle import consent, marked
 from provision.settings.choices import Way
 from tests.unit.preflight.test_quotas import RECORD as ANY
 
@@ -100,3 +103,36 @@ def test_the_nodes_of_a_cluster_are_got_as_its_gpu_pool_says(
     folder = SimpleNamespace(location=SimpleNamespace(url="gs://b/np-deployment"))
     cloud = SimpleNamespace(api=SimpleNamespace(marked=listed), folder=folder)
     assert marked.way(cast("Any", cloud), RECORD) is found
+
+
+SHOWN = SimpleNamespace(project_id="p", cluster_id="0123456789ab")
+
+
+class Google:
+    """Answers with an error."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+    def fail(self, *_: object, **__: object) -> NoReturn:
+        raise GoogleApiError(self.code, "no", "https://x/")
+
+    pages = delete = fail
+
+
+def test_machines_that_google_does_not_tell_of_are_not_none() -> None:
+    out_of_order, closed = (cast("Any", SimpleNamespace(api=Google(it))) for it in (503, 403))
+    with pytest.raises(GoogleApiError) as caught:
+        consent._machines(out_of_order, cast("Any", SHOWN))
+    assert caught.value.problems[0].code is Code.UNREACHABLE
+    # Who may not list them is asked as if there were some.
+    assert consent._machines(closed, cast("Any", SHOWN)) is None
+
+
+@pytest.mark.parametrize(("code", "told"), [(503, Code.UNREACHABLE), (409, Code.NOT_REMOVED)])
+def test_what_an_outage_kept_may_be_removed_later(code: int, told: Code) -> None:
+    with pytest.raises(TerraformError) as caught:
+        marked._delete(cast("Any", Google(code)), Service.COMPUTE, "x", in_use_is_fine=False)
+    (problem,) = caught.value.problems
+    assert problem.code is told
+    assert "again" in problem.fix

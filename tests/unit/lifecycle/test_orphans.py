@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.google.resources import Look
 
-ID = "3f9c2a71"
+ID = Owner.of("p", "np", "").id
 TEXT = f"aiinfra-cluster={ID}"
 LABELS = {"aiinfra-cluster": ID}
 SHARE = "projects/p/locations/us-central1-a/instances/np-nfs-0a1b2c3d"
@@ -164,8 +165,15 @@ def test_a_share_of_that_name_that_somebody_else_made_is_never_touched() -> None
         )
 
 
-def _sweep(api: Api, *known: str) -> list[str]:
-    marked.sweep("p", Owner(ID), known, cast("GoogleApi", api), lambda _: None, last=True)
+def _sweep(api: Api, *known: str, buckets: tuple[str, ...] = ()) -> list[str]:
+    folder = SimpleNamespace(known=lambda: set(known), location=SimpleNamespace(url=""))
+    marked.sweep(
+        cast("Any", SimpleNamespace(console=SimpleNamespace(progress=lambda _: None))),
+        cast("Any", SimpleNamespace(api=api, folder=folder)),
+        cast("Any", SimpleNamespace(project_id="p", name_prefix="np", hosts=())),
+        last=True,
+        buckets=buckets,
+    )
     return [path.rpartition("/")[2] for _, path in api.deleted]
 
 
@@ -207,15 +215,7 @@ def _roles_left(*known: str) -> list[str]:
         {"role": "roles/storage.objectUser", "members": [NODES, TEAM]},
         {"role": "roles/storage.objectViewer", "members": [TEAM], "condition": CONDITION},
     ]
-    marked.sweep(
-        "p",
-        Owner(ID),
-        {*known, "np-nodes"},
-        cast("GoogleApi", api),
-        lambda _: None,
-        last=True,
-        buckets=["data"],
-    )
+    _sweep(api, *known, "np-nodes", buckets=("data",))
     return api.revoked
 
 

@@ -1,4 +1,4 @@
-"""The cost in the report, the limit on it, and what becomes of prices that can't be read."""
+"""The cost in the report, the limit on it, unreadable prices, and calendar mode's advice."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from provision import cli
 from provision.catalogue import prices
@@ -16,7 +18,7 @@ from provision.context import Context
 from provision.errors import Code, ProvisionError, StateError
 from provision.google.api import GoogleApiError
 from provision.kinds import registry
-from provision.lifecycle import pricing
+from provision.lifecycle import calendar, pricing
 from provision.report import Report
 from provision.settings.model import Settings
 from provision.time.clock import Clock
@@ -172,3 +174,24 @@ def test_google_is_asked_for_prices_only_where_the_settings_say_so() -> None:
     context = _context()
     pricing.keep(context, cloud)
     assert context.report.notes == []
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(ANY, ANY)
+def test_whatever_google_answers_is_advice_or_none(one: object, other: object) -> None:
+    for recommended in (one, {"recommendationsPerSpec": {"vms": other}}):
+        found = calendar.advised({"recommendations": [recommended]})
+        assert found is None or all(found)
+
+
+def test_the_first_recommendation_with_a_place_and_a_time_counts() -> None:
+    there = {"location": "zones/us-east4-b", "startTime": "2026-12-24", "endTime": "2026-12-31"}
+    specs = [{"vms": {"otherLocations": {}}}, {"vms": there}]
+    answer = {"recommendations": [{"recommendationsPerSpec": it} for it in specs]}
+    assert calendar.advised(answer) == ("us-east4-b", "2026-12-24", "2026-12-31")

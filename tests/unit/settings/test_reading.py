@@ -86,12 +86,27 @@ def test_quotes_that_docker_hands_over_are_removed_with_a_note(given: Given, quo
     assert "quotes" in case.note("ZONE").what
 
 
-def test_the_quotes_of_an_env_file_need_no_note(in_file: InFile) -> None:
-    case = in_file("LABELS=\"a=b\"\nINSTANCE_COUNT='3'\n")
+@pytest.mark.parametrize(
+    ("lines", "read", "noted"),
+    [
+        ("LABELS=\"a=b\"\nINSTANCE_COUNT='3'\n", {"LABELS": {"a": "b"}, "INSTANCE_COUNT": 3}, ""),
+        (b"\xef\xbb\xbfINSTANCE_COUNT=3\r\nREGION=us-central1\r\n", {"INSTANCE_COUNT": 3}, ""),
+        ("# a comment\n\nexport INSTANCE_COUNT=3 # as many\n", {"INSTANCE_COUNT": 3}, ""),
+        ("INSTANCE_COUNT=2\n# between\nINSTANCE_COUNT=3\n", {"INSTANCE_COUNT": 3}, "lines 1 and 3"),
+        ("INSTANCE_COUNT=2\nINSTANCE_COUNT=2\n", {"INSTANCE_COUNT": 2}, ""),
+        ("INSTANCE_COUNT\n", {"INSTANCE_COUNT": 1}, "line 1"),
+    ],
+    ids=["quotes", "windows", "comments-and-export", "two-lines", "same-line-twice", "bare-name"],
+)  # fmt: skip
+def test_lines_are_read_as_meant_and_noted_where_that_may_be_otherwise(
+    in_file: InFile, lines: str | bytes, read: dict[str, object], noted: str
+) -> None:
+    case = in_file(lines)
 
-    assert case["LABELS"] == {"a": "b"}
-    assert case["INSTANCE_COUNT"] == 3
-    assert not case.noted
+    assert {name: case[name] for name in read} == read
+    assert not case.loaded.problems
+    assert case.noted == ({"INSTANCE_COUNT"} if noted else set())
+    assert not noted or noted in case.note("INSTANCE_COUNT").what
 
 
 @pytest.mark.parametrize(
@@ -114,20 +129,13 @@ def test_a_command_is_never_touched_from_the_file_nor_from_the_environment(
     assert given(STARTUP_COMMAND=command).private("STARTUP_COMMAND") == command
 
 
-def test_the_end_of_a_windows_line_is_no_part_of_a_command(given: Given) -> None:
+def test_the_end_of_a_windows_line_is_no_part_of_a_command(in_file: InFile, given: Given) -> None:
+    assert in_file(b"STARTUP_COMMAND=a b\r\n").private("STARTUP_COMMAND") == "a b"
     assert given(STARTUP_COMMAND="a b\r").private("STARTUP_COMMAND") == "a b"
 
 
 def test_a_command_in_quotes_gets_a_note_as_the_shell_sees_one_word(given: Given) -> None:
     assert "one quoted word" in given(STARTUP_COMMAND='"a b"').note("STARTUP_COMMAND").why
-
-
-def test_windows_line_ends_and_a_byte_order_mark_are_read_as_meant(in_file: InFile) -> None:
-    case = in_file(b"\xef\xbb\xbfINSTANCE_COUNT=3\r\nSTARTUP_COMMAND=a b\r\nLABELS=a=b\r\n")
-
-    assert case["INSTANCE_COUNT"] == 3
-    assert case.private("STARTUP_COMMAND") == "a b"
-    assert case["LABELS"] == {"a": "b"}
 
 
 def test_values_are_not_interpolated(in_file: InFile) -> None:
@@ -136,53 +144,26 @@ def test_values_are_not_interpolated(in_file: InFile) -> None:
     assert case.private("METADATA") == {"a": "$HOME${PATH}"}
 
 
-def test_comments_and_exports_are_what_a_shell_makes_of_them(in_file: InFile) -> None:
-    case = in_file("# a comment\n\nexport INSTANCE_COUNT=3 # as many\n")
-
-    assert case["INSTANCE_COUNT"] == 3
-    assert not case.loaded.problems
-
-
-def test_the_last_of_two_lines_counts_with_a_note(in_file: InFile) -> None:
-    case = in_file("INSTANCE_COUNT=2\n# between\nINSTANCE_COUNT=3\n")
-
-    assert case["INSTANCE_COUNT"] == 3
-    assert "lines 1 and 3" in case.note("INSTANCE_COUNT").what
-
-
-def test_the_same_line_twice_is_nothing_to_talk_about(in_file: InFile) -> None:
-    assert not in_file("INSTANCE_COUNT=2\nINSTANCE_COUNT=2\n").noted
-
-
-def test_a_bare_name_sets_nothing_with_a_note(in_file: InFile) -> None:
-    case = in_file("INSTANCE_COUNT\n")
-
-    assert case["INSTANCE_COUNT"] == 1
-    assert "line 1" in case.note("INSTANCE_COUNT").what
-
-
-def test_a_line_that_is_no_assignment_is_a_problem_with_its_number(in_file: InFile) -> None:
-    case = in_file("INSTANCE_COUNT=2\nzone: 'us-east1-b\n")
-
-    assert case["INSTANCE_COUNT"] == 2
-    assert "line 2 is not NAME=value" in case.problem("").what
-
-
-@pytest.mark.parametrize("line", ["zone: us-east1-b", "export ZONE us-east1-b", "ZONE : 'a"])
-def test_a_setting_with_another_sign_than_an_equals_sign_is_told_which(
-    in_file: InFile, line: str
+@pytest.mark.parametrize(
+    ("lines", "what", "fix"),
+    [
+        ("INSTANCE_COUNT=2\nzone: 'us-east1-b\n", "line 2 is not NAME=value", ""),
+        ("zone: us-east1-b\n", "line 1", "write ZONE= before the value"),
+        ("export ZONE us-east1-b\n", "line 1", "write ZONE= before the value"),
+        ("ZONE : 'a\n", "line 1", "write ZONE= before the value"),
+        ("export MY PASSWORD=hunter2 'x\n", "line 1", ""),
+        ('LABELS="a=b\nINSTANCE_COUNT=2"\n', "line 1", ""),
+    ],
+)
+def test_a_line_that_is_no_assignment_is_a_problem_with_its_number_and_no_credential(
+    in_file: InFile, lines: str, what: str, fix: str
 ) -> None:
-    assert in_file(f"{line}\n").problem("").fix == "write ZONE= before the value"
+    case = in_file(lines)
 
-
-def test_a_line_that_is_no_assignment_does_not_echo_credentials(in_file: InFile) -> None:
-    assert "hunter2" not in in_file("export MY PASSWORD=hunter2 'x\n").problem("").what
-
-
-def test_a_quote_that_closes_on_another_line_is_a_problem(in_file: InFile) -> None:
-    case = in_file('LABELS="a=b\nINSTANCE_COUNT=2"\n')
-
-    assert "line 1" in case.problem("").what
+    assert what in case.problem("").what
+    assert "hunter2" not in case.problem("").what
+    assert not fix or case.problem("").fix == fix
+    assert case["INSTANCE_COUNT"] == (2 if lines.startswith("INSTANCE_COUNT=2") else 1)
 
 
 @pytest.mark.parametrize("name", ["FAVOURITE_COLOUR", "BUDGET", "MAX_COST", "AUTODOWN", "RUN"])
@@ -253,20 +234,9 @@ def test_a_name_that_is_close_to_a_setting_is_an_error(given: Given, name: str, 
 @pytest.mark.parametrize(
     "name",
     [
-        "CI_PROJECT_ID",
-        "CLOUDSDK_CORE_PROJECT",
-        "DEVSHELL_PROJECT_ID",
-        "GITHUB_ACTION",
-        "GOOGLE_CLOUD_PROJECT",
-        "GO_VERSION",
-        "JAVA_VERSION",
-        "NODE_VERSION",
-        "OS_PROJECT_ID",
-        "PYTHON_VERSION",
-        "RUBY_VERSION",
-        "R_VERSION",
-        "SLURM_JOB_ID",
-        "SLURM_NODELIST",
+        *("CI_PROJECT_ID", "CLOUDSDK_CORE_PROJECT", "DEVSHELL_PROJECT_ID", "GITHUB_ACTION"),
+        *("GOOGLE_CLOUD_PROJECT", "GO_VERSION", "JAVA_VERSION", "NODE_VERSION", "OS_PROJECT_ID"),
+        *("PYTHON_VERSION", "RUBY_VERSION", "R_VERSION", "SLURM_JOB_ID", "SLURM_NODELIST"),
         "TF_VAR_zone",
     ],
 )

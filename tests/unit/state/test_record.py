@@ -1,15 +1,18 @@
-"""The record in the bucket: read by the rules of the settings, or counted as damaged."""
+"""The record of what is deployed: read, written, lost and made again from the state."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from provision.google.owner import Owner
 from provision.intake import load
 from provision.settings.model import BY_VARIABLES, Settings
+from provision.state import lost_record
 from provision.state.record import ForeignRecordError, Record, Reserved
 
 WHOLE = Record(
@@ -132,3 +135,28 @@ def test_a_record_has_small_numbers_of_seconds_too() -> None:
     assert found.settings["CAPACITY_TIMEOUT"] == 48
     assert found.settings["MAX_RUN_DURATION"] == 300
     assert found.settings["GKE_NODE_POOLS"][0]["max_run_duration"] == 300
+
+
+PLACE = SimpleNamespace(
+    project_id="my-project",
+    region="us-central1",
+    zone="us-central1-a",
+    name_prefix="np",
+    hosts=("my-host",),
+)
+
+
+def _resource(type_: str, **attributes: str) -> dict[str, Any]:
+    text = Owner.of("my-project", "np", "gs://b/np-deployment").text
+    values = {"description": text, **attributes}
+    return {"mode": "managed", "type": type_, "name": "it", "instances": [{"attributes": values}]}
+
+
+def test_a_rule_in_a_host_project_does_not_say_which_project_it_is() -> None:
+    rule = _resource("google_compute_firewall", project="my-host")
+    group = _resource("google_compute_instance_group_manager", project="my-project")
+
+    record = lost_record.rebuild({"resources": [rule, group]}, cast("Any", PLACE))
+
+    assert record is not None
+    assert (record.project_id, record.hosts) == ("my-project", ("my-host",))

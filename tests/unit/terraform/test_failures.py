@@ -1,12 +1,20 @@
-"""Terraform's failures that are refusals of capacity, of rights, or of the lock."""
+"""What a Terraform that failed says, and what an interrupt leaves."""
 
 from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.codes import Code
 from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
 from provision.terraform import child, failures
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # The last lines of provider 7.45.0 in recorded traffic.
 QUOTA = "Error: Error waiting to create Network: Quota 'NETWORKS' exceeded.  Limit: 5.0 globally.\n"
@@ -96,3 +104,23 @@ def test_an_outage_is_not_told_as_a_lock_of_somebody_else() -> None:
     cause = OUTAGES[0].removeprefix("Error: ")
     (problem,) = _failure(f"Error: Error acquiring the state lock\n\n{cause}").problems
     assert problem.code is Code.UNREACHABLE
+
+
+_PATIENT = "trap 'exit 3' INT; echo ready; while :; do sleep 0.02; done"
+
+
+def test_an_interrupt_that_cuts_into_a_write_is_passed_on_and_said(tmp_path: Path) -> None:
+    said = []
+
+    def tell(text: str) -> None:
+        # From within the handler this would be refused: the write below is still under way.
+        said.append((text.partition(":")[0], threading.current_thread().name == "MainThread"))
+
+    def write(_chunk: bytes) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    command = child.Command(argv=["/bin/sh", "-c", _PATIENT], folder=tmp_path, environ={})
+    ended = child.run(command, tell, write)
+
+    assert (ended.code, ended.interrupted_by) == (3, signal.SIGINT)
+    assert said == [("Stopping", False)]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from google.oauth2.credentials import Credentials
 
-from provision.actions import job_following
 from provision.actions import jobs as actions_of_jobs
 from provision.codes import Code
 from provision.deployment.deployment import OutOfDate
@@ -117,9 +116,7 @@ def _requests(run: Run) -> None:
 
 
 def _startup(run: Run) -> None:
-    reader = SimpleNamespace(
-        read=lambda names: dict.fromkeys(names, startup.Startup()), place=PLACE
-    )
+    reader = SimpleNamespace(read=lambda names: dict.fromkeys(names, startup.Startup()), options="")
     startup.wait(cast("Any", reader), {"vm-1", "vm-2"}, progress=run.progress)
 
 
@@ -230,7 +227,7 @@ def _job(run: Run) -> None:
     """A job that waits behind another for ever."""
     context, jobs = _job_that(state=JobState.WAITING)
     context.progress = run.progress
-    job_following.follow(cast("Any", context), cast("Any", jobs), "train-1")
+    actions_of_jobs.follow(cast("Any", context), cast("Any", jobs), "train-1")
 
 
 def _cancelled(run: Run) -> None:
@@ -312,9 +309,8 @@ WAITS: dict[StageName, Callable[[Run], None]] = {
 """Every wait that has an end of its own -> how it is made to last until then."""
 
 MODULES = {
-    "actions/job_following.py",
     "actions/jobs.py",
-    "actions/watching.py",  # no stage: tests/unit/actions/test_watching.py
+    "actions/status.py",  # no stage: tests/unit/actions/test_watching.py
     "kinds/gke/jobs.py",
     "kinds/gke/kubernetes/job_attendant.py",  # in pods, where nobody looks
     "kinds/gke/kubernetes/rollout.py",
@@ -393,7 +389,7 @@ def test_a_job_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) 
 
     jobs.find = find
     with pytest.raises(Interrupted):
-        job_following.follow(cast("Any", context), cast("Any", jobs), "train-1")
+        actions_of_jobs.follow(cast("Any", context), cast("Any", jobs), "train-1")
     assert len(run.waiting) >= LONG // stages_module.SILENCE
     assert {event.words for event in run.waiting} == {"train-1: runs on 1 machine"}
     assert {event.on_interrupt for event in run.waiting} == {OnInterrupt.JOB_GOES_ON}

@@ -202,11 +202,7 @@ class Cluster:
         return f"{path}/{metadata['name']}"
 
     def _path(self, api_version: str, kind: str, namespace: str) -> str:
-        """The path of the objects of a kind; the API's list of kinds is read only once.
-
-        Raises:
-            KubernetesError: The cluster does not have the kind (code 404).
-        """
+        """The path of the objects of a kind; the API's list of kinds is read only once."""
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         if kind not in self._kinds.get(api_version, {}):
             found = self._json(f"look for the kind {kind}", "GET", root)

@@ -255,11 +255,7 @@ def _lines(fabric: PodFabric, pool: GpuPool, kind: Kind) -> list[str]:
 
 
 def _begin_with(container: Object, lines: list[str], kind: Kind) -> None:
-    """Let a container run lines of bash before its command, in the same process.
-
-    Raises:
-        ValueError: It has no command.
-    """
+    """Let a container run lines of bash before its command, in the same process."""
     if not lines:
         return
     if kind in {Kind.RAY, Kind.HEAD}:

@@ -193,10 +193,7 @@ class ClusterFacts:
 
 
 def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
-    """Combine the specification with what Terraform created.
-
-    `outputs`: the outputs of the root `terraform/gke`: name -> value.
-    """
+    """Combine the specification with the outputs of the root `terraform/gke`."""
     cluster = outputs["cluster"]
     networks: dict[str | None, list[str]] = {}
     for made in outputs["networks"]:

@@ -113,7 +113,7 @@ def _priorities(api: str, kind: str, of: str) -> list[Object]:
 
 
 def job_metadata(facts: ClusterFacts, pool: GpuPool, prefix: str, seconds: int) -> Object:
-    """The metadata of a job on a pool: in the queue where there is one, for so many seconds.
+    """The metadata of a job on a pool: in the queue where there is one.
 
     `seconds`: how long it runs at most; nodes of a queued pool are asked for as long.
     """

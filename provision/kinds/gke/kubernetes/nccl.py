@@ -107,15 +107,6 @@ READY_VOLUME: Final = _folder("nccl-is-ready", READY)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preparation:
-    """What the node needs before the plugin is installed."""
-
-    name: str
-    script: str  # a shell script, run as root
-    on_the_node: bool = False  # whether it runs in the node's namespaces instead of the container's
-
-
-@dataclass(frozen=True, kw_only=True)
 class Installer:
     """One installer; its image is that of the plugin."""
 
@@ -124,7 +115,9 @@ class Installer:
     folders: Mapping[str, tuple[str, str]]  # volume -> folder of the node, and in the container
     # source -> destination, both in the container, copied once the plugin is unpacked
     copies: Mapping[str, str]
-    preparation: Preparation | None = None  # what runs before the installation; None for nothing
+    # what runs as root before the installation, by name; None for nothing
+    preparation: tuple[str, str] | None = None
+    on_the_node: bool = False  # whether that runs in the node's namespaces, not the container's
     injects: bool = False  # whether pods need the device injector on the node: they have a daemon
 
 
@@ -146,7 +139,7 @@ INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = {
             "/var/lib/gib/lib64/.": f"/usr/local{_BIN}/nvidia/lib64",
             "/var/lib/gib/.": f"/usr/local{_BIN}/gib",
         },
-        preparation=Preparation(name="quiet-martians", script=_QUIET_RDMA),
+        preparation=("quiet-martians", _QUIET_RDMA),
     ),
     GpuNetwork.TCPX: Installer(
         name="nccl-tcpx-installer",
@@ -160,7 +153,8 @@ INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = {
         command=f"chmod 755 /scripts/container_entry.sh\n{_WITH_NCCL}",
         folders=_TCP_FOLDERS,
         copies={"/var/lib/tcpxo/lib64/.": "/usr/local/nvidia/lib64"},
-        preparation=Preparation(name="apertures", script=_APERTURES, on_the_node=True),
+        preparation=("apertures", _APERTURES),
+        on_the_node=True,
         injects=True,
     ),
 }
@@ -230,15 +224,16 @@ def _installer(installer: Installer, stack: Stack, accelerators: Iterable[str]) 
     once = _ONCE.format(marker=done, folder=READY)
     image, privileged = stack.plugin.pinned, {"privileged": True}
     steps: list[Object] = []
-    if (before := installer.preparation) is not None:
-        entry = ["nsenter", "--all", "--target", "1", "--"] if before.on_the_node else []
+    if installer.preparation is not None:
+        name, prepare = installer.preparation
+        entry = ["nsenter", "--all", "--target", "1", "--"] if installer.on_the_node else []
         steps.append(
             {
-                "name": before.name,
+                "name": name,
                 "image": image,
                 "securityContext": privileged,
                 "volumeMounts": [dict(_READY_MOUNT)],
-                "command": [*entry, "/bin/sh", "-c", once + before.script],
+                "command": [*entry, "/bin/sh", "-c", once + prepare],
             }
         )
     copies = [

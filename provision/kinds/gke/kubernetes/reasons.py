@@ -282,8 +282,8 @@ def named(message: str) -> str:
 def lacks(word: str, message: str) -> str:
     """What a request with a reason waits for, or lacked, such as "quota"; "" if not known.
 
-    `word`: the autoscaler's reason; "" if only the message is known. `message`: the autoscaler's
-    message, which may name a cause that the reason does not.
+    `word`: the autoscaler's reason; "" if only its message is known, which may also name a cause
+    that the reason does not.
     """
     word = word or named(message)
     reason = _BY_WORD.get(word)
@@ -307,10 +307,7 @@ def is_for_ever(message: str) -> bool:
 
 
 def advice(word: str, message: str, *, waiting: bool = False) -> str:
-    """What to do about a reason; "" if it is not known.
-
-    `word`: the autoscaler's reason; "" if only the message is known.
-    """
+    """What to do about a reason, which is told as in `lacks`; "" if it is not known."""
     word = word or named(message)
     reason = _BY_WORD.get(word)
     match refusals.read(word, message):

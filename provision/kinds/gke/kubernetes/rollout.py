@@ -103,11 +103,7 @@ def _version(thing: Object) -> str:
 
 
 def _await(cluster: Cluster, thing: Object, deadline: Deadline) -> None:
-    """Wait until an object is ready, if it is of a kind that takes time.
-
-    Raises:
-        ClusterError: It is not ready in time.
-    """
+    """Wait until an object is ready, if it is of a kind that takes time."""
     condition = _CONDITIONS.get(thing["kind"])
     if condition is None:
         return
@@ -145,23 +141,6 @@ _WRONG: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Unfinished:
-    """A DaemonSet that is not ready on all of its nodes."""
-
-    name: str
-    ready: int  # the number of nodes on which it is ready
-    nodes: int | None  # the number of its nodes; None as long as Kubernetes has not looked at it
-    # what goes wrong in its pods, in words; empty where they are only slow
-    wrong: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """How far it is."""
-        if self.nodes is None:
-            return f"{self.name} is not scheduled yet"
-        return f"{self.name} is ready on {self.ready} of {self.nodes} GPU nodes"
-
-
 def wait(
     cluster: Cluster, facts: ClusterFacts, *, progress: Progress, timeout: float = TIMEOUT
 ) -> list[Problem]:
@@ -176,35 +155,40 @@ def wait(
     """
     names = [it["metadata"]["name"] for it in nccl.objects(facts)]
 
-    def look(deadline: Deadline) -> list[Unfinished]:
-        found = deadline.retry(
-            lambda: [_of(cluster, name) for name in names],
-            "look at what is installed on the GPU nodes",
-        )
-        return [it for it in found if it is not None]
+    def look(deadline: Deadline) -> dict[str, _Unfinished]:
+        doing = "look at what is installed on the GPU nodes"
+        found = deadline.retry(lambda: {it: _unfinished(cluster, it) for it in names}, doing)
+        return {name: it for name, it in found.items() if it is not None}
 
-    left = look(progress.deadline(timeout, _POLL)) if names else []
+    left = look(progress.deadline(timeout, _POLL)) if names else {}
     notes = [_without(pool) for pool in facts.pools if pool.gpu_network and pool.is_arm]
     if not left:
         return notes
     with progress.stage(StageName.OBJECTS) as stage:
         deadline = stage.deadline(timeout, _POLL)
         while left and not deadline.is_over:
-            stage.counts("; ".join(map(str, left)))
+            stage.counts("; ".join(words for words, _ in left.values()))
             deadline.pause()
             left = look(deadline)
         if not left:
             stage.counts("NCCL is installed on the GPU nodes")
-    if any(it.wrong for it in left):
-        raise ClusterError.of([_problem(it) for it in left if it.wrong])
-    return [*notes, *map(_note, left)]
+    told = [(wrong, _told(name, words, wrong)) for name, (words, wrong) in left.items()]
+    failed = [problem for wrong, problem in told if wrong]
+    if failed:
+        raise ClusterError.of(failed)
+    return [*notes, *(problem for _, problem in told)]
 
 
-def _of(cluster: Cluster, name: str) -> Unfinished | None:
+_Unfinished = tuple[str, tuple[str, ...]]
+"""How far a DaemonSet is that is not ready on all of its nodes, and what goes wrong in its pods;
+nothing where they are only slow."""
+
+
+def _unfinished(cluster: Cluster, name: str) -> _Unfinished | None:
     found = cluster.find("apps/v1", "DaemonSet", name, nccl.NAMESPACE) or {}
     status = found.get("status") or {}
     if status.get("observedGeneration", 0) < found.get("metadata", {}).get("generation", 1):
-        return Unfinished(name=name, ready=0, nodes=None)
+        return f"{name} is not scheduled yet", ()
     nodes = status.get("desiredNumberScheduled", 0)
     # Pods of the version before are ready too.
     ready = min(status.get("numberReady", 0), status.get("updatedNumberScheduled", 0))
@@ -212,7 +196,7 @@ def _of(cluster: Cluster, name: str) -> Unfinished | None:
         return None
     pods = cluster.all("v1", "Pod", nccl.NAMESPACE, f"k8s-app={name}")
     wrong = tuple(dict.fromkeys(line for pod in pods for line in _wrong(pod)))
-    return Unfinished(name=name, ready=ready, nodes=nodes, wrong=wrong)
+    return f"{name} is ready on {ready} of {nodes} GPU nodes", wrong
 
 
 def _wrong(pod: Object) -> Iterator[str]:
@@ -226,23 +210,23 @@ def _wrong(pod: Object) -> Iterator[str]:
             yield f"{container['name']} on {node}: {waiting['reason']}: {said}".rstrip(": ")
 
 
-def _problem(it: Unfinished) -> Problem:
-    return Problem(
-        code=Code.KUBERNETES_FAILED,
-        what=f"NCCL can't be installed: the DaemonSet {it}",
-        why="\n".join(it.wrong),
-        fix=f"{_commands(it)}; then run Create again: jobs on these nodes would fail",
-    )
-
-
-def _note(it: Unfinished) -> Problem:
-    minutes = nccl.GATE_SECONDS // 60
+def _told(name: str, words: str, wrong: tuple[str, ...]) -> Problem:
+    """An error about a DaemonSet whose pods go wrong, or a note on one that is slow."""
+    pods = f"kubectl --namespace {nccl.NAMESPACE} describe pods --selector k8s-app={name}"
+    if wrong:
+        return Problem(
+            code=Code.KUBERNETES_FAILED,
+            what=f"NCCL can't be installed: the DaemonSet {words}",
+            why="\n".join(wrong),
+            fix=f"see why by {pods}; then run Create again: jobs on these nodes would fail",
+        )
     return Problem(
         code=Code.STILL_RUNNING,
-        what=f"NCCL is still being installed: the DaemonSet {it}",
+        what=f"NCCL is still being installed: the DaemonSet {words}",
         why="a node takes some minutes to pull the image, and one with jobs gets another version"
         " when none of them uses NCCL",
-        fix=f"nothing now: jobs wait for it, {minutes} minutes long; if they fail, {_commands(it)}",
+        fix=f"nothing now: jobs wait for it, {nccl.GATE_SECONDS // 60} minutes long; if they fail,"
+        f" see why by {pods}",
     )
 
 
@@ -254,8 +238,3 @@ def _without(pool: GpuPool) -> Problem:
         " within a domain, and plain sockets between domains",
         fix="nothing, for jobs within one domain",
     )
-
-
-def _commands(it: Unfinished) -> str:
-    pods = f"kubectl --namespace {nccl.NAMESPACE} describe pods --selector k8s-app={it.name}"
-    return f"see why by {pods}"

@@ -106,7 +106,7 @@ class Shape:
     selector: Callable[[str, int | None], str]
 
 
-# ------------------------------------------------------------------------------ both
+# ------------------------------------------------------------------------------ what both have
 
 
 def _metadata(facts: ClusterFacts, wanted: Wanted) -> Object:

@@ -236,15 +236,15 @@ def bandwidth(  # noqa: PLR0913 - what a test is about
             stage.news(f"The bandwidth test is running on {asked}")
             deadline = stage.deadline(all_gather.SECONDS, _POLL)
             ended = ours.await_end(has_ended, deadline)
-            told = deadline.retry(lambda: _logs(ours), "read the logs of the bandwidth test")
-    if not ended:
-        raise ClusterError(
-            "The bandwidth test did not finish in time",
-            code=Code.NOT_IN_TIME,
-            why="\n".join("".join(told[1][:1]).splitlines()[-20:]),
-            fix="run Test again; if it hangs again, check the logs of the NCCL installers",
-        )
-    return Ran(nodes=told[0], logs=told[1], waited=waited)
+            names, logs = deadline.retry(lambda: _logs(ours), "read the logs of the bandwidth test")
+            if not ended:
+                raise ClusterError(
+                    "The bandwidth test did not finish in time",
+                    code=Code.NOT_IN_TIME,
+                    why="\n".join("".join(logs[:1]).splitlines()[-20:]),
+                    fix="run Test again; if it hangs again, check the logs of the NCCL installers",
+                )
+    return Ran(nodes=names, logs=logs, waited=waited)
 
 
 def _logs(ours: Trial) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -52,10 +52,10 @@ def read(
     said_before: Sequence[str] = (),
     clock: Clock = _CLOCK,
 ) -> Workload:
-    """Read the state of a Workload of Kueue.
+    """Read a Workload of Kueue.
 
-    `own`: its job's pods; None if they are not known. `said_before`: what the autoscaler said of
-    its earlier requests, oldest first.
+    `own`: its job's pods. `said_before`: what the autoscaler said of its earlier requests, oldest
+    first.
     """
     current = state(thing, own)
     own = own or pods.NOTHING
@@ -88,11 +88,7 @@ def read(
 
 
 def state(work: Object, own: Pods | None = None) -> JobState:
-    """How a job of the queue stands.
-
-    `own`: its pods, which say whether it runs where Kueue does not wait for them; None if they are
-    not known.
-    """
+    """How a job stands: by Kueue, and by its pods where Kueue does not wait for them."""
     if holds(work, "Finished"):
         return JobState.FINISHED
     if work["spec"].get("active") is False:

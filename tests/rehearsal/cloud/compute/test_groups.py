@@ -101,15 +101,6 @@ def test_a_vm_is_what_its_template_says(wired: Compute) -> None:
     assert disk["sourceImage"].endswith("debian-12")
 
 
-def test_an_automatic_network_gives_vms_its_subnetwork(api: Compute) -> None:
-    api.template(networkInterfaces=[{}])
-    api.group(size=1)
-    (vm,) = api.vms()
-    (interface,) = vm["networkInterfaces"]
-    assert interface["networkIP"] == "10.128.0.2"
-    assert interface["subnetwork"].endswith("/regions/us-central1/subnetworks/default")
-
-
 def test_growing_keeps_the_vms_and_their_addresses(made: Compute) -> None:
     made.group(size=2)
     before = {vm["name"]: vm["networkInterfaces"][0]["networkIP"] for vm in made.vms()}
@@ -165,26 +156,8 @@ def test_the_target_size_must_be_given(made: Compute) -> None:
     assert error["message"] == "Required field 'resource.targetSize' not specified"
 
 
-@pytest.mark.parametrize(("length", "passes"), [(58, True), (59, False)])
-def test_a_base_name_leaves_room_for_the_suffix(
-    made: Compute, length: int, *, passes: bool
-) -> None:
-    body = {
-        "name": "grp",
-        "baseInstanceName": "b" * length,
-        "targetSize": 1,
-        "instanceTemplate": f"{TEMPLATES}/tpl",
-    }
-    if passes:
-        made.post(GROUPS, body)
-        assert len(_names(made)[0]) == 63
-    else:
-        error = made.refusal("POST", GROUPS, body)
-        assert "resource.baseInstanceName" in error["message"]
-
-
 def test_the_template_must_exist(made: Compute) -> None:
-    body = {"name": "grp", "targetSize": 1, "instanceTemplate": f"{TEMPLATES}/none"}
+    body = {"name": "grp", "targetSize": 1, "versions": [{"instanceTemplate": f"{TEMPLATES}/none"}]}
     error = made.refusal("POST", GROUPS, body)
     assert error["message"] == f"The resource '{TEMPLATES}/none' was not found"
 
@@ -201,13 +174,13 @@ def test_the_zone_must_have_the_machine(wired: Compute) -> None:
         "gpu", machineType="a2-highgpu-1g", scheduling={"onHostMaintenance": "TERMINATE"}
     )
     zone = f"{PROJECT}/zones/africa-south1-a"
-    body = {"name": "grp", "targetSize": 1, "instanceTemplate": f"{TEMPLATES}/gpu"}
+    body = {"name": "grp", "targetSize": 1, "versions": [{"instanceTemplate": f"{TEMPLATES}/gpu"}]}
     error = wired.refusal("POST", f"{zone}/instanceGroupManagers", body)
     assert error["message"] == f"The resource '{zone}/machineTypes/a2-highgpu-1g' was not found"
 
 
 def test_the_subnetwork_must_be_in_the_region_of_the_zone(made: Compute) -> None:
-    body = {"name": "grp", "targetSize": 1, "instanceTemplate": f"{TEMPLATES}/tpl"}
+    body = {"name": "grp", "targetSize": 1, "versions": [{"instanceTemplate": f"{TEMPLATES}/tpl"}]}
     error = made.refusal("POST", f"{PROJECT}/zones/us-east4-a/instanceGroupManagers", body)
     assert "region us-central1" in error["message"]
 
@@ -231,18 +204,15 @@ def test_a_stale_fingerprint_is_refused(made: Compute) -> None:
     assert (error["code"], error["errors"][0]["reason"]) == (412, "conditionNotMet")
 
 
-@pytest.mark.parametrize(("policy", "replaced"), [("OPPORTUNISTIC", False), ("PROACTIVE", True)])
-def test_a_new_template_replaces_vms_if_the_group_is_proactive(
-    made: Compute, policy: str, *, replaced: bool
-) -> None:
+def test_a_new_template_replaces_no_vm_by_itself(made: Compute) -> None:
     made.template("new")
-    made.group(size=1, updatePolicy={"type": policy})
-    (before,) = made.vms()
+    made.group(size=1)
     made.patch(f"{GROUPS}/grp", {"versions": [{"instanceTemplate": f"{TEMPLATES}/new"}]})
     (managed,) = made.post(f"{GROUPS}/grp/listManagedInstances")["managedInstances"]
-    assert managed["version"]["instanceTemplate"].endswith("/new") is replaced
-    assert managed["name"] == before["name"]
-    assert made.get_group()["status"]["versionTarget"]["isReached"] is replaced
+    assert managed["version"]["instanceTemplate"].endswith("/tpl")
+    assert made.get_group()["status"]["versionTarget"]["isReached"] is False
+    proactive = {"updatePolicy": {"type": "PROACTIVE"}}
+    assert made.refusal("PATCH", f"{GROUPS}/grp", proactive)["code"] == 501
 
 
 def test_managed_vms_tell_what_happens_to_them(made: Compute) -> None:

@@ -98,8 +98,6 @@ def test_a_reservation_is_made_read_listed_and_deleted(api: Compute) -> None:
         ({"machine": "a3-highgpu-1g"}, "does not support reservations"),
         ({"count": 0}, "count"),
         ({"machine": "a3-highgpu-8g", "specificReservationRequired": False}, "targeted"),
-        ({"shareSettings": {"shareType": "SPECIFIC_PROJECTS"}}, "project map"),
-        ({"deleteAtTime": "2020-01-01T00:00:00Z"}, "future"),
     ],
 )
 def test_what_cannot_be_reserved_is_refused(api: Compute, changed: Json, words: str) -> None:

@@ -103,7 +103,6 @@ def test_the_group_itself_has_at_most_a_thousand_vms(flex: Compute) -> None:
     ("group", "words"),
     [
         ({}, "default action on failure"),
-        (NO_REPAIR | {"updatePolicy": {"type": "PROACTIVE"}}, "OPPORTUNISTIC"),
         (
             NO_REPAIR | {"allInstancesConfig": {"properties": {"labels": {"a": "b"}}}},
             "all-instances configuration",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.rehearsal.cloud.services.conftest import Api
 
@@ -32,16 +30,3 @@ def test_an_edit_on_top_of_an_older_state_is_refused(api: Api) -> None:
     api.json("monitoring", "PATCH", made["name"], {**BODY, "displayName": "B"})
     stale = {**BODY, "displayName": "C", "etag": made["etag"]}
     assert api("monitoring", "PATCH", made["name"], stale).status == 409
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {"mosaicLayout": {}},
-        {"displayName": "GPUs"},
-        BODY | {"gridLayout": {"columns": "2"}},
-        BODY | {"tiles": []},
-    ],
-)
-def test_a_dashboard_has_a_name_one_layout_and_known_fields(api: Api, body: dict[str, Any]) -> None:
-    assert api("monitoring", "POST", ALL, body).status == 400

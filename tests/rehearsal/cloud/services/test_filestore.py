@@ -70,21 +70,11 @@ def test_a_range_that_is_given_is_kept(api: Api) -> None:
         (ZONE, {"tier": "BASIC_FAST"}, "tier"),
         (ZONE, {"fileShares": [{"name": "s", "capacityGb": 1024}]}, "2560 to"),
         (ZONE, {"fileShares": [{"name": "much-too-long-for-it", "capacityGb": 2560}]}, "share"),
-        (ZONE, {"networks": []}, "networks"),
         (ZONE, {"networks": [{"network": "none"}]}, "'none' does not exist"),
         (ZONE, {"protocol": "NFS_V4_1"}, "NFS_V4_1"),
         (REGION, {}, "a zone is required"),
         (ZONE, {"tier": "ENTERPRISE"}, "a region is required"),
         (ZONE, {"tier": "REGIONAL"}, "a region is required"),
-        (
-            ZONE,
-            {
-                "fileShares": [
-                    {"name": "s", "capacityGb": 2560, "nfsExportOptions": [{"anonUid": "7"}]}
-                ]
-            },
-            "ROOT_SQUASH",
-        ),
         (ZONE, {"shares": []}, "shares"),
     ],
 )

@@ -67,14 +67,6 @@ def test_errors_of_the_xml_api_are_xml(api: Api, target: str, status: int, code:
     assert code in reply.body
 
 
-def test_what_the_caller_has_already_is_not_sent(api: Api) -> None:
-    api.bucket()
-    made = api.put("x").body
-    assert isinstance(made, dict)
-    reply = api("storage", "GET", f"b/loom/o/x?alt=media&ifGenerationNotMatch={made['generation']}")
-    assert (reply.status, reply.body) == (304, None)
-
-
 @pytest.mark.parametrize(
     ("service", "target"),
     [("media", "b/loom/o/none"), ("storage", "b/loom/o/none?alt=media")],

@@ -91,41 +91,11 @@ def test_conditions_make_a_policy_version_3_and_empty_bindings_vanish(api: Api) 
     assert "bindings" not in _set(api, {"bindings": [{"role": "roles/viewer", "members": []}]})
 
 
-@pytest.mark.parametrize(
-    "member",
-    [
-        "user:ada@example.com",
-        "group:all@example.com",
-        "domain:example.com",
-        "allAuthenticatedUsers",
-        "serviceAccount:x@another-one.iam.gserviceaccount.com",
-        "serviceAccount:123456789012-compute@developer.gserviceaccount.com",
-        "serviceAccount:proj-a1.svc.id.goog[default/trainer]",
-        "principalSet://iam.googleapis.com/projects/1/locations/global/x",
-        "deleted:serviceAccount:x@proj-a1.iam.gserviceaccount.com?uid=1",
-    ],
-)
-def test_a_member_within_the_rules_is_taken(api: Api, member: str) -> None:
-    assert _set(api, _bind(member))["bindings"][0]["members"] == [member]
-
-
-def test_a_member_of_no_type_is_refused(api: Api) -> None:
-    body = {"policy": _bind("ada@example.com")}
-    code, _, words = api.refused("crm/v1", "POST", _POLICY % "set", body)
-    assert code == 400
-    assert words.startswith("The member ada@example.com is of an unknown type.")
-
-
 def test_a_service_account_that_does_not_exist_is_refused(api: Api) -> None:
     email = "nobody@proj-a1.iam.gserviceaccount.com"
     body = {"policy": _bind(f"serviceAccount:{email}")}
     refused = api.refused("crm/v1", "POST", _POLICY % "set", body)
     assert refused == (400, "invalid", f"Service account {email} does not exist.")
-
-
-def test_a_role_that_is_none_is_refused(api: Api) -> None:
-    body = {"policy": _bind("allUsers", "viewer")}
-    assert api.refused("crm/v1", "POST", _POLICY % "set", body)[0] == 400
 
 
 def test_the_caller_has_all_permissions(api: Api) -> None:

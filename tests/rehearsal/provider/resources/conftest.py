@@ -13,8 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from rehearsal.provider.api import Api
-from rehearsal.provider.endpoints import SERVICES
+from rehearsal.provider.api import Api, variable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +28,6 @@ PLACES = {
     "storage": "/storage/v1/",
     "iam": "/iam/v1/",
     "cloudresourcemanager": "/crm/v1/",
-    "serviceusage": "/serviceusage/v1/",
     "monitoring": "/monitoring/",
     "cloudbilling": "/cloudbilling/v1/",
 }
@@ -143,7 +141,7 @@ def google() -> Iterator[Google]:
 @pytest.fixture
 def environ(google: Google) -> dict[str, str]:
     """An environment that leads to `google`, where no time passes."""
-    places = {SERVICES[name].variable: google.base_url + place for name, place in PLACES.items()}
+    places = {variable(name): google.base_url + place for name, place in PLACES.items()}
     return {**places, "GOOGLE_OAUTH_ACCESS_TOKEN": "token", "CLOUD_CLOCK_RATE": "0"}
 
 

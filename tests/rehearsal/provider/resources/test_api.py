@@ -1,7 +1,12 @@
+"""How the provider reaches Google: addresses, credentials, retries, waits, batches."""
+
 from __future__ import annotations
 
+import json
 import socket
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +18,7 @@ from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApi
 from rehearsal.provider.transport import retry_waits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tests.rehearsal.provider.resources.conftest import Google
 
@@ -225,3 +230,120 @@ def test_a_wrong_duration_is_refused(text: str) -> None:
 
 def test_durations_are_written_as_go_writes_them() -> None:
     assert [durations.text(it) for it in (5, 1200, 3661)] == ["5s", "20m0s", "1h1m1s"]
+
+
+# ------------------------------------------------------------------ words of refusals
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "text"),
+    [
+        (
+            409,
+            {"message": "there", "errors": [{"message": "there", "reason": "alreadyExists"}]},
+            "googleapi: Error 409: there, alreadyExists",
+        ),
+        (
+            403,
+            {
+                "message": "off",
+                "errors": [{"message": "off", "reason": "off"}],
+                "details": [{"reason": "DISABLED"}],
+            },
+            'googleapi: Error 403: off\nDetails:\n[\n  {\n    "reason": "DISABLED"\n  }\n]\n, off',
+        ),
+        (
+            400,
+            {
+                "message": "m",
+                "errors": [{"message": "a", "reason": "r"}, {"message": "b", "reason": "s"}],
+            },
+            (
+                "googleapi: Error 400: m\nMore details:\n"
+                "Reason: r, Message: a\nReason: s, Message: b\n"
+            ),
+        ),
+        # Newer services have no list of errors.
+        (404, {"message": "gone", "status": "NOT_FOUND"}, "googleapi: Error 404: gone"),
+    ],
+)
+def test_a_refusal_is_worded_as_the_go_client_does(code: int, error: Any, text: str) -> None:
+    assert str(GoogleApiError(code, json.dumps({"error": error}).encode())) == text
+
+
+def test_an_answer_that_is_not_googles_is_quoted() -> None:
+    assert str(GoogleApiError(502, b"<html>")) == (
+        "googleapi: got HTTP response code 502 with body: <html>"
+    )
+
+
+# ------------------------------------------------------------------ batches
+
+
+@pytest.fixture
+def patient(environ: dict[str, str]) -> Api:
+    """An api whose batches gather for three tenths of a second."""
+    return Api({}, {**environ, "CLOUD_CLOCK_RATE": "0.1"})
+
+
+def together(api: Api, items: Sequence[str], send: Callable[[Sequence[str]], Any]) -> list[Any]:
+    barrier = threading.Barrier(len(items))
+
+    def one(item: str) -> Any:
+        barrier.wait()
+        return api.batches.run("key", item, send)
+
+    with ThreadPoolExecutor(len(items)) as pool:
+        return list(pool.map(one, items))
+
+
+def test_what_comes_together_is_sent_as_one(patient: Api) -> None:
+    sent = []
+
+    def send(items: Sequence[str]) -> str:
+        sent.append(sorted(items))
+        return "answer"
+
+    assert together(patient, ["a", "b", "c"], send) == ["answer"] * 3
+    assert sent == [["a", "b", "c"]]
+
+
+def test_different_keys_are_different_batches(api: Api) -> None:
+    sent: list[Sequence[str]] = []
+    api.batches.run("one", "a", sent.append)
+    api.batches.run("two", "b", sent.append)
+    assert sent == [("a",), ("b",)]
+
+
+def test_batching_can_be_switched_off(connect: Callable[..., Api]) -> None:
+    api = connect(batching=[{"enable_batching": False, "send_after": None}])
+    sent: list[Sequence[str]] = []
+    api.batches.run("key", "a", sent.append)
+    assert sent == [["a"]]
+
+
+def test_a_batch_that_fails_is_taken_apart(patient: Api) -> None:
+    def send(items: Sequence[str]) -> str:
+        if "bad" in items:
+            raise ValueError(f"{sorted(items)}")
+        return items[0]
+
+    barrier = threading.Barrier(2)
+
+    def one(item: str) -> Any:
+        barrier.wait()
+        return patient.batches.run("key", item, send)
+
+    with ThreadPoolExecutor(2) as pool:
+        good, bad = pool.submit(one, "good"), pool.submit(one, "bad")
+        assert good.result() == "good"
+        with pytest.raises(ValueError, match=r"\['bad'\]"):
+            bad.result()
+
+
+def test_an_interrupt_sends_nothing_more(patient: Api) -> None:
+    patient.cancel.set()
+    sent: list[Sequence[str]] = []
+    with pytest.raises(Cancelled):
+        patient.batches.run("key", "a", sent.append)
+    assert sent == []

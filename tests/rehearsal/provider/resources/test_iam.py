@@ -36,43 +36,8 @@ def test_the_email_of_an_account_is_known_before_the_apply(api: Api) -> None:
     assert (plan["email"], plan["name"], plan["member"]) == (EMAIL, NAME, MEMBER)
 
 
-def test_a_new_account_is_looked_at_three_times(google: Google, api: Api) -> None:
-    google.on(".*", {"name": NAME, "email": EMAIL, "projectId": "p"})
-    state = ACCOUNT.create(api, {"account_id": "a", "display_name": "A", "description": None})
-    assert google.lines == ["POST /iam/v1/projects/p/serviceAccounts", *[f"GET {PATH}"] * 3]
-    assert google.asked[0].body == {"accountId": "a", "serviceAccount": {"displayName": "A"}}
-    assert (state["account_id"], state["id"]) == ("a", NAME)
-
-
-def test_an_accounts_texts_change_under_its_etag(google: Google, api: Api) -> None:
-    google.on(".*", {"name": NAME, "email": EMAIL, "projectId": "p", "etag": "e"})
-    prior = {"id": NAME, "display_name": "A", "description": "old"}
-    ACCOUNT.update(api, prior, {**prior, "description": "new"})
-    assert google.body(f"PATCH {PATH}") == {
-        "serviceAccount": {"description": "new", "displayName": "A", "etag": "e"},
-        "updateMask": "description",
-    }
-
-
 def project_plan(role: str = "roles/viewer", **more: Any) -> dict[str, Any]:
     return {"project": "p", "role": role, "member": MEMBER, "condition": [], **more}
-
-
-def test_a_member_joins_a_policy_in_the_order_of_roles(google: Google, api: Api) -> None:
-    after = {"bindings": [OWNER, VIEW], "etag": "f"}
-    google.on(".*:getIamPolicy", {"bindings": [OWNER], "etag": "e"}, after)
-    google.on(".*:setIamPolicy", {})
-    state = PROJECT_MEMBER.create(api, project_plan())
-    assert google.body("POST /crm/v1/projects/p:setIamPolicy") == {
-        "policy": {"bindings": [OWNER, VIEW], "etag": "e", "version": 3},
-        "updateMask": "bindings,etag,auditConfigs",
-    }
-    assert [it.rpartition(":")[2] for it in google.lines] == [
-        "getIamPolicy",
-        "setIamPolicy",
-        *["getIamPolicy"] * 4,
-    ]
-    assert (state["id"], state["etag"]) == (f"p/roles/viewer/{MEMBER}", "f")
 
 
 def test_members_of_a_project_are_written_together(
@@ -136,16 +101,6 @@ def test_an_imported_member_gets_the_whole_condition_of_that_title(
     found = PROJECT_MEMBER.read(api, imported)
     assert found is not None
     assert found["condition"] == [condition]
-
-
-def test_a_bucket_has_its_policy_beside_its_objects(google: Google, api: Api) -> None:
-    after = {"bindings": [VIEW], "etag": "f"}
-    google.on("GET /storage/v1/b/x/iam", {"etag": "e"}, after).on("PUT .*", {})
-    plan = {"bucket": "x", "role": "roles/viewer", "member": MEMBER, "condition": []}
-    state = BUCKET_MEMBER.create(api, plan)
-    assert google.body("PUT /storage/v1/b/x/iam") == {"bindings": [VIEW], "etag": "e", "version": 3}
-    assert (state["bucket"], state["id"]) == ("b/x", f"b/x/roles/viewer/{MEMBER}")
-    assert google.asked[0].query == {"alt": "json", "optionsRequestedPolicyVersion": "3"}
 
 
 def test_a_member_that_the_policy_lost_is_gone(google: Google, api: Api) -> None:

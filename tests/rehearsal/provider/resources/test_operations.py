@@ -4,12 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.provider.failures import OperationError, ProviderError
+from rehearsal.provider.failures import ProviderError
 from rehearsal.provider.resources import operations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rehearsal.provider.api import Api
     from tests.rehearsal.provider.resources.conftest import Google
 
@@ -29,12 +27,6 @@ def test_an_operation_that_is_done_is_not_asked_after(google: Google, api: Api) 
     assert google.lines == []
 
 
-def test_an_operation_is_read_until_it_is_done(google: Google, api: Api) -> None:
-    google.on(GLOBAL, RUNNING, RUNNING, DONE)
-    assert wait(api, RUNNING) == DONE
-    assert google.lines == [GLOBAL] * 3
-
-
 @pytest.mark.parametrize(
     ("place", "path"),
     [
@@ -48,20 +40,6 @@ def test_an_operation_is_read_where_it_says_it_is(
     google.on(".*", DONE)
     wait(api, {**RUNNING, **place})
     assert google.lines == [f"GET /compute/v1/projects/p/{path}/operations/o"]
-
-
-def test_an_operation_that_is_not_found_yet_is_looked_for_again(
-    google: Google, api: Api, refuse: Callable[..., Any]
-) -> None:
-    google.on(GLOBAL, refuse(404, "operation not found", "notFound"), DONE)
-    assert wait(api, RUNNING) == DONE
-
-
-def test_an_operations_errors_are_its_messages(api: Api) -> None:
-    error = {"errors": [{"code": "QUOTA_EXCEEDED", "message": "Quota 'NETWORKS' exceeded."}]}
-    with pytest.raises(OperationError) as caught:
-        wait(api, {**DONE, "error": error})
-    assert str(caught.value) == "Quota 'NETWORKS' exceeded.\n"
 
 
 def test_an_operation_that_takes_too_long_is_given_up(google: Google, api: Api) -> None:
@@ -82,23 +60,11 @@ def test_an_interrupted_wait_says_so_in_the_providers_words(google: Google, api:
     )
 
 
-def test_newer_operations_are_read_by_their_name(google: Google, api: Api) -> None:
-    google.on("GET /serviceusage/v1/operations/acat.1", {"name": "operations/acat.1", "done": True})
-    operations.named(api, "serviceusage", {"name": "operations/acat.1"}, "api to enable", 60)
-    assert google.asked[0].query == {"alt": "json"}
-
-
 def test_an_interrupt_does_not_end_the_wait_for_a_newer_operation(google: Google, api: Api) -> None:
     google.on("GET .*", {"name": "o"}, {"name": "o"}, {"name": "o", "done": True})
     api.cancel.set()
     operations.named(api, "file", {"name": "o"}, "Creating Instance", 60)
     assert len(google.asked) == 3
-
-
-def test_a_newer_operations_error_has_its_code(api: Api) -> None:
-    failed = {"name": "o", "done": True, "error": {"code": 8, "message": "quota exceeded"}}
-    with pytest.raises(OperationError, match="Error code 8, message: quota exceeded"):
-        operations.named(api, "file", failed, "Creating Instance", 60)
 
 
 def test_the_configuration_may_limit_an_action_and_the_type_does_else() -> None:

@@ -40,26 +40,6 @@ def properties(google: Google, api: Api, **more: Any) -> Any:
     return google.body(f"POST {TEMPLATES}")["properties"]
 
 
-def test_the_smallest_template_is_sent_with_what_the_provider_adds(
-    google: Google, api: Api
-) -> None:
-    assert properties(google, api) == {
-        "disks": [
-            {
-                "autoDelete": True,
-                "boot": True,
-                "initializeParams": {"diskType": "pd-standard", "sourceImage": IMAGE},
-            }
-        ],
-        "labels": {"goog-terraform-provisioned": "true"},
-        "machineType": "a3-highgpu-8g",
-        "metadata": {},
-        "networkInterfaces": [{"network": "projects/p/global/networks/default"}],
-        "scheduling": {"onHostMaintenance": "MIGRATE"},
-        "tags": {},
-    }
-
-
 SPECIFIC = {"key": "compute.googleapis.com/reservation-name", "values": ["r"]}
 
 

@@ -1,7 +1,7 @@
 """A plugin with the true server and pretended resources, kept as files in the folder FAKE_CLOUD.
 
-A name says what befalls the object: "slow-*" waits until Terraform stops the provider, "half-*"
-fails after it came to be, "taken-*" is refused by Google, and "bug-*" meets a mistake in the code.
+A name says what befalls the object: "slow-*" waits until Terraform stops the provider, "odd-*" is
+refused in the plan, and "bug-*" meets a mistake in the code.
 """
 
 from __future__ import annotations
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     from rehearsal.provider.resource import State
 
 CLOUD = Path(os.environ["FAKE_CLOUD"])
-TYPES = (
-    "google_compute_firewall",
-    "google_compute_instance_template",
-    "google_compute_network",
-    "google_compute_subnetwork",
-    "google_container_node_pool",
-)
+TYPES = ("google_compute_instance_template", "google_compute_network")
 EXAMPLES = {"string": "said-by-google", "number": 7, "bool": False}
 
 
@@ -55,22 +49,18 @@ class Fake:
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
-    @property
-    def suppress(self) -> Mapping[str, Callable[[Any, Any, State], bool]]:
-        return {"disk.source_image": lambda old, new, _state: str(old).endswith(str(new))}
+    suppress: Mapping[str, Callable[[Any, Any, State], bool]] = {}
 
     def path(self, state: State) -> Path:
         return CLOUD / self.kind / f"{state['name']}.json"
 
     def customize(self, _api: Api, _prior: State | None, plan: State) -> State:
+        if plan["name"].startswith("odd-"):
+            raise ValueError("odd names are refused")
         return plan
 
     def create(self, api: Api, plan: State) -> State:
         name = plan["name"]
-        if name.startswith("taken-"):
-            raise RuntimeError(
-                f"Error creating Network: googleapi: Error 409: {name}, alreadyExists"
-            )
         if name.startswith("bug-"):
             raise KeyError("selfLink")
         state = {key: decided(f, plan[key]) for key, f in self.block.items()}
@@ -80,8 +70,6 @@ class Fake:
             (CLOUD / "started").touch()
             api.cancel.wait(60)
             raise PartialError(state, RuntimeError("context has been cancelled"))
-        if name.startswith("half-"):
-            raise PartialError(state, RuntimeError("Error waiting: quota exceeded"))
         return state
 
     @property
@@ -107,17 +95,14 @@ class Fake:
         self.path(state).unlink(missing_ok=True)
 
     def import_state(self, _api: Api, import_id: str) -> State:
-        if "/" not in import_id:
-            raise ValueError(f"Import id {import_id!r} doesn't match any of the accepted formats")
-        return {"id": import_id, "name": import_id.rpartition("/")[2]}
+        raise ValueError(import_id)
 
 
-class Zones:
-    """The data source google_compute_zones."""
+class Project:
+    """The data source google_project."""
 
-    def read(self, _api: Api, config: State) -> State:
-        region = config["region"] or "us-central1"
-        return {"id": region, "names": [f"{region}-a", f"{region}-b"]}
+    def read(self, api: Api, _config: State) -> State:
+        return {"id": f"projects/{api.project}", "project_id": api.project}
 
 
 def connect(block: Mapping[str, Any], _environ: Mapping[str, str]) -> Api:
@@ -127,6 +112,6 @@ def connect(block: Mapping[str, Any], _environ: Mapping[str, str]) -> Api:
 if __name__ == "__main__":
     serve(
         lambda: Implementations(
-            {kind: Fake(kind) for kind in TYPES}, {"google_compute_zones": Zones()}, connect
+            {kind: Fake(kind) for kind in TYPES}, {"google_project": Project()}, connect
         )
     )

@@ -182,27 +182,13 @@ resource "google_compute_instance_template" "t" {
   metadata = { a = "%s" }
 }
 """
-FIREWALL = """
-resource "google_compute_firewall" "f" {
-  name          = "firewall"
-  network       = "default"
-  source_ranges = ["10.1.0.0/16", "10.0.0.0/16"]
-  allow {
-    protocol = "udp"
-    ports    = ["1-65535"]
-  }
-  allow {
-    protocol = "%s"
-  }
-}
-"""
 
 
 def test_a_root_lives_through_create_update_replacement_and_destroy(
     tmp_path: Path, any_terraform: list[str], installed: Path
 ) -> None:
     root = make_root(tmp_path, any_terraform, installed)
-    body = NETWORK + 'data "google_compute_zones" "z" {}\n'
+    body = NETWORK + 'data "google_project" "p" {}\n'
     root.write(body % ("net", ""))
     root.run("init")
     root.run("validate")
@@ -221,12 +207,6 @@ def test_a_root_lives_through_create_update_replacement_and_destroy(
     assert not list((tmp_path / "s").iterdir())
 
 
-def test_deeply_nested_blocks_plan_empty_a_second_time(root: Root) -> None:
-    root.write(TEMPLATE % ("cos", "FLEX_START", "1"))
-    root.apply()
-    root.plan(expect=0)
-
-
 def test_a_change_deep_in_a_template_names_the_field_that_forces_replacement(root: Root) -> None:
     root.write(TEMPLATE % ("cos", "FLEX_START", "1"))
     root.apply()
@@ -235,23 +215,6 @@ def test_a_change_deep_in_a_template_names_the_field_that_forces_replacement(roo
     line = next(each for each in text.splitlines() if "provisioning_model" in each)
     assert line.endswith("# forces replacement")
     assert text.count("# forces replacement") == 1
-
-
-def test_a_suppressed_difference_is_no_change(root: Root) -> None:
-    root.write(TEMPLATE % ("cos", "SPOT", "1"))
-    root.apply()
-    root.write((TEMPLATE % ("cos", "SPOT", "1")).replace('"family/cos"', '"cos"'))
-    root.plan(expect=0)
-
-
-def test_a_set_in_another_order_is_no_change_and_another_element_is_an_update(root: Root) -> None:
-    root.write(FIREWALL % "tcp")
-    root.apply()
-    swapped = FIREWALL.replace('"10.1.0.0/16", "10.0.0.0/16"', '"10.0.0.0/16", "10.1.0.0/16"')
-    root.write(swapped % "tcp")
-    root.plan(expect=0)
-    root.write(FIREWALL % "icmp")
-    assert "0 to add, 1 to change, 0 to destroy" in root.plan(expect=2)
 
 
 def test_terraform_test_runs_on_the_schema_alone_with_a_mocked_provider(root: Root) -> None:
@@ -268,81 +231,20 @@ def test_terraform_test_runs_on_the_schema_alone_with_a_mocked_provider(root: Ro
     assert "1 passed, 0 failed" in root.run("test")
 
 
-def test_what_vanished_is_planned_anew(root: Root, tmp_path: Path) -> None:
-    root.write(NETWORK % ("net", ""))
-    root.apply()
-    (tmp_path / "cloud/google_compute_network/net.json").unlink()
-    assert "1 to add" in root.plan(expect=2)
-
-
-def test_a_known_value_flows_to_dependents_once_it_is_known(root: Root) -> None:
-    root.write(
-        NETWORK % ("net", "")
-        + """
-        resource "google_compute_subnetwork" "s" {
-          name          = "sub"
-          region        = "us-central1"
-          network       = google_compute_network.n.self_link
-          ip_cidr_range = "10.0.0.0/16"
-        }
-        """
-    )
-    root.apply()
-    root.plan(expect=0)
-    network = root.state("google_compute_subnetwork.s")["values"]["network"]
-    assert network == "google_compute_network/net"
-
-
-def test_an_imported_object_plans_empty(root: Root) -> None:
-    root.write(NETWORK % ("net", ""))
-    root.apply()
-    root.run("state", "rm", "google_compute_network.n")
-    root.run("import", "google_compute_network.n", "google_compute_network/net")
-    root.plan(expect=0)
-
-
-def test_a_wrong_import_id_is_refused_in_the_providers_words(root: Root) -> None:
-    root.write(NETWORK % ("net", ""))
-    text = root.run("import", "google_compute_network.n", "net", expect=1)
-    assert "doesn't match any of the accepted formats" in text
-
-
-def test_an_object_that_failed_halfway_is_kept_and_tainted(root: Root) -> None:
-    root.write(NETWORK % ("half-made", ""))
-    assert "quota exceeded" in root.apply(expect=1)
-    assert root.state("google_compute_network.n")["tainted"]
-
-
-def test_a_refusal_reaches_the_user_in_googles_words_and_leaves_no_state(root: Root) -> None:
-    root.write(NETWORK % ("taken-name", ""))
-    text = root.apply(expect=1)
-    assert "Error: Error creating Network: googleapi: Error 409: taken-name" in text
-    assert root.state("google_compute_network.n") == {}
-
-
 def test_a_mistake_in_the_code_is_called_a_bug(root: Root) -> None:
     root.write(NETWORK % ("bug-here", ""))
     text = root.apply(expect=1)
     assert "Bug in the stand-in for the google provider: KeyError: 'selfLink'" in text
 
 
-def test_a_type_without_implementation_validates_but_does_not_plan(root: Root) -> None:
-    root.write('resource "google_service_account" "a" {\n  account_id = "accounts"\n}\n')
-    root.run("validate")
-    text = root.plan(expect=1)
-    assert "can validate google_service_account, not make it" in text
-
-
 def test_a_plan_is_refused_where_only_the_plan_knows_enough(root: Root) -> None:
-    root.write(
-        'resource "google_compute_firewall" "f" {\n  name = "f"\n  network = "n"\n'
-        '  allow {\n    protocol = "tcp"\n  }\n}\n'
-    )
+    root.write(NETWORK % ("odd-net", ""))
     root.run("validate")
-    assert "one of source_tags, source_ranges, or" in root.plan(expect=1)
+    assert "Error: odd names are refused" in root.plan(expect=1)
 
 
-def test_an_interrupt_while_creating_keeps_what_is_there(root: Root, tmp_path: Path) -> None:
+def started(root: Root, tmp_path: Path) -> subprocess.Popen[str]:
+    """An apply that is in the middle of making a network."""
     root.write(NETWORK % ("slow-net", ""))
     apply = subprocess.Popen(
         [*root.command, "apply", "-auto-approve", "-no-color"],
@@ -354,6 +256,11 @@ def test_an_interrupt_while_creating_keeps_what_is_there(root: Root, tmp_path: P
         start_new_session=True,
     )
     until((tmp_path / "cloud/started").exists)
+    return apply
+
+
+def test_an_interrupt_while_creating_keeps_what_is_there(root: Root, tmp_path: Path) -> None:
+    apply = started(root, tmp_path)
     os.killpg(apply.pid, signal.SIGINT)  # as Ctrl-C on a terminal: the plugin gets it too
     text, _ = apply.communicate(timeout=SECONDS)
     assert apply.returncode == 1, text
@@ -362,16 +269,7 @@ def test_an_interrupt_while_creating_keeps_what_is_there(root: Root, tmp_path: P
 
 
 def test_the_plugin_ends_when_terraform_is_killed(root: Root, tmp_path: Path) -> None:
-    root.write(NETWORK % ("slow-net", ""))
-    apply = subprocess.Popen(
-        [*root.command, "apply", "-auto-approve", "-no-color"],
-        cwd=root.folder,
-        env=root.environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    until((tmp_path / "cloud/started").exists)
+    apply = started(root, tmp_path)
     apply.kill()
-    apply.wait(timeout=SECONDS)
+    apply.communicate(timeout=SECONDS)
     until(lambda: not list((tmp_path / "s").iterdir()), lambda: "a plugin's socket is left")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,6 +21,7 @@ from rehearsal.cloud import compute
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Request
 from tests.unit.preflight.stand_in import ID, ZONE, Google
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,6 +113,10 @@ class World(Google):
             token = page.get("nextPageToken", "")
             if not token:
                 return
+
+
+def _environ(settings: dict[str, str]) -> str:
+    return " ".join(f"{name.upper()}={value}" for name, value in settings.items())
 
 
 class Asked:
@@ -214,6 +219,10 @@ def test_a_machine_may_have_another_line_of_images(
 def test_a_project_alone_is_where_the_newest_is_looked_up(asked: Asked) -> None:
     assert asked.image(image_project="ml-images") == ("ml-images", CHOSEN, f"{CHOSEN}-v20260518")
     assert asked.image(image_project=ACCELERATOR)[:2] == (ACCELERATOR, WITH_DRIVER)
+    named = asked.image(image_project=ACCELERATOR, image_name=f"{WITH_DRIVER}-v20260418")
+    assert named[2] == f"{WITH_DRIVER}-v20260418"
+    asked_for = asked.image(image_project=ACCELERATOR, image_family_name=WITH_DRIVER)
+    assert asked_for[:2] == (ACCELERATOR, WITH_DRIVER)
 
 
 def test_an_image_that_google_means_to_withdraw_tells_until_when_it_is_supported(
@@ -226,163 +235,93 @@ def test_an_image_that_google_means_to_withdraw_tells_until_when_it_is_supported
     assert note.why.endswith("supported until 2027-02-01")
 
 
-MINE = {"image_project": "my-images", "image_name": "mine"}
-BETTER = {"replacement": "projects/my-images/global/images/better"}
 KEPT: Json = {"project": DLVM, "family": CHOSEN, "name": f"{CHOSEN}-v20260518"}
 KEPT_OLD = {"project": DLVM, "family": OLD, "name": f"{OLD}-v20260305"}
-ROCKY_9 = "projects/rocky-linux-cloud/global/licenses/rocky-linux-9"
-STORAGE = {"gcs_mount_list": "data:/mnt/data"}
-NEXT = "pytorch-2-9-cu129-ubuntu-2204-nvidia-580"
+RECORDED = {
+    "old": KEPT_OLD,
+    "gone": KEPT | {"name": f"{CHOSEN}-v20250101"},
+    "own": {"project": "my-images", "family": "mine", "name": "mine"},
+}
+OWN: dict[str, dict[str, Any]] = {
+    "obsolete": {"state": "OBSOLETE", "obsolete": "2026-10-01T00:00:00Z"},
+    "deleted": {"state": "DELETED", "deleted": "2026-10-01T00:00:00Z"},
+    "rocky": {"licenses": ("projects/rocky-linux-cloud/global/licenses/rocky-linux-9",)},
+}
+TABLE = """
+IMAGE_PROJECT=debian-cloud -> IMAGE_FAMILY_NAME:
+    debian-cloud has no image to choose for a2-highgpu-2g | --project debian-cloud
+# It was the default; Google answers 404 for it since 2026-04-13.
+IMAGE_FAMILY_NAME=@OLD -> IMAGE_FAMILY_NAME: are deprecated since 2026-04-13 | until 2027-04-13
+    | all images of the family pytorch-2-7-cu128-ubuntu-2204-nvidia-570 in deeplearning-platform-
+    | IMAGE_FAMILY_NAME=pytorch-2-9-cu129-ubuntu-2204-nvidia-580, or IMAGE_NAME=pytorch-2-7-cu128
+    | nvidia-570-v20260320: Google still makes VMs from it
+    | it suggests pytorch-2-9-cu129-ubuntu-2204-nvidia-580-v20260408 instead
+IMAGE_FAMILY_NAME=(pytorch-latest-gpu|pytorch-1-12-gpu-debian-10) -> IMAGE_FAMILY_NAME:
+    there is no image family | remove IMAGE_FAMILY_NAME for the newest supported image
+IMAGE_NAME=@OLD-v20260320 ~> IMAGE_NAME: is deprecated since 2026-04-13 | until 2027-04-13
+    | IMAGE_NAME=pytorch-2-9-cu129-ubuntu-2204-nvidia-580-v20260408
+OWN=obsolete @MINE -> IMAGE_NAME: the image mine is obsolete since 2026-10-01
+    | Google makes no VM from it any more; it suggests better instead | IMAGE_NAME=better
+OWN=deleted @MINE -> IMAGE_NAME: the image mine is deleted since 2026-10-01
+    | Google makes no VM from it any more; it suggests better instead | IMAGE_NAME=better
+IMAGE_FAMILY_NAME=@WITH_DRIVER -> IMAGE_PROJECT: IMAGE_PROJECT=ubuntu-os-accelerator-images
+IMAGE_NAME=@WITH_DRIVER-v20260418 -> IMAGE_PROJECT: IMAGE_PROJECT=ubuntu-os-accelerator-images
+
+# A cluster stays on its image.
+KEPT=old ~> IMAGE_NAME: of this cluster is deprecated since 2026-04-13 | until 2027-04-13
+    | IMAGE_FAMILY_NAME=pytorch-2-9-cu129-ubuntu-2404-nvidia-580
+OWN=obsolete KEPT=own ~> IMAGE_NAME: is obsolete | Google makes no VM from it any more
+KEPT=gone -> IMAGE_NAME: v20250101 of this cluster is gone from deeplearning-platform-release
+    | IMAGE_NAME=pytorch-2-9-cu129-ubuntu-2404-nvidia-580-v20260831
+
+# What start-up needs of a system: Python, apt-get for storage, a driver that can be installed.
+@COS -> IMAGE_FAMILY_NAME: is of Container-Optimized OS | IMAGE_FAMILY_NAME
+@ROCKY @STORAGE -> IMAGE_FAMILY_NAME: is of Rocky Linux, which has no apt-get
+OWN=rocky IMAGE_PROJECT=my-images IMAGE_FAMILY_NAME=mine @STORAGE ~> IMAGE_FAMILY_NAME: no apt-get
+IMAGE_PROJECT=rocky-linux-cloud IMAGE_FAMILY_NAME=rocky-linux-9
+    -> IMAGE_FAMILY_NAME: of Rocky Linux has no NVIDIA driver
+IMAGE_PROJECT=ubuntu-os-cloud IMAGE_FAMILY_NAME=ubuntu-2510-amd64
+    -> IMAGE_FAMILY_NAME: of Ubuntu has no NVIDIA driver
+IMAGE_PROJECT=debian-cloud IMAGE_FAMILY_NAME=debian-13
+    ~> IMAGE_FAMILY_NAME: has no NVIDIA driver: start-up installs it | a reboot
+IMAGE_PROJECT=ubuntu-os-cloud IMAGE_FAMILY_NAME=ubuntu-(2404-lts-amd64|minimal-2204-lts)
+    ~> IMAGE_FAMILY_NAME: has no NVIDIA driver: start-up installs it | a reboot
+
+# What NCCL can use of the GPU network.
+@ULTRA @STANDARD -> IMAGE_FAMILY_NAME: can't use the GPU network
+    | without NVIDIA's DOCA-OFED driver | IMAGE_PROJECT=ubuntu-os-accelerator-images
+(@ULTRA|@MEGA) @ROCKY -> IMAGE_FAMILY_NAME: can't use the GPU network
+    | is installed by apt-get, which Rocky Linux lacks | IMAGE_PROJECT=ubuntu-os-accelerator-images
+"""
 
 
-def _of(project: str, family: str) -> dict[str, str]:
-    return {"image_project": project, "image_family_name": family}
-
-
-class Case(NamedTuple):
-    """What speaks against an image: a problem, or a note, with these words."""
-
-    refused: bool
-    said: tuple[str, ...]
-    record: Json | None
-    own: dict[str, Any] | None
-    settings: dict[str, str]
-
-
-def _case(
-    name: str,
-    settings: dict[str, str],
-    *said: str,
-    refused: bool = True,
-    record: Json | None = None,
-    own: dict[str, Any] | None = None,
-) -> Any:
-    return pytest.param(Case(refused, said, record, own, settings), id=name)
-
-
-def _no_driver(project: str, family: str, *said: str, refused: bool) -> Any:
-    return _case(f"no driver: {family}", _of(project, family), *said, refused=refused)
-
-
-def _gone(family: str) -> Any:
-    what = f"there is no image family {family} in the project {DLVM} |"
-    fix = "| remove IMAGE_FAMILY_NAME for the newest supported image"
-    return _case(f"gone: {family}", {"image_family_name": family}, what, fix)
-
-
-def _withdrawn(state: str) -> Any:
-    what = f"the image mine is {state.lower()} since 2026-10-01 |"
-    why = "Google makes no VM from it any more; it suggests better instead"
-    own = BETTER | {"state": state, state.lower(): "2026-10-01T00:00:00Z"}
-    return _case(state, MINE, what, why, "| IMAGE_NAME=better", own=own)
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        _case(
-            "a project without such images",
-            {"image_project": "debian-cloud"},
-            *("debian-cloud has no image to choose for a2-highgpu-2g", "--project debian-cloud"),
-        ),
-        # It was the default; Google answers 404 for it since 2026-04-13.
-        _case(
-            "a withdrawn family",
-            {"image_family_name": OLD},
-            f"all images of the family {OLD} in {DLVM} are deprecated since 2026-04-13",
-            *(f"{NEXT}-v20260408", "until 2027-04-13"),
-            f"| IMAGE_FAMILY_NAME={NEXT}, or IMAGE_NAME={OLD}-v20260320",
-        ),
-        *map(_gone, ("pytorch-latest-gpu", "pytorch-1-12-gpu-debian-10")),
-        _case(
-            "a deprecated image that is named",
-            {"image_name": f"{OLD}-v20260320"},
-            f"the image {OLD}-v20260320 is deprecated since 2026-04-13 |",
-            *("until 2027-04-13", f"| IMAGE_NAME={NEXT}-v20260408"),
-            refused=False,
-        ),
-        *map(_withdrawn, ("OBSOLETE", "DELETED")),
-        _case(
-            "a cluster on a withdrawn image",
-            {},
-            f"the image {OLD}-v20260305 of this cluster is deprecated since 2026-04-13 |",
-            *("until 2027-04-13", f"IMAGE_FAMILY_NAME={CHOSEN}"),
-            refused=False,
-            record=KEPT_OLD,
-        ),
-        _case(
-            "a cluster on an obsolete image",
-            {},
-            *("is obsolete", "Google makes no VM from it any more"),
-            refused=False,
-            record={"project": "my-images", "family": "mine", "name": "mine"},
-            own=BETTER | {"state": "OBSOLETE"},
-        ),
-        _case(
-            "a cluster whose image is gone",
-            {},
-            f"the image {CHOSEN}-v20250101 of this cluster is gone from {DLVM} |",
-            f"| IMAGE_NAME={CHOSEN}-v20260831",
-            record=KEPT | {"name": f"{CHOSEN}-v20250101"},
-        ),
-        _case(
-            "a system without Python",
-            _of("cos-cloud", "cos-121-lts"),
-            *("is of Container-Optimized OS", "IMAGE_FAMILY_NAME"),
-        ),
-        _case(
-            "storage, and no apt-get",
-            ROCKY | STORAGE,
-            *("is of Rocky Linux, which has no apt-get", "IMAGE_FAMILY_NAME"),
-        ),
-        _case(
-            "an image made of Rocky may have what Rocky lacks",
-            _of("my-images", "mine") | STORAGE,
-            "no apt-get",
-            refused=False,
-            own={"licenses": (ROCKY_9,)},
-        ),
-        *(
-            _no_driver(project, family, what, "IMAGE_FAMILY_NAME", refused=True)
-            for project, family, what in (
-                ("rocky-linux-cloud", "rocky-linux-9", "of Rocky Linux has no NVIDIA driver"),
-                ("ubuntu-os-cloud", "ubuntu-2510-amd64", "of Ubuntu has no NVIDIA driver"),
-            )
-        ),
-        *(
-            _no_driver(
-                *(project, family, "has no NVIDIA driver: start-up installs it", "a reboot"),
-                refused=False,
-            )
-            for project, family in (
-                ("debian-cloud", "debian-13"),
-                ("ubuntu-os-cloud", "ubuntu-2404-lts-amd64"),
-                ("ubuntu-os-cloud", "ubuntu-minimal-2204-lts"),
-            )
-        ),
-    ],
+@rows(
+    TABLE,
+    OLD=OLD,
+    WITH_DRIVER=WITH_DRIVER,
+    MINE="IMAGE_PROJECT=my-images IMAGE_NAME=mine",
+    STORAGE="GCS_MOUNT_LIST=data:/mnt/data",
+    COS="IMAGE_PROJECT=cos-cloud IMAGE_FAMILY_NAME=cos-121-lts",
+    ROCKY=_environ(ROCKY),
+    ULTRA=_environ(ULTRA),
+    MEGA=_environ(MEGA),
+    STANDARD=_environ(STANDARD),
 )
 def test_what_speaks_against_an_image_is_refused_or_noted_with_what_mends_it(
-    asked: Asked, case: Case
+    asked: Asked, row: Row
 ) -> None:
-    if case.own is not None:
-        asked.own(**case.own)
-    found = asked.run(case.record, **case.settings)
-    told = [it for it in (found.problems if case.refused else found.notes) if "IMAGE" in it.setting]
+    settings = {name.lower(): value for name, value in row.environ.items()}
+    own, kept = settings.pop("own", ""), settings.pop("kept", "")
+    if own:
+        asked.own(replacement="projects/my-images/global/images/better", **OWN[own])
+    found = asked.run(RECORDED.get(kept), **settings)
+    problems, notes = (
+        [it for it in said if "IMAGE" in it.setting] for said in (found.problems, found.notes)
+    )
+    row.is_said_by(problems, notes)
+    told = {it.code for it in (*problems, *notes)} - {Code.CHOSEN}
     assert len(told) == 1
-    whole = f"{told[0].what} | {told[0].why} | {told[0].fix}"
-    assert [part for part in case.said if part not in whole] == [], whole
-
-
-@pytest.mark.parametrize(
-    "settings", [{"image_family_name": WITH_DRIVER}, {"image_name": f"{WITH_DRIVER}-v20260418"}]
-)
-def test_an_image_of_another_project_of_googles_is_said(
-    asked: Asked, settings: dict[str, str]
-) -> None:
-    (problem,) = (it for it in asked.run(**settings).problems if "IMAGE" in it.setting)
-    assert problem.fix == f"IMAGE_PROJECT={ACCELERATOR}"
-    assert asked.image(image_project=ACCELERATOR, **settings)[0] == ACCELERATOR
+    assert told <= {Code.IMAGE_UNSUITABLE, Code.RESOURCE_NOT_FOUND}
 
 
 def test_a_cluster_stays_on_its_image(asked: Asked) -> None:
@@ -417,25 +356,6 @@ def test_where_google_was_not_asked_the_family_of_the_catalogue_is_used(asked: A
     assert kind.resolve(spec, Record(**RECORD, image=KEPT)).image.name == KEPT["name"]
 
 
-@pytest.mark.parametrize(
-    ("machine", "image", "why"),
-    [
-        (ULTRA, STANDARD, "without NVIDIA's DOCA-OFED driver"),
-        (ULTRA, ROCKY, "is installed by apt-get, which Rocky Linux lacks"),
-        (MEGA, ROCKY, "is installed by apt-get, which Rocky Linux lacks"),
-    ],
-)
-def test_an_image_on_which_nccl_cannot_use_the_gpu_network_is_refused(
-    asked: Asked, machine: dict[str, str], image: dict[str, str], why: str
-) -> None:
-    problems = asked.run(**machine, **image).problems
-    (problem,) = (it for it in problems if "GPU network" in it.what)
-    assert problem.code is Code.IMAGE_UNSUITABLE
-    assert problem.setting == "IMAGE_FAMILY_NAME"
-    assert why in problem.why
-    assert f"IMAGE_PROJECT={ACCELERATOR}" in problem.fix
-
-
 def test_one_of_which_nothing_is_known_is_noted(asked: Asked) -> None:
     said = "".join(note.what for note in asked.run(**MEGA, image_project=DLVM).notes)
     assert "NCCL may not use the GPU network of a3-megagpu-8g" in said
@@ -465,6 +385,7 @@ def test_nothing_is_said_where_the_network_is_not_used_or_the_image_will_do(
 def test_a_command_that_begins_with_what_the_image_has_not_is_noted(
     asked: Asked, command: str, family: str, noted: str
 ) -> None:
-    found = asked.run(startup_command=command, **_of(images.project_of(family) or "", family))
+    image = {"image_project": images.project_of(family) or "", "image_family_name": family}
+    found = asked.run(startup_command=command, **image)
     said = [note.what for note in found.notes if note.setting == "STARTUP_COMMAND"]
     assert [it.split()[2].rstrip(",") for it in said] == ([noted] if noted else [])

@@ -58,53 +58,38 @@ def test_a_vm_that_is_as_it_should_be_has_no_faults() -> None:
 EIGHT = [_gpu() for _ in range(8)]
 
 
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        ({"gpus": EIGHT[:7]}, "7 GPUs instead of 8"),
-        (
-            {"gpus": [], "error": "nvidia-smi did not end within 120 s"},
-            "nvidia-smi did not end within 120 s",
-        ),
-        ({"gpus": [*EIGHT[:7], _gpu(name="NVIDIA L4")]}, "NVIDIA L4 instead of H100"),
-        (
-            {"gpus": [*EIGHT[:7], _gpu(ecc_volatile=3)]},
-            "3 uncorrected memory (ECC) errors since its boot, on GPU 7",
-        ),
-        (
-            {"gpus": [_gpu(repair_failed=True), *EIGHT[1:]]},
-            "GPU 0 can't repair its memory any more",
-        ),
-        (
-            {"gpus": [_gpu(repair_pending=True), *EIGHT[1:]]},
-            "GPU 0 waits for a restart to repair its memory",
-        ),
-        (
-            {"diagnostic": {"ran": True, "failures": ["software of GPU 5: Row remap failure"]}},
-            "DCGM's diagnostic failed: software of GPU 5: Row remap failure",
-        ),
-        ({"interfaces": _interfaces(8)}, "8 network interfaces instead of 9"),
-        (
-            {"interfaces": [*_interfaces(8), {"name": "eth8", "mtu": MEGA_MTU, "up": False}]},
-            "no link on eth8",
-        ),
-        (
-            {"interfaces": [*_interfaces(2, mtu=1460), *_interfaces(7)]},
-            "7 interfaces have the MTU 8244 instead of the 8 of its GPUs",
-        ),
-        ({"local_ssd": {"disks": 15, "mounted": True}}, "15 local SSDs instead of 16"),
-        (
-            {"local_ssd": {"disks": 16, "mounted": False}},
-            "its local SSDs are not mounted at /mnt/localssd",
-        ),
-        (
-            {"fabric": {"kind": "tcpxo", "faults": ["libnccl-net.so is missing"]}},
-            "the fabric tcpxo: libnccl-net.so is missing",
-        ),
-    ],
-)
-def test_what_is_not_as_it_should_be_is_named(change: dict[str, Any], fault: str) -> None:
-    assert fault in health.judge(_vm(), _found(**change)).faults
+FAILED: dict[str, Any] = {"ran": True, "failures": ["software of GPU 5: Row remap failure"]}
+DOWN = {"name": "eth8", "mtu": MEGA_MTU, "up": False}
+NAMED: dict[str, dict[str, Any]] = {
+    "7 GPUs instead of 8": {"gpus": EIGHT[:7]},
+    "nvidia-smi did not end": {"gpus": [], "error": "nvidia-smi did not end"},
+    "NVIDIA L4 instead of H100": {"gpus": [*EIGHT[:7], _gpu(name="NVIDIA L4")]},
+    "3 uncorrected memory (ECC) errors since its boot, on GPU 7": {
+        "gpus": [*EIGHT[:7], _gpu(ecc_volatile=3)]
+    },
+    "GPU 0 can't repair its memory any more": {"gpus": [_gpu(repair_failed=True), *EIGHT[1:]]},
+    "GPU 0 waits for a restart to repair its memory": {
+        "gpus": [_gpu(repair_pending=True), *EIGHT[1:]]
+    },
+    f"DCGM's diagnostic failed: {FAILED['failures'][0]}": {"diagnostic": FAILED},
+    "8 network interfaces instead of 9": {"interfaces": _interfaces(8)},
+    "no link on eth8": {"interfaces": [*_interfaces(8), DOWN]},
+    "7 interfaces have the MTU 8244 instead of the 8 of its GPUs": {
+        "interfaces": [*_interfaces(2, mtu=1460), *_interfaces(7)]
+    },
+    "15 local SSDs instead of 16": {"local_ssd": {"disks": 15, "mounted": True}},
+    "its local SSDs are not mounted at /mnt/localssd": {
+        "local_ssd": {"disks": 16, "mounted": False}
+    },
+    "the fabric tcpxo: no libnccl-net.so": {
+        "fabric": {"kind": "tcpxo", "faults": ["no libnccl-net.so"]}
+    },
+}
+
+
+@pytest.mark.parametrize("fault", NAMED)
+def test_what_is_not_as_it_should_be_is_named(fault: str) -> None:
+    assert fault in health.judge(_vm(), _found(**NAMED[fault])).faults
 
 
 def test_errors_of_the_past_that_were_repaired_are_no_fault() -> None:

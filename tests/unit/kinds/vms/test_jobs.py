@@ -10,32 +10,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.documents.job import JobState
+from provision.documents.job import Job, JobState
 from provision.errors import SettingsError
 from provision.kinds.vms.jobs import VmJobs
 from provision.screens import jobs as screen
 from provision.time.clock import Clock
 
-ASKED = {"name": "train-1", "nodes": None, "restarts": 1, "submitted": "2026-11-23T10:00:00.000Z"}
+ASKED = json.dumps(
+    {"name": "train-1", "nodes": None, "restarts": 1, "submitted": "2026-11-23T10:00:00.000Z"}
+)
+JOB, INDEX, NOW, RAY = "jobs/train-1.json", "jobs/index.json", "vms/job.json", "ray/jobs.json"
 
 
-def _jobs(**texts: str) -> VmJobs:
-    """The jobs of a folder; the names of its objects with _ for what is no letter."""
-    names = {"jobs/index.json", "jobs/train-1.json", "vms/job.json", "ray/jobs.json"}
-    names |= {"vms/jobs/train-1/course.json", "vms/jobs/first-1/course.json"}
-    by_key = {
-        name.replace("/", "_").replace("-", "_").removesuffix(".json"): name for name in names
-    }
-    known = {by_key[key]: text for key, text in texts.items()}
-    created = {name: name for name in known if name.startswith("jobs/")}
-    folder = SimpleNamespace(text=known.get, created=lambda _: created)
-    return VmJobs(cast("Any", folder), Clock())
+def _jobs(texts: dict[str, str], lost: str = "") -> VmJobs:
+    """The jobs of a folder, by the texts of its objects; `lost`: why VMs hear of none."""
+    created = {name: name for name in texts if name.startswith("jobs/")}
+    folder = SimpleNamespace(text=texts.get, created=lambda _: created)
+    return VmJobs(cast("Any", folder), Clock(), lambda: lost)
+
+
+def _train(name: str, text: str, *, lost: str = "", **more: str) -> Job:
+    """The job of Run, in a folder with one more object."""
+    found = _jobs({JOB: ASKED, name: text, **more}, lost).find("train-1")
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "null", '{"name": "other-1"}', '{"jobs": [1]}'])
 def test_what_is_spoiled_is_a_job_of_which_nobody_has_heard(text: str) -> None:
-    found = _jobs(jobs_train_1=json.dumps(ASKED), vms_job=text).find("train-1")
-    assert found is not None
+    found = _train(NOW, text)
     assert found.state is JobState.WAITING
     assert "have not taken note" in found.why
 
@@ -43,16 +46,10 @@ def test_what_is_spoiled_is_a_job_of_which_nobody_has_heard(text: str) -> None:
 @pytest.mark.parametrize("course", ["{}", '{"name": "train-1", "state": "waiting"}'])
 def test_a_job_of_which_vms_can_not_hear_says_so_until_it_is_under_way(course: str) -> None:
     why = "np-vm-a acts as x, a service account that was deleted"
-    jobs = _jobs(jobs_train_1=json.dumps(ASKED), vms_job=course)
-    jobs._lost = lambda: why
-    found = jobs.find("train-1")
-    assert found is not None
+    found = _train(NOW, course, lost=why)
     assert (found.state, found.why) == (JobState.WAITING, why)
-    running = _jobs(jobs_train_1=json.dumps(ASKED), vms_job=course.replace("waiting", "running"))
-    running._lost = jobs._lost
-    found = running.find("train-1")
-    assert found is not None
-    assert (found.why == why) == (course == "{}")
+    running = _train(NOW, course.replace("waiting", "running"), lost=why)
+    assert (running.why == why) == (course == "{}")
 
 
 _ANY = st.recursive(
@@ -70,60 +67,49 @@ def test_any_course_at_all_is_shown_as_something(course: dict[str, Any]) -> None
         text = json.dumps({**course, "name": "train-1"}, allow_nan=False)
     except ValueError:
         return
-    found = _jobs(jobs_train_1=json.dumps(ASKED), vms_job=text).find("train-1")
-    assert found is not None
+    found = _train(NOW, text)
     assert screen.words(found) is not None
     assert screen.whole(found)
     assert screen.lines([found])
 
 
 def test_a_job_that_waits_names_the_one_before_it_unless_that_is_over() -> None:
-    order = json.dumps({"jobs": [{"name": "first-1"}, {"name": "train-1"}]})
-    asked = json.dumps(ASKED)
-    now = json.dumps({"name": "first-1", "state": "running"})
-    found = _jobs(jobs_train_1=asked, jobs_index=order, vms_job=now).find("train-1")
-    assert found is not None
+    order = {INDEX: json.dumps({"jobs": [{"name": "first-1"}, {"name": "train-1"}]})}
+    found = _train(NOW, json.dumps({"name": "first-1", "state": "running"}), **order)
     assert (found.place, found.why) == (1, "first-1 is before it")
     over = json.dumps({"name": "first-1", "state": "succeeded"})
-    jobs = _jobs(jobs_train_1=asked, jobs_index=order, vms_jobs_first_1_course=over)
-    found = jobs.find("train-1")
-    assert found is not None
-    assert found.place == 0
+    assert _train("vms/jobs/first-1/course.json", over, **order).place == 0
 
 
 def test_how_a_job_failed_is_said_in_a_sentence_with_code_cause_and_machine() -> None:
     failure = {"vm": "vm-b", "rank": 1, "code": 137, "cause": "out of memory", "tail": "x"}
     course = {"name": "train-1", "state": "failed", "failure": failure, "since": 1.0}
-    found = _jobs(jobs_train_1=json.dumps(ASKED), vms_jobs_train_1_course=json.dumps(course)).find(
-        "train-1"
-    )
-    assert found is not None
+    found = _train("vms/jobs/train-1/course.json", json.dumps(course))
     assert screen.words(found) == "exit code 137: out of memory, first on vm-b (rank 1)"
     assert found.ended == "1970-01-01T00:00:01.000Z"
 
 
-def _of_ray(*jobs: object) -> str:
-    return json.dumps({"jobs": jobs})
+def _of_ray(*jobs: tuple[object, object, object]) -> dict[str, str]:
+    """What others run on Ray: name, state, and since when."""
+    told = [dict(zip(("name", "state", "since"), job, strict=True)) for job in jobs]
+    return {RAY: json.dumps({"jobs": told})}
 
 
 def test_what_others_run_on_ray_is_listed_before_jobs_of_run() -> None:
-    jobs = _jobs(
-        jobs_train_1=json.dumps(ASKED),
-        ray_jobs=_of_ray(
-            {"name": "raysubmit_x", "state": "RUNNING", "since": 1764000000.5},
-            {"name": "02000000", "state": "PENDING", "since": 0},
-            {"name": "train-1", "state": "RUNNING", "since": 0},
-        ),
+    others = _of_ray(
+        ("raysubmit_x", "RUNNING", 1764000000.5),
+        ("02000000", "PENDING", 0),
+        ("train-1", "RUNNING", 0),
     )
+    jobs = _jobs({JOB: ASKED} | others)
     assert jobs.names() == ["raysubmit_x", "02000000", "train-1"]
     running, pending, ours = (jobs.find(name) for name in jobs.names())
     assert running
-    assert running.state is JobState.RUNNING
-    assert running.began == running.submitted == "2025-11-24T16:00:00.500Z"
     assert pending
-    assert pending.state is JobState.WAITING
-    assert pending.began is None
     assert ours
+    assert (running.state, pending.state) == (JobState.RUNNING, JobState.WAITING)
+    assert running.began == running.submitted == "2025-11-24T16:00:00.500Z"
+    assert pending.began is None
     assert "have not taken note" in ours.why
     text = "\n".join(line.text for line in screen.lines([running, pending]))
     assert text.count("ray job logs") == 2
@@ -131,12 +117,11 @@ def test_what_others_run_on_ray_is_listed_before_jobs_of_run() -> None:
 
 
 def test_a_job_of_others_is_not_cancelled_and_ray_s_own_command_is_told() -> None:
-    jobs = _jobs(ray_jobs=_of_ray({"name": "raysubmit_x", "state": "RUNNING", "since": 1}))
+    jobs = _jobs(_of_ray(("raysubmit_x", "RUNNING", 1)))
     job = jobs.find("raysubmit_x")
     assert job is not None
     with pytest.raises(SettingsError) as caught:
         jobs.cancel(job)
-
     assert "ray job stop raysubmit_x" in (caught.value.problems[0].fix or "")
 
 
@@ -146,8 +131,7 @@ def test_any_job_of_others_at_all_is_shown_as_something_or_not_at_all(
 ) -> None:
     for one in (state, "RUNNING"):
         try:
-            told = json.dumps({"jobs": [{"name": name, "state": one, "since": since}]})
+            jobs = _jobs(_of_ray((name, one, since)))
         except ValueError:
             return
-        jobs = _jobs(ray_jobs=told)
         assert screen.lines([it for it in map(jobs.find, jobs.names()) if it])

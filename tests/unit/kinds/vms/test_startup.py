@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.google.api import GoogleApi
+    from provision.state.location import Place
 
 AT_ONCE = Clock(0)
+PLACE = cast("Place", SimpleNamespace(project_id="p", zone="z"))
 
 
 def _told(state: str, step: str | None = None, detail: str = "", **more: Any) -> dict[str, str]:
@@ -67,7 +70,7 @@ class FakeApi:
 
 def _wait(api: FakeApi) -> tuple[dict[str, Startup], list[str]]:
     said: list[str] = []
-    reader = Reader(cast("GoogleApi", api), "projects/p/zones/z", AT_ONCE)
+    reader = Reader(cast("GoogleApi", api), PLACE, AT_ONCE)
     return startup.wait(reader, api.vms, progress=Progress(AT_ONCE, said.append)), said
 
 
@@ -99,17 +102,20 @@ def _at(minute: int, state: str, number: int = 1) -> dict[str, str]:
 
 def test_one_document_has_all_steps_and_the_gpus() -> None:
     it = Startup.of(_at(10, "failed", 3))
-    assert (it.state, it.step, it.detail, it.boot) == ("failed", "gpu", "boot 3", 3)
+    assert (it.state, it.step, it.detail) == ("failed", "gpu", "boot 3")
     assert set(it.steps) == {"gpu"}
     assert it.gpu_check == {"gpus": 8}
 
 
-def test_what_nccl_uses_is_told_with_the_gpus() -> None:
+def test_what_nccl_uses_is_told_with_the_gpus_as_far_as_both_are_objects() -> None:
     fabric = {"kind": "gib", "plugin": "nccl-gib=1.1.0", "faults": [], "notes": []}
     told = {"state": "done", "steps": {}, "gpu_check": {"gpus": 8}, "fabric": fabric}
     it = Startup.of({"startup": json.dumps(told)})
     assert it.gpu_check == {"gpus": 8, "fabric": fabric}
     assert Startup.of({"startup": json.dumps({**told, "fabric": "?"})}).gpu_check == {"gpus": 8}
+    odds: list[object] = [True, [], "x", 7, None]
+    for odd in odds:
+        assert Startup.of({"startup": json.dumps({**told, "gpu_check": odd})}).gpu_check is None
 
 
 def test_a_failure_before_a_reset_is_not_that_of_the_boot_after_it() -> None:
@@ -138,7 +144,7 @@ def test_a_report_before_the_vms_last_start_counts_for_nothing() -> None:
         "b": "2026-11-23T10:09:00Z",
         "c": "2026-11-23T10:11:00Z",
     }
-    reader = Reader(cast("GoogleApi", api), "projects/p/zones/z", AT_ONCE, started)
+    reader = Reader(cast("GoogleApi", api), PLACE, AT_ONCE, started)
     assert {name: it.state for name, it in reader.read(api.vms).items()} == {
         "a": "",
         "b": "done",
@@ -162,7 +168,7 @@ def test_a_thousand_vms_are_asked_a_few_at_a_time() -> None:
 
 def test_the_requests_are_spread_over_time() -> None:
     api = FakeApi(**{f"vm{number}": [DONE] for number in range(21)})
-    reader = Reader(cast("GoogleApi", api), "projects/p/zones/z", Clock(0.1))
+    reader = Reader(cast("GoogleApi", api), PLACE, Clock(0.1))
     begin = time.monotonic()
     reader.read(api.vms)
     # 10 in a second of the cloud's, of which there are 10 in one of ours.
@@ -207,14 +213,6 @@ def test_a_vm_that_says_nothing_is_late_in_the_end() -> None:
     assert "guest agent" in problem.why
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_command_that_takes_long_is_no_failure() -> None:
-    found, _ = _wait(FakeApi(a=[_told("running", "command")]))
-    (note,) = startup.notes(found)
-    assert note.setting == "STARTUP_COMMAND"
-    assert note.what == "the command is still running on a"
-
-
 def test_a_command_that_fails_is_one() -> None:
     (problem,) = _failure(FakeApi(a=[_told("failed", "command", "exit code 3")]))
     assert problem.setting == "STARTUP_COMMAND"
@@ -227,13 +225,14 @@ def _failing(times: int) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_command_that_failed_and_is_begun_again_is_worth_a_note() -> None:
+def test_a_command_that_takes_long_or_failed_and_is_begun_again_is_worth_a_note() -> None:
     found, said = _wait(FakeApi(a=[_failing(2)], b=[_told("running", "command")]))
     failing, running = startup.notes(found)
     assert failing.what == "the command failed on a, and is begun again"
     assert failing.why == "no module\nexit code 1"
     assert "/var/log/aiinfra/command.log" in failing.fix
     assert running.what == "the command is still running on b"
+    assert (failing.setting, running.setting) == ("STARTUP_COMMAND", "STARTUP_COMMAND")
     assert "1 at the step command, which failed and is begun again" in said[0]
 
 
@@ -283,12 +282,7 @@ def test_an_interrupt_does_not_wait_for_a_thousand_looks(
         return original(path, namespace)
 
     monkeypatch.setattr(api, "guest_attributes", fail)
-    reader = Reader(cast("GoogleApi", api), "z", Clock(0.1))
+    reader = Reader(cast("GoogleApi", api), PLACE, Clock(0.1))
     with pytest.raises(KeyboardInterrupt):
         reader.read(api.vms)
     assert len(api.asked) < 100
-
-
-@pytest.mark.parametrize("found", [True, [], "x", 7, None])
-def test_a_gpu_check_that_is_no_object_counts_as_none(found: object) -> None:
-    assert Startup.of({"startup": json.dumps({"gpu_check": found})}).gpu_check is None

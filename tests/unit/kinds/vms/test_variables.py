@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,123 +19,107 @@ from provision.kinds.vms import variables
 from provision.spec import cluster
 from provision.state.location import StateLocation
 
+if TYPE_CHECKING:
+    from provision.spec.cluster import VmSpec
+
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = StateLocation("state", "clusters/np-deployment", is_default=False)
 NOTHING = RunInputs()
 
 
-def _variables(found: RunInputs = NOTHING, /, **settings: str) -> dict[str, Any]:
+def _spec(**settings: str) -> VmSpec:
     loaded = load({**MANDATORY, **settings})
     assert loaded.settings is not None, loaded.problems
-    return variables.variables(cluster.vms(loaded.settings), Owner("3f9c2a71"), LOCATION, found)
+    return cluster.vms(loaded.settings)
 
 
-@pytest.mark.parametrize("network_config", ["default_network", "new_network"])
-def test_one_network_comes_without_gpu_networks(network_config: str) -> None:
-    made = _variables(NETWORK_CONFIG=network_config, VM_TYPE="a3-megagpu-8g")
-    assert (made["network_config"], made["gpu_networks"]) == (network_config, [])
+def _made(spec: VmSpec, found: RunInputs = NOTHING) -> dict[str, Any]:
+    return variables.variables(spec, Owner("3f9c2a71"), LOCATION, found)
 
 
-def test_several_networks_are_handed_over_in_order_and_vms_check_for_their_hardware() -> None:
-    made = _variables(NETWORK_CONFIG="multi_nic_network", VM_TYPE="a3-ultragpu-8g")
-    assert made["network_config"] == "multi_nic_network"
-    assert made["gpu_networks"] == [
-        {"mtu": 8896, "nic_type": "GVNIC", "subnets": 1, "profile": None},
-        {"mtu": 8896, "nic_type": "MRDMA", "subnets": 8, "profile": "vpc-roce"},
-    ]
-    assert made["startup"]["gpus"] == {"count": 8, "accelerator": "nvidia-h200-141gb"}
-    assert made["startup"]["interfaces"] == 10
+# Settings => the paths of variables, each with what it is.
+TABLE = """
+# Networks are handed over in their order, as plain values; VMs check for their hardware.
+NETWORK_CONFIG=default_network VM_TYPE=a3-megagpu-8g
+    => network_config "default_network" | gpu_networks [] | startup.fabric null
+NETWORK_CONFIG=new_network VM_TYPE=a3-megagpu-8g
+    => network_config "new_network" | gpu_networks [] | startup.fabric null
+NETWORK_CONFIG=multi_nic_network VM_TYPE=a3-ultragpu-8g => network_config "multi_nic_network"
+    | gpu_networks.0 {"mtu": 8896, "nic_type": "GVNIC", "subnets": 1, "profile": null}
+    | gpu_networks.1 {"mtu": 8896, "nic_type": "MRDMA", "subnets": 8, "profile": "vpc-roce"}
+    | startup.gpus {"count": 8, "accelerator": "nvidia-h200-141gb"} | startup.interfaces 10
+    | startup.fabric.kind "gib" | startup.fabric.interfaces 8 | startup.fabric.daemon null
+NETWORK_CONFIG=multi_nic_network VM_TYPE=a3-highgpu-8g => startup.fabric
+    {"kind": "tcp", "interfaces": 0, "plugin": null, "daemon": null}
+NETWORK_CONFIG=multi_nic_network VM_TYPE=a2-highgpu-8g => startup.fabric
+    {"kind": "tcp", "interfaces": 0, "plugin": null, "daemon": null}
+NETWORK_CONFIG=multi_nic_network VM_TYPE=a3-megagpu-8g
+    => startup.fabric.kind "tcpxo" | startup.fabric.interfaces 8
+NETWORK_CONFIG=multi_nic_network VM_TYPE=e2-standard-8 => startup.fabric null
+VM_TYPE=a9-highgpu-8g => startup.gpus null | startup.interfaces 1
+
+# GPUs are attached to N1 machines, and to no other, known or not.
+VM_TYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=2
+    => group.gpu {"type": "nvidia-tesla-t4", "count": 2}
+VM_TYPE=a2-highgpu-8g ACCELERATOR_TYPE=nvidia-tesla-a100 GPU_COUNT=8 => group.gpu null
+VM_TYPE=a9-highgpu-8g ACCELERATOR_TYPE=nvidia-tesla-a100 GPU_COUNT=8 => group.gpu null
+
+# Capacity is of the model that was asked for.
+=> capacity {"model": "standard", "reservation": null, "max_run_seconds": null, "compact": false,
+    "policies": [], "topology": null, "idle_seconds": null}
+ENABLE_SPOT=yes MAX_RUN_DURATION=12h
+    => capacity.model "spot" | capacity.max_run_seconds 43200 | capacity.reservation null
+RESERVATION_NAME=mine => capacity.model "reservation" | capacity.reservation "mine"
+RESERVATION_NAME=mine VM_TYPE=a3-ultragpu-8g
+    => capacity.model "reservation_bound" | capacity.reservation "mine"
+ENABLE_FLEX_START=yes VM_TYPE=a3-highgpu-8g
+    => capacity.model "flex_start" | capacity.max_run_seconds 604800
+ENABLE_COMPACT_PLACEMENT=yes => capacity.model "standard" | capacity.compact true
+
+# Shares are in the zone, or by their tier in the region; buckets are mounted in their order.
+NFS_FILESHARE_LIST=/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024 => filestores [
+    {"path": "/mnt/a", "tier": "BASIC_SSD", "size_gb": 2560, "location": "us-central1-a"},
+    {"path": "/mnt/b", "tier": "ENTERPRISE", "size_gb": 1024, "location": "us-central1"}]
+GCS_MOUNT_LIST=my-data:/mnt/data,my-models:/mnt/models => gcs_mounts [
+    {"bucket": "my-data", "path": "/mnt/data", "grant": "own"},
+    {"bucket": "my-models", "path": "/mnt/models", "grant": "own"}]
+
+# What is set up on a VM follows the settings.
+=> state_folder {"bucket": "state", "folder": "clusters/np-deployment"} | resize_requests {}
+    | files {"archive": null, "sha256": null} | startup_command "" | startup.ray null
+    | startup.ops_agent true | startup.notebook true
+    | startup.files_destination "/usr/aiinfra/copy"
+ORCHESTRATOR_TYPE=ray RAY_VERSION=2.60.0 => startup.ray {"version": "2.60.0"}
+DISABLE_OPS_AGENT=yes ENABLE_NOTEBOOK=no VM_LOCALFILE_DEST_PATH=/srv/files
+    => startup.ops_agent false | startup.notebook false | startup.files_destination "/srv/files"
+"STARTUP_COMMAND=echo \\"$HOME\\" '" => startup_command "echo \\"$HOME\\" '"
+"""
+LINES = re.sub(r"\n +", " ", re.sub(r"(?m)^#.*\n", "", TABLE)).strip().splitlines()
 
 
-@pytest.mark.parametrize(
-    ("vm_type", "kind", "attached"),
-    [
-        ("n1-standard-8", "nvidia-tesla-t4", {"type": "nvidia-tesla-t4", "count": 2}),
-        ("a2-highgpu-8g", "nvidia-tesla-a100", None),
-        ("a9-highgpu-8g", "nvidia-tesla-a100", None),
-    ],
-)
-def test_gpus_are_attached_to_n1_machines_and_to_no_other_known_or_not(
-    vm_type: str, kind: str, attached: dict[str, Any] | None
-) -> None:
-    count = "2" if attached else "8"
-    made = _variables(VM_TYPE=vm_type, ACCELERATOR_TYPE=kind, GPU_COUNT=count)
-    assert made["group"]["gpu"] == attached
+def _part(made: Any, path: str) -> Any:
+    for name in path.split("."):
+        made = made[int(name)] if isinstance(made, list) else made[name]
+    return made
 
 
-@pytest.mark.parametrize(
-    ("settings", "capacity"),
-    [
-        ({}, ("standard", None, None, False)),
-        ({"ENABLE_SPOT": "yes", "MAX_RUN_DURATION": "12h"}, ("spot", None, 43200, False)),
-        ({"RESERVATION_NAME": "mine"}, ("reservation", "mine", None, False)),
-        (
-            {"RESERVATION_NAME": "mine", "VM_TYPE": "a3-ultragpu-8g"},
-            ("reservation_bound", "mine", None, False),
-        ),
-        (
-            {"ENABLE_FLEX_START": "yes", "VM_TYPE": "a3-highgpu-8g"},
-            ("flex_start", None, 604800, False),
-        ),
-        ({"ENABLE_COMPACT_PLACEMENT": "yes"}, ("standard", None, None, True)),
-    ],
-    ids=["mandatory", "spot", "reservation", "bound", "flex_start", "compact"],
-)
-def test_capacity_is_of_the_model_that_was_asked_for(
-    settings: dict[str, str], capacity: tuple[Any, ...]
-) -> None:
-    made = _variables(**settings)
-    names = ("model", "reservation", "max_run_seconds", "compact")
-    placement: dict[str, Any] = {"policies": [], "topology": None, "idle_seconds": None}
-    assert made["capacity"] == {**dict(zip(names, capacity, strict=True)), **placement}
-
-
-def test_requests_and_files_are_those_that_the_run_has_found() -> None:
-    archive = Archive(path=Path("folder/0a1b.tar.gz"), sha256="0a1b", count=2, size=10)
-    requests = {"np-3": ResizeRequestSpec(count=2, run_seconds=86400)}
-    made = _variables(RunInputs(files=archive, resize_requests=requests))
-    assert made["resize_requests"] == {"np-3": {"count": 2, "run_seconds": 86400}}
-    assert made["files"] == {"archive": "0a1b.tar.gz", "sha256": "0a1b"}
-
-
-@pytest.mark.parametrize(
-    ("name", "given"), [("image-of-may", (None, "image-of-may")), (None, ("images", None))]
-)
-def test_an_image_is_given_by_its_name_once_that_is_known(
-    name: str | None, given: tuple[str | None, str | None]
-) -> None:
-    loaded = load(MANDATORY)
-    assert loaded.settings is not None
-    spec = cluster.vms(loaded.settings)
-    image = dataclasses.replace(spec.image, project="p", family="images", name=name)
-    spec = dataclasses.replace(spec, image=image)
-    made = variables.variables(spec, Owner("3f9c2a71"), LOCATION, NOTHING)
-    assert made["image"] == {"project": "p", "family": given[0], "name": given[1]}
-
-
-def test_shares_are_in_the_zone_or_by_their_tier_in_the_region() -> None:
-    made = _variables(NFS_FILESHARE_LIST="/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024")
-    assert made["filestores"] == [
-        {"path": "/mnt/a", "tier": "BASIC_SSD", "size_gb": 2560, "location": "us-central1-a"},
-        {"path": "/mnt/b", "tier": "ENTERPRISE", "size_gb": 1024, "location": "us-central1"},
-    ]
-
-
-def test_buckets_are_mounted_in_the_order_of_the_list() -> None:
-    made = _variables(GCS_MOUNT_LIST="my-data:/mnt/data,my-models:/mnt/models")
-    assert made["gcs_mounts"] == [
-        {"bucket": "my-data", "path": "/mnt/data", "grant": "own"},
-        {"bucket": "my-models", "path": "/mnt/models", "grant": "own"},
-    ]
+@pytest.mark.parametrize("line", [line for line in LINES if line])
+def test_variables_follow_the_settings(line: str) -> None:
+    asked, _, told = line.partition("=> ")
+    made = _made(_spec(**dict(word.split("=", 1) for word in shlex.split(asked))))
+    for path, _, expected in (part.partition(" ") for part in told.split(" | ")):
+        assert _part(made, path) == json.loads(expected), path
 
 
 def test_interfaces_in_subnetworks_that_exist_have_their_types_and_nothing_is_made() -> None:
-    made = _variables(
-        NETWORK_CONFIG="existing",
-        NETWORK="my-vpc",
-        SUBNETWORK="vms",
-        GPU_SUBNETWORKS="gvnic,rdma-{0..7}",
-        VM_TYPE="a3-ultragpu-8g",
+    made = _made(
+        _spec(
+            NETWORK_CONFIG="existing",
+            NETWORK="my-vpc",
+            SUBNETWORK="vms",
+            GPU_SUBNETWORKS="gvnic,rdma-{0..7}",
+            VM_TYPE="a3-ultragpu-8g",
+        )
     )
     there = "projects/my-project/regions/us-central1/subnetworks"
     assert made["existing"] == {
@@ -150,52 +137,29 @@ def test_interfaces_in_subnetworks_that_exist_have_their_types_and_nothing_is_ma
 
 
 @pytest.mark.parametrize(
-    ("machine", "network", "kind", "interfaces"),
-    [
-        ("a3-highgpu-8g", "multi_nic_network", "tcp", 0),
-        ("a3-megagpu-8g", "multi_nic_network", "tcpxo", 8),
-        ("a3-ultragpu-8g", "multi_nic_network", "gib", 8),
-        ("a2-highgpu-8g", "multi_nic_network", "tcp", 0),
-        ("a3-megagpu-8g", "new_network", None, 0),
-        ("e2-standard-8", "multi_nic_network", None, 0),
-    ],
+    ("vm_type", "daemon"), [("a3-megagpu-8g", True), ("a3-ultragpu-8g", False)]
 )
-def test_vms_are_told_what_nccl_is_to_use(
-    machine: str, network: str, kind: str | None, interfaces: int
+def test_a_fabric_has_its_plugin_and_tcpxo_its_daemon(vm_type: str, *, daemon: bool) -> None:
+    fabric = _made(_spec(VM_TYPE=vm_type, NETWORK_CONFIG="multi_nic_network"))["startup"]["fabric"]
+    assert fabric["plugin"]
+    assert bool(fabric["daemon"]) is daemon
+
+
+def test_requests_and_files_are_those_that_the_run_has_found() -> None:
+    archive = Archive(path=Path("folder/0a1b.tar.gz"), sha256="0a1b", count=2, size=10)
+    requests = {"np-3": ResizeRequestSpec(count=2, run_seconds=86400)}
+    made = _made(_spec(), RunInputs(files=archive, resize_requests=requests))
+    assert made["resize_requests"] == {"np-3": {"count": 2, "run_seconds": 86400}}
+    assert made["files"] == {"archive": "0a1b.tar.gz", "sha256": "0a1b"}
+
+
+@pytest.mark.parametrize(
+    ("name", "given"), [("image-of-may", (None, "image-of-may")), (None, ("images", None))]
+)
+def test_an_image_is_given_by_its_name_once_that_is_known(
+    name: str | None, given: tuple[str | None, str | None]
 ) -> None:
-    fabric = _variables(VM_TYPE=machine, NETWORK_CONFIG=network)["startup"]["fabric"]
-    assert (fabric and fabric["kind"], fabric["interfaces"] if fabric else 0) == (kind, interfaces)
-    if interfaces:
-        assert fabric["plugin"]
-        assert (fabric["daemon"] is not None) == (kind == "tcpxo")
-
-
-def test_a_vm_of_an_unknown_machine_type_checks_for_no_gpus_and_one_interface() -> None:
-    made = _variables(VM_TYPE="a9-highgpu-8g")
-    assert made["startup"]["gpus"] is None
-    assert made["startup"]["interfaces"] == 1
-
-
-def test_what_is_set_up_on_a_vm_follows_the_settings() -> None:
-    usual = _variables()
-    assert usual["state_folder"] == {"bucket": "state", "folder": "clusters/np-deployment"}
-    assert usual["resize_requests"] == {}
-    assert usual["files"] == {"archive": None, "sha256": None}
-    command = 'echo "$HOME" \''
-    asked = _variables(
-        ORCHESTRATOR_TYPE="ray",
-        RAY_VERSION="2.60.0",
-        DISABLE_OPS_AGENT="yes",
-        ENABLE_NOTEBOOK="no",
-        STARTUP_COMMAND=command,
-        VM_LOCALFILE_DEST_PATH="/srv/files",
-    )
-    names = ("ray", "ops_agent", "notebook", "files_destination")
-    found = [
-        (made["startup_command"], *(made["startup"][name] for name in names))
-        for made in (usual, asked)
-    ]
-    assert found == [
-        ("", None, True, True, "/usr/aiinfra/copy"),
-        (command, {"version": "2.60.0"}, False, False, "/srv/files"),
-    ]
+    spec = _spec()
+    image = dataclasses.replace(spec.image, project="p", family="images", name=name)
+    made = _made(dataclasses.replace(spec, image=image))
+    assert made["image"] == {"project": "p", "family": given[0], "name": given[1]}

@@ -173,9 +173,7 @@ def test_an_installer_says_that_it_is_done_and_leaves_what_is_installed_alone(no
     assert (installed / "nvidia/lib64/libnccl.so").read_text() == "x\n"
 
 
-def test_another_version_waits_until_no_program_of_the_node_uses_the_one_before(
-    node: Path,
-) -> None:
+def test_another_version_waits_until_no_program_of_the_node_uses_the_one_before(node: Path) -> None:
     script = _installation(node, "a3-ultragpu-8g", unpack="true")
     (node / "unpacked/lib64/libnccl.so").touch()
     maps = node / "proc/7/maps"

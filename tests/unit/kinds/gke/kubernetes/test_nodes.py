@@ -51,11 +51,7 @@ def _event(message: str, name: str = "gke-1", kind: str = "Node") -> dict[str, A
 def test_a_node_in_order_says_nothing_but_what_it_has() -> None:
     found = _read(_thing())
     assert found == Node(
-        name="gke-1",
-        zone="us-central1-a",
-        created="2026-11-22T08:00:00Z",
-        gpus=8,
-        usable=8,
+        name="gke-1", zone="us-central1-a", created="2026-11-22T08:00:00Z", gpus=8, usable=8
     )
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.documents.gke_status import JobState, NodeRequest, RequestState
+from provision.documents.gke_status import JobState
 from provision.kinds.gke.kubernetes import reasons, status, workloads
 from provision.time.clock import Clock
 
@@ -129,28 +129,25 @@ def test_the_nodes_of_a_job_that_runs_go_when_its_request_says(run: str | None, 
     assert hasty.until < "2026-11-22T08:04:00Z"
 
 
-@pytest.mark.parametrize("expired", [False, True])
-def test_the_request_of_a_job_that_runs_is_no_failure_when_its_booking_expires(
-    expired: bool,  # noqa: FBT001 - a case
+@pytest.mark.parametrize(
+    ("conditions", "job", "state", "advice"),
+    [
+        ("Accepted; Provisioned", JobState.RUNNING, "running", ""),
+        ("Provisioned; BookingExpired True BookingExpired x", JobState.RUNNING, "running", ""),
+        ("Provisioned; BookingExpired", JobState.FINISHED, "done", ""),
+        ("Provisioned; CapacityRevoked True  reclaimed", JobState.FINISHED, "done", ""),
+        ("Provisioned; BookingExpired", JobState.PENDING, "expired", "submit the job again"),
+    ],
+)
+def test_the_end_of_a_booking_or_of_a_run_is_a_failure_only_where_no_job_has_run(
+    conditions: str, job: JobState, state: str, advice: str
 ) -> None:
-    more = ["BookingExpired True BookingExpired expired"] if expired else []
-    thing = _request("Accepted", "Provisioned", *more)
-    found = status.request(thing, JobState.RUNNING)
-    assert (found.state, found.message, found.advice) == ("running", "", "")
-    assert status.request(thing, JobState.FINISHED).state == "done"
-
-
-def test_of_a_job_that_does_not_run_the_end_of_the_booking_is_told() -> None:
-    found = status.request(_request("Provisioned", "BookingExpired"), JobState.PENDING)
-    assert found.state == "expired"
-    assert "submit the job again" in found.advice
-
-
-def test_the_nodes_of_a_job_that_has_finished_end_without_a_word() -> None:
-    thing = _request("Provisioned", "CapacityRevoked True  reclaimed")
-    assert status.request(thing, JobState.FINISHED) == NodeRequest(
-        name="job-train-1a2b3-dws-prov-1", state=RequestState.DONE
-    )
+    found = status.request(_request(*conditions.split("; ")), job)
+    assert found.state == state
+    assert advice in found.advice
+    if not advice:
+        told = (found.reason, found.message, found.waits_for, found.advice)
+        assert told == ("", "", "", "")
 
 
 QUOTA_WORDS = "Quota 'NVIDIA_T4_GPUS' exceeded.  Limit: 1.0 in region us-central1."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from provision.documents.timeline import StageName, StageState
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds.gke.kubernetes import trials
 from provision.time import deadline
@@ -17,8 +18,6 @@ from provision.time.progress import Progress
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.trials import Ran
@@ -63,12 +62,7 @@ class Nodes:
         return was
 
     def all(
-        self,
-        api_version: str,
-        kind: str,
-        namespace: str = "",
-        selector: str = "",
-        fields: str = "",
+        self, api_version: str, kind: str, namespace: str = "", selector: str = "", fields: str = ""
     ) -> list[Object]:
         del api_version, namespace, fields
         if kind == "Workload" and not self._queued:
@@ -120,20 +114,20 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "_SHORTEST", 0.3)
 
 
-def _run(cluster: Nodes, tell: Callable[[str], None] = lambda _: None) -> Ran:
+def _run(cluster: Nodes, progress: Progress | None = None) -> Ran:
     return trials.bandwidth(
         cast("Cluster", cluster),
         samples.FLEX_QUEUED_ULTRA,
         samples.ULTRA,
         2,
         timeout=0,
-        progress=Progress(Clock(0), tell),
+        progress=progress or Progress(Clock(0), lambda _: None),
     )
 
 
 def test_the_test_waits_for_its_nodes_and_leaves_nothing() -> None:
     cluster, told = Nodes(), list[str]()
-    ran = _run(cluster, told.append)
+    ran = _run(cluster, Progress(Clock(0), told.append))
     assert (ran.nodes, ran.logs) == (("node-0", "node-1"), (LOG, "of the other one"))
     assert told == [
         "2 nodes of demo-h200: waiting for nodes",
@@ -177,10 +171,13 @@ def test_a_request_that_failed_for_good_says_what_to_do() -> None:
     assert not cluster.there
 
 
-def test_a_test_that_does_not_end_shows_the_end_of_its_log() -> None:
+def test_a_test_that_does_not_end_fails_and_shows_the_end_of_its_log() -> None:
+    progress = Progress(Clock(0), lambda _: None)
     with pytest.raises(ClusterError) as caught:
-        _run(Nodes(condition="Startup"))
+        _run(Nodes(condition="Startup"), progress)
     assert caught.value.problems[0].why.endswith("120.248")
+    ends = {it.name: it.state for it in progress.stages.timeline}
+    assert ends[StageName.TEST] is StageState.FAILED
 
 
 FACTS = dataclasses.replace(samples.FLEX_QUEUED_ULTRA, ray_operator=True, ray_version="2.55.1")
@@ -218,11 +215,7 @@ def test_its_program_is_python_in_one_word_of_the_shell() -> None:
     [
         (DONE, _seen({"a": 8, "b": 8}), ""),
         (FAILED, _seen({"a": 8}), "Ray found 8 of 16 GPUs"),
-        (
-            FAILED,
-            _seen({"a": 8, "b": 8}, "a: GPU 0: cuInit failed with 999"),
-            "a: GPU 0: cuInit",
-        ),
+        (FAILED, _seen({"a": 8, "b": 8}, "a: GPU 0: cuInit failed with 999"), "a: GPU 0: cuInit"),
         (FAILED, "", "its job ended as FAILED: Job entrypoint command failed"),
         (DONE, "", "its job ended as SUCCEEDED"),
         ({"jobStatus": "RUNNING"}, "", "its job did not end"),

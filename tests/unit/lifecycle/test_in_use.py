@@ -9,7 +9,7 @@ import pytest
 from provision.deployment.deployment import Held
 from provision.google import resources
 from provision.google.owner import Owner
-from provision.lifecycle import held
+from provision.lifecycle import in_use
 from provision.terraform.plan import Existing, Plan
 
 OWNER = Owner("abc", "gs://state/np-deployment")
@@ -38,7 +38,7 @@ def _taken(*removals: tuple[str, dict[str, Any]], having: Held = HELD) -> list[i
         Existing(address=str(n), type=type_, values=values, called="")
         for n, (type_, values) in enumerate(removals)
     )
-    return [int(it.address) for it in held.taken(Plan(removals=found), having, OWNER, "np")]
+    return [int(it.address) for it in in_use.taken(Plan(removals=found), having, OWNER, "np")]
 
 
 @pytest.mark.parametrize(

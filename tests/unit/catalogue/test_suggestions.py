@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from provision.catalogue import machines
-from provision.catalogue import meant as catalogue
+from provision.catalogue import suggestions as catalogue
 
 
 @pytest.mark.parametrize(

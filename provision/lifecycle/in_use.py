@@ -73,7 +73,7 @@ def _marker(one: Existing) -> str:
     return condition.get("description", "")
 
 
-def let_stand(
+def take_out_of_state(
     cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT], desk: Workspace, plan: Plan
 ) -> list[Existing]:
     """Take what a plan would take from machines out of the state; returns what that is."""
@@ -102,7 +102,7 @@ def _recorded(one: Existing) -> Iterator[str]:
             yield one.values["self_link"].partition("/v1/")[2]
 
 
-def called(found: Sequence[Existing]) -> tuple[str, ...]:
+def names_of(found: Sequence[Existing]) -> tuple[str, ...]:
     """The names that people know of what stays."""
     nouns = {row.type: row.noun for row in resources.ALL}
     return tuple(sorted(it.called for it in found if nouns.get(it.type) not in _UNSAID))
@@ -113,7 +113,7 @@ def buckets(record: Record) -> set[str]:
     return {it.removeprefix(_BUCKET) for it in record.held if it.startswith(_BUCKET)}
 
 
-def let_go(context: Context, cloud: Cloud, kind: Kind[SpecT], made: Applied[SpecT]) -> None:
+def remove_unused(context: Context, cloud: Cloud, kind: Kind[SpecT], made: Applied[SpecT]) -> None:
     """Remove what machines of older settings have held, as far as they hold it no longer.
 
     A failure is a note: the cluster stands, and the next Create tries again.
@@ -132,11 +132,9 @@ def let_go(context: Context, cloud: Cloud, kind: Kind[SpecT], made: Applied[Spec
         found = kind.held(cloud, spec, older=True)
         with context.progress.stage(StageName.SWEEP, OnInterrupt.LEAVES_REST):
             marked.sweep(
-                spec.project_id,
-                made.target.owner,
-                cloud.folder.known(),
-                cloud.api,
-                context.console.progress,
+                context,
+                cloud,
+                record,
                 last=False,
                 buckets={cloud.folder.location.bucket, *buckets(record)},
                 rows=_ROWS,

@@ -1,4 +1,4 @@
-"""Which addresses a root declares."""
+"""The resources that roots declare, whatever module they are in."""
 
 from __future__ import annotations
 
