@@ -147,8 +147,8 @@ class Google(GoogleApi):
     def have(self, changes: str) -> None:
         """Change what it has.
 
-        "no PATH", "withheld PERMISSIONS", "off APIS", "PATH = JSON", or "PATH + JSON" with fields
-        that are in place of the same ones.
+        "no PATH", "withheld PERMISSIONS", "off APIS", "limit METRIC LIMIT USAGE", as "limit-all"
+        for all regions, "PATH = JSON", or "PATH + JSON" with fields in place of the same ones.
         """
         for change in filter(None, changes.split("; ")):
             word, _, rest = change.partition(" ")
@@ -159,6 +159,10 @@ class Google(GoogleApi):
                     self.withheld = set(rest.split(", "))
                 case "off":
                     self.apis -= set(rest.split(", "))
+                case "limit" | "limit-all":
+                    metric, *numbers = rest.split()
+                    own = self.limit if word == "limit" else self.limit_everywhere
+                    own(metric, *map(float, numbers))
                 case path:
                     before = self.documents[path] if rest.startswith("+") else {}
                     self.documents[path] = before | json.loads(rest[2:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,7 @@ from provision.spec.pools import group
 from provision.state.record import Record
 from rehearsal.cloud.compute import quotas as simulated
 from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE
+from tests.unit.table import Row, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
 METRICS = f"{PROJECT}/services/compute.googleapis.com/consumerQuotaMetrics/compute.googleapis.com"
 ULTRA = {"vm_type": "a3-ultragpu-8g", "disk_type": "hyperdisk-balanced"}
-FLEX = {"enable_flex_start": "yes", "max_run_duration": "1d"}
 RECORD = Record(
     kind="mig",
     cluster_id="0123456789ab",
@@ -75,12 +76,59 @@ def test_a_quota_that_is_one_too_small_is_told_with_limit_usage_and_link(
     assert "console.cloud.google.com/iam-admin/quotas?project=my-project" in problem.fix
 
 
-def test_a_quota_of_all_regions_is_looked_at_too(google: Google) -> None:
-    google.limit_everywhere("GPUS_ALL_REGIONS", 1)
+TABLE = """
+limit-all GPUS_ALL_REGIONS 1 :: -> REGION: GPUS_ALL_REGIONS in all regions
+@REQUESTS = {"consumerQuotaLimits": [{"quotaBuckets": [{"effectiveLimit": "0"}]}]} ::
+    enable_flex_start=yes max_run_duration=1d -> VM_TYPE: ACTIVE_RESIZE_REQUESTS
+# Who has no preemptible CPUs uses the standard ones.
+limit PREEMPTIBLE_CPUS 0; limit A2_CPUS 12 :: enable_spot=yes -> VM_TYPE: the quota A2_CPUS
+limit PREEMPTIBLE_CPUS 24; limit A2_CPUS 12 :: enable_spot=yes --
+# A reservation has used the quota of its machines.
+@NO_A2 :: reservation_name=mine skip_checks=reservation --
+# The room to grow of a pool is worth a note alone.
+limit NVIDIA_A100_GPUS 4 :: orchestrator_type=gke gke_min_node_count=1 gke_max_node_count=8
+    ~> VM_TYPE: this deployment needs 2 now and up to 16
+limit RESOURCE_POLICIES 3 3 :: enable_compact_placement=yes
+    -> VM_TYPE: the quota RESOURCE_POLICIES in us-central1 is too small
+limit RESOURCE_POLICIES 3 3 :: --
+# Machines that end within seven days may use either quota.
+@NO_A2; limit PREEMPTIBLE_CPUS 24 :: max_run_duration=7d --
+limit NVIDIA_A100_GPUS 0; limit PREEMPTIBLE_CPUS 24 :: -> VM_TYPE: the quota NVIDIA_A100_GPUS
+limit A2_CPUS 0; limit PREEMPTIBLE_CPUS 24 :: -> VM_TYPE: the quota A2_CPUS
+limit NVIDIA_A100_GPUS 1; limit PREEMPTIBLE_NVIDIA_A100_GPUS 1 :: max_run_duration=7d
+    -> VM_TYPE: the quota NVIDIA_A100_GPUS
+    | needs 2, or of PREEMPTIBLE_NVIDIA_A100_GPUS in its place
+# Local SSDs that a machine brings count against a quota of their own.
+@MEGA; limit LOCAL_SSD_TOTAL_GB 11999 :: @A3_MEGA instance_count=2
+    -> VM_TYPE: the quota LOCAL_SSD_TOTAL_GB in us-central1 is too small | needs 12000
+@MEGA; limit PREEMPTIBLE_LOCAL_SSD_GB 5999; limit PREEMPTIBLE_NVIDIA_H100_MEGA_GPUS 1000 ::
+    @A3_MEGA enable_spot=yes -> VM_TYPE: the quota PREEMPTIBLE_LOCAL_SSD_GB
+# An A3 Mega needs nine networks of a project that may have five.
+@MEGA; limit-all NETWORKS 5 1 :: @A3_MEGA network_config=multi_nic_network
+    -> NETWORK_CONFIG: the quota NETWORKS in all regions | this deployment needs 9
+    | the limit of my-project is 5, and 1 of it is used | NETWORK_CONFIG=default_network
+@MEGA; limit-all NETWORKS 10 1 :: @A3_MEGA network_config=multi_nic_network --
+"""
+PLENTY = {"consumerQuotaLimits": [{"quotaBuckets": [{"effectiveLimit": "1024"}]}]}
+MEGAS: dict[str, dict[str, Any]] = {
+    f"{ZONE}/machineTypes/a3-megagpu-8g": {"guestCpus": 208},
+    f"{METRICS}%2Fgpus_per_gpu_family": PLENTY,
+}
 
-    (problem,) = google.check().problems
 
-    assert "GPUS_ALL_REGIONS in all regions" in problem.what
+@rows(
+    TABLE,
+    A3_MEGA="vm_type=a3-megagpu-8g disk_type=hyperdisk-balanced",
+    MEGA="; ".join(f"{path} = {json.dumps(it)}" for path, it in MEGAS.items()),
+    NO_A2="limit NVIDIA_A100_GPUS 0; limit A2_CPUS 0",
+    REQUESTS=f"{METRICS}%2Factive_resize_requests",
+)
+def test_what_is_made_fits_into_its_quotas_or_is_refused(google: Google, row: Row) -> None:
+    google.have(row.world)
+
+    found = google.check(row.environ)
+
+    row.is_said_by(found.problems, found.notes)
 
 
 def test_newer_gpus_share_a_quota_that_service_usage_tells_by_family_and_region(
@@ -114,44 +162,6 @@ def test_a_quota_that_nobody_tells_is_a_note(google: Google) -> None:
     (note,) = found.notes
     assert "GPUS_PER_GPU_FAMILY for NVIDIA_H200" in note.what
     assert google.asked[REGION] == 1
-
-
-def test_q15_flex_start_needs_a_quota_of_requests(google: Google) -> None:
-    _metric(google, "active_resize_requests", {"effectiveLimit": "0"})
-
-    (problem,) = google.check(FLEX).problems
-
-    assert "ACTIVE_RESIZE_REQUESTS" in problem.what
-
-
-def test_spot_machines_use_the_standard_cpus_of_who_has_no_preemptible_ones(google: Google) -> None:
-    google.limit("PREEMPTIBLE_CPUS", 0)
-    google.limit("A2_CPUS", 12)
-
-    (problem,) = google.check(enable_spot="yes").problems
-    google.limit("PREEMPTIBLE_CPUS", 24)
-
-    assert "the quota A2_CPUS" in problem.what
-    assert google.check(enable_spot="yes").problems == []
-
-
-def test_a_reservation_has_used_the_quota_of_its_machines(google: Google) -> None:
-    google.limit("NVIDIA_A100_GPUS", 0)
-    google.limit("A2_CPUS", 0)
-
-    asked = {"reservation_name": "mine", "skip_checks": "reservation"}
-    assert google.check(asked).problems == []
-
-
-def test_the_room_to_grow_of_a_pool_is_worth_a_note_alone(google: Google) -> None:
-    google.limit("NVIDIA_A100_GPUS", 4)
-    pools = {"orchestrator_type": "gke", "gke_min_node_count": "1", "gke_max_node_count": "8"}
-
-    found = google.check(pools)
-
-    assert found.problems == []
-    (note,) = found.notes
-    assert "this deployment needs 2 now and up to 16" in note.what
 
 
 def _vm(zone: str) -> dict[str, Any]:
@@ -202,10 +212,6 @@ def test_the_simulated_cloud_has_the_same_quotas_of_gpus(mode: Mode) -> None:
         assert ours.name == theirs.metric
 
 
-MULTI = {"network_config": "multi_nic_network", "vm_type": "a3-megagpu-8g"}
-MULTI |= {"disk_type": "hyperdisk-balanced"}
-
-
 def _only(metric: str, problems: Sequence[Problem]) -> Problem:
     """The only problem with a quota of networks or the like."""
     (found,) = (it for it in problems if it.setting == "NETWORK_CONFIG")
@@ -216,20 +222,8 @@ def _only(metric: str, problems: Sequence[Problem]) -> Problem:
 @pytest.fixture
 def mega(google: Google) -> Google:
     """A Google whose zone has A3 Mega machines, with enough of everything but what a test takes."""
-    google.documents[f"{ZONE}/machineTypes/a3-megagpu-8g"] = {"guestCpus": 208}
-    _metric(google, "gpus_per_gpu_family", {"effectiveLimit": "1024"})
+    google.documents |= MEGAS
     return google
-
-
-def test_an_a3_mega_needs_nine_networks_of_a_project_that_may_have_five(mega: Google) -> None:
-    mega.limit_everywhere("NETWORKS", 5, usage=1)
-    problem = _only("NETWORKS", mega.check(MULTI).problems)
-
-    assert problem.what.endswith("this deployment needs 9")
-    assert problem.why == "the limit of my-project is 5, and 1 of it is used"
-    assert "NETWORK_CONFIG=default_network" in problem.fix
-    mega.limit_everywhere("NETWORKS", 10, usage=1)
-    assert mega.check(MULTI).problems == []
 
 
 MEGA = "network_config=multi_nic_network vm_type=a3-megagpu-8g disk_type=hyperdisk-balanced"
@@ -275,49 +269,6 @@ def test_a_network_that_stays_is_not_counted_twice_and_one_that_moves_is(google:
     moved = dataclasses.replace(RECORD, region="europe-west4", zone="europe-west4-a")
     problem = _only("NETWORKS", google.check(settings, record=moved).problems)
     assert "a move makes the new ones before the old ones go" in problem.fix
-
-
-def test_local_ssds_that_a_machine_brings_count_against_a_quota_of_their_own(mega: Google) -> None:
-    single = {**MULTI, "network_config": "default_network"}
-    mega.limit("LOCAL_SSD_TOTAL_GB", 11_999)
-    (problem,) = mega.check(single, instance_count="2").problems
-    assert "the quota LOCAL_SSD_TOTAL_GB in us-central1 is too small" in problem.what
-    assert "needs 12000" in problem.what
-
-    mega.limit("PREEMPTIBLE_LOCAL_SSD_GB", 5999)
-    mega.limit("PREEMPTIBLE_NVIDIA_H100_MEGA_GPUS", 1000)
-    (problem,) = mega.check(single, enable_spot="yes").problems
-    assert "the quota PREEMPTIBLE_LOCAL_SSD_GB" in problem.what
-
-
-def test_compact_placement_needs_a_resource_policy(google: Google) -> None:
-    google.limit("RESOURCE_POLICIES", 3, usage=3)
-    (problem,) = google.check(enable_compact_placement="yes").problems
-    assert "the quota RESOURCE_POLICIES in us-central1 is too small" in problem.what
-    assert google.check().problems == []
-
-
-WEEK = {"max_run_duration": "7d"}
-
-
-def test_machines_that_end_within_seven_days_may_use_either_quota(google: Google) -> None:
-    google.limit("NVIDIA_A100_GPUS", 0)
-    google.limit("A2_CPUS", 0)
-    google.limit("PREEMPTIBLE_CPUS", 24)
-
-    assert google.check(WEEK).problems == []
-    told = [it.what for it in google.check().problems]
-    assert [what.split()[2] for what in told] == ["NVIDIA_A100_GPUS", "A2_CPUS"]
-
-
-def test_what_fits_into_neither_quota_is_told_with_both(google: Google) -> None:
-    google.limit("NVIDIA_A100_GPUS", 1)
-    google.limit("PREEMPTIBLE_NVIDIA_A100_GPUS", 1)
-
-    (problem,) = google.check(WEEK).problems
-
-    assert "the quota NVIDIA_A100_GPUS" in problem.what
-    assert problem.what.endswith("needs 2, or of PREEMPTIBLE_NVIDIA_A100_GPUS in its place")
 
 
 SHARES = {"nfs_fileshare_list": "/mnt/a:BASIC_SSD:2560,/mnt/b:BASIC_SSD:2560"}
