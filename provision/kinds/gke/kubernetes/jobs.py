@@ -123,7 +123,7 @@ def ray_job(
 def _queued(
     facts: ClusterFacts, pool: GpuPool, what: tuple[str, str, str], seconds: int, spec: Object
 ) -> Object:
-    """A job that the queue lets go, where there is one.
+    """A job that waits in the queue, where there is one.
 
     `what`: API version, kind, and how its name begins.
     """
