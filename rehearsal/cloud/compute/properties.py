@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud.compute import images, links, resources, shared_vpc
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+_METADATA_KEY = re.compile(r"[a-zA-Z0-9-_]{1,128}")
 _METADATA_VALUE = 256 * 1024
 _METADATA_TOTAL = 512 * 1024
 _SCHEDULING: Resource = {
@@ -231,11 +233,16 @@ def item(metadata: Resource, key: str) -> str | None:
 
 def check_metadata(items: list[Resource]) -> None:
     """Refuse metadata that Google takes on no VM."""
+    keys = [item["key"] for item in items]
     for index, item in enumerate(items):
+        field = f"metadata.items[{index}]"
+        if not _METADATA_KEY.fullmatch(item["key"]):
+            pattern = f"Must be a match of regex '{_METADATA_KEY.pattern}'"
+            raise invalid(f"{field}.key", item["key"], pattern)
+        if keys.index(item["key"]) != index:
+            raise invalid("metadata", "", f"Metadata has duplicate keys: {item['key']}")
         if len(item.get("value", "").encode()) > _METADATA_VALUE:
-            raise invalid(
-                f"metadata.items[{index}].value", "", f"Value exceeds {_METADATA_VALUE} bytes."
-            )
+            raise invalid(f"{field}.value", "", f"Value exceeds {_METADATA_VALUE} bytes.")
     if sum(len(item["key"]) + len(item.get("value", "").encode()) for item in items) > (
         _METADATA_TOTAL
     ):
@@ -268,16 +275,20 @@ def _completed_interfaces(call: Call, properties: Resource) -> list[Resource]:
 
 
 def _interface(call: Call, index: int, given: Resource) -> Resource:
-    field = f"properties.networkInterfaces[{index}].subnetwork"
-    if not given.get("subnetwork"):
-        raise GoogleError(501, f"VMs without a {field} are not part of the simulated cloud.")
-    name = call.resolve(given["subnetwork"], SUBNETWORK, field)
-    if resources.find(call, SUBNETWORK, name) is None:
-        gone = "The referenced subnetwork resource cannot be found."
-        raise links.invalid(field, given["subnetwork"], gone)
-    shared_vpc.check_use(call, name, field, given)
+    where = f"properties.networkInterfaces[{index}]"
     result = {**given, "kind": "compute#networkInterface", "name": f"nic{index}"}
-    result["subnetwork"] = links.ROOT + name
+    if given.get("subnetwork"):
+        field = f"{where}.subnetwork"
+        name = call.resolve(given["subnetwork"], SUBNETWORK, field)
+        if resources.find(call, SUBNETWORK, name) is None:
+            raise links.invalid(
+                field, given["subnetwork"], "The referenced subnetwork resource cannot be found."
+            )
+        shared_vpc.check_use(call, name, field, given)
+        result["subnetwork"] = links.ROOT + name
+    if given.get("network") or not given.get("subnetwork"):
+        reference = given.get("network") or "global/networks/default"
+        result["network"] = links.ROOT + _network(call, where, reference, given)
     for access in result.get("accessConfigs") or []:
         access.setdefault("kind", "compute#accessConfig")
         access.setdefault("type", "ONE_TO_ONE_NAT")
@@ -286,12 +297,27 @@ def _interface(call: Call, index: int, given: Resource) -> Resource:
     return result
 
 
+def _network(call: Call, where: str, reference: str, given: Resource) -> str:
+    name = call.resolve(reference, NETWORK, f"{where}.network")
+    network = resources.find(call, NETWORK, name)
+    if network is None:
+        raise links.invalid(
+            f"{where}.network", reference, "The referenced network resource cannot be found."
+        )
+    if not given.get("subnetwork") and not network["autoCreateSubnetworks"]:
+        raise links.invalid(
+            where, "", "Subnetwork should be specified for custom subnetmode network"
+        )
+    return name
+
+
 def network_of(call: Call, interface: Resource) -> Resource | None:
     """The network of an interface, if it is still there."""
-    subnetwork = resources.find(call, SUBNETWORK, links.name_of(interface["subnetwork"]))
-    if subnetwork is None:
-        return None
-    return resources.find(call, NETWORK, links.name_of(subnetwork["network"]))
+    link = interface.get("network")
+    if interface.get("subnetwork"):
+        subnetwork = resources.find(call, SUBNETWORK, links.name_of(interface["subnetwork"]))
+        link = None if subnetwork is None else subnetwork["network"]
+    return None if link is None else resources.find(call, NETWORK, links.name_of(link))
 
 
 def _check_distinct(call: Call, interfaces: list[Resource]) -> None:
@@ -314,7 +340,7 @@ def _check_distinct(call: Call, interfaces: list[Resource]) -> None:
 
 def _check_ranges(call: Call, interfaces: list[Resource]) -> None:
     """An address is behind one interface, so that the ranges of all must not overlap."""
-    names = (links.name_of(it["subnetwork"]) for it in interfaces)
+    names = (links.name_of(it["subnetwork"]) for it in interfaces if it.get("subnetwork"))
     found = (resources.find(call, SUBNETWORK, name) for name in names)
     ranges = [ipaddress.IPv4Network(it["ipCidrRange"]) for it in found if it is not None]
     if any(one.overlaps(other) for one, other in itertools.combinations(ranges, 2)):

@@ -172,7 +172,7 @@ def interfaces_of(call: Call, template: Resource, pools: Pools) -> list[Resource
     """The interfaces of a new VM with their addresses; None when a subnetwork is full."""
     result = []
     for interface in template["properties"]["networkInterfaces"]:
-        subnetwork = resources.require(call, SUBNETWORK, links.name_of(interface["subnetwork"]))
+        subnetwork = _subnetwork(call, interface)
         address = pools.take(subnetwork)
         if address is None:
             return None
@@ -192,6 +192,15 @@ def interfaces_of(call: Call, template: Resource, pools: Pools) -> list[Resource
             }
         )
     return result
+
+
+def _subnetwork(call: Call, interface: Resource) -> Resource:
+    if interface.get("subnetwork"):
+        return resources.require(call, SUBNETWORK, links.name_of(interface["subnetwork"]))
+    network = properties.network_of(call, interface)
+    name = "default" if network is None else network["name"]
+    region = places.region_of(call.parameters["zone"])
+    return resources.require(call, SUBNETWORK, SUBNETWORK.prefix(call.project, region) + name)
 
 
 def external_address(call: Call) -> str:

@@ -271,11 +271,12 @@ def _scheduling(config: Record) -> Record:
 def _interfaces(store: Store, project: str, cluster: Record, pool: Record) -> list[Record]:
     where = cluster["networkConfig"]
     region = where["subnetwork"].split("/")[3]
-    result = [{"subnetwork": where["subnetwork"]}]
+    result = [{"network": where["network"], "subnetwork": where["subnetwork"]}]
     for more in pool["networkConfig"].get("additionalNodeNetworkConfigs") or []:
         network = f"{project}/global/networks/{more['network'].rpartition('/')[2]}"
         subnetwork = more["subnetwork"].rpartition("/")[2]
         interface = {
+            "network": network,
             "subnetwork": f"{project}/regions/{region}/subnetworks/{subnetwork}",
             "nicType": "GVNIC",
         }

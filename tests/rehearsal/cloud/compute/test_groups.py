@@ -101,6 +101,15 @@ def test_a_vm_is_what_its_template_says(wired: Compute) -> None:
     assert disk["sourceImage"].endswith("debian-12")
 
 
+def test_an_automatic_network_gives_vms_its_subnetwork(api: Compute) -> None:
+    api.template(networkInterfaces=[{}])
+    api.group(size=1)
+    (vm,) = api.vms()
+    (interface,) = vm["networkInterfaces"]
+    assert interface["networkIP"] == "10.128.0.2"
+    assert interface["subnetwork"].endswith("/regions/us-central1/subnetworks/default")
+
+
 def test_growing_keeps_the_vms_and_their_addresses(made: Compute) -> None:
     made.group(size=2)
     before = {vm["name"]: vm["networkInterfaces"][0]["networkIP"] for vm in made.vms()}

@@ -119,6 +119,13 @@ def test_the_subnetwork_must_exist(wired: Compute) -> None:
     )
 
 
+def test_a_custom_network_needs_a_subnetwork(wired: Compute) -> None:
+    interface = {"network": f"{PROJECT}/global/networks/net"}
+    assert "custom subnetmode" in _refusal(wired, networkInterfaces=[interface])
+    interface = {"network": f"{PROJECT}/global/networks/default"}
+    assert wired.template(networkInterfaces=[interface])["status"] == "DONE"
+
+
 def test_interfaces_are_in_different_networks(wired: Compute) -> None:
     twice = [{"subnetwork": SUBNETWORK}, {"subnetwork": SUBNETWORK}]
     words = "Networks must be distinct for NICs attached to a VM."
@@ -199,6 +206,8 @@ def test_labels_have_their_alphabet(wired: Compute, labels: dict[str, str]) -> N
 @pytest.mark.parametrize(
     "items",
     [
+        [{"key": "a", "value": "1"}, {"key": "a", "value": "2"}],
+        [{"key": "a b", "value": "1"}],
         [{"key": "a", "value": "x" * (256 * 1024 + 1)}],
         [{"key": f"k{i}", "value": "x" * 200_000} for i in range(3)],
     ],
@@ -216,3 +225,8 @@ def test_a_template_in_use_can_not_be_deleted(wired: Compute) -> None:
         f"'{PROJECT}/zones/us-central1-a/instanceGroupManagers/grp'"
     )
     assert error["errors"][0]["reason"] == "resourceInUseByAnotherResource"
+
+
+def test_a_machine_type_must_be_given(wired: Compute) -> None:
+    error = wired.refusal("POST", TEMPLATES, {"name": "tpl", "properties": {"disks": _boot()}})
+    assert error["message"] == "Required field 'resource.properties.machineType' not specified"

@@ -40,7 +40,8 @@ def test_the_whole_metadata_is_replaced_and_has_another_fingerprint(
     [
         (KEYS, 412, "Supplied fingerprint does not match"),
         ({**KEYS, "fingerprint": "b2xk"}, 412, "Supplied fingerprint does not match"),
-        ({"items": [{"key": "a", "value": "x" * (256 * 1024 + 1)}]}, 400, "Value exceeds"),
+        ({"items": [{"key": "a b", "value": ""}]}, 400, "Must be a match of regex"),
+        ({"items": KEYS["items"] * 2}, 400, "duplicate keys"),
     ],
 )
 def test_what_google_refuses_changes_nothing(
