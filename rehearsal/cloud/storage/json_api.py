@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Request
 
 _PAGE = 1000
+_NOT_LISTED_BY = {"endOffset", "filter", "includeTrailingDelimiter", "matchGlob", "softDeleted"}
+"""Parameters of a list of objects that nothing here sends."""
 _CONDITIONAL = 3
 """The version of policies that may have conditions."""
 
@@ -118,11 +120,16 @@ def _entries(
 ) -> Iterator[tuple[str, dict[str, Any] | str]]:
     """What a list shows: objects, and in place of those behind a delimiter their prefix, once."""
     query = request.query
+    if other := sorted(_NOT_LISTED_BY & query.keys()):
+        raise GoogleError(501, f"{other[0]} is not part of the simulated cloud.", status=None)
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+    start = query.get("startOffset", "")
     versions = query.get("versions", "").lower() == "true"
     shown = ""
     for found in objects.of_bucket(store, bucket, prefix, versions=versions):
         name = found["name"]
+        if name < start:
+            continue
         head, cut, _ = name[len(prefix) :].partition(delimiter) if delimiter else ("", "", "")
         folder = prefix + head + cut
         if not cut:

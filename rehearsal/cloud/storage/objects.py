@@ -40,6 +40,8 @@ def create(
     `metadata`: its name, and what the caller says of it.
     """
     owner = buckets.find(store, bucket, "storage.objects.create")
+    if owner.get("defaultEventBasedHold"):
+        raise GoogleError(501, "Held objects are not part of the simulated cloud.", status=None)
     name = metadata.get("name") or ""
     _check_name(name)
     buckets.check(request.query, live(store, bucket, name))

@@ -134,6 +134,18 @@ def test_old_generations_are_kept_until_they_are_deleted(
     assert client.lookup_bucket(bucket.name) is None
 
 
+def test_a_list_begins_where_it_is_to_and_is_by_nothing_that_is_not_simulated(
+    client: storage.Client, bucket: storage.Bucket
+) -> None:
+    for name in ("log/1", "log/2", "log/3"):
+        bucket.blob(name).upload_from_string(name)
+
+    later = client.list_blobs(bucket, prefix="log/", start_offset="log/2")
+    assert [it.name for it in later] == ["log/2", "log/3"]
+    with pytest.raises(exceptions.MethodNotImplemented, match="endOffset is not part of"):
+        list(client.list_blobs(bucket, end_offset="log/2"))
+
+
 def test_metadata_of_an_object_can_be_changed(bucket: storage.Bucket) -> None:
     blob = bucket.blob("x")
     blob.upload_from_string("x")
