@@ -228,7 +228,8 @@ class _Nat(_Router):
 
         def replace(nats: _Nats) -> _Nats:
             if (found := self._mine(nats, where)) is None:
-                raise ProviderError(f'Unable to update RouterNat "{self.id(where)}" - not found')
+                what = f'Unable to update RouterNat "{self.id(where)}"'
+                raise ProviderError(f"{what} - not found in list")
             known = {key: it for key, it in found.items() if key != self.shape.key(_TIER)}
             return [{**known, **item} if nat is found else nat for nat in nats]
 

@@ -77,79 +77,86 @@ def test_an_unchanged_object_is_planned_as_it_was() -> None:
     assert plan(PRIOR, {**PRIOR, "status": []}) == PRIOR
 
 
-def test_what_google_decided_stays_when_the_configuration_is_silent() -> None:
-    assert change({}, {"labels": None, "decided": None, "status": []}) == ({}, [])
+X1, X0 = {"image": "x", "size": "1"}, {"image": "x", "size": None}
+ONE, TWO = {"port": "1", "note": "a"}, {"port": "2", "note": "b"}
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after"),
+    ("before", "after"),
     [
-        ("text", None, ""),
-        ("text", "", None),
-        ("count", 0, None),
-        ("tags", ["a", "b"], ["b", "a"]),
-        ("tags", [], None),
-        ("tags", None, []),
-        ("switch", True, None),
-        ("disk", [], []),
+        ({"text": None}, {"text": ""}),
+        ({"text": ""}, {"text": None}),
+        ({"count": 0}, {"count": None}),
+        ({"tags": ["a", "b"]}, {"tags": ["b", "a"]}),
+        ({"tags": []}, {"tags": None}),
+        ({"tags": None}, {"tags": []}),
+        ({"switch": True}, {"switch": None}),
+        # What Google decided stays when the configuration is silent.
+        ({}, {"labels": None, "decided": None, "status": []}),
+        ({"disk": [X1]}, {"disk": [X0]}),
+        # Blocks of a set correspond by value.
+        ({"rule": [ONE, TWO]}, {"rule": [{**TWO, "note": None}, {**ONE, "note": None}]}),
+        # Other timeouts alone are no change.
+        ({}, {"timeouts": {"create": "1h"}}),
     ],
 )
-def test_no_change_is_seen_between(name: str, before: Any, after: Any) -> None:
-    assert change({name: before}, {name: after}) == ({}, [])
+def test_no_change_is_seen_between(before: dict[str, Any], after: dict[str, Any]) -> None:
+    assert change(before, after) == ({}, [])
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after"),
+    ("before", "after"),
     [
-        ("text", "a", None),
-        ("text", None, "a"),
-        ("count", None, 0),
-        ("count", 1, None),
-        ("tags", ["a"], ["a", "b"]),
-        ("labels", {"a": "1"}, {"a": "2"}),
-        ("switch", True, False),
-        ("text", "a", UNKNOWN),
+        ({"text": "a"}, {"text": None}),
+        ({"text": None}, {"text": "a"}),
+        ({"count": None}, {"count": 0}),
+        ({"count": 1}, {"count": None}),
+        ({"tags": ["a"]}, {"tags": ["a", "b"]}),
+        ({"labels": {"a": "1"}}, {"labels": {"a": "2"}}),
+        ({"switch": True}, {"switch": False}),
+        ({"text": "a"}, {"text": UNKNOWN}),
+        ({}, {"disk": UNKNOWN}),
+        ({}, {"timeouts": {"create": "1h"}, "text": "x"}),
     ],
 )
-def test_an_update_in_place_is_planned_between(name: str, before: Any, after: Any) -> None:
-    assert change({name: before}, {name: after}) == ({name: after}, [])
+def test_an_update_in_place_is_planned_between(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    assert change(before, after) == (after, [])
 
 
-def test_a_default_replaces_what_was_configured_before() -> None:
-    assert change({"switch": False}, {"switch": None}) == ({"switch": True}, [])
+@pytest.mark.parametrize("before", [False, None])
+def test_a_default_replaces_what_was_configured_or_imported(before: Any) -> None:
+    assert change({"switch": before}, {"switch": None}) == ({"switch": True}, [])
 
 
-def test_a_default_meets_a_null_of_an_import_as_an_update() -> None:
-    assert change({"switch": None}, {"switch": None}) == ({"switch": True}, [])
-
-
-@pytest.mark.parametrize("name", ["m", UNKNOWN])
-def test_a_changed_or_unknown_field_with_force_new_replaces(name: Any) -> None:
-    assert change({}, {"name": name}) == ({"name": name}, [("name",)])
-
-
-def test_a_block_keeps_by_index_what_google_decided_in_it() -> None:
-    disk = {"image": "x", "size": "10"}
-    assert change({"disk": [disk]}, {"disk": [{"image": "x", "size": None}]}) == ({}, [])
-
-
-def test_a_change_in_a_block_names_the_field_that_forces_replacement() -> None:
-    before = [{"image": "x", "size": "1"}, {"image": "y", "size": "2"}]
-    after = [{"image": "x", "size": None}, {"image": "z", "size": None}]
-    changed, paths = change({"disk": before}, {"disk": after})
-    assert changed["disk"][1] == {"image": "z", "size": "2"}
-    assert paths == [("disk", 1, "image")]
-
-
-def test_a_block_that_comes_replaces_by_its_fields_with_force_new() -> None:
-    disk = {"image": "x", "size": None}
-    assert change({}, {"disk": [disk]}) == ({"disk": [disk]}, [("disk", 0, "image")])
-
-
-def test_a_block_that_goes_replaces_by_its_fields_with_force_new() -> None:
-    changed, paths = change({"disk": [{"image": "x", "size": "1"}]}, {})
-    assert changed == {"disk": []}
-    assert paths == [("disk", 0, "image")]
+@pytest.mark.parametrize(
+    ("before", "after", "changed", "path"),
+    [
+        ({}, {"name": "m"}, {"name": "m"}, ("name",)),
+        ({}, {"name": UNKNOWN}, {"name": UNKNOWN}, ("name",)),
+        (
+            {"disk": [X1, {"image": "y", "size": "2"}]},
+            {"disk": [X0, {"image": "z", "size": None}]},
+            {"disk": [X1, {"image": "z", "size": "2"}]},
+            ("disk", 1, "image"),
+        ),
+        # A block that comes or goes does so with its fields.
+        ({}, {"disk": [X0]}, {"disk": [X0]}, ("disk", 0, "image")),
+        ({"disk": [X1]}, {}, {"disk": []}, ("disk", 0, "image")),
+        # Terraform's paths can't point into a set.
+        (
+            {"rule": [ONE]},
+            {"rule": [{**ONE, "note": None}, {"port": "3", "note": None}]},
+            {"rule": [ONE, {"port": "3", "note": UNKNOWN}]},
+            ("rule",),
+        ),
+    ],
+)
+def test_a_change_of_a_field_with_force_new_replaces_and_is_named(
+    before: dict[str, Any], after: dict[str, Any], changed: dict[str, Any], path: Any
+) -> None:
+    assert change(before, after) == (changed, [path])
 
 
 def test_what_google_decided_in_a_block_that_goes_replaces_nothing() -> None:
@@ -163,36 +170,6 @@ def test_another_number_of_blocks_replaces_where_the_list_says_so() -> None:
     block = {"disk": Field(flags="o", nesting="list", block={"text": STRING}, force_new=True)}
     prior: dict[str, Any] = {"disk": []}
     assert planning.replacements(block, prior, {"disk": [{"text": None}]}) == [("disk",)]
-
-
-def test_blocks_of_a_set_correspond_by_value() -> None:
-    one, two = {"port": "1", "note": "a"}, {"port": "2", "note": "b"}
-    swapped = [{"port": "2", "note": None}, {"port": "1", "note": None}]
-    assert change({"rule": [one, two]}, {"rule": swapped})[1] == []
-    assert planning.plan(BLOCK, PRIOR | {"rule": [one, two]}, PRIOR | {"rule": swapped}, {}) == (
-        PRIOR | {"rule": [one, two]}
-    )
-
-
-def test_another_block_in_a_set_leaves_the_rest_and_points_at_the_set() -> None:
-    one = {"port": "1", "note": "a"}
-    wanted = [{"port": "1", "note": None}, {"port": "3", "note": None}]
-    changed, paths = change({"rule": [one]}, {"rule": wanted})
-    assert changed == {"rule": [one, {"port": "3", "note": UNKNOWN}]}
-    assert paths == [("rule",)]
-
-
-def test_a_block_that_is_not_known_yet_is_planned_unknown() -> None:
-    assert change({}, {"disk": UNKNOWN}) == ({"disk": UNKNOWN}, [])
-
-
-def test_other_timeouts_alone_are_no_change() -> None:
-    assert change({}, {"timeouts": {"create": "1h"}}) == ({}, [])
-
-
-def test_other_timeouts_go_along_with_a_change() -> None:
-    changed, _ = change({}, {"timeouts": {"create": "1h"}, "text": "x"})
-    assert changed["timeouts"] == {"create": "1h"}
 
 
 def test_a_suppressed_difference_keeps_the_prior_value() -> None:

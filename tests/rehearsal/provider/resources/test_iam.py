@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +10,6 @@ from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import RESOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rehearsal.provider.api import Api
     from tests.rehearsal.provider.resources.conftest import Google
 
@@ -40,44 +37,11 @@ def project_plan(role: str = "roles/viewer", **more: Any) -> dict[str, Any]:
     return {"project": "p", "role": role, "member": MEMBER, "condition": [], **more}
 
 
-def test_members_of_a_project_are_written_together(
-    google: Google, environ: dict[str, str], connect: Callable[..., Api]
-) -> None:
-    environ["CLOUD_CLOCK_RATE"] = "0.02"
-    api, roles = connect(), [f"roles/{it}" for it in "abc"]
-    after = {"bindings": [{"role": role, "members": [MEMBER]} for role in roles], "etag": "f"}
-    google.on(".*:getIamPolicy", {"etag": "e"}, after).on(".*:setIamPolicy", {})
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda role: PROJECT_MEMBER.create(api, project_plan(role)), roles))
-    (sent,) = [it.body for it in google.asked if it.path.endswith(":setIamPolicy")]
-    assert sent["policy"]["bindings"] == after["bindings"]
-
-
-def test_a_policy_that_moved_is_read_and_written_again(
-    google: Google, api: Api, refuse: Callable[..., Any]
-) -> None:
-    after = {"bindings": [VIEW], "etag": "g"}
-    google.on(".*:getIamPolicy", {"etag": "e"}, {"etag": "f"}, after)
-    google.on(".*:setIamPolicy", refuse(409, "concurrent policy changes", "aborted"), {})
-    PROJECT_MEMBER.create(api, project_plan())
-    sent = [it.body["policy"]["etag"] for it in google.asked if it.path.endswith("setIamPolicy")]
-    assert sent == ["e", "f"]
-
-
 def test_a_change_that_does_not_show_yet_is_waited_for(google: Google, api: Api) -> None:
     after = {"bindings": [VIEW], "etag": "f"}
     google.on(".*:getIamPolicy", {"etag": "e"}, {"etag": "e"}, after).on(".*:setIamPolicy", {})
     PROJECT_MEMBER.create(api, project_plan())
     assert len(google.asked) == 7
-
-
-def test_the_last_member_takes_its_binding_along(google: Google, api: Api) -> None:
-    google.on(".*:getIamPolicy", {"bindings": [VIEW], "etag": "e"}, {"etag": "f"})
-    google.on(".*:setIamPolicy", {})
-    plan = {"service_account_id": NAME, "role": "roles/viewer", "member": MEMBER, "condition": []}
-    ACCOUNT_MEMBER.delete(api, plan)
-    assert google.body(f"POST {PATH}:setIamPolicy") == {"policy": {"etag": "e", "version": 3}}
-    assert google.asked[0].query["options.requestedPolicyVersion"] == "3"
 
 
 def test_conditions_tell_bindings_apart(google: Google, api: Api) -> None:

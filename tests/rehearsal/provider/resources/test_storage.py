@@ -28,23 +28,6 @@ def thing(**more: Any) -> dict[str, Any]:
     return {"bucket": "x", "name": "a/b.txt", "content": "hi", "source": None, **more}
 
 
-def test_a_small_object_goes_in_one_request(google: Google, api: Api) -> None:
-    google.on(".*", {"name": "a/b.txt", "bucket": "x", "generation": "5"})
-    state = OBJECT.create(api, thing(content_type=UNKNOWN, storage_class=UNKNOWN))
-    sent = google.asked[0]
-    assert sent.line == UPLOAD
-    assert sent.query == {
-        "alt": "json",
-        "name": "a/b.txt",
-        "prettyPrint": "false",
-        "uploadType": "multipart",
-    }
-    assert b'Content-Type: application/json\r\n\r\n{"bucket": "x"}\r\n' in sent.body
-    assert b"Content-Type: text/plain; charset=utf-8\r\n\r\nhi\r\n--" in sent.body
-    assert google.lines[1] == f"GET {B}/x/o/a%2Fb.txt"
-    assert (state["id"], state["generation"], state["content"]) == ("x-a/b.txt", 5, "hi")
-
-
 def test_a_large_object_goes_in_parts(
     google: Google, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rehearsal.provider.resource import State
 
 CLOUD = Path(os.environ["FAKE_CLOUD"])
-TYPES = ("google_compute_instance_template", "google_compute_network")
+NETWORK = "google_compute_network"
 EXAMPLES = {"string": "said-by-google", "number": 7, "bool": False}
 
 
@@ -35,11 +35,6 @@ def decided(field: schema.Field, value: Any) -> Any:
         if field.nesting or not isinstance(field.type, str):
             return {} if field.type[:1] == ["map"] else []
         return EXAMPLES[field.type]
-    if field.repeated:
-        return [
-            {name: decided(inner, each[name]) for name, inner in field.block.items()}
-            for each in value
-        ]
     return value
 
 
@@ -110,8 +105,4 @@ def connect(block: Mapping[str, Any], _environ: Mapping[str, str]) -> Api:
 
 
 if __name__ == "__main__":
-    serve(
-        lambda: Implementations(
-            {kind: Fake(kind) for kind in TYPES}, {"google_project": Project()}, connect
-        )
-    )
+    serve(lambda: Implementations({NETWORK: Fake(NETWORK)}, {"google_project": Project()}, connect))

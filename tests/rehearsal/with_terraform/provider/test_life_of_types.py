@@ -65,8 +65,7 @@ resource "google_monitoring_dashboard" "gpus" {
   })
 }
 resource "google_compute_resource_policy" "close" {
-  name        = "close"
-  description = "%(word)s"
+  name = "close"
   group_placement_policy {
     vm_count    = 2
     collocation = "COLLOCATED"
@@ -226,13 +225,15 @@ def test_types_are_made_changed_imported_and_destroyed(root: Root, database: Pat
     root.write(now)
     changed = root.run("apply", "-auto-approve")
     # A request of another name is another request.
-    assert "1 added, 4 changed, 1 destroyed" in changed
+    assert "1 added, 3 changed, 1 destroyed" in changed
     root.run("plan", "-detailed-exitcode")
 
     # A group can't lose its workload policy in place.
     root.write(re.sub(r"  resource_policies \{.*?\}\n", "", now, flags=re.DOTALL))
     planned = root.run("plan")
     assert "google_compute_instance_group_manager.flex must be replaced" in planned
+    (forced,) = (line for line in planned.splitlines() if "# forces replacement" in line)
+    assert "workload_policy" in forced
 
     for address in IDS:
         root.run("state", "rm", address)

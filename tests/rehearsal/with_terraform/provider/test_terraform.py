@@ -160,28 +160,6 @@ resource "google_compute_network" "n" {
   %s
 }
 """
-TEMPLATE = """
-resource "google_compute_instance_template" "t" {
-  name         = "template"
-  machine_type = "a3-highgpu-8g"
-  disk {
-    source_image = "family/%s"
-    boot         = true
-  }
-  network_interface {
-    network = "default"
-    access_config {}
-  }
-  scheduling {
-    provisioning_model = "%s"
-    automatic_restart  = false
-    max_run_duration {
-      seconds = 604800
-    }
-  }
-  metadata = { a = "%s" }
-}
-"""
 
 
 def test_a_root_lives_through_create_update_replacement_and_destroy(
@@ -207,24 +185,14 @@ def test_a_root_lives_through_create_update_replacement_and_destroy(
     assert not list((tmp_path / "s").iterdir())
 
 
-def test_a_change_deep_in_a_template_names_the_field_that_forces_replacement(root: Root) -> None:
-    root.write(TEMPLATE % ("cos", "FLEX_START", "1"))
-    root.apply()
-    root.write(TEMPLATE % ("cos", "SPOT", "1"))
-    text = root.plan(expect=2)
-    line = next(each for each in text.splitlines() if "provisioning_model" in each)
-    assert line.endswith("# forces replacement")
-    assert text.count("# forces replacement") == 1
-
-
 def test_terraform_test_runs_on_the_schema_alone_with_a_mocked_provider(root: Root) -> None:
-    root.write(TEMPLATE % ("cos", "SPOT", "1"))
+    root.write(NETWORK % ("net", ""))
     (root.folder / "mocked.tftest.hcl").write_text("""
         mock_provider "google" {}
         run "apply" {
           assert {
-            condition     = !google_compute_instance_template.t.scheduling[0].automatic_restart
-            error_message = "restarts"
+            condition     = !google_compute_network.n.auto_create_subnetworks
+            error_message = "it is made"
           }
         }
         """)
