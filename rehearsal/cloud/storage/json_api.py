@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rehearsal.cloud.wire import Request
 
 _PAGE = 1000
-_NOT_LISTED_BY = {"endOffset", "filter", "includeTrailingDelimiter", "matchGlob", "softDeleted"}
+_NOT_LISTED_BY = ("endOffset", "filter", "includeTrailingDelimiter", "matchGlob", "softDeleted")
 """Parameters of a list of objects that nothing here sends."""
 _CONDITIONAL = 3
 """The version of policies that may have conditions."""
@@ -120,8 +120,10 @@ def _entries(
 ) -> Iterator[tuple[str, dict[str, Any] | str]]:
     """What a list shows: objects, and in place of those behind a delimiter their prefix, once."""
     query = request.query
-    if other := sorted(_NOT_LISTED_BY & query.keys()):
-        raise GoogleError(501, f"{other[0]} is not part of the simulated cloud.", status=None)
+    for name in _NOT_LISTED_BY:
+        # Google's client for Go sends all of them, empty.
+        if query.get(name, "") not in {"", "false"}:
+            raise GoogleError(501, f"{name} is not part of the simulated cloud.", status=None)
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     start = query.get("startOffset", "")
     versions = query.get("versions", "").lower() == "true"
