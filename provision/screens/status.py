@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.documents.gke_status import ClusterNow, GkeCluster
+from provision import printable, words
+from provision.documents.gke_status import ClusterNow, GkeCluster, JobState
 from provision.documents.status import About, EndedBy, PoolMode
 from provision.documents.vm_status import VmGroup
-from provision.screens import cluster_lists, items, layout
+from provision.screens import layout
 from provision.screens.layout import Line, Look, counted
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from provision.documents.cost import Amount
+    from provision.documents.gke_status import Node, Workload
     from provision.documents.status import End, Older, PoolNow, SoFar, Status, Trouble, Waiting
     from provision.documents.vm_status import Vm
 
+LABEL: Final = 9
+"""Columns of the names at the left."""
 _VMS: Final = 10
 """The number of VMs, jobs or requests that are listed without --full."""
 _NAMES: Final = 5
@@ -28,6 +32,12 @@ _SOON: Final = 86400
 """Seconds below which an end stands out."""
 _LATELY: Final = 86400
 """Seconds for which an interruption of a VM that runs again is worth a word."""
+_JOBS: Final = 10
+"""The number of jobs that are listed without --full."""
+_TOLD: Final = frozenset(
+    {JobState.GIVEN_UP, JobState.PENDING, JobState.WAITING_FOR_NODES, JobState.STARTING}
+)
+"""The states of jobs that stand above already, as broken or waiting."""
 
 
 def lines(found: Status, width: int, *, full: bool = False) -> Iterator[Line]:
@@ -46,7 +56,7 @@ def lines(found: Status, width: int, *, full: bool = False) -> Iterator[Line]:
         case VmGroup():
             yield from _vms(found, width, full=full)
         case GkeCluster():
-            yield from cluster_lists.lines(found, width, full=full)
+            yield from _of_cluster(found, width, full=full)
         case _:
             pass  # a kind without a list of its own
     yield from _rest(found, width)
@@ -70,7 +80,7 @@ def _title(found: Status, width: int) -> Iterator[Line]:
         verdict = "in order"
     for line in layout.ended(where, verdict, width):
         yield Line(line.text, look)
-    yield from items.item("", _in_numbers(found), width)
+    yield from item("", _in_numbers(found), width)
 
 
 def _place(found: Status) -> str:
@@ -125,24 +135,24 @@ def _broken(found: Sequence[Trouble], width: int, *, full: bool) -> Iterator[Lin
     for one in found:
         label = "unknown" if one.about is About.KUBERNETES else "broken"
         look = Look.WARN if one.about is About.KUBERNETES else Look.BAD
-        yield from items.item("" if label == before else label, one.what, width, look)
+        yield from item("" if label == before else label, one.what, width, look)
         yield from _names(one.names, one.count, width, full=full)
-        yield from items.below(one.why, width)
-        yield from items.hint("fix", one.fix, width)
+        yield from below(one.why, width)
+        yield from hint("fix", one.fix, width)
         before = label
 
 
 def _waiting(found: Sequence[Waiting], width: int, *, full: bool) -> Iterator[Line]:
     label = "waits"
     for one in found:
-        since = f", for {items.duration(one.seconds)}" if one.seconds is not None else ""
-        yield from items.item(label, one.what + since, width, Look.WARN)
+        since = f", for {duration(one.seconds)}" if one.seconds is not None else ""
+        yield from item(label, one.what + since, width, Look.WARN)
         yield from _names(one.names, one.count, width, full=full)
-        yield from items.below(one.why, width)
+        yield from below(one.why, width)
         if one.until is not None and one.until_seconds is not None:
-            left = items.duration(one.until_seconds)
-            yield from items.below([f"in {left} ({one.until}) {one.then}"], width)
-        yield from items.hint("do", one.advice, width)
+            left = duration(one.until_seconds)
+            yield from below([f"in {left} ({one.until}) {one.then}"], width)
+        yield from hint("do", one.advice, width)
         label = ""
 
 
@@ -152,21 +162,21 @@ def _names(names: Sequence[str], count: int, width: int, *, full: bool) -> Itera
         return
     shown = names if full else names[:_NAMES]
     more = f" and {count - len(shown):,} more" if count > len(shown) else ""
-    yield from items.below([", ".join(shown) + more], width)
+    yield from below([", ".join(shown) + more], width)
 
 
 def _older(found: Sequence[Older], width: int, *, full: bool) -> Iterator[Line]:
     label = "older"
     for one in found:
         what = f"{counted(one.count, 'VM')}: {'; '.join(one.differences)}"
-        yield from items.item(label, what, width, Look.WARN)
+        yield from item(label, what, width, Look.WARN)
         shown = one.names if full else one.names[:_NAMES]
         more = f" and {one.count - len(shown):,} more" if one.count > len(shown) else ""
-        yield from items.below([", ".join(shown) + more], width)
+        yield from below([", ".join(shown) + more], width)
         label = ""
     if found:
         mend = f"{found[0].fix} replaces them, boot disks included; they run until then"
-        yield from items.hint("fix", mend, width)
+        yield from hint("fix", mend, width)
 
 
 # ------------------------------------------------------------------ what is
@@ -174,7 +184,7 @@ def _older(found: Sequence[Older], width: int, *, full: bool) -> Iterator[Line]:
 
 def _machines(found: Status, width: int) -> Iterator[Line]:
     """What was asked for, and what is, by group or pool."""
-    lead = f"  {'machines'.ljust(items.LABEL)}  "
+    lead = f"  {'machines'.ljust(LABEL)}  "
     table = _without_empty([_asked(pool, found.zone) for pool in found.machines])
     rows = layout.columns(table)
     if any(len(lead) + len(row) > width for row in rows):
@@ -186,7 +196,7 @@ def _machines(found: Status, width: int) -> Iterator[Line]:
         lead = " " * len(lead)
     match found:
         case VmGroup() if found.image.name:
-            yield from items.item("image", f"{found.image.name} of {found.image.project}", width)
+            yield from item("image", f"{found.image.name} of {found.image.project}", width)
         case _:
             pass
 
@@ -228,7 +238,7 @@ def _ends(found: Sequence[End], width: int) -> Iterator[Line]:
     for number, one in enumerate(found):
         soon = one.first_seconds is not None and one.first_seconds < _SOON
         look = Look.WARN if soon else Look.PLAIN
-        yield from items.item("" if number else "ends", _end(one), width, look)
+        yield from item("" if number else "ends", _end(one), width, look)
 
 
 def _end(one: End) -> str:
@@ -245,8 +255,8 @@ def _end(one: End) -> str:
 
 
 def _when(one: End) -> str:
-    first = items.duration(one.first_seconds or 0)
-    last = items.duration(one.last_seconds or 0)
+    first = duration(one.first_seconds or 0)
+    last = duration(one.last_seconds or 0)
     if first == last:
         return f"in {first} ({one.first})"
     return f"the first in {first} ({one.first}), the last in {last} ({one.last})"
@@ -262,16 +272,16 @@ def _cost(found: Status, width: int) -> Iterator[Line]:
     text = f"now {_amount(now)}"
     if most.per_hour > now.per_hour or most.unknown != now.unknown:
         text += f"; with everything that can come {_amount(most)}"
-    yield from items.item("costs", text, width)
+    yield from item("costs", text, width)
     if found.so_far is not None:
-        yield from items.below([_so_far(found.so_far)], width)
+        yield from below([_so_far(found.so_far)], width)
     unknown = dict.fromkeys([*now.unknown, *most.unknown])
     if unknown:
-        yield from items.below([f"unknown: {', '.join(unknown)}"], width)
+        yield from below([f"unknown: {', '.join(unknown)}"], width)
     dates = sorted({part.dated for part in found.cost.parts if part.dated})
     dated = f" of {dates[0]}" if len(dates) == 1 else f", the oldest of {dates[0]}" if dates else ""
     note = f"list prices{dated}, without tax, traffic and discounts"
-    yield from items.below([note], width, Look.FAINT)
+    yield from below([note], width, Look.FAINT)
 
 
 def _amount(amount: Amount) -> str:
@@ -283,7 +293,7 @@ def _amount(amount: Amount) -> str:
 def _so_far(amount: SoFar) -> str:
     least = "at least " if amount.unknown else ""
     about = "≈ " if amount.is_estimate else ""
-    age = items.duration(float(amount.hours) * 3600)
+    age = duration(float(amount.hours) * 3600)
     return f"so far {least}{about}${amount.usd:,.2f} for what exists now, the oldest for {age}"
 
 
@@ -298,9 +308,9 @@ def _vms(found: VmGroup, width: int, *, full: bool) -> Iterator[Line]:
     text = f"{len(shown):,} of {counts.exist:,} listed, {counts.failed:,} failed"
     if len(shown) < counts.exist:
         text += "; --full lists all"
-    yield from items.item("VMs", text, width)
+    yield from item("VMs", text, width)
     table = [[vm.name, _state(vm, full=full)] for vm in shown]
-    yield from items.listed(table, width)
+    yield from listed(table, width)
 
 
 def _state(vm: Vm, *, full: bool) -> str:
@@ -311,9 +321,9 @@ def _state(vm: Vm, *, full: bool) -> str:
     if full and vm.rank is not None:
         parts += [f"rank {vm.rank}"]
     if vm.remaining_seconds is not None:
-        parts += [f"{items.duration(vm.remaining_seconds)} left"]
+        parts += [f"{duration(vm.remaining_seconds)} left"]
     if vm.maintenance_seconds is not None:
-        begins = items.duration(vm.maintenance_seconds)
+        begins = duration(vm.maintenance_seconds)
         parts += [f"Google stops it in {begins} to maintain its host"]
     if vm.interruption and vm.interruption.seconds_ago < _LATELY:
         parts += [vm.interruption.words]
@@ -324,12 +334,102 @@ def _state(vm: Vm, *, full: bool) -> str:
 
 def _rest(found: Status, width: int) -> Iterator[Line]:
     for share in found.filestores:
-        yield from items.item("share", f"{share.name} at {share.path}: {share.ip}", width)
+        yield from item("share", f"{share.name} at {share.path}: {share.ip}", width)
     for title, url in found.links.items():
-        yield from items.item(_PAGES.get(title, title.lower()), url, width)
+        yield from item(_PAGES.get(title, title.lower()), url, width)
     if found.last_log:
-        yield from items.item("last log", found.last_log, width)
+        yield from item("last log", found.last_log, width)
     count = counted(len(found.resources), "resource")
-    yield from items.item("state", f"{found.state}, {count}", width)
+    yield from item("state", f"{found.state}, {count}", width)
     if found.cluster_id:
-        yield from items.item("bill", f"label aiinfra-cluster={found.cluster_id}", width)
+        yield from item("bill", f"label aiinfra-cluster={found.cluster_id}", width)
+
+
+def _of_cluster(found: GkeCluster, width: int, *, full: bool) -> Iterator[Line]:
+    """The nodes with --full, and the jobs that run or have ended."""
+    if full and found.nodes:
+        yield from item("nodes", f"{len(found.nodes):,} listed", width)
+        table = [[node.name, node.pool, _node(node)] for node in found.nodes]
+        yield from listed(table, width)
+    total = sum(count for state, count in found.jobs.items() if JobState(state) not in _TOLD)
+    yield from _jobs("jobs", found.workloads, total, width, full=full)
+    outside = [job for job in found.outside if job.state not in _TOLD]
+    yield from _jobs("no queue", outside, len(outside), width, full=full)
+
+
+def _node(node: Node) -> str:
+    parts = ["ready" if node.ready else "not ready", *node.faults]
+    if node.cordoned:
+        parts.append("cordoned")
+    if node.remaining_seconds is not None:
+        parts.append(f"{duration(node.remaining_seconds)} left ({node.ends})")
+    if node.maintenance_seconds is not None:
+        begins = duration(node.maintenance_seconds)
+        parts.append(f"Google stops it in {begins} to maintain its host ({node.maintenance})")
+    return "; ".join(parts)
+
+
+def _jobs(
+    label: str, jobs: tuple[Workload, ...] | list[Workload], total: int, width: int, *, full: bool
+) -> Iterator[Line]:
+    """The jobs that run or have ended; those that wait or failed stand above."""
+    if not total:
+        return
+    going = [job for job in jobs if job.state not in _TOLD]
+    shown = going if full else going[:_JOBS]
+    more = "; --full lists all" if len(shown) < total else ""
+    yield from item(label, f"{len(shown):,} of {total:,} listed{more}", width)
+    yield from listed([[job.name, _job_state(job), _job_place(job)] for job in shown], width)
+    for job in shown if full else ():
+        yield from below([f"{job.name}: {it}" for it in job.interruptions], width)
+        yield from hint(f"log of {job.name}", job.log, width)
+
+
+def _job_state(job: Workload) -> str:
+    pods = job.pods
+    if pods is None or job.state is not JobState.RUNNING:
+        return str(job.state)
+    count = pods.ready
+    return f"{job.state}, {count:,} {'pod' if count == 1 else 'pods'}"
+
+
+def _job_place(job: Workload) -> str:
+    found = f"on {', '.join(job.pools)}" if job.pools else ""
+    if job.nodes_end_seconds is not None:
+        found += f", {duration(job.nodes_end_seconds)} left"
+    if job.stops_seconds is not None:
+        found += f", limit {duration(job.stops_seconds)}"
+    return found
+
+
+def duration(seconds: float) -> str:
+    """A duration, whose number and unit stay on one line."""
+    return words.duration(seconds).replace(" ", layout.GLUE)
+
+
+def item(label: str, text: str, width: int, look: Look = Look.PLAIN) -> Iterator[Line]:
+    """A text with its name at the left."""
+    lead = f"  {label.ljust(LABEL)}"
+    yield from layout.wrapped(text, width, first=lead + "  ", rest=" " * (len(lead) + 2), look=look)
+
+
+def below(texts: Iterable[str], width: int, look: Look = Look.PLAIN) -> Iterator[Line]:
+    """More about the text above."""
+    lead = " " * (LABEL + 6)
+    for text in texts:
+        # Nothing in it may begin as a hint does.
+        yield from layout.wrapped(printable.line(text), width, first=lead, rest=lead, look=look)
+
+
+def hint(name: str, text: str, width: int) -> Iterator[Line]:
+    """What to do about the text above; nothing for ""."""
+    lead = " " * (LABEL + 6)
+    if text:
+        rest = lead + " " * (len(name) + 2)
+        yield from layout.wrapped(text, width, first=f"{lead}{name}: ", rest=rest)
+
+
+def listed(table: list[list[str]], width: int) -> Iterator[Line]:
+    """A list of things, in columns."""
+    for line in layout.columns(table):
+        yield from layout.wrapped(line, width, first=" " * 4, rest=" " * 8)

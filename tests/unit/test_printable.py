@@ -18,7 +18,7 @@ from provision.documents.events import MessageEvent, Output, WaitingEvent
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Problem
 from provision.report import Report
-from provision.screens import items, layout
+from provision.screens import layout, status
 from provision.screens.page.html import tag, written
 from provision.settings.masking import Veil
 from provision.terraform.log import Log
@@ -60,7 +60,7 @@ def _said_everywhere(console: Console, said: str) -> None:
     console.result(said)
     console.show([layout.Line(said)])
     console.show([layout.Line(said)], as_result=True)
-    console.show(items.below([said], 80))
+    console.show(status.below([said], 80))
     console.raw(said)
     console.happened(MessageEvent(time="now", words=said))
     console.document(_document(problem))

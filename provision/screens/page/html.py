@@ -2,6 +2,7 @@
 
 What escapes is the standard library's serializer, so no value can become markup. What hides
 credentials, and then what no text may do, goes over every text and attribute of the tree before.
+What a drawing or a bar shows stands in a table, too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from provision import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 Child: TypeAlias = "ET.Element | str | None"
 """What an element can contain; None is left out."""
@@ -63,3 +64,51 @@ def written(root: ET.Element, veil: Callable[[str], str] = str) -> str:
         for name, value in element.attrib.items():
             element.set(name, shown(value))
     return "<!doctype html>\n" + ET.tostring(root, encoding="unicode", method="html") + "\n"
+
+
+def share(part: float, of: float, *, after: float = 0.0, kind: str = "") -> ET.Element:
+    """A cell with a bar, for the eye alone."""
+    if not part:
+        return tag("td", class_="bar", aria_hidden="true")
+    whole = of or 1
+    style = f"margin-left:{100 * after / whole:.1f}%;width:{100 * part / whole:.1f}%"
+    return tag(
+        "td", tag("span", class_=kind or None, style=style), class_="bar", aria_hidden="true"
+    )
+
+
+def table(
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[ET.Element | str]],
+    total: Sequence[ET.Element | str] = (),
+    *,
+    numbers: Collection[str] = (),
+) -> ET.Element:
+    """A table whose first column names its rows; on a narrow page, a list of its rows."""
+    head = tag("tr")
+    for name in heads:
+        kind = "number" if name in numbers else None
+        made = tag("th", name, scope="col", class_=kind) if name else tag("td")
+        head.append(made)
+    made = tag("table", tag("caption", caption), tag("thead", head), class_="wide")
+    made.append(tag("tbody", *(_row(heads, row, numbers) for row in rows)))
+    if total:
+        made.append(tag("tfoot", _row(heads, total, numbers)))
+    return made
+
+
+def _row(
+    heads: Sequence[str], row: Sequence[ET.Element | str], numbers: Collection[str]
+) -> ET.Element:
+    made = tag("tr")
+    for column, (head, value) in enumerate(zip(heads, row, strict=True)):
+        it = value if not isinstance(value, str) else tag("td", value)
+        if column == 0:
+            it = tag("th", *([it.text] if it.text else []), *it, scope="row")
+        elif head:
+            it.set("data-label", head)
+        if head in numbers:
+            it.set("class", " ".join(filter(None, ["number", it.get("class")])))
+        made.append(it)
+    return made

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.documents.cost import Origin
 from provision.documents.topology import Reach, StoreKind
 from provision.screens import amounts, layout, plan
-from provision.screens.page import drawing, numbers, tables
-from provision.screens.page.html import tag
+from provision.screens.page import drawing, numbers
+from provision.screens.page.html import share, table, tag
 from provision.screens.progress import TITLES
 
 if TYPE_CHECKING:
@@ -46,18 +46,14 @@ def topology(it: Topology) -> ET.Element:
     tables_of_it = tag(
         "details",
         tag("summary", "The same as tables"),
-        tables.table("In and out", ["what", "who can use it", "details"], _doors(it)),
-        tables.table(
-            "Networks", ["network", "how many", "interfaces of a machine", "MTU"], _networks(it)
-        ),
-        tables.table(
+        table("In and out", ["what", "who can use it", "details"], _doors(it)),
+        table("Networks", ["network", "how many", "interfaces of a machine", "MTU"], _networks(it)),
+        table(
             "Machines",
             ["pool", "machines", "GPUs of each", "interfaces", "zone", "how they come", "end"],
             map(_machines, it.machines),
         ),
-        tables.table(
-            "Storage", ["what", "mounted at", "size", "when the cluster ends"], _stores(it)
-        ),
+        table("Storage", ["what", "mounted at", "size", "when the cluster ends"], _stores(it)),
     )
     return _section("What it consists of", wide, narrow, _legend(it), tables_of_it, name="topology")
 
@@ -141,7 +137,7 @@ def cost(it: Cost) -> ET.Element:
     rows = [
         (
             tag("th", part.name, _small(part)),
-            tables.share(float(part.most or 0), float(largest)),
+            share(float(part.most or 0), float(largest)),
             _price(part.now),
             _price(part.most),
         )
@@ -155,7 +151,7 @@ def cost(it: Cost) -> ET.Element:
     )
     prices = ("at once, $/h", "with all machines, $/h")
     heads = ["part", "", *prices]
-    found = tables.table("In US dollars an hour", heads, rows, sums, numbers=prices)
+    found = table("In US dollars an hour", heads, rows, sums, numbers=prices)
     return _section("What it costs", tag("p", _caveat(it), class_="hint"), found, name="cost")
 
 
@@ -205,7 +201,7 @@ def timeline(stages: Sequence[Stage]) -> ET.Element:
     rows = [
         (
             tag("th", TITLES[it.name], tag("small", it.words) if it.words else None),
-            tables.share(
+            share(
                 (end - begin).total_seconds(),
                 whole,
                 after=(begin - origin).total_seconds(),
@@ -218,7 +214,7 @@ def timeline(stages: Sequence[Stage]) -> ET.Element:
     ]
     heads = ["stage", "", "state", "took"]
     when = f"From {origin:%Y-%m-%d %H:%M:%S} UTC"
-    found = tables.table(when, heads, rows, numbers=["took"])
+    found = table(when, heads, rows, numbers=["took"])
     return _section("How it went", found, name="timeline")
 
 
@@ -230,8 +226,8 @@ def changes(it: Plan) -> ET.Element:
         for one in it.counts
         if any(numbers_ := (one.add, one.change, one.destroy))
     ]
-    table = tables.table("Resources", ["resource", *heads], rows, numbers=heads)
-    found = tag("details", tag("summary", "All resources, by what they are called"), table)
+    made = table("Resources", ["resource", *heads], rows, numbers=heads)
+    found = tag("details", tag("summary", "All resources, by what they are called"), made)
     return _section(
         "What changes",
         tag("p", plan.summary(it)),
@@ -275,7 +271,7 @@ def checks(it: Checks) -> ET.Element:
     rows = [
         (
             quota.metric,
-            tables.share((quota.used or 0) + quota.needed, quota.limit or 0, kind="quota"),
+            share((quota.used or 0) + quota.needed, quota.limit or 0, kind="quota"),
             f"{quota.needed:,}",
             UNTOLD if quota.used is None else f"{quota.used:,}",
             "unlimited" if quota.limit is None else f"{quota.limit:,}",
@@ -283,7 +279,7 @@ def checks(it: Checks) -> ET.Element:
         for quota in it.quotas
     ]
     heads = ["needed at most", "used now", "limit"]
-    found = tables.table("Quotas", ["quota", "", *heads], rows, numbers=heads) if rows else None
+    found = table("Quotas", ["quota", "", *heads], rows, numbers=heads) if rows else None
     told = tag("p", "; ".join(filter(None, parts)) + ".")
     return _section("What was checked", told, found, name="checks")
 
@@ -315,7 +311,7 @@ def settings(it: Mapping[str, Any]) -> ET.Element:
         for name, value in it.items()
         if value is not None
     ]
-    found = tables.table("Secrets are masked", ["setting", "value"], rows)
+    found = table("Secrets are masked", ["setting", "value"], rows)
     folded = tag("details", tag("summary", f"All {len(rows)} settings"), found)
     return _section("What was asked for", folded, name="settings")
 
