@@ -81,6 +81,21 @@ def sorted_out(tmp_path: Path) -> Pack:
         (".pypirc", "x"),
         (".pgpass", "x"),
         (".bash_history", "x"),
+        # What gcloud auth application-default login --impersonate-service-account writes.
+        ("imp.json", json.dumps({"type": "impersonated_service_account"})),
+        ("wif.json", json.dumps({"type": "external_account_authorized_user"})),
+        ("edge.json", json.dumps({"type": "gdch_service_account"})),
+        ("client_secret_1.json", json.dumps({"installed": {"client_secret": "x"}})),
+        ("token.json", json.dumps({"token": "x", "refresh_token": "x"})),
+        ("pip.conf", "[global]\nindex-url = https://ana:secret@pypi.example/simple\n"),
+        ("uv.toml", 'extra-index-url = "https://:secret@pypi.example/simple"\n'),
+        (".terraform.d/credentials.tfrc.json", "{}"),
+        ("prod.tfvars", "x"),
+        ("prod.auto.tfvars.json", "{}"),
+        ("putty.ppk", "x"),
+        ("putty", "PuTTY-User-Key-File-3: ssh-ed25519\n"),
+        ("store.jks", "x"),
+        ("secrets.env", "x"),
     ],
 )
 def test_what_is_nearly_always_a_secret_stays(sorted_out: Pack, name: str, content: str) -> None:
@@ -107,6 +122,9 @@ def test_what_is_nearly_always_a_secret_stays(sorted_out: Pack, name: str, conte
         ("boto.py", 'aws_secret_access_key = os.environ["AWS_SECRET_ACCESS_KEY"]'),
         ("main.tf", 'backend "gcs" {}'),
         ("tokenizer.json", "{}"),
+        ("messages.json", json.dumps({"errors": {"client_secret": ["is wrong"]}})),
+        ("pip.conf", "[global]\nindex-url = https://${WHO}:${SECRET}@pypi.example/simple\n"),
+        ("fetch.py", 'url = "https://ana:secret@pypi.example"'),
     ],
 )
 def test_what_is_none_travels(sorted_out: Pack, name: str, content: str) -> None:
