@@ -20,7 +20,7 @@ from rehearsal.cloud.metadata import HOST
 from rehearsal.cloud.wire import GoogleError, rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rehearsal.cloud.projects import Project
     from rehearsal.cloud.store import Store
@@ -93,6 +93,14 @@ def find(store: Store, name: str, permission: str) -> Bucket:
             f" {kind}. Permission '{permission}' denied on resource (or it may not exist).",
         )
     return bucket
+
+
+def of_project(request: Request, store: Store) -> Iterator[tuple[str, Bucket]]:
+    """The buckets of the request's project."""
+    owner = _owner(request, store)
+    for name, bucket in store.list(COLLECTION, ""):
+        if bucket["projectNumber"] == owner.number:
+            yield name, bucket
 
 
 def change(request: Request, store: Store, name: str) -> Bucket:

@@ -33,6 +33,12 @@ def _insert_bucket(request: Request, store: Store) -> Reply:
     return Reply(body=buckets.insert(request, store))
 
 
+def _list_buckets(request: Request, store: Store) -> Reply:
+    entries = buckets.of_project(request, store)
+    items, token = paging.page(entries, request.query, size="maxResults", limit=_PAGE)
+    return Reply(body={"kind": "storage#buckets", **_unless_empty(items=items), **token})
+
+
 def _get_bucket(request: Request, store: Store, bucket: str) -> Reply:
     found = buckets.find(store, bucket, "storage.buckets.get")
     buckets.check(request.query, found)
@@ -184,6 +190,7 @@ _OBJECT = "b/{bucket}/o/{name}"
 
 json_api = Routes(
     {
+        "GET b": _list_buckets,
         "POST b": _insert_bucket,
         f"GET {_BUCKET}": _get_bucket,
         f"PATCH {_BUCKET}": _patch_bucket,

@@ -46,6 +46,7 @@ def test_a_bucket_is_as_it_was_asked_for(client: storage.Client, bucket: storage
     assert found.versioning_enabled
     assert found.iam_configuration.uniform_bucket_level_access_enabled
     assert found.iam_configuration.public_access_prevention == "enforced"
+    assert bucket.name in [it.name for it in client.list_buckets()]
 
 
 def test_a_bucket_can_be_changed_and_looked_up(
