@@ -63,10 +63,23 @@ class Row:
         assert self.arrow == "~>" or all(it.why and it.fix for it in about)
 
 
+def lines(table: str, at: Mapping[str, object] | None = None) -> list[str]:
+    """Its lines, those that are indented joined to the one before, with the parts of a module."""
+    text = re.sub(r"\n +", " ", re.sub(r"(?m)^#.*\n", "", table)).strip()
+    return [
+        re.sub(r"@([A-Z_]{3,})", lambda part: str((at or {})[part[1]]), it)
+        for it in text.splitlines()
+    ]
+
+
+def answers(table: str) -> dict[str, list[str]]:
+    """What is written -> each of the answers behind an arrow."""
+    return {asked: told for asked, *told in (it.split(" -> ") for it in lines(table))}
+
+
 def rows(table: str, **parts: str) -> pytest.MarkDecorator:
     """Make the cases of a test of its rows."""
-    lines = re.sub(r"\n +", " ", re.sub(r"(?m)^#.*\n", "", table)).strip().splitlines()
-    made = [row for line in lines if line for row in _of_line(line, parts)]
+    made = [row for line in lines(table) if line for row in _of_line(line, parts)]
     return pytest.mark.parametrize("row", [row for _, row in made], ids=[text for text, _ in made])
 
 
