@@ -15,9 +15,10 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import pytest
+from pydantic import TypeAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from tests.unit.conftest import Given
 
+T = TypeVar("T")
 _ROW = re.compile(
     r"(?:(?P<world>.*) :: ?)?(?P<given>.*?)(?:^|\s)(?P<arrow>->|~>|--)(?:\s+(?P<told>.*))?"
 )
@@ -70,6 +72,18 @@ def lines(table: str, at: Mapping[str, object] | None = None) -> list[str]:
         re.sub(r"@([A-Z_]{3,})", lambda part: str((at or {})[part[1]]), it)
         for it in text.splitlines()
     ]
+
+
+def made(type_: type[T], text: str = "", **more: Any) -> T:
+    """A document of fields as "name=value", read by their types, and of others as they are."""
+    types = get_type_hints(type_)
+    fields: dict[str, Any] = dict(it.split("=", 1) for it in shlex.split(text))
+    for name, value in fields.items():
+        several = str(types[name]).startswith("tuple[")
+        fields[name] = TypeAdapter(types[name]).validate_python(
+            tuple(value.split(",")) if several else value
+        )
+    return type_(**fields | more)
 
 
 def answers(table: str) -> dict[str, list[str]]:

@@ -120,7 +120,7 @@ def test_what_the_vms_would_see_makes_a_difference(folder: Path, into: Path) -> 
         lambda: (folder / "a").write_text("two"),
         lambda: (folder / "a").chmod(0o755),
         lambda: (folder / "a").rename(folder / "b"),
-        lambda: (folder / "c").mkdir(),
+        (folder / "c").mkdir,
     ]
     (folder / "a").write_text("one")
     (folder / "a").chmod(0o644)
