@@ -65,13 +65,12 @@ class Row:
         assert self.arrow == "~>" or all(it.why and it.fix for it in about)
 
 
-def lines(table: str, at: Mapping[str, object] | None = None) -> list[str]:
-    """Its lines, those that are indented joined to the one before, with the parts of a module."""
-    text = re.sub(r"\n +", " ", re.sub(r"(?m)^#.*\n", "", table)).strip()
-    return [
-        re.sub(r"@([A-Z_]{3,})", lambda part: str((at or {})[part[1]]), it)
-        for it in text.splitlines()
-    ]
+def lines(table: str, parts: Mapping[str, object] | None = None) -> list[str]:
+    """Its lines, each with those that are indented behind it; `@NAME` is a part, if there are."""
+    found = re.sub(r"\n +", " ", re.sub(r"(?m)^#.*\n", "", table)).strip().splitlines()
+    if parts is None:
+        return found
+    return [re.sub(r"@([A-Z_]{3,})", lambda part: str(parts[part[1]]), it) for it in found]
 
 
 def made(type_: type[T], text: str = "", **more: Any) -> T:

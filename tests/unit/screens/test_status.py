@@ -448,6 +448,7 @@ def test_what_is_not_known_is_called_so_and_neither_broken_nor_none(*, known: bo
     assert (counted if known else "how many nodes there are is not known") in whole
     assert ("np-nodepool-1 2 run" if known else "np-nodepool-1 not known") in whole
     # What is broken beside it stands first.
+    silent = Trouble(about=About.KUBERNETES, what="it is not known what runs in the cluster")
     found = dataclasses.replace(_gke(), trouble=(*_gke().trouble, silent))
     title, *rest = [line.text for line in status.lines(found, 120)]
     assert title.endswith("not in order")
