@@ -144,7 +144,7 @@ def test_a_destroy_says_what_ends_and_what_holds_data(
 def _vm(number: int) -> VmConnection:
     name = f"my-cluster-vm-{number:04}"
     ssh = f"gcloud compute ssh {name} --project my-project --zone us-central1-a"
-    none = dict.fromkeys(("internal_ip", "external_ip", "notebook"))
+    none: dict[str, Any] = dict.fromkeys(("internal_ip", "external_ip", "notebook"))
     tunnel = f"{ssh} -- -L 8080:localhost:8080"
     known: dict[str, Any] = {"name": name, "rank": number, "ssh": ssh, "notebook_tunnel": tunnel}
     return VmConnection(status="RUNNING", **known, **none)

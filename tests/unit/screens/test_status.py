@@ -132,7 +132,7 @@ def _amount(per_hour: str, *unknown: str, is_estimate: bool = False) -> Amount:
 
 
 def _cost(now: Amount, most: Amount) -> Cost:
-    hourly = {"now": now.per_hour, "most": most.per_hour}
+    hourly: dict[str, Any] = {"now": now.per_hour, "most": most.per_hour}
     part = Part(kind=PartKind.MACHINES, name="machines", dated="2026-07-30", **hourly)
     return Cost(currency="USD", prices=Origin.LIST, parts=(part,), now=now, most=most)
 

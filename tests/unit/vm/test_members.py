@@ -39,7 +39,7 @@ def _token(sub: str) -> str:
 
 
 def test_a_vm_says_whose_tokens_it_gets_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {
+    answers: dict[str | None, str] = {
         **{_token(it): it for it in ("103271949540120710052", "10327194954012071005")},
         **dict.fromkeys((_token("a name"), "no token", None), ""),
     }
