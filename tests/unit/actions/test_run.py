@@ -32,7 +32,7 @@ def _asked(*, terminal: bool, more: str, answer: bool = True, **how: bool) -> li
     return said[1:]
 
 
-def test_a_person_is_asked_before_nodes_come_for_so_many_dollars_and_a_no_submits_nothing() -> None:
+def test_a_person_is_asked_before_nodes_come_for_so_many_dollars() -> None:
     assert _asked(terminal=True, more="10") == ["Go on?"]
     assert _asked(terminal=True, more="9.99") == []
     assert _asked(terminal=True, more="0") == []
