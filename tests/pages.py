@@ -12,7 +12,7 @@ from provision.documents.plan import Change, Checks, Count, Plan, Quota
 from provision.documents.timeline import Stage, StageName, StageState
 from provision.intake import load
 from provision.kinds import registry
-from provision.screens.page.contents import Contents
+from provision.screens.page import Contents
 from provision.spec import topology
 
 EXAMPLES: Final = Path(__file__).parents[1] / "examples"

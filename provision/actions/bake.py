@@ -18,7 +18,7 @@ from provision.errors import SettingsError
 from provision.kinds import registry
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
-from provision.screens import images as screen
+from provision.screens import project as screen
 
 if TYPE_CHECKING:
     from collections.abc import Collection

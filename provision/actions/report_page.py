@@ -117,8 +117,7 @@ def _note(context: Context, what: str, why: str) -> None:
 def _page(context: Context, problems: Sequence[Problem]) -> str | None:
     """The page of the run; None as long as it is not known what the cluster consists of."""
     # Only a run that gets so far needs it.
-    from provision.screens.page import page  # noqa: PLC0415 - as just said
-    from provision.screens.page.contents import Contents  # noqa: PLC0415 - as just said
+    from provision.screens.page import Contents, page  # noqa: PLC0415 - as just said
 
     report = context.report
     if report.topology is None:

@@ -17,8 +17,7 @@ from provision.documents.status import Status
 from provision.errors import ClusterError, Interrupted, ProvisionError, SettingsError, StateError
 from provision.kinds import registry, status
 from provision.lifecycle import ownership
-from provision.screens import deployed as deployed_screen
-from provision.screens import images, jobs
+from provision.screens import jobs, project
 from provision.screens import status as screen
 from provision.screens.layout import Line, Look
 from provision.state.location import FOLDER
@@ -56,7 +55,7 @@ def show_status(context: Context) -> bool | None:
             for image in kind.images.found(cloud, context.settings.project_id)
         ]
         width = context.console.width
-        listed = [*deployed_screen.lines(everything, bucket, width), *images.listed(own, width)]
+        listed = [*project.deployments(everything, bucket, width), *project.listed(own, width)]
         context.console.show(listed, as_result=True)
         return not all(one.in_order for one in everything)
     context.report.backend = cloud.folder.location.backend

@@ -53,14 +53,17 @@ fi
 for name in CI HTTPS_PROXY NO_COLOR NO_PROXY TERM GOOGLE_IMPERSONATE_SERVICE_ACCOUNT GOOGLE_OAUTH_ACCESS_TOKEN; do
   set -- --env "$name" "$@"
 done
-# Where the engine does not translate users, what the run writes would be root's.
+# Where the engine does not translate users, what the run writes would be root's. You need none of
+# root's capabilities; a root that is you elsewhere would lose those by which it reads your files.
 case "$(uname) $("$engine" --version) $("$engine" info --format '{{.SecurityOptions}}' 2>/dev/null || :)" in
   *[Pp]odman* | *rootless*) ;;
-  Linux*) set -- --user "$(id -u):$(id -g)" "$@" ;;
+  Linux*) set -- --user "$(id -u):$(id -g)" --cap-drop ALL "$@" ;;
 esac
 # A terminal only where all three are one: with --tty the engine mixes stdout and stderr.
 if [ -t 0 ] && [ -t 1 ] && [ -t 2 ]; then
   set -- --interactive --tty "$@"
 fi
 # SELinux keeps containers out of home folders. A stopped run saves its state: ten seconds are few.
-exec "$engine" run --rm --stop-timeout 600 --security-opt label=disable "$@"
+# A volume of its own, and not memory, as a copied folder may have gigabytes; it goes with the run.
+exec "$engine" run --rm --stop-timeout 600 --read-only --volume /tmp \
+  --security-opt no-new-privileges --security-opt label=disable "$@"

@@ -24,7 +24,7 @@ IGNORE_FILE: Final = ".aiinfraignore"
 
 _USUAL: Final = (
     f"/{IGNORE_FILE}",
-    *(".git", ".env*", "*.pem", "*.key", "*.p12", "*.pfx"),
+    *(".git", ".env*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks"),
     *("id_rsa", "id_dsa", "id_ecdsa*", "id_ed25519*", "!*.pub"),
     # Below: where tools keep what they log in with, by their own documentation. Whole folders
     # where all in them is private; of others, such as .docker, the one file.
@@ -34,7 +34,8 @@ _USUAL: Final = (
     *(".pypirc", ".pgpass", ".my.cnf", ".mylogin.cnf", ".htpasswd", ".databrickscfg"),
     *("**/.cargo/credentials*", "**/.streamlit/secrets.toml", "kubeconfig", "*.kubeconfig"),
     *("kaggle.json", ".kaggle", "**/huggingface/token", "**/huggingface/stored_tokens"),
-    *("**/.huggingface/token", "*.tfstate", "*.tfstate.*", ".*_history"),
+    *("**/.huggingface/token", ".*_history"),
+    *("*.tfstate", "*.tfstate.*", "*.tfvars", "*.tfvars.json", ".terraform.d", ".terraformrc"),
     # Below: what tools make for one machine, and make again on another.
     *(".venv", "venv/", ".pixi", ".tox", ".nox", "node_modules", "__pycache__", ".DS_Store"),
     *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", ".ipynb_checkpoints"),
@@ -46,15 +47,30 @@ _OF_AN_ENVIRONMENT: Final = ("pyvenv.cfg", "conda-meta")
 _LOOKED_AT: Final = 64 * 1024
 """Bytes; a key is smaller, and whatever is larger is not read twice."""
 
-_PRIVATE_KEY: Final = re.compile(rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY( BLOCK)?-----")
-# Of AWS, in whatever file; of npm, unless it is the name of a variable that has it.
+# Of PEM, of PuTTY, and of Java's two kinds of key stores.
+_PRIVATE_KEY: Final = re.compile(
+    rb"\s*-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY( BLOCK)?-----"
+    rb"|PuTTY-User-Key-File-\d|\xfe\xed\xfe\xed|\xce\xce\xce\xce"
+)
+# Of AWS, in whatever file; of npm and of pip's index, unless it is a variable that has it.
 _SECRET_LINE: Final = re.compile(
     rb"^\s*aws_secret_access_key\s*[=:]\s*[\"']?[A-Za-z0-9/+]{40}\b"
-    rb"|:_(?:authToken|auth|password)\s*=\s*[^\s$]",
+    rb"|:_(?:authToken|auth|password)\s*=\s*[^\s$]"
+    rb"|^\s*(?:extra-)?index-url\s*=\s*[\"']?https?://[^\s/:@]*:[^\s/:@$]+@",
     re.MULTILINE | re.IGNORECASE,
 )
-# Values of "type" in the JSON files in which Google's tools keep credentials.
-_GOOGLES: Final = {"service_account", "authorized_user"}
+# Values of "type" in the JSON files in which Google's tools keep credentials: those that
+# google-auth's load_credentials_from_file takes (2.x).
+_GOOGLES: Final = {
+    "service_account",
+    "authorized_user",
+    "external_account",
+    "external_account_authorized_user",
+    "impersonated_service_account",
+    "gdch_service_account",
+}
+_SECRET_KEYS: Final = {"refresh_token", "client_secret"}
+"""Keys by which any tool's JSON is one that it logs in with (OAuth 2.0, RFC 6749)."""
 
 
 class LeftOut:
@@ -165,11 +181,15 @@ def _is_key(path: Path) -> bool:
         return False  # whoever packs it says so
     if _PRIVATE_KEY.match(content) or _SECRET_LINE.search(content):
         return True
-    if not content.lstrip().startswith(b"{") or b'"type"' not in content:
+    if not content.lstrip().startswith(b"{"):
         return False
     try:
         document: Any = json.loads(content)
     except (ValueError, RecursionError):
         return False
     # The type may be a list, as in a JSON schema.
-    return isinstance(document, dict) and str(document.get("type")) in _GOOGLES
+    if str(document.get("type")) in _GOOGLES:
+        return True
+    # Google's file of an OAuth client has all below "installed" or "web".
+    below = [it for it in document.values() if isinstance(it, dict)]
+    return any(isinstance(it.get(key), str) for it in (document, *below) for key in _SECRET_KEYS)

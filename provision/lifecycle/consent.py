@@ -34,7 +34,6 @@ from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
 from provision.lifecycle import plan_document
-from provision.screens import ending as screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -353,7 +352,9 @@ def require_destroy(
     `asked`: the kind of cluster that the settings name; None where they name none.
     """
     found = describe_ending(context, cloud, record, kind)
-    context.console.show(screen.lines(found, context.report.cost, context.console.width))
+    from provision.screens import plan as screen  # noqa: PLC0415 - not every action needs it
+
+    context.console.show(screen.of_destroy(found, context.report.cost, context.console.width))
     if context.agreed:
         return
     doubts_found = [*doubts(context, record, asked), *_jobs(found)]

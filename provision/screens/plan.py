@@ -1,7 +1,8 @@
-"""The plan of a Create: what is made, where, how it is got, what it costs, when it ends."""
+"""The plan of a Create: what is made, where, how it is got, what it costs; and of a Destroy."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from provision import words
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from provision.documents.cost import Cost
+    from provision.documents.ending import Ending
     from provision.documents.plan import Candidate, Checks, Plan, Quota
     from provision.documents.topology import Topology
 
@@ -247,3 +249,38 @@ def _checks(checks: Checks | None, width: int) -> Iterator[Line]:
         skipped = f"SKIP_CHECKS: {', '.join(checks.skipped)}"
         lead = "  skipped".ljust(LABEL + 2)
         yield from layout.wrapped(skipped, width, first=lead, rest=" " * len(lead), look=Look.WARN)
+
+
+# ------------------------------------------------------------------ of a Destroy
+
+
+def of_destroy(ending: Ending, cost: Cost | None, width: int) -> list[Line]:
+    """The screen of a Destroy."""
+    title = f"{ending.name}   {ending.words} in {ending.zone}   ends"
+    return [
+        *layout.wrapped(title, width, rest="    ", look=Look.TITLE),
+        *(line for row in _what_ends(ending, cost) for line in row.lines(width)),
+        *layout.wrapped(
+            fitting(lambda most: _sum_of_destroy(ending, most), width), width, rest="    "
+        ),
+    ]
+
+
+def _what_ends(ending: Ending, cost: Cost | None) -> Iterator[Row]:
+    for number, there in enumerate(ending.machines or ("none run",)):
+        yield Row("machines" if number == 0 else "", there)
+    for number, held in enumerate(ending.data):
+        yield Row("for ever" if number == 0 else "", held.words, look=Look.BAD)
+    if not ending.data:
+        yield Row("data", "boot disks and local SSDs alone; buckets stay")
+    if cost is not None and (cost.now.per_hour or cost.now.unknown):
+        yield Row("costs", f"{amounts.per_hour_and_day(cost.now)} end with it")
+    elif ending.hourly is not None:
+        most = amounts.usd(Decimal(ending.hourly))
+        yield Row("costs", f"up to {most}/h, as the last Create said, end with it")
+
+
+def _sum_of_destroy(ending: Ending, most: int) -> str:
+    count = sum(ending.counts.values())
+    what = f" ({nouns(list(ending.counts.items()), most)})" if count else ""
+    return f"Destroy: {layout.counted(count, 'resource')} in the state{what}."

@@ -43,6 +43,11 @@ _NOT_LIVE: Final = frozenset(
 
 Source: Cloud Storage, "Object Lifecycle Management", read in 2026-11.
 """
+KEPT_DAYS: Final = 30
+"""Days for which a bucket that is made keeps what was replaced or deleted in it."""
+_OF_NONCURRENT: Final = frozenset(
+    {"daysSinceNoncurrentTime", "noncurrentTimeBefore", "numNewerVersions"}
+)
 _UPDATE: Final = "gcloud storage buckets update"
 _ELSEWHERE: Final = "set TERRAFORM_GCS_PATH to another bucket"
 
@@ -101,6 +106,18 @@ def audit(
                 what=f"the bucket {url} keeps no older versions",
                 why="a state that is damaged or deleted can't be restored",
                 fix=f"run: {_UPDATE} {url} --versioning",
+            )
+        )
+    elif not any(map(_ends_noncurrent, bucket.rules)):
+        condition = f'{{"daysSinceNoncurrentTime": {KEPT_DAYS}}}'
+        rule = f'{{"rule": [{{"action": {{"type": "Delete"}}, "condition": {condition}}}]}}'
+        notes.append(
+            _problem(
+                what=f"the bucket {url} keeps for ever what is deleted in it",
+                why="with object versioning a deleted object stays as a noncurrent version, such as"
+                " old parts of jobs' logs, and is billed and readable after Destroy, too",
+                fix=f"put {rule}, with the rules that it has, into a file, and run: {_UPDATE} {url}"
+                " --lifecycle-file=FILE",
             )
         )
     if bucket.bindings is None:
@@ -194,6 +211,14 @@ def _lasting(bucket: Bucket, location: StateLocation, url: str) -> Iterator[Prob
             fix='add "isLive": false to the condition of each such rule, or name other folders in'
             f" its matchesPrefix, and run: {_UPDATE} {url} --lifecycle-file=FILE; or {_ELSEWHERE}",
         )
+
+
+def _ends_noncurrent(rule: Mapping[str, Any]) -> bool:
+    """Whether a rule deletes what was replaced or deleted, some time later."""
+    condition = rule.get("condition", {})
+    if rule["action"]["type"] != "Delete" or condition.get("isLive"):
+        return False
+    return condition.get("isLive") is False or not _OF_NONCURRENT.isdisjoint(condition)
 
 
 def _deletes(rule: Mapping[str, Any], location: StateLocation) -> bool:

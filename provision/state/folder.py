@@ -161,6 +161,7 @@ class StateFolder:
         bucket.iam_configuration.uniform_bucket_level_access_enabled = True
         bucket.iam_configuration.public_access_prevention = "enforced"
         bucket.versioning_enabled = True
+        bucket.add_lifecycle_delete_rule(days_since_noncurrent_time=bucket_audit.KEPT_DAYS)
         bucket.default_kms_key_name = kms_key
         with self._told("create the bucket", "storage.buckets.create"):
             try:

@@ -5,8 +5,10 @@ It is one file, and a browser asks nobody for more: no script, no font, no pictu
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.plan import Change
 from provision.screens import amounts, layout
@@ -14,17 +16,42 @@ from provision.screens.page import numbers, sections
 from provision.screens.page.html import tag, written
 
 if TYPE_CHECKING:
+    import datetime as dt
     import xml.etree.ElementTree as ET
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from provision.documents.cost import Amount, Cost
     from provision.documents.plan import Plan
+    from provision.documents.timeline import Stage
     from provision.documents.topology import Topology
-    from provision.screens.page.contents import Contents
+    from provision.errors import Problem
 
 _STYLE: Final = Path(__file__).with_name("page.css")
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 """What the page may load: nothing. Whoever hosts it need not trust that."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """One run, as the page tells of it."""
+
+    action: str  # the action's name
+    version: str  # the program's version
+    made: dt.datetime  # when the page was made, in UTC
+    topology: Topology  # what the cluster consists of
+    rehearsal: bool = False  # whether Google Cloud was simulated
+    cost: Cost | None = None  # what it costs; None if that is not known
+    # what the plan changes, and the checks before it; None as long as there is none
+    plan: Plan | None = None
+    timeline: Sequence[Stage] = ()  # the stages of the run
+    # how long the run took, in seconds of Google's clock; None if that is not known
+    seconds: float | None = None
+    problems: Sequence[Problem] = ()  # what made the run fail; none if it did not
+    notes: Sequence[Problem] = ()  # what is worth knowing
+    # how to connect: what -> command or address, as a text
+    connection: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # setting -> effective value, with secrets masked
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def page(it: Contents, veil: Callable[[str], str] = str) -> str:

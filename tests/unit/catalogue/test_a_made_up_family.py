@@ -138,9 +138,18 @@ def test_a_gke_cluster_gets_its_networks_a_pool_of_it_and_their_installer() -> N
     assert len(made["gpu_networks"]) == 8
     assert (wanted["gpu"]["type"], wanted["gpu"]["count"]) == ("nvidia-z900", 4)
 
-    of_pool: dict[str, Any] = {"name": "np-pool", "machine_type": NAME, "accelerator": "nvidia-z900"}
+    of_pool: dict[str, Any] = {
+        "name": "np-pool",
+        "machine_type": NAME,
+        "accelerator": "nvidia-z900",
+    }
     pool = GpuPool(**of_pool, gpus=4, max_nodes=2, mode="spot")
-    of_cluster: dict[str, Any] = {"project": "p", "name": "c", "location": "r", "workload_account": "a"}
+    of_cluster: dict[str, Any] = {
+        "project": "p",
+        "name": "c",
+        "location": "r",
+        "workload_account": "a",
+    }
     facts = ClusterFacts(**of_cluster, version="1.35.7-gke.1222000", pools=(pool,))
     objects = nccl.objects(facts)
     names = [it["metadata"]["name"] for it in objects]

@@ -106,6 +106,9 @@ def test_the_engine_gets_folder_login_user_and_arguments_as_they_are(
     ]
     assert _values(told, "--workdir") == [str(desk.folder)]
     assert _values(told, "--user") == [f"{os.getuid()}:{os.getgid()}"]
+    assert "--read-only" in told
+    assert _values(told, "--cap-drop") == ["ALL"]
+    assert _values(told, "--security-opt") == ["no-new-privileges", "label=disable"]
     assert "HTTPS_PROXY" in _values(told, "--env")
     assert not {"--tty", "--interactive"} & set(told)
     assert said == ""
@@ -161,6 +164,7 @@ def test_another_engine_is_found_and_users_are_translated_once(
 
     assert (code, told[0]) == (75, engine[0]), said
     assert ("--user" in told) is not translates
+    assert ("--cap-drop" in told) is not translates, "root that is you reads your files by them"
 
 
 def test_what_is_missing_is_said(desk: Desk, shell: str) -> None:

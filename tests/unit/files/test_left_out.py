@@ -72,6 +72,12 @@ gcloud/legacy_credentials/me/.boto
 .cache/huggingface/token
 home/.huggingface/token
 .pypirc
+.terraform.d/credentials.tfrc.json
+prod.tfvars
+prod.auto.tfvars.json
+putty.ppk
+store.jks
+secrets.env
 .pgpass
 .bash_history""".splitlines(),
         "{}",
@@ -82,6 +88,15 @@ home/.huggingface/token
     "adc.json": json.dumps({"type": "authorized_user", "refresh_token": "x"}),
     "deploy/aws.ini": f"[default]\naws_secret_access_key = {40 * 'a'}\n",
     ".npmrc": "//registry.example/:_authToken=npm_abc\n",
+    # What gcloud auth application-default login --impersonate-service-account writes.
+    "imp.json": json.dumps({"type": "impersonated_service_account"}),
+    "wif.json": json.dumps({"type": "external_account_authorized_user"}),
+    "edge.json": json.dumps({"type": "gdch_service_account"}),
+    "client_secret_1.json": json.dumps({"installed": {"client_secret": "x"}}),
+    "token.json": json.dumps({"token": "x", "refresh_token": "x"}),
+    "pip.conf": "[global]\nindex-url = https://ana:secret@pypi.example/simple\n",
+    "uv.toml": 'extra-index-url = "https://:secret@pypi.example/simple"\n',
+    "putty": "PuTTY-User-Key-File-3: ssh-ed25519\n",
 }
 ENVIRONMENTS = """.venv/bin/python
 src/venv/lib/x.py
@@ -105,6 +120,9 @@ NONE = {
     "schema.json": '{"type": ["object", "null"]}',
     ".npmrc": "engine-strict=true\n//registry.example/:_authToken=${NPM_TOKEN}\n",
     "boto.py": 'aws_secret_access_key = os.environ["AWS_SECRET_ACCESS_KEY"]',
+    "messages.json": json.dumps({"errors": {"client_secret": ["is wrong"]}}),
+    "pip.conf": "[global]\nindex-url = https://${WHO}:${SECRET}@pypi.example/simple\n",
+    "fetch.py": 'url = "https://ana:secret@pypi.example"',
 }
 
 

@@ -15,7 +15,6 @@ from provision.documents.cost import Amount
 from provision.documents.plan import Candidate, Change, Loss, Quota, SettingChange
 from provision.kinds import connection
 from provision.screens import amounts, ready
-from provision.screens import ending as ending_screen
 from provision.screens import plan as plan_screen
 from tests.unit.screens import stories
 
@@ -137,7 +136,7 @@ def test_a_destroy_says_what_ends_and_what_holds_data(
     golden: Golden, story: str, width: int
 ) -> None:
     found, cost = stories.ending(story)
-    shown = _text(ending_screen.lines(found, cost, width), width)
+    shown = _text(plan_screen.of_destroy(found, cost, width), width)
     golden.check(GOLDENS / f"destroy-{story}-{width}.txt", shown)
 
 

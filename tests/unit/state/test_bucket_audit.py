@@ -16,7 +16,8 @@ NODES = "serviceAccount:other-nodes@my-project.iam.gserviceaccount.com"
 PODS = "serviceAccount:np-workload@my-project.iam.gserviceaccount.com"
 DEFAULT = "serviceAccount:123456-compute@developer.gserviceaccount.com"
 USER = "roles/storage.objectUser"
-CLOSED = {"versioned": True, "uniform": True, "closed": True}
+ENDS = {"action": {"type": "Delete"}, "condition": {"daysSinceNoncurrentTime": 30}}
+CLOSED = {"versioned": True, "uniform": True, "closed": True, "rules": [ENDS]}
 
 
 def _audit(caller: str = "", **more: Any) -> list[Problem]:
@@ -166,10 +167,32 @@ def test_a_rule_that_deletes_what_is_live_is_refused_where_it_is_for_states(
     if condition in LOSES:
         assert "deletes live objects" in _refused(rules=[rule])[0].what
     else:
-        assert _audit(rules=[rule]) == []
+        assert _audit(rules=[rule, ENDS]) == []
     # One that deletes nothing is fine.
     for action in ("SetStorageClass", "AbortIncompleteMultipartUpload"):
-        assert _audit(rules=[rule | {"action": {"type": action}}]) == []
+        assert _audit(rules=[rule | {"action": {"type": action}}, ENDS]) == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_told"),
+    [
+        ([], True),
+        ([{"action": {"type": "SetStorageClass"}, "condition": ENDS["condition"]}], True),
+        ([{"action": ENDS["action"], "condition": {"daysSinceNoncurrentTime": 9}}], False),
+        ([{"action": ENDS["action"], "condition": {"isLive": False, "age": 90}}], False),
+        ([{"action": ENDS["action"], "condition": {"numNewerVersions": 20}}], False),
+    ],
+)
+def test_a_bucket_that_never_ends_what_was_deleted_is_told_with_the_rule(
+    rules: list[dict[str, Any]], *, is_told: bool
+) -> None:
+    told = _audit(rules=rules)
+
+    assert [it.what for it in told] == (
+        ["the bucket gs://states keeps for ever what is deleted in it"] if is_told else []
+    )
+    assert all('"daysSinceNoncurrentTime": 30' in it.fix for it in told)
+    assert len(_audit(rules=[], versioned=False)) == 1, "without versions nothing stays"
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
