@@ -15,9 +15,10 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import pytest
+from pydantic import TypeAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from tests.unit.conftest import Given
 
+T = TypeVar("T")
 _ROW = re.compile(
     r"(?:(?P<world>.*) :: ?)?(?P<given>.*?)(?:^|\s)(?P<arrow>->|~>|--)(?:\s+(?P<told>.*))?"
 )
@@ -63,10 +65,34 @@ class Row:
         assert self.arrow == "~>" or all(it.why and it.fix for it in about)
 
 
+def lines(table: str, parts: Mapping[str, object] | None = None) -> list[str]:
+    """Its lines, each with those that are indented behind it; `@NAME` is a part, if there are."""
+    found = re.sub(r"\n +", " ", re.sub(r"(?m)^#.*\n", "", table)).strip().splitlines()
+    if parts is None:
+        return found
+    return [re.sub(r"@([A-Z_]{3,})", lambda part: str(parts[part[1]]), it) for it in found]
+
+
+def made(type_: type[T], text: str = "", **more: Any) -> T:
+    """A document of fields as "name=value", read by their types, and of others as they are."""
+    types = get_type_hints(type_)
+    fields: dict[str, Any] = dict(it.split("=", 1) for it in shlex.split(text))
+    for name, value in fields.items():
+        several = str(types[name]).startswith("tuple[")
+        fields[name] = TypeAdapter(types[name]).validate_python(
+            tuple(value.split(",")) if several else value
+        )
+    return type_(**fields | more)
+
+
+def answers(table: str) -> dict[str, list[str]]:
+    """What is written -> each of the answers behind an arrow."""
+    return {asked: told for asked, *told in (it.split(" -> ") for it in lines(table))}
+
+
 def rows(table: str, **parts: str) -> pytest.MarkDecorator:
     """Make the cases of a test of its rows."""
-    lines = re.sub(r"\n +", " ", re.sub(r"(?m)^#.*\n", "", table)).strip().splitlines()
-    made = [row for line in lines if line for row in _of_line(line, parts)]
+    made = [row for line in lines(table) if line for row in _of_line(line, parts)]
     return pytest.mark.parametrize("row", [row for _, row in made], ids=[text for text, _ in made])
 
 

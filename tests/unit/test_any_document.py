@@ -63,6 +63,16 @@ RECORD = dataclasses.replace(
     },
 )
 RECORD_TEXT = json.loads(RECORD.document())
+ATTRIBUTES = {
+    "id": "projects/my-project/x",
+    "description": "aiinfra-cluster=0123456789ab gs://b/np-deployment",
+    "labels": {"aiinfra-cluster": "0123456789ab"},
+    "name": "np-3",
+    "project": "my-project",
+    "region": "us-central1",
+    "zone": "us-central1-a",
+    "min_master_version": "1.33.5-gke.1080000",
+}
 STATE: dict[str, Any] = {
     "version": 4,
     "terraform_version": "1.11.4",
@@ -75,30 +85,14 @@ STATE: dict[str, Any] = {
         {
             "module": "module.group",
             "mode": "managed",
-            "type": kind,
+            "type": f"google_{kind}",
             "name": "x",
             "provider": 'provider["registry.terraform.io/hashicorp/google"]',
-            "instances": [
-                {
-                    "index_key": 0,
-                    "attributes": {
-                        "id": "projects/my-project/x",
-                        "description": "aiinfra-cluster=0123456789ab gs://b/np-deployment",
-                        "labels": {"aiinfra-cluster": "0123456789ab"},
-                        "name": "np-3",
-                        "project": "my-project",
-                        "region": "us-central1",
-                        "zone": "us-central1-a",
-                        "min_master_version": "1.33.5-gke.1080000",
-                    },
-                }
-            ],
+            "instances": [{"index_key": 0, "attributes": ATTRIBUTES}],
         }
         for kind in (
-            "google_compute_instance_group_manager",
-            "google_compute_resize_request",
-            "google_compute_subnetwork",
-            "google_container_cluster",
+            *("compute_instance_group_manager", "compute_resize_request", "compute_subnetwork"),
+            "container_cluster",
         )
     ],
 }
@@ -142,15 +136,8 @@ PRICES = json.loads(
 )
 PAGE = {"items": [{"name": "np", "zone": "z"}], "nextPageToken": ""}
 GUEST = {"queryValue": {"items": [{"namespace": "a", "key": "startup", "value": "{}"}]}}
-VM = Vm(
-    name="np-vm-1",
-    status="RUNNING",
-    machine_type="a2-highgpu-2g",
-    interfaces=1,
-    attached={},
-    remaining=None,
-    notebook=None,
-)
+_VM: dict[str, Any] = {"name": "np-vm-1", "status": "RUNNING", "machine_type": "a2-highgpu-2g"}
+VM = Vm(**_VM, interfaces=1, attached={}, remaining=None, notebook=None)
 
 TRACES = {
     "networks": ["projects/my-project/global/networks/np-net"],

@@ -47,14 +47,6 @@ def test_without_arguments_the_action_is_the_environments(
     assert "Traceback" not in told
 
 
-@pytest.mark.parametrize("argv", [[], ["--output"], ["--frobnicate"], ["a", "b"]])
-def test_a_command_line_that_says_too_little_or_too_much_is_explained(
-    argv: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _run(*argv) == 2
-    assert "Traceback" not in capsys.readouterr().err
-
-
 def test_a_question_makes_the_clock_of_the_run_stand_still(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,12 +63,15 @@ def test_a_question_makes_the_clock_of_the_run_stand_still(
     assert _run("Status", **MANDATORY, **environ) == 0
 
 
-@pytest.mark.parametrize("output", [["--output", "json"], ["--output=json"]])
-def test_json_is_json_whatever_else_is_wrong(
-    output: list[str], capsys: pytest.CaptureFixture[str]
+def test_a_command_line_that_says_too_little_or_too_much_is_explained_and_json_is_json(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert _run("frobnicate", *output, "--nonsense") == 2
-    assert json.loads(capsys.readouterr().out)["exit_code"] == 2
+    for argv in ([], ["--output"], ["--frobnicate"], ["a", "b"]):
+        assert _run(*argv) == 2
+        assert "Traceback" not in capsys.readouterr().err
+    for output in (["--output", "json"], ["--output=json"]):
+        assert _run("frobnicate", *output, "--nonsense") == 2
+        assert json.loads(capsys.readouterr().out)["exit_code"] == 2
 
 
 @pytest.mark.parametrize(
@@ -133,32 +128,29 @@ def test_an_option_that_means_nothing_is_refused_wherever_the_action_comes_from(
     assert problem["what"] == "Status does not support --copy"
 
 
-def test_a_wrong_action_is_told_together_with_the_problems_of_the_settings(
+@pytest.mark.parametrize(
+    ("argv", "environ", "told"),
+    [
+        # Together with the problems of the settings.
+        (["Delete"], {"ZONE": ""}, [("", "did you mean Destroy?"), ("ZONE", "ZONE=us-central1-a")]),
+        # Not replaced by the environment's.
+        (["Delete"], {"ACTION": "Create"}, [("", "did you mean Destroy?")]),
+        # That of the environment has the other names, too.
+        ([], {"ACTION": "Delete"}, [("ACTION", "ACTION=Destroy")]),
+        # Help on it says so, and nothing of settings.
+        (["--help", "Delete"], {"ZONE": ""}, [("", "did you mean Destroy?")]),
+    ],
+)
+def test_a_wrong_action_is_told_with_what_may_be_meant(
+    argv: list[str],
+    environ: dict[str, str],
+    told: list[tuple[str, str]],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert _run("Delete", "--output=json", PROJECT_ID="my-project", NAME_PREFIX="np") == 2
-    told = json.loads(capsys.readouterr().out)["problems"]
-    assert [(one["setting"], one["fix"]) for one in told] == [
-        ("", "did you mean Destroy?"),
-        ("ZONE", "ZONE=us-central1-a"),
-    ]
-
-
-def test_a_wrong_word_is_not_replaced_by_the_environments_action(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert _run("Delete", "--output=json", ACTION="Create", **MANDATORY) == 2
+    assert _run(*argv, "--output=json", **MANDATORY | environ) == 2
     document = json.loads(capsys.readouterr().out)
-    assert document["action"] == ""
-    assert [one["fix"] for one in document["problems"]] == ["did you mean Destroy?"]
-
-
-def test_an_action_of_the_environment_has_the_other_names_too(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert _run("--output=json", ACTION="Delete", **MANDATORY) == 2
-    (problem,) = json.loads(capsys.readouterr().out)["problems"]
-    assert (problem["setting"], problem["fix"]) == ("ACTION", "ACTION=Destroy")
+    assert not argv or document["action"] == ""
+    assert [(one.get("setting", ""), one["fix"]) for one in document["problems"]] == told
 
 
 @pytest.mark.parametrize("argv", [["Create"], []])
@@ -172,56 +164,35 @@ def test_an_env_file_that_is_missing_is_the_only_problem(
     assert "can't be read as an env file" in problem["what"]
 
 
-@pytest.mark.parametrize(
-    ("argv", "shown"),
-    [
-        (
-            ["--help"],
-            (
-                "usage: aiinfra ACTION [OPTION]...\n"
-                "   or: docker run -it --env-file env.list IMAGE ACTION [OPTION]...\n"
-            ),
-        ),
-        (["-h", "--output=json"], "usage: aiinfra ACTION"),
-        (["--help", "create"], "usage: aiinfra Create [OPTION]..."),
-        (["Plan", "--help"], "usage: aiinfra Plan [OPTION]..."),
-        (["settings", "--help"], "NAME=value lines"),
-        (["--version"], __version__),
-        (["--version", "--frobnicate"], __version__),
-    ],
-)
-def test_who_asks_for_help_gets_it(
-    argv: list[str], shown: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _run(*argv, ACTION="Destroy") == 0
-    said = capsys.readouterr()
-    assert said.out.startswith(shown)
-    assert said.err == ""
+def test_who_asks_for_help_gets_it(capsys: pytest.CaptureFixture[str]) -> None:
+    image = "   or: docker run -it --env-file env.list IMAGE ACTION [OPTION]...\n"
+    for line, shown in {
+        "--help": f"usage: aiinfra ACTION [OPTION]...\n{image}",
+        "-h --output=json": "usage: aiinfra ACTION",
+        "--help create": "usage: aiinfra Create [OPTION]...",
+        "Plan --help": "usage: aiinfra Plan [OPTION]...",
+        "settings --help": "NAME=value lines",
+        "--version": __version__,
+        "--version --frobnicate": __version__,
+    }.items():
+        assert _run(*line.split(), ACTION="Destroy") == 0
+        said = capsys.readouterr()
+        assert said.out.startswith(shown)
+        assert said.err == ""
 
 
-def test_help_on_what_is_not_an_action_says_so_and_nothing_of_settings(
+def test_with_terraforms_exit_codes_a_mistake_is_not_taken_for_changes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert _run("--help", "Delete", "--output=json") == 2
-    (problem,) = json.loads(capsys.readouterr().out)["problems"]
-    assert problem["fix"] == "did you mean Destroy?"
-
-
-@pytest.mark.parametrize(
-    ("argv", "code"),
-    [
-        (["Plan", "--detailed-exitcode", "--nonsense"], 1),
-        (["--detailed-exitcode", "--nonsense"], 1),
-        (["Plan", "--nonsense"], 2),
-        (["Status", "--detailed-exitcode", "--nonsense"], 1),
-        (["Create", "--detailed-exitcode"], 2),
-    ],
-)
-def test_with_terraforms_exit_codes_a_mistake_is_not_taken_for_changes(
-    argv: list[str], code: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert _run(*argv, "--output=json", **MANDATORY) == code
-    assert json.loads(capsys.readouterr().out)["exit_code"] == code
+    for line, code in {
+        "Plan --detailed-exitcode --nonsense": 1,
+        "--detailed-exitcode --nonsense": 1,
+        "Plan --nonsense": 2,
+        "Status --detailed-exitcode --nonsense": 1,
+        "Create --detailed-exitcode": 2,
+    }.items():
+        assert _run(*line.split(), "--output=json", **MANDATORY) == code
+        assert json.loads(capsys.readouterr().out)["exit_code"] == code
 
 
 BROKEN = Trouble(about=About.POOL, what="1 of 2 nodes of np-gpu exist")

@@ -60,31 +60,17 @@ def _spoken(*arguments: str, out: int, err: int) -> str:
         return told.read()
 
 
-@pytest.mark.parametrize(
-    ("fix", "in_image", "told"),
-    [
+def test_what_the_image_lacks_is_named_as_for_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
+    for fix, in_image, told in (
         ("list them with: gcloud compute zones list", True, True),
         ("run Create again, then: kubectl get pods", True, True),
         ("1. run: gcloud auth application-default login", True, False),
         ("set ZONE to another zone", True, False),
         ("list them with: gcloud compute zones list", False, False),
-    ],
-)
-def test_what_the_image_lacks_is_named_as_for_elsewhere(
-    fix: str,
-    in_image: bool,  # noqa: FBT001 - a parameter
-    told: bool,  # noqa: FBT001 - a parameter
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    Console(in_image=in_image).problems([Problem(what="something", fix=fix)], "Failed")
-    assert ("in Cloud Shell or on your own machine" in capsys.readouterr().err) == told
-
-
-@pytest.fixture
-def full() -> int:
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full on this system")
-    return os.open("/dev/full", os.O_WRONLY)
+    ):
+        Console(in_image=in_image).problems([Problem(what="something", fix=fix)], "Failed")
+        said = capsys.readouterr().err
+        assert ("in Cloud Shell or on your own machine" in said) == told
 
 
 def _unread() -> int:
@@ -93,17 +79,14 @@ def _unread() -> int:
     return writer
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_a_result_that_nobody_reads_stops_nothing(form: str) -> None:
-    arguments = ["json"] if form == "json" else []
-    assert _spoken(*arguments, out=_unread(), err=_unread()) == "None"
-
-
-def test_a_result_that_found_no_room_is_known(full: int) -> None:
+def test_a_result_that_nobody_reads_stops_nothing_and_one_without_room_is_known() -> None:
+    for form in ([], ["json"]):
+        assert _spoken(*form, out=_unread(), err=_unread()) == "None"
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full on this system")
+    full = os.open("/dev/full", os.O_WRONLY)
     assert "No space left" in _spoken(out=full, err=subprocess.DEVNULL)
-
-
-def test_progress_that_found_no_room_is_no_trouble(full: int) -> None:
+    # Progress that found no room is no trouble.
     assert _spoken(out=subprocess.DEVNULL, err=full) == "None"
 
 
@@ -119,17 +102,11 @@ def test_lines_of_a_screen_are_a_result_for_stdout_and_with_json_for_stderr(
     assert capsys.readouterr() == ("", "one\ntwo\n")
 
 
-@pytest.mark.parametrize(
-    ("answer", "agrees"),
-    [("\n", True), ("y\n", True), ("Yes\n", True), ("n\n", False), ("what?\n", False), ("", False)],
-)
-def test_enter_agrees_and_the_end_of_the_input_does_not(
-    answer: str,
-    agrees: bool,  # noqa: FBT001 - a parameter
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-    assert Console().go_on("Go on?") is agrees
+def test_enter_agrees_and_the_end_of_the_input_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    agrees = {"\n": True, "y\n": True, "Yes\n": True, "n\n": False, "what?\n": False, "": False}
+    for answer, agreed in agrees.items():
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        assert Console().go_on("Go on?") is agreed
 
 
 @pytest.mark.parametrize("ask", [Console.ask, Console.go_on])
@@ -192,34 +169,22 @@ class NoRows:
     draw = erase
 
 
-@pytest.mark.parametrize(
-    ("stage", "asks", "told"),
-    [
+def test_a_sign_of_life_between_two_stages_is_a_line_on_a_terminal_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    usual: dict[str, Any] = {"words": "trying to look at the cluster", "passed": 61}
+    usual |= {"on_interrupt": OnInterrupt.KEEPS, "is_news": False}
+    line = "  ...   this run        goes on for 1:01; trying to look at the cluster; Ctrl-C keeps"
+    for stage, asks, told in (
         (None, False, True),
         (None, True, False),  # nobody writes over a question
         (StageName.MACHINES, False, False),  # it has its row
-    ],
-)
-def test_a_sign_of_life_between_two_stages_is_a_line_on_a_terminal_too(
-    stage: StageName | None,
-    asks: bool,  # noqa: FBT001 - a parameter
-    told: bool,  # noqa: FBT001 - a parameter
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    console = Console()
-    console._live = cast("Any", NoRows())
-    event = WaitingEvent(
-        time="2026-11-23T00:00:00.000Z",
-        stage=stage,
-        words="trying to look at the cluster",
-        passed=61,
-        on_interrupt=OnInterrupt.KEEPS,
-        is_news=False,
-    )
-    with console._asking() if asks else contextlib.nullcontext():
-        console.happened(event)
-    line = "  ...   this run        goes on for 1:01; trying to look at the cluster; Ctrl-C keeps"
-    assert (line in capsys.readouterr().err) == told
+    ):
+        console = Console()
+        console._live = cast("Any", NoRows())
+        with console._asking() if asks else contextlib.nullcontext():
+            console.happened(WaitingEvent(time="2026-11-23T00:00:00.000Z", stage=stage, **usual))
+        assert (line in capsys.readouterr().err) == told
 
 
 _DRAW = """

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")
-GKE = {"ORCHESTRATOR_TYPE": "gke"}
 
 
 def test_the_mandatory_settings_are_enough(given: Given) -> None:
@@ -37,85 +36,59 @@ def test_settings_do_not_change(given: Given) -> None:
         settings.labels["a"] = "c"  # type: ignore[index]  # that it can't be done is the point
 
 
-@pytest.mark.parametrize(
-    ("environ", "variable", "value"),
-    [
-        ({}, "REGION", "us-central1"),
-        ({"ZONE": "us-central1-ai1a"}, "REGION", "us-central1"),
-        ({}, "TERRAFORM_GCS_PATH", "gs://aiinfra-terraform-my-project"),
-        ({}, "GPU_COUNT", 2),
-        ({"VM_TYPE": "a3-megagpu-8g"}, "GPU_COUNT", 8),
-        ({"VM_TYPE": "a3-megagpu-8g"}, "ACCELERATOR_TYPE", "nvidia-h100-mega-80gb"),
-        ({}, "IMAGE_FAMILY_NAME", "pytorch-2-9-cu129-ubuntu-2404-nvidia-580"),
-        ({"VM_TYPE": "a4-highgpu-8g"}, "IMAGE_PROJECT", "ubuntu-os-accelerator-images"),
-        (
-            {"VM_TYPE": "a4-highgpu-8g", "IMAGE_FAMILY_NAME": "b"},
-            "IMAGE_PROJECT",
-            "deeplearning-platform-release",
-        ),
-        ({"ORCHESTRATOR_TYPE": "gke"}, "IMAGE_FAMILY_NAME", None),
-        ({"IMAGE_NAME": "a"}, "IMAGE_FAMILY_NAME", None),
-        ({}, "DISK_SIZE_GB", 2000),
-        (GKE, "DISK_SIZE_GB", 100),
-        ({}, "DISK_TYPE", "pd-ssd"),
-        ({"VM_TYPE": "a3-ultragpu-8g"}, "DISK_TYPE", "hyperdisk-balanced"),
-        ({"VM_TYPE": "a9-highgpu-8g"}, "DISK_TYPE", "pd-ssd"),
-        ({}, "MAX_RUN_DURATION", None),
-        ({"ENABLE_FLEX_START": "yes"}, "MAX_RUN_DURATION", 604800),
-        ({}, "ENABLE_EXTERNAL_IP", True),
-        ({"NETWORK_CONFIG": "new_network"}, "ENABLE_EXTERNAL_IP", False),
-        ({"NETWORK_CONFIG": "multi_nic_network"}, "ENABLE_EXTERNAL_IP", False),
-        (GKE, "ENABLE_EXTERNAL_IP", False),
-        ({}, "CAPACITY_TIMEOUT", 1800),
-        (GKE, "GKE_MIN_NODE_COUNT", None),
-        (GKE | {"ENABLE_FLEX_START": "1", "INSTANCE_COUNT": "8"}, "GKE_MIN_NODE_COUNT", 0),
-        (GKE | {"ENABLE_FLEX_START": "1", "INSTANCE_COUNT": "8"}, "GKE_MAX_NODE_COUNT", 8),
-        ({"ENABLE_FLEX_START": "1"}, "GKE_MAX_NODE_COUNT", None),
-        ({}, "KUEUE_GPU_QUOTA", None),
-        (GKE, "KUEUE_GPU_QUOTA", 2),
-        (
-            GKE
-            | {
-                "ENABLE_QUEUED_PROVISIONING": "1",
-                "INSTANCE_COUNT": "4",
-                "GKE_NODE_POOL_COUNT": "3",
-            },
-            "KUEUE_GPU_QUOTA",
-            24,
-        ),
-        (
-            GKE
-            | {
-                "GKE_NODE_POOLS": "name=a,vm_type=a2-highgpu-1g,max=5,queued=yes"
-                ";name=b,vm_type=a2-highgpu-2g,count=3,queued=yes;name=c,vm_type=a2-highgpu-8g"
-            },
-            "KUEUE_GPU_QUOTA",
-            19,
-        ),
-        ({}, "MINIMIZE_TERRAFORM_LOGGING", None),
-        ({"MINIMIZE_TERRAFORM_LOGGING": "no"}, "MINIMIZE_TERRAFORM_LOGGING", True),
-        ({"ACTION": "create"}, "ACTION", "Create"),
-        ({"GKE_NODE_COUNT_PER_NODE_POOL": "3"}, "INSTANCE_COUNT", 3),
-        ({"GKE_ENABLE_COMPACT_PLACEMENT": "yes"}, "ENABLE_COMPACT_PLACEMENT", True),
-        (
-            {"GCS_MOUNT_LIST": "data:/a"},
-            "GCS_MOUNT_LIST",
-            [{"bucket": "data", "path": "/a"}],
-        ),
-        (
-            {"NFS_FILESHARE_LIST": "/a:zonal:1024"},
-            "NFS_FILESHARE_LIST",
-            [{"path": "/a", "tier": "ZONAL", "size_gb": 1024}],
-        ),
+EFFECTIVE: dict[str, Any] = {
+    # what is set beside the mandatory ones, and a setting -> what that is
+    "REGION": "us-central1",
+    "ZONE=us-central1-ai1a REGION": "us-central1",
+    "TERRAFORM_GCS_PATH": "gs://aiinfra-terraform-my-project",
+    "GPU_COUNT": 2,
+    "VM_TYPE=a3-megagpu-8g GPU_COUNT": 8,
+    "VM_TYPE=a3-megagpu-8g ACCELERATOR_TYPE": "nvidia-h100-mega-80gb",
+    "IMAGE_FAMILY_NAME": "pytorch-2-9-cu129-ubuntu-2404-nvidia-580",
+    "VM_TYPE=a4-highgpu-8g IMAGE_PROJECT": "ubuntu-os-accelerator-images",
+    "VM_TYPE=a4-highgpu-8g IMAGE_FAMILY_NAME=b IMAGE_PROJECT": "deeplearning-platform-release",
+    "@ IMAGE_FAMILY_NAME": None,
+    "IMAGE_NAME=a IMAGE_FAMILY_NAME": None,
+    "DISK_SIZE_GB": 2000,
+    "@ DISK_SIZE_GB": 100,
+    "DISK_TYPE": "pd-ssd",
+    "VM_TYPE=a3-ultragpu-8g DISK_TYPE": "hyperdisk-balanced",
+    "VM_TYPE=a9-highgpu-8g DISK_TYPE": "pd-ssd",
+    "MAX_RUN_DURATION": None,
+    "ENABLE_FLEX_START=yes MAX_RUN_DURATION": 604800,
+    "ENABLE_EXTERNAL_IP": True,
+    "NETWORK_CONFIG=new_network ENABLE_EXTERNAL_IP": False,
+    "NETWORK_CONFIG=multi_nic_network ENABLE_EXTERNAL_IP": False,
+    "@ ENABLE_EXTERNAL_IP": False,
+    "CAPACITY_TIMEOUT": 1800,
+    "@ GKE_MIN_NODE_COUNT": None,
+    "@ ENABLE_FLEX_START=1 INSTANCE_COUNT=8 GKE_MIN_NODE_COUNT": 0,
+    "@ ENABLE_FLEX_START=1 INSTANCE_COUNT=8 GKE_MAX_NODE_COUNT": 8,
+    "ENABLE_FLEX_START=1 GKE_MAX_NODE_COUNT": None,
+    "KUEUE_GPU_QUOTA": None,
+    "@ KUEUE_GPU_QUOTA": 2,
+    "@ ENABLE_QUEUED_PROVISIONING=1 INSTANCE_COUNT=4 GKE_NODE_POOL_COUNT=3 KUEUE_GPU_QUOTA": 24,
+    "@ GKE_NODE_POOLS=name=a,vm_type=a2-highgpu-1g,max=5,queued=yes;name=b,vm_type=a2-highgpu-2g"
+    ",count=3,queued=yes;name=c,vm_type=a2-highgpu-8g KUEUE_GPU_QUOTA": 19,
+    "MINIMIZE_TERRAFORM_LOGGING": None,
+    "MINIMIZE_TERRAFORM_LOGGING=no MINIMIZE_TERRAFORM_LOGGING": True,
+    "ACTION=create ACTION": "Create",
+    "GKE_NODE_COUNT_PER_NODE_POOL=3 INSTANCE_COUNT": 3,
+    "GKE_ENABLE_COMPACT_PLACEMENT=yes ENABLE_COMPACT_PLACEMENT": True,
+    "GCS_MOUNT_LIST=data:/a GCS_MOUNT_LIST": [{"bucket": "data", "path": "/a"}],
+    "NFS_FILESHARE_LIST=/a:zonal:1024 NFS_FILESHARE_LIST": [
+        {"path": "/a", "tier": "ZONAL", "size_gb": 1024}
     ],
-)
-def test_an_effective_value_is_typed_and_follows_from_the_others(
-    given: Given, environ: dict[str, str], variable: str, value: Any
-) -> None:
-    found = given(**environ)[variable]
+}
 
-    assert found == value
-    assert type(found) is type(value)
+
+@pytest.mark.parametrize("text", EFFECTIVE)
+def test_an_effective_value_is_typed_and_follows_from_the_others(given: Given, text: str) -> None:
+    *environ, variable = text.replace("@", "ORCHESTRATOR_TYPE=gke").split()
+    found = given(**dict(it.split("=", 1) for it in environ))[variable]
+
+    assert found == EFFECTIVE[text]
+    assert type(found) is type(EFFECTIVE[text])
 
 
 def test_every_setting_is_effective_once_under_its_own_name(given: Given) -> None:
@@ -132,13 +105,6 @@ def test_a_bad_value_is_effective_as_its_text_and_what_follows_from_it_is_open(
     assert case["VM_TYPE"] == "A2-highgpu-3g"
     assert [case[name] for name in ("GPU_COUNT", "DISK_TYPE", "REGION")] == 3 * [None]
     assert case["INSTANCE_COUNT"] == 1
-
-
-def test_missing_settings_are_effective_as_nothing() -> None:
-    effective = load({}).effective
-
-    assert effective["PROJECT_ID"] is None
-    assert effective["TERRAFORM_GCS_PATH"] is None
 
 
 def test_destroy_takes_problems_of_other_settings_as_notes() -> None:
@@ -199,7 +165,11 @@ def test_the_process_environment_is_never_read_behind_the_caller(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("instance_count", "7")
 
-    assert {problem.setting for problem in load({}).problems} == set(MANDATORY)
+    loaded = load({})
+    assert {problem.setting for problem in loaded.problems} == set(MANDATORY)
+    # What is missing is effective as nothing.
+    assert loaded.effective["PROJECT_ID"] is None
+    assert loaded.effective["TERRAFORM_GCS_PATH"] is None
 
 
 def test_loading_twice_gives_the_same(given: Given) -> None:

@@ -154,21 +154,19 @@ def test_a_terminal_that_only_prints_gets_lines(term: str) -> None:
     assert "  ...   machines" in said
 
 
-@pytest.mark.parametrize("forced", [False, True])
-def test_where_there_is_no_terminal_each_line_is_told_once(
-    forced: bool,  # noqa: FBT001 - a parameter
-) -> None:
+@pytest.mark.parametrize("forced", [{}, {"FORCE_COLOR": "1"}])
+def test_where_there_is_no_terminal_each_line_is_told_once(forced: dict[str, str]) -> None:
     own = {name: value for name, value in os.environ.items() if "COLOR" not in name}
     done = subprocess.run(
         [sys.executable, "-c", STORY, "0.2"],
-        env=own | {"PYTHONPATH": str(ROOT)} | ({"FORCE_COLOR": "1"} if forced else {}),
+        env=own | {"PYTHONPATH": str(ROOT)} | forced,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=True,
     )
     assert done.stdout == ""
-    assert bool(COLOUR.search(done.stderr)) == forced
+    assert bool(COLOUR.search(done.stderr)) == bool(forced)
     assert not CURSOR.search(done.stderr)
     lines = COLOUR.sub("", done.stderr).splitlines()
     marks = [found[1] for line in lines if (found := re.match(r"  (\S+)  +[A-Za-z]", line))]

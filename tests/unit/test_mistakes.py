@@ -14,6 +14,7 @@ import pytest
 
 from provision import cli
 from provision.settings import spelling
+from tests.unit import table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,109 +59,112 @@ def typed(
     return run
 
 
+# another tool's line, with more lines that it needs -> what it means here
 TRIED = {
-    # another tool's line, with more lines that it needs -> what it means here
-    "MACHINE_TYPE=a3-highgpu-8g": "VM_TYPE=a3-highgpu-8g",
-    "MACHINETYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1": (
-        "VM_TYPE=n1-standard-8"
-    ),
-    "INSTANCE_TYPE=a3-highgpu-8g": "VM_TYPE=a3-highgpu-8g",
-    "INSTANCE_TYPES=a3-highgpu-8g": "VM_TYPE=a3-highgpu-8g",
-    "DEVICE_TYPE=h100-80gb-8": "VM_TYPE=a3-highgpu-8g",
-    "NODE_TYPE=g2-standard-8": "VM_TYPE=g2-standard-8",
-    "GPU=H100:8": "VM_TYPE=a3-highgpu-8g",
-    "GPUS=L4:1": "VM_TYPE=g2-standard-4",
-    "GPU_TYPE=h200": "VM_TYPE=a3-ultragpu-8g",
-    "GPU_NAME=t4": "VM_TYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1",
-    "ACCELERATOR=nvidia-tesla-t4": (
-        "VM_TYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1"
-    ),
-    "ACCELERATORS=H100:8": "VM_TYPE=a3-highgpu-8g",
-    "GUEST_ACCELERATOR=nvidia-l4": "VM_TYPE=g2-standard-4",
-    "GUEST_ACCELERATORS=nvidia-tesla-a100": "VM_TYPE=a2-highgpu-1g",
-    "NUM_GPUS=8 VM_TYPE=a3-highgpu-8g": "GPU_COUNT=8",
-    "GPUS_PER_NODE=8 VM_TYPE=a3-highgpu-8g": "GPU_COUNT=8",
-    "NPROC_PER_NODE=8 VM_TYPE=a3-highgpu-8g": "GPU_COUNT=8",
-    **{
-        f"{name}=4": "INSTANCE_COUNT=4"
-        for name in (
-            *("NUM_NODES", "NUM_SLICES", "NUM_INSTANCES", "NUM_VMS", "NODES", "NNODES", "SIZE"),
-            *("NODE_COUNT", "VM_COUNT", "STATIC_NODE_COUNT", "NODE_COUNT_STATIC"),
-            "INITIAL_NODE_COUNT",
-        )
-    },
-    **{
-        f"{name}=4 {GKE} GKE_MIN_NODE_COUNT=0": "GKE_MAX_NODE_COUNT=4"
-        for name in (
-            *("MAX_NODES", "MAX_NODE_COUNT", "TOTAL_MAX_NODES", "MAX_WORKERS"),
-            "AUTOSCALING_TOTAL_MAX_NODES",
-        )
-    },
-    **{
-        f"{name}=1 {GKE} GKE_MAX_NODE_COUNT=4": "GKE_MIN_NODE_COUNT=1"
-        for name in (
-            *("MIN_NODES", "MIN_NODE_COUNT", "TOTAL_MIN_NODES", "MIN_WORKERS"),
-            "AUTOSCALING_TOTAL_MIN_NODES",
-        )
-    },
-    "SPOT=yes": "ENABLE_SPOT=yes",
-    "USE_SPOT=true": "ENABLE_SPOT=yes",
-    "SPOT_POLICY=auto": "CAPACITY=spot,on_demand",
-    "ENABLE_SPOT_VM=true": "ENABLE_SPOT=yes",
-    "PREEMPTIBLE=true": "ENABLE_SPOT=yes",
-    "FLEX=yes VM_TYPE=a3-highgpu-8g": "ENABLE_FLEX_START=yes",
-    "FLEX_START=yes VM_TYPE=a3-highgpu-8g": "ENABLE_FLEX_START=yes",
-    "DWS_FLEX=true VM_TYPE=a3-highgpu-8g": "ENABLE_FLEX_START=yes",
-    f"QUEUED_PROVISIONING=yes {GKE} VM_TYPE=a3-highgpu-8g": "ENABLE_QUEUED_PROVISIONING=yes",
-    "RESERVATION=r-1 VM_TYPE=a3-highgpu-8g": "RESERVATION_NAME=r-1",
-    "MAX_DURATION=21600": "MAX_RUN_DURATION=6h",
-    "AUTOSTOP=30": "IDLE_TIMEOUT=30m",
-    "IDLE_MINUTES_TO_AUTOSTOP=30": "IDLE_TIMEOUT=30m",
-    "IDLE_DURATION=3600": "IDLE_TIMEOUT=1h",
-    "WALLTIME=12h": "JOB_OPTIONS=--time=12h",
-    "MAX_PRICE=100": "MAX_HOURLY_COST=100",
-    "COMPACT_PLACEMENT=true": "ENABLE_COMPACT_PLACEMENT=yes",
-    "ENABLE_PLACEMENT=true": "ENABLE_COMPACT_PLACEMENT=yes",
-    "DISK_SIZE=500": "DISK_SIZE_GB=500",
-    "BOOT_DISK_SIZE=500GB": "DISK_SIZE_GB=500",
-    "BOOT_DISK_SIZE_GB=500": "DISK_SIZE_GB=500",
-    "BOOT_DISK_TYPE=pd-balanced": "DISK_TYPE=pd-balanced",
-    "DISK_TIER=pd-balanced": "DISK_TYPE=pd-balanced",
-    "IMAGE=my-image": "IMAGE_NAME=my-image",
-    "IMAGE_ID=my-image": "IMAGE_NAME=my-image",
-    "IMAGE_FAMILY=my-family": "IMAGE_FAMILY_NAME=my-family",
-    "VM_IMAGE=my-image": "IMAGE_NAME=my-image",
-    "BOOT_IMAGE=my-image": "IMAGE_NAME=my-image",
-    "SETUP=hostname": "STARTUP_COMMAND=hostname",
-    "SETUP_COMMANDS=hostname": "STARTUP_COMMAND=hostname",
-    "STARTUP_COMMANDS=hostname": "STARTUP_COMMAND=hostname",
-    "ENVS=A=b": "JOB_ENV=A=b",
-    **{
-        f"{name}=x": f"SECRETS={name}=projects/my-project/secrets/{name.lower().replace('_', '-')}"
-        for name in (
-            *("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_TOKEN", "WANDB_API_KEY"),
-            *("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY"),
-        )
-    },
-    "PROJECT=other-project": "PROJECT_ID=other-project",
-    "CLUSTER_NAME=other": "NAME_PREFIX=other",
-    "DEPLOYMENT_NAME=other": "NAME_PREFIX=other",
-    "AVAILABILITY_ZONE=us-central1-f": "ZONE=us-central1-f",
-    "LOCATION=us-central1-f": "ZONE=us-central1-f",
-    "SERVICE_ACCOUNT_EMAIL=a@p.iam.gserviceaccount.com": (
-        "SERVICE_ACCOUNT=a@p.iam.gserviceaccount.com"
-    ),
-    "ORCHESTRATOR=gke": "ORCHESTRATOR_TYPE=gke",
-    "SUBNET=gpus NETWORK_CONFIG=existing NETWORK=n": "SUBNETWORK=gpus",
-    "ENABLE_PUBLIC_IPS=false": "ENABLE_EXTERNAL_IP=no",
-    "DISABLE_PUBLIC_IPS=true": "ENABLE_EXTERNAL_IP=no",
-    "NO_ADDRESS=yes": "ENABLE_EXTERNAL_IP=no",
-    "USE_INTERNAL_IPS=true": "ENABLE_EXTERNAL_IP=no",
-    f"NODE_POOLS=name=a,vm_type=a2-highgpu-1g {GKE}": "GKE_NODE_POOLS=name=a,vm_type=a2-highgpu-1g",
-    f"KUEUE=no {GKE}": "ENABLE_KUEUE=no",
-    f"CLUSTER_VERSION=1.35 {GKE}": "GKE_VERSION=1.35",
-    f"RELEASE_CHANNEL=rapid {GKE}": "GKE_RELEASE_CHANNEL=RAPID",
-    f"MASTER_AUTHORIZED_NETWORKS=10.0.0.0/8 {GKE}": "AUTHORIZED_CIDR=10.0.0.0/8",
+    line: meant
+    for line, (meant,) in table.answers(
+        """
+MACHINE_TYPE=a3-highgpu-8g -> VM_TYPE=a3-highgpu-8g
+MACHINETYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1 -> VM_TYPE=n1-standard-8
+INSTANCE_TYPE=a3-highgpu-8g -> VM_TYPE=a3-highgpu-8g
+INSTANCE_TYPES=a3-highgpu-8g -> VM_TYPE=a3-highgpu-8g
+DEVICE_TYPE=h100-80gb-8 -> VM_TYPE=a3-highgpu-8g
+NODE_TYPE=g2-standard-8 -> VM_TYPE=g2-standard-8
+GPU=H100:8 -> VM_TYPE=a3-highgpu-8g
+GPUS=L4:1 -> VM_TYPE=g2-standard-4
+GPU_TYPE=h200 -> VM_TYPE=a3-ultragpu-8g
+GPU_NAME=t4 -> VM_TYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4 GPU_COUNT=1
+ACCELERATOR=nvidia-tesla-t4 -> VM_TYPE=n1-standard-8 ACCELERATOR_TYPE=nvidia-tesla-t4
+    GPU_COUNT=1
+ACCELERATORS=H100:8 -> VM_TYPE=a3-highgpu-8g
+GUEST_ACCELERATOR=nvidia-l4 -> VM_TYPE=g2-standard-4
+GUEST_ACCELERATORS=nvidia-tesla-a100 -> VM_TYPE=a2-highgpu-1g
+NUM_GPUS=8 VM_TYPE=a3-highgpu-8g -> GPU_COUNT=8
+GPUS_PER_NODE=8 VM_TYPE=a3-highgpu-8g -> GPU_COUNT=8
+NPROC_PER_NODE=8 VM_TYPE=a3-highgpu-8g -> GPU_COUNT=8
+NUM_NODES=4 -> INSTANCE_COUNT=4
+NUM_SLICES=4 -> INSTANCE_COUNT=4
+NUM_INSTANCES=4 -> INSTANCE_COUNT=4
+NUM_VMS=4 -> INSTANCE_COUNT=4
+NODES=4 -> INSTANCE_COUNT=4
+NNODES=4 -> INSTANCE_COUNT=4
+SIZE=4 -> INSTANCE_COUNT=4
+NODE_COUNT=4 -> INSTANCE_COUNT=4
+VM_COUNT=4 -> INSTANCE_COUNT=4
+STATIC_NODE_COUNT=4 -> INSTANCE_COUNT=4
+NODE_COUNT_STATIC=4 -> INSTANCE_COUNT=4
+INITIAL_NODE_COUNT=4 -> INSTANCE_COUNT=4
+MAX_NODES=4 ORCHESTRATOR_TYPE=gke GKE_MIN_NODE_COUNT=0 -> GKE_MAX_NODE_COUNT=4
+MAX_NODE_COUNT=4 ORCHESTRATOR_TYPE=gke GKE_MIN_NODE_COUNT=0 -> GKE_MAX_NODE_COUNT=4
+TOTAL_MAX_NODES=4 ORCHESTRATOR_TYPE=gke GKE_MIN_NODE_COUNT=0 -> GKE_MAX_NODE_COUNT=4
+MAX_WORKERS=4 ORCHESTRATOR_TYPE=gke GKE_MIN_NODE_COUNT=0 -> GKE_MAX_NODE_COUNT=4
+AUTOSCALING_TOTAL_MAX_NODES=4 ORCHESTRATOR_TYPE=gke GKE_MIN_NODE_COUNT=0 -> GKE_MAX_NODE_COUNT=4
+MIN_NODES=1 ORCHESTRATOR_TYPE=gke GKE_MAX_NODE_COUNT=4 -> GKE_MIN_NODE_COUNT=1
+MIN_NODE_COUNT=1 ORCHESTRATOR_TYPE=gke GKE_MAX_NODE_COUNT=4 -> GKE_MIN_NODE_COUNT=1
+TOTAL_MIN_NODES=1 ORCHESTRATOR_TYPE=gke GKE_MAX_NODE_COUNT=4 -> GKE_MIN_NODE_COUNT=1
+MIN_WORKERS=1 ORCHESTRATOR_TYPE=gke GKE_MAX_NODE_COUNT=4 -> GKE_MIN_NODE_COUNT=1
+AUTOSCALING_TOTAL_MIN_NODES=1 ORCHESTRATOR_TYPE=gke GKE_MAX_NODE_COUNT=4 -> GKE_MIN_NODE_COUNT=1
+SPOT=yes -> ENABLE_SPOT=yes
+USE_SPOT=true -> ENABLE_SPOT=yes
+SPOT_POLICY=auto -> CAPACITY=spot,on_demand
+ENABLE_SPOT_VM=true -> ENABLE_SPOT=yes
+PREEMPTIBLE=true -> ENABLE_SPOT=yes
+FLEX=yes VM_TYPE=a3-highgpu-8g -> ENABLE_FLEX_START=yes
+FLEX_START=yes VM_TYPE=a3-highgpu-8g -> ENABLE_FLEX_START=yes
+DWS_FLEX=true VM_TYPE=a3-highgpu-8g -> ENABLE_FLEX_START=yes
+QUEUED_PROVISIONING=yes ORCHESTRATOR_TYPE=gke VM_TYPE=a3-highgpu-8g ->
+    ENABLE_QUEUED_PROVISIONING=yes
+RESERVATION=r-1 VM_TYPE=a3-highgpu-8g -> RESERVATION_NAME=r-1
+MAX_DURATION=21600 -> MAX_RUN_DURATION=6h
+AUTOSTOP=30 -> IDLE_TIMEOUT=30m
+IDLE_MINUTES_TO_AUTOSTOP=30 -> IDLE_TIMEOUT=30m
+IDLE_DURATION=3600 -> IDLE_TIMEOUT=1h
+WALLTIME=12h -> JOB_OPTIONS=--time=12h
+MAX_PRICE=100 -> MAX_HOURLY_COST=100
+COMPACT_PLACEMENT=true -> ENABLE_COMPACT_PLACEMENT=yes
+ENABLE_PLACEMENT=true -> ENABLE_COMPACT_PLACEMENT=yes
+DISK_SIZE=500 -> DISK_SIZE_GB=500
+BOOT_DISK_SIZE=500GB -> DISK_SIZE_GB=500
+BOOT_DISK_SIZE_GB=500 -> DISK_SIZE_GB=500
+BOOT_DISK_TYPE=pd-balanced -> DISK_TYPE=pd-balanced
+DISK_TIER=pd-balanced -> DISK_TYPE=pd-balanced
+IMAGE=my-image -> IMAGE_NAME=my-image
+IMAGE_ID=my-image -> IMAGE_NAME=my-image
+IMAGE_FAMILY=my-family -> IMAGE_FAMILY_NAME=my-family
+VM_IMAGE=my-image -> IMAGE_NAME=my-image
+BOOT_IMAGE=my-image -> IMAGE_NAME=my-image
+SETUP=hostname -> STARTUP_COMMAND=hostname
+SETUP_COMMANDS=hostname -> STARTUP_COMMAND=hostname
+STARTUP_COMMANDS=hostname -> STARTUP_COMMAND=hostname
+ENVS=A=b -> JOB_ENV=A=b
+HF_TOKEN=x -> SECRETS=HF_TOKEN=projects/my-project/secrets/hf-token
+HUGGING_FACE_HUB_TOKEN=x ->
+    SECRETS=HUGGING_FACE_HUB_TOKEN=projects/my-project/secrets/hugging-face-hub-token
+HUGGINGFACE_TOKEN=x -> SECRETS=HUGGINGFACE_TOKEN=projects/my-project/secrets/huggingface-token
+WANDB_API_KEY=x -> SECRETS=WANDB_API_KEY=projects/my-project/secrets/wandb-api-key
+OPENAI_API_KEY=x -> SECRETS=OPENAI_API_KEY=projects/my-project/secrets/openai-api-key
+AWS_SECRET_ACCESS_KEY=x ->
+    SECRETS=AWS_SECRET_ACCESS_KEY=projects/my-project/secrets/aws-secret-access-key
+PROJECT=other-project -> PROJECT_ID=other-project
+CLUSTER_NAME=other -> NAME_PREFIX=other
+DEPLOYMENT_NAME=other -> NAME_PREFIX=other
+AVAILABILITY_ZONE=us-central1-f -> ZONE=us-central1-f
+LOCATION=us-central1-f -> ZONE=us-central1-f
+SERVICE_ACCOUNT_EMAIL=a@p.iam.gserviceaccount.com -> SERVICE_ACCOUNT=a@p.iam.gserviceaccount.com
+ORCHESTRATOR=gke -> ORCHESTRATOR_TYPE=gke
+SUBNET=gpus NETWORK_CONFIG=existing NETWORK=n -> SUBNETWORK=gpus
+ENABLE_PUBLIC_IPS=false -> ENABLE_EXTERNAL_IP=no
+DISABLE_PUBLIC_IPS=true -> ENABLE_EXTERNAL_IP=no
+NO_ADDRESS=yes -> ENABLE_EXTERNAL_IP=no
+USE_INTERNAL_IPS=true -> ENABLE_EXTERNAL_IP=no
+NODE_POOLS=name=a,vm_type=a2-highgpu-1g ORCHESTRATOR_TYPE=gke ->
+    GKE_NODE_POOLS=name=a,vm_type=a2-highgpu-1g
+KUEUE=no ORCHESTRATOR_TYPE=gke -> ENABLE_KUEUE=no
+CLUSTER_VERSION=1.35 ORCHESTRATOR_TYPE=gke -> GKE_VERSION=1.35
+RELEASE_CHANNEL=rapid ORCHESTRATOR_TYPE=gke -> GKE_RELEASE_CHANNEL=RAPID
+MASTER_AUTHORIZED_NETWORKS=10.0.0.0/8 ORCHESTRATOR_TYPE=gke -> AUTHORIZED_CIDR=10.0.0.0/8
+"""
+    ).items()
 }
 
 
@@ -212,103 +216,57 @@ def test_settings_of_vms_on_gke_get_the_error_that_gke_s_get_on_vms(typed: Any, 
     assert f"remove {line.partition('=')[0]}" in problem
 
 
-ONE_PROBLEM = {
-    # command line, lines of the env file -> what the one problem says, in this order
-    "action Delete": ("Delete --env-file env.list", "", ["'Delete'", "did you mean Destroy?"]),
-    "ACTION=Delete": ("--env-file env.list", "ACTION=Delete", ["ACTION", "ACTION=Destroy"]),
-    "Down": ("Down --env-file env.list", "", ["did you mean Destroy?"]),
-    "Up": ("Up --env-file env.list", "", ["did you mean Create?"]),
-    "Apply": ("Apply --env-file env.list", "", ["did you mean Create?"]),
-    "Launch": ("Launch --env-file env.list", "", ["did you mean Create?"]),
-    "no env file": ("--env-file nowhere.list", "", ["can't be read", "No such file"]),
-    "a folder": ("--env-file folder", "", ["can't be read", "Is a directory"]),
-    "binary": ("--env-file binary", "", ["can't be read", "not a text file"]),
-    "--evn-file": ("--evn-file env.list Create", "", ["did you mean --env-file?"]),
-    "--rehearse stockout": (
-        *("--rehearse stockout Create --env-file env.list", ""),
-        ["did you mean --rehearse=stockout?"],
-    ),
-    "a folder that is not there": (
-        *("Plan --env-file env.list --copy nowhere", ""),
-        ["no folder nowhere", "check the path after --copy"],
-    ),
-    "Bake My_Image": (
-        *("Bake My_Image --env-file env.list", ""),
-        ["can't be the name of an image", "Bake my-image"],
-    ),
-    "Logs -n": ("Logs -n 9 --env-file env.list", "", ["'-n'", "| tail behind it"]),
-    "--num-nodes": ("Jobs --num-nodes 2 --env-file env.list", "", ["--nodes NUMBER"]),
-    "Plan --out plan": ("Plan --out plan --env-file env.list", "", ["did you mean --output"]),
-    "two actions": ("Create Destroy --env-file env.list", "", ["only one action"]),
-    "--json": ("--json Create --env-file env.list", "", ["did you mean --output json?"]),
-    "--dry-run": ("Create --dry-run --env-file env.list", "", ["did you mean Plan?"]),
-    "VM_TYPE=H100": (
-        *("Validate --offline --env-file env.list", "VM_TYPE=H100"),
-        ["is a GPU", "a3-highgpu-8g", "VM_TYPE=a3-highgpu-8g"],
-    ),
-    "VM_TYPE=A100": (
-        *("Validate --offline --env-file env.list", "VM_TYPE=A100"),
-        ["is a GPU", "a2-highgpu-2g, a2-highgpu-4g", "VM_TYPE=a2-highgpu-1g"],
-    ),
-    "ACCELERATOR_TYPE=T4": (
-        *("Validate --offline --env-file env.list", "ACCELERATOR_TYPE=T4"),
-        ["'T4'", "ACCELERATOR_TYPE=nvidia-tesla-t4"],
-    ),
-    "ACCELERATOR_TYPE=A100": (
-        *("Validate --offline --env-file env.list", "ACCELERATOR_TYPE=A100"),
-        ["'A100'", "ACCELERATOR_TYPE=nvidia-tesla-a100"],
-    ),
-    "INSTANCE_COUNT=0": (
-        *("Validate --offline --env-file env.list", "INSTANCE_COUNT=0"),
-        ["at least 1", "INSTANCE_COUNT=1"],
-    ),
-    "MAX_RUN_DURATION=14d": (
-        *("Validate --offline --env-file env.list", "MAX_RUN_DURATION=14d"),
-        ["at most 7d", "MAX_RUN_DURATION=7d"],
-    ),
-    "MAX_RUN_DURATION=4": (
-        *("Validate --offline --env-file env.list", "MAX_RUN_DURATION=4"),
-        ["'4' has no unit: 4h or 4m?", "at least 600", "MAX_RUN_DURATION=<4h or 4m>"],
-    ),
-    "ORCHESTRATOR_TYPE=kubernetes": (
-        *("Validate --offline --env-file env.list", "ORCHESTRATOR_TYPE=kubernetes"),
-        ["ORCHESTRATOR_TYPE=gke"],
-    ),
-    "ORCHESTRATOR_TYPE=slurm": (
-        *("Validate --offline --env-file env.list", "ORCHESTRATOR_TYPE=slurm"),
-        ["Cluster Toolkit", "ORCHESTRATOR_TYPE=<none, ray, gke>"],
-    ),
-    "SPOT_POLICY=auto": (
-        *("Validate --offline --env-file env.list", "SPOT_POLICY=auto"),
-        ["its name is CAPACITY here", "CAPACITY=spot,on_demand"],
-    ),
-    "BUDGET=500": (
-        *("Validate --offline --env-file env.list", "BUDGET=500"),
-        ["is not a setting", "--help settings", "remove it, or put # before it"],
-    ),
-    "GPUS=8": (
-        *("Validate --offline --env-file env.list", "GPUS=8"),
-        ["SkyPilot", "VM_TYPE=a2-highgpu-8g"],
-    ),
-    "a mount of gs://": (
-        *("Validate --offline --env-file env.list", "GCS_MOUNT_LIST=gs://my-bucket:/mnt"),
-        ["without gs://", "GCS_MOUNT_LIST=my-bucket:/mnt"],
-    ),
-    "GKE_MAX_NODE_COUNT on VMs": (
-        *("Validate --offline --env-file env.list", "GKE_MAX_NODE_COUNT=4"),
-        ["has no effect with ORCHESTRATOR_TYPE=none"],
-    ),
-}
+# A line of the env.list, or a command line with @ for that file, and then a line of it ->
+# what the one problem says, in this order.
+ONE_PROBLEM = table.answers(
+    """
+Delete @ -> 'Delete' | did you mean Destroy?
+@ & ACTION=Delete -> ACTION | ACTION=Destroy
+Down @ -> did you mean Destroy?
+Up @ -> did you mean Create?
+Apply @ -> did you mean Create?
+Launch @ -> did you mean Create?
+--env-file nowhere.list -> can't be read | No such file
+--env-file folder -> can't be read | Is a directory
+--env-file binary -> can't be read | not a text file
+--evn-file env.list Create -> did you mean --env-file?
+--rehearse stockout Create @ -> did you mean --rehearse=stockout?
+Plan @ --copy nowhere -> no folder nowhere | check the path after --copy
+Bake My_Image @ -> can't be the name of an image | Bake my-image
+Logs -n 9 @ -> '-n' | | tail behind it
+Jobs --num-nodes 2 @ -> --nodes NUMBER
+Plan --out plan @ -> did you mean --output
+Create Destroy @ -> only one action
+--json Create @ -> did you mean --output json?
+Create --dry-run @ -> did you mean Plan?
+VM_TYPE=H100 -> is a GPU | a3-highgpu-8g | VM_TYPE=a3-highgpu-8g
+VM_TYPE=A100 -> is a GPU | a2-highgpu-2g, a2-highgpu-4g | VM_TYPE=a2-highgpu-1g
+ACCELERATOR_TYPE=T4 -> 'T4' | ACCELERATOR_TYPE=nvidia-tesla-t4
+ACCELERATOR_TYPE=A100 -> 'A100' | ACCELERATOR_TYPE=nvidia-tesla-a100
+INSTANCE_COUNT=0 -> at least 1 | INSTANCE_COUNT=1
+MAX_RUN_DURATION=14d -> at most 7d | MAX_RUN_DURATION=7d
+MAX_RUN_DURATION=4 -> '4' has no unit: 4h or 4m? | at least 600 | MAX_RUN_DURATION=<4h or 4m>
+ORCHESTRATOR_TYPE=kubernetes -> ORCHESTRATOR_TYPE=gke
+ORCHESTRATOR_TYPE=slurm -> Cluster Toolkit | ORCHESTRATOR_TYPE=<none, ray, gke>
+SPOT_POLICY=auto -> its name is CAPACITY here | CAPACITY=spot,on_demand
+BUDGET=500 -> is not a setting | --help settings | remove it, or put # before it
+GPUS=8 -> SkyPilot | VM_TYPE=a2-highgpu-8g
+GCS_MOUNT_LIST=gs://my-bucket:/mnt -> without gs:// | GCS_MOUNT_LIST=my-bucket:/mnt
+GKE_MAX_NODE_COUNT=4 -> has no effect with ORCHESTRATOR_TYPE=none
+"""
+)
 
 
 @pytest.mark.parametrize("case", ONE_PROBLEM)
 def test_a_mistake_is_one_problem_that_says_what_was_meant(typed: Any, case: str) -> None:
-    line, lines, words = ONE_PROBLEM[case]
-    answer = typed(line, lines)
+    line, _, lines = case.partition(" & ")
+    if "=" in line.partition(" ")[0]:
+        line, lines = "Validate --offline @", line
+    answer = typed(line.replace("@", "--env-file env.list"), lines)
 
     assert answer.code == 2
     (problem,) = answer.problems
-    at = [problem.find(word) for word in words]
+    at = [problem.find(word) for word in ONE_PROBLEM[case][0].split(" | ")]
     assert -1 not in at, problem
     assert at == sorted(at)
 

@@ -27,15 +27,20 @@ def test_without_settings_the_environment_stays_as_it_is() -> None:
     assert environ == {"https_proxy": "http://me:s3cret@mine:1", "REQUESTS_CA_BUNDLE": "/x"}
 
 
-def test_the_proxy_of_the_settings_counts_in_both_spellings() -> None:
+def test_the_proxy_of_the_settings_counts_in_both_spellings_and_one_in_lower_case_before_it() -> (
+    None
+):
     environ = {"HTTPS_PROXY": "http://of-the-shell:1", "NO_PROXY": "x"}
-
     _use(environ, HTTPS_PROXY="http://proxy:3128", NO_PROXY=".example.com")
-
     assert environ["https_proxy"] == environ["HTTPS_PROXY"] == "http://proxy:3128"
     assert environ["no_proxy"] == environ["NO_PROXY"]
     around = environ["no_proxy"].split(",")
     assert {".example.com", "169.254.169.254", "127.0.0.1"} <= set(around)
+    # This program's own beside that of the VMs.
+    environ = {"https_proxy": "http://me:s3cret@mine:1", "no_proxy": "mine.example.com"}
+    _use(environ, HTTPS_PROXY="http://of-the-vms:3128")
+    assert environ["https_proxy"] == environ["HTTPS_PROXY"] == "http://me:s3cret@mine:1"
+    assert environ["no_proxy"].startswith("mine.example.com,")
 
 
 def test_the_companys_certificates_count_beside_those_that_did_before(tmp_path: Path) -> None:
@@ -47,15 +52,6 @@ def test_the_companys_certificates_count_beside_those_that_did_before(tmp_path: 
 
     (file,) = {environ[it] for it in ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE")}
     assert Path(file).read_text() == "what counted before\n\n" + COMPANY.read_text()
-
-
-def test_a_proxy_in_lower_case_is_this_programs_own_beside_that_of_the_vms() -> None:
-    environ = {"https_proxy": "http://me:s3cret@mine:1", "no_proxy": "mine.example.com"}
-
-    _use(environ, HTTPS_PROXY="http://of-the-vms:3128")
-
-    assert environ["https_proxy"] == environ["HTTPS_PROXY"] == "http://me:s3cret@mine:1"
-    assert environ["no_proxy"].startswith("mine.example.com,")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,6 +22,9 @@ from provision.screens import layout, status
 from provision.screens.page.html import tag, written
 from provision.settings.masking import Veil
 from provision.terraform.log import Log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HOSTILE: Final = (
     "x\x1b]0;title\x07\x1b[2J\x1b[31mred\x1b]52;c;cm0=\x1b\\ \x9b2K\x85\r\x00\x7f\t|"
@@ -109,43 +112,35 @@ def test_what_is_printable_stays_so_and_one_line_is_one(said: str) -> None:
     assert len(printable.line(said).splitlines()) <= 1
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("naïve 東京 2\xa0GB — …", "naïve 東京 2\xa0GB — …"),
-        ("a\x1b[31mb", r"a\x1b[31mb"),
-        ("a\u202eb", r"a\u202eb"),
-        ("one\r\ntwo\rthree", "one\ntwo\\rthree"),
-        ("a\tb", "a       b"),
-    ],
-)
-def test_what_acts_is_seen_and_all_else_is_left(said: str, shown: str) -> None:
-    assert printable.text(said) == shown
+def test_what_acts_is_seen_and_all_else_is_left() -> None:
+    for said, shown in {
+        "naïve 東京 2\xa0GB — …": "naïve 東京 2\xa0GB — …",
+        "a\x1b[31mb": r"a\x1b[31mb",
+        "a\u202eb": r"a\u202eb",
+        "one\r\ntwo\rthree": "one\ntwo\\rthree",
+        "a\tb": "a       b",
+    }.items():
+        assert printable.text(said) == shown
 
 
-@pytest.mark.parametrize("said", ["what", "setting", "progress", "line", "cell", "question"])
 def test_a_newline_in_a_line_of_ours_forges_none(
-    said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     console = Console()
-    monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
-    match said:
-        case "what":
-            console.problems([Problem(what=HOSTILE)], "Failed")
-        case "setting":
-            console.notes([Problem(setting=HOSTILE, what="")])
-        case "progress":
-            console.progress(HOSTILE)
-        case "line":
-            console.show([layout.Line(HOSTILE)], as_result=True)
-        case "cell":
-            console.show(map(layout.Line, layout.columns([["name", HOSTILE]])))
-        case _:
-            console.ask(HOSTILE)
-
-    told = "".join(capsys.readouterr())
-    assert "Destroyed 6 resources" in told
-    assert FORGED not in told
+    ways: list[Callable[[], object]] = [
+        lambda: console.problems([Problem(what=HOSTILE)], "Failed"),
+        lambda: console.notes([Problem(setting=HOSTILE, what="")]),
+        lambda: console.progress(HOSTILE),
+        lambda: console.show([layout.Line(HOSTILE)], as_result=True),
+        lambda: console.show(map(layout.Line, layout.columns([["name", HOSTILE]]))),
+        lambda: console.ask(HOSTILE),
+    ]
+    for say in ways:
+        monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
+        say()
+        told = "".join(capsys.readouterr())
+        assert "Destroyed 6 resources" in told
+        assert FORGED not in told
 
 
 def test_a_reason_of_many_lines_keeps_them_below_its_name(

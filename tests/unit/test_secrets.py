@@ -8,8 +8,8 @@ import json
 import string
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -18,6 +18,9 @@ from provision.console import Console
 from provision.settings.masking import Lines, Veil
 from provision.terraform.log import Log
 from tests.unit.test_any_env_list import MANDATORY
+
+if TYPE_CHECKING:
+    import pytest
 
 LETTERS = string.ascii_letters + string.digits
 
@@ -28,17 +31,10 @@ def _token(before: str, length: int, alphabet: str = LETTERS) -> st.SearchStrate
 
 
 FORMS = st.one_of(
-    _token("hf_", 34),
-    _token("ghp_", 36),
-    _token("gho_", 36),
-    _token("github_pat_", 82),
-    _token("AIza", 35),
-    _token("ya29.", 60),
+    *(_token("hf_", 34), _token("ghp_", 36), _token("gho_", 36), _token("github_pat_", 82)),
+    *(_token("AIza", 35), _token("ya29.", 60), _token("sk-proj-9", 60), _token("glpat-", 20)),
+    *(_token("xoxb-1234-", 24), _token("xoxp-1234-", 24)),
     _token("sk-", 48).filter(lambda it: any(letter.isdigit() for letter in it)),
-    _token("sk-proj-9", 60),
-    _token("glpat-", 20),
-    _token("xoxb-1234-", 24),
-    _token("xoxp-1234-", 24),
     _token("AKIA", 16, string.ascii_uppercase + string.digits),
 )
 
@@ -56,24 +52,22 @@ SECRETS = st.one_of(
     _bare(24).map(lambda it: (it, f"-H Authorization:{it}")),
 )
 """What must not be seen, and the text that it stands in."""
-PLACES = [
-    "METADATA=colour={}",
-    "METADATA=colour=blue {} red",
-    'METADATA={{ "a" = "b", "colour" = "{}" }}',
-    'METADATA={{"colour": "{}"}}',
-    "METADATA={}=blue",
-    "METADATA={}",
-    "METADATA=startup-script={}",
-    "STARTUP_COMMAND=run {} now",
-    "STARTUP_COMMAND=run '{}'",
-    'STARTUP_COMMAND=echo "{}" | run -',
-    "STARTUP_COMMAND={}",
-    "LABELS=team={}",
-    "LABELS={}=ml",
-    "LABELS={}",
-    "METADATTA=colour={}",
-    "STARTUP_COMMAND {}",
-]
+PLACES = """METADATA=colour={}
+METADATA=colour=blue {} red
+METADATA={{ "a" = "b", "colour" = "{}" }}
+METADATA={{"colour": "{}"}}
+METADATA={}=blue
+METADATA={}
+METADATA=startup-script={}
+STARTUP_COMMAND=run {} now
+STARTUP_COMMAND=run '{}'
+STARTUP_COMMAND=echo "{}" | run -
+STARTUP_COMMAND={}
+LABELS=team={}
+LABELS={}=ml
+LABELS={}
+METADATTA=colour={}
+STARTUP_COMMAND {}""".splitlines()
 
 
 def _said(line: str, action: str) -> str:
@@ -147,19 +141,14 @@ def test_what_the_settings_hide_is_hidden_in_the_words_of_others() -> None:
     assert told == "Invalid value '***' for blue; ***"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "pip install hf_transfer",
-        "the token: expired",
-        "401: Bearer token is missing",
-        "https://example.com/a@b",
-        "my-disk-with-a-long-name-0123456789",
-        "AIza",
-    ],
-)
-def test_words_of_others_that_are_no_secret_stay(text: str) -> None:
-    assert Veil()(text) == text
+def test_words_of_others_that_are_no_secret_stay() -> None:
+    text = """pip install hf_transfer
+the token: expired
+401: Bearer token is missing
+https://example.com/a@b
+my-disk-with-a-long-name-0123456789
+AIza"""
+    assert [Veil()(line) for line in text.splitlines()] == text.splitlines()
 
 
 def test_a_stream_without_an_end_of_line_is_not_lost() -> None:

@@ -37,26 +37,16 @@ def _ends(
     return caught.value, notes
 
 
-def test_a_request_that_fails_after_terraform_did_hides_nothing(
+def test_a_request_that_fails_after_terraform_did_hides_nothing_but_for_the_cause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    failed = TerraformError("`terraform apply` failed")
+    failed, refused = TerraformError("`terraform apply` failed"), CapacityError("no machines")
     error, notes = _ends(monkeypatch, failed, AWAY)
     assert error is failed
     assert [note.why for note in notes] == [AWAY.problems[0].why]
-
-
-def test_the_cause_of_missing_machines_is_told_in_place_of_terraforms_words(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    refused = CapacityError("no machines")
-    error, _ = _ends(monkeypatch, TerraformError("`terraform apply` failed"), refused)
+    error, _ = _ends(monkeypatch, failed, refused)
     assert error is refused
-
-
-def test_a_request_that_fails_between_two_steps_of_an_apply_is_no_failed_check(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    # Between two steps of an apply it is no failed check.
     error, _ = _ends(monkeypatch, AWAY, AWAY)
     assert error.exit_code is ExitCode.TERRAFORM
     assert "Service Unavailable" in error.problems[0].why

@@ -101,26 +101,21 @@ def test_a_no_keeps_no_page_beside_the_state() -> None:
     assert folder.written == {}
 
 
-def test_a_run_that_fails_writes_it_too_with_what_went_wrong(tmp_path: Path) -> None:
+def test_a_run_that_fails_writes_it_too_and_one_that_had_nothing_to_do_if_asked(
+    tmp_path: Path,
+) -> None:
     file, folder = tmp_path / "report.html", Folder()
     error = CapacityError("us-central1-a has none")
+    # Before anything is known there is none.
+    with pytest.raises(CapacityError):
+        _written(_context(file, known=False), Folder(), error)
+    assert not file.exists()
     with pytest.raises(CapacityError):
         _written(_context(file, change=Change.NOTHING), folder, error)
     assert "us-central1-a has none" in file.read_text()
     assert list(folder.written.values()) == [file.read_text()]
 
-
-def test_a_run_that_fails_before_anything_is_known_writes_none(tmp_path: Path) -> None:
-    file = tmp_path / "report.html"
-    with pytest.raises(CapacityError):
-        _written(_context(file, known=False), Folder(), CapacityError("x"))
-    assert not file.exists()
-
-
-def test_a_run_that_had_nothing_to_do_keeps_none_but_writes_what_was_asked_for(
-    tmp_path: Path,
-) -> None:
-    file, folder = tmp_path / "report.html", Folder()
+    file, folder = tmp_path / "nothing.html", Folder()
     _written(_context(file, change=Change.NOTHING), folder)
     assert file.exists()
     assert folder.written == {}

@@ -64,14 +64,9 @@ def test_only_the_families_on_hyperdisk_take_no_persistent_disk() -> None:
     assert without == {"a3-ultragpu", "a4-highgpu", "a4x-highgpu", "a4x-maxgpu", "g4-standard"}
 
 
-@pytest.mark.parametrize(
-    ("name", "most"),
-    [("n1-standard-1", 2), ("n1-standard-4", 4), ("g2-standard-96", 8), ("a3-megagpu-8g", 9)],
-)
-def test_the_most_interfaces_follow_from_the_processors_or_from_the_gpu_network(
-    name: str, most: int
-) -> None:
-    assert machines.MACHINE_TYPES[name].max_nics == most
+def test_the_most_interfaces_follow_from_the_processors_or_from_the_gpu_network() -> None:
+    most = {"n1-standard-1": 2, "n1-standard-4": 4, "g2-standard-96": 8, "a3-megagpu-8g": 9}
+    assert {name: machines.MACHINE_TYPES[name].max_nics for name in most} == most
 
 
 def test_an_accelerator_knows_the_machines_that_carry_it() -> None:
@@ -80,24 +75,12 @@ def test_an_accelerator_knows_the_machines_that_carry_it() -> None:
     assert machines.carrying("nvidia-tesla-t4") == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "quota"),
-    [
-        ("a2-highgpu-1g", "A2_CPUS"),
-        ("a3-edgegpu-8g", "A3_CPUS"),
-        ("n1-custom-4-8192", "CPUS"),
-        ("e2-standard-4", "CPUS"),
-        ("c4-standard-48", "C4_CPUS"),
-        ("q9-standard-8", "Q9_CPUS"),
-    ],
-)
-def test_processors_are_counted_by_the_quota_of_their_series(name: str, quota: str) -> None:
-    assert machines.cpu_quota(name) == quota
+def test_processors_are_counted_by_the_quota_of_their_series() -> None:
+    quotas = {"a2-highgpu-1g": "A2_CPUS", "a3-edgegpu-8g": "A3_CPUS", "n1-custom-4-8192": "CPUS"}
+    quotas |= {"e2-standard-4": "CPUS", "c4-standard-48": "C4_CPUS", "q9-standard-8": "Q9_CPUS"}
+    assert {name: machines.cpu_quota(name) for name in quotas} == quotas
 
 
-@pytest.mark.parametrize(
-    ("name", "takes"),
-    [("n1-standard-8", True), ("n1-custom-4-8192", True), ("a2-highgpu-1g", False), ("q9", False)],
-)
-def test_gpus_are_attached_to_a_whole_series(name: str, *, takes: bool) -> None:
-    assert machines.takes_gpus(name) is takes
+def test_gpus_are_attached_to_a_whole_series() -> None:
+    takes = {"n1-standard-8": True, "n1-custom-4-8192": True, "a2-highgpu-1g": False, "q9": False}
+    assert {name: machines.takes_gpus(name) for name in takes} == takes

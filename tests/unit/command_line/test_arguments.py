@@ -14,175 +14,109 @@ from provision.documents.events import Output
 from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
 from provision.settings.model import Settings
 from rehearsal.cloud import scenarios
+from tests.unit import table
 
 if TYPE_CHECKING:
     from provision.command_line import CommandLine
     from provision.errors import Problem
 
 # What is written -> the words that answer it, one text of "what; why; fix" a problem.
-MISTAKES: dict[str, list[str]] = {
-    # Options that there are not.
-    "--evn-file x Create": ["'--evn-file' is not an option; did you mean --env-file?"],
-    "--evn-file=x Create": ["'--evn-file' is not an option; did you mean --env-file?"],
-    "-env-file x Create": ["'-env-file' is not an option; did you mean --env-file?"],
-    "--ENV-FILE x Create": ["'--ENV-FILE' is not an option; did you mean --env-file?"],
-    "Create --rehearsal": ["'--rehearsal' is not an option; did you mean --rehearse?"],
-    "Create --json": ["'--json' is not an option; did you mean --output json?"],
-    "-o json Create": ["'-o' is not an option; did you mean --output json?"],
-    "--format=json Create": ["'--format' is not an option; did you mean --output json?"],
-    "--dry-run": ["'--dry-run' is not an option; did you mean Plan? An action has no dashes"],
-    "Create --force": ["'--force' is not an option; did you mean --yes?"],
-    "Create -y": ["'-y' is not an option; did you mean --yes?"],
-    "Destroy -auto-approve": ["'-auto-approve' is not an option; did you mean --yes?"],
-    "Destroy --auto-approve": ["'--auto-approve' is not an option; did you mean --yes?"],
-    "--destroy": ["'--destroy' is not an option; did you mean Destroy? An action has no dashes"],
-    "--delete": ["'--delete' is not an option; did you mean Destroy? An action has no dashes"],
-    "--action Create": [
-        "'--action' is not an option; did you mean the action alone, as in: Create --yes?"
-    ],
-    "Create --zone us-central1-a": [
-        "'--zone' is not an option; it is a setting: write ZONE=value to the env.list"
-    ],
-    "Create --project-id=p": [
-        "'--project-id' is not an option; it is a setting: write PROJECT_ID=value to the env.list"
-    ],
-    "-it Create": ["'-it' is not an option; write docker's options before the image's name"],
-    "-e ZONE=z Create": ["'-e' is not an option; write docker's options before the image's name"],
-    "Validate --online": ["'--online' is not an option; --help shows the options"],
-    "--frobnicate x Create": ["'--frobnicate' is not an option; --help shows the options"],
-    "Create -": ["'-' is not an option; --help shows the options"],
-    # No abbreviations.
-    "Create -e x": ["'-e' is not an option; write docker's options before the image's name"],
-    "Create --env x": [
-        (
-            "--env 'x' sets no variable; it takes a name of letters, digits and _, a =, and the"
-            " value; --env WANDB_MODE=offline"
-        ),
-        (
-            "Create does not support --env; it is for Run; remove it; Create --help shows the"
-            " options of Create"
-        ),
-    ],
-    "Create --off": ["'--off' is not an option; --help shows the options"],
-    # Values.
-    "Create --env-file": [
-        "--env-file needs a FILE; --env-file FILE, or remove --env-file",
-    ],
-    "Create --env-file=": ["--env-file needs a FILE; --env-file FILE, or remove --env-file"],
-    "--env-file --yes Create": ["--env-file needs a FILE; --env-file FILE, or remove --env-file"],
-    "Create --yes=no": ["--yes takes no value; write only --yes, or remove all of it"],
-    "Create --output xml": [
-        "--output 'xml' is not one of the choices; one of text, json, ndjson; --output json"
-    ],
-    "Create --output": ["--output needs a FORMAT; --output FORMAT, or remove --output"],
-    # Actions.
-    "Delete": ["'Delete' is not an action; …; did you mean Destroy?"],
-    "remove": ["'remove' is not an action; …; did you mean Destroy?"],
-    "DOWN": ["'DOWN' is not an action; …; did you mean Destroy?"],
-    "Apply": ["'Apply' is not an action; …; did you mean Create?"],
-    "Up": ["'Up' is not an action; …; did you mean Create?"],
-    "Start": ["'Start' is not an action; …; did you mean Create?"],
-    "Craete": ["'Craete' is not an action; …; did you mean Create?"],
-    "bash": ["'bash' is not an action; …; did you mean Debug?"],
-    "frobnicate": ["'frobnicate' is not an action; …; --help explains the actions"],
-    "help": ["'help' is not an action; …; did you mean --help?"],
-    "Settings": ["'Settings' is not an action; …; did you mean --help settings?"],
-    "version": ["'version' is not an action; …; did you mean --version?"],
-    "Create Destroy": [
-        (
-            "there are 2 actions: Create, Destroy; a run can do only one action;"
-            " write one action, and run the program again for the other"
-        )
-    ],
-    "Create env.list": [
-        "'env.list' is not an action; it looks like a file; …; did you mean --env-file 'env.list'?"
-    ],
-    "Ssh 0 ls /tmp": [
-        (
-            "Ssh takes one name, and 'ls /tmp' stands behind it;"
-            " it opens a shell, and hands no command over;"
-            " put --command='...' behind the gcloud command that it prints"
-        )
-    ],
-    "Ssh 0 -- nvidia-smi": [
-        (
-            "Ssh takes one name, and 'nvidia-smi' stands behind it;"
-            " it opens a shell, and hands no command over;"
-            " put --command='...' behind the gcloud command that it prints"
-        )
-    ],
-    "Cancel one two": [
-        "Cancel takes one name, and 'two' stands behind it; run Cancel once for each"
-    ],
-    "Run bash train.sh --lr 0.1": [
-        (
-            "the job's command begins with 'bash', without a -- before it;"
-            " the options of a command can't be told from this program's own;"
-            " Run -- bash train.sh --lr 0.1"
-        )
-    ],
-    "Run train.py --lr 0.1 --yes": [
-        (
-            "the job's command begins with 'train.py', without a -- before it;"
-            " the options of a command can't be told from this program's own;"
-            " Run -- train.py --lr 0.1 --yes"
-        )
-    ],
-    "Run Destroy": [
-        (
-            "there are 2 actions: Run, Destroy; a run can do only one action;"
-            " write one action, and run the program again for the other"
-        )
-    ],
-    "Create INSTANCE_COUNT=2": [
-        (
-            "'INSTANCE_COUNT' is set on the command line;"
-            " settings are read from the env.list and the environment;"
-            " write it to the env.list; with docker, use -e NAME=value before the image's name"
-        )
-    ],
-    "Delete --help": ["'Delete' is not an action; …; did you mean Destroy?"],
-    # Scenarios.
-    "--rehearse stockout Create": [
-        (
-            "'stockout' after --rehearse is not an action;"
-            " a scenario must follow --rehearse with =, because it is optional;"
-            " did you mean --rehearse=stockout?"
-        )
-    ],
-    "Create --rehearse flaky,slow": [
-        (
-            "'flaky,slow' after --rehearse is not an action;"
-            " a scenario must follow --rehearse with =, because it is optional;"
-            " did you mean --rehearse=flaky,slow?"
-        )
-    ],
-    "--rehearse craete": ["'craete' is not an action; …; did you mean Create?"],
-    # Options that mean nothing to the action.
-    "Status --copy /nonexistent --offline": [
-        (
-            "Status does not support --copy; it is for Create, Validate, Plan, Debug and Run;"
-            " remove it; Status --help shows the options of Status"
-        ),
-        (
-            "Status does not support --offline; it is for Validate;"
-            " remove it; Status --help shows the options of Status"
-        ),
-    ],
-    "--yes plan": [
-        (
-            "Plan does not support --yes; it is for Create, Destroy, Run and Bake;"
-            " remove it; Plan --help shows the options of Plan"
-        )
-    ],
-    # All at once.
-    "--json --evn-file x Craete --output=xml": [
-        "'--json' is not an option; did you mean --output json?",
-        "'--evn-file' is not an option; did you mean --env-file?",
-        "--output 'xml' is not one of the choices; one of text, json, ndjson; --output json",
-        "'Craete' is not an action; …; did you mean Create?",
-    ],
-}
+MISTAKES = table.answers(
+    """
+# Options that there are not.
+--evn-file x Create -> '--evn-file' is not an option; did you mean --env-file?
+--evn-file=x Create -> '--evn-file' is not an option; did you mean --env-file?
+-env-file x Create -> '-env-file' is not an option; did you mean --env-file?
+--ENV-FILE x Create -> '--ENV-FILE' is not an option; did you mean --env-file?
+Create --rehearsal -> '--rehearsal' is not an option; did you mean --rehearse?
+Create --json -> '--json' is not an option; did you mean --output json?
+-o json Create -> '-o' is not an option; did you mean --output json?
+--format=json Create -> '--format' is not an option; did you mean --output json?
+--dry-run -> '--dry-run' is not an option; did you mean Plan? An action has no dashes
+Create --force -> '--force' is not an option; did you mean --yes?
+Create -y -> '-y' is not an option; did you mean --yes?
+Destroy -auto-approve -> '-auto-approve' is not an option; did you mean --yes?
+Destroy --auto-approve -> '--auto-approve' is not an option; did you mean --yes?
+--destroy -> '--destroy' is not an option; did you mean Destroy? An action has no dashes
+--delete -> '--delete' is not an option; did you mean Destroy? An action has no dashes
+--action Create -> '--action' is not an option; did you mean the action alone, as in: Create
+    --yes?
+Create --zone us-central1-a -> '--zone' is not an option; it is a setting: write ZONE=value to
+    the env.list
+Create --project-id=p -> '--project-id' is not an option; it is a setting: write
+    PROJECT_ID=value to the env.list
+-it Create -> '-it' is not an option; write docker's options before the image's name
+-e ZONE=z Create -> '-e' is not an option; write docker's options before the image's name
+Validate --online -> '--online' is not an option; --help shows the options
+--frobnicate x Create -> '--frobnicate' is not an option; --help shows the options
+Create - -> '-' is not an option; --help shows the options
+# No abbreviations.
+Create -e x -> '-e' is not an option; write docker's options before the image's name
+Create --env x -> --env 'x' sets no variable; it takes a name of letters, digits and _, a =, and
+    the value; --env WANDB_MODE=offline -> Create does not support --env; it is for Run; remove
+    it; Create --help shows the options of Create
+Create --off -> '--off' is not an option; --help shows the options
+# Values.
+Create --env-file -> --env-file needs a FILE; --env-file FILE, or remove --env-file
+Create --env-file= -> --env-file needs a FILE; --env-file FILE, or remove --env-file
+--env-file --yes Create -> --env-file needs a FILE; --env-file FILE, or remove --env-file
+Create --yes=no -> --yes takes no value; write only --yes, or remove all of it
+Create --output xml -> --output 'xml' is not one of the choices; one of text, json, ndjson;
+    --output json
+Create --output -> --output needs a FORMAT; --output FORMAT, or remove --output
+# Actions.
+Delete -> 'Delete' is not an action; …; did you mean Destroy?
+remove -> 'remove' is not an action; …; did you mean Destroy?
+DOWN -> 'DOWN' is not an action; …; did you mean Destroy?
+Apply -> 'Apply' is not an action; …; did you mean Create?
+Up -> 'Up' is not an action; …; did you mean Create?
+Start -> 'Start' is not an action; …; did you mean Create?
+Craete -> 'Craete' is not an action; …; did you mean Create?
+bash -> 'bash' is not an action; …; did you mean Debug?
+frobnicate -> 'frobnicate' is not an action; …; --help explains the actions
+help -> 'help' is not an action; …; did you mean --help?
+Settings -> 'Settings' is not an action; …; did you mean --help settings?
+version -> 'version' is not an action; …; did you mean --version?
+Create Destroy -> there are 2 actions: Create, Destroy; a run can do only one action; write one
+    action, and run the program again for the other
+Create env.list -> 'env.list' is not an action; it looks like a file; …; did you mean --env-file
+    'env.list'?
+Ssh 0 ls /tmp -> Ssh takes one name, and 'ls /tmp' stands behind it; it opens a shell, and hands
+    no command over; put --command='...' behind the gcloud command that it prints
+Ssh 0 -- nvidia-smi -> Ssh takes one name, and 'nvidia-smi' stands behind it; it opens a shell,
+    and hands no command over; put --command='...' behind the gcloud command that it prints
+Cancel one two -> Cancel takes one name, and 'two' stands behind it; run Cancel once for each
+Run bash train.sh --lr 0.1 -> the job's command begins with 'bash', without a -- before it; the
+    options of a command can't be told from this program's own; Run -- bash train.sh --lr 0.1
+Run train.py --lr 0.1 --yes -> the job's command begins with 'train.py', without a -- before it;
+    the options of a command can't be told from this program's own; Run -- train.py --lr 0.1
+    --yes
+Run Destroy -> there are 2 actions: Run, Destroy; a run can do only one action; write one
+    action, and run the program again for the other
+Create INSTANCE_COUNT=2 -> 'INSTANCE_COUNT' is set on the command line; settings are read from
+    the env.list and the environment; write it to the env.list; with docker, use -e NAME=value
+    before the image's name
+Delete --help -> 'Delete' is not an action; …; did you mean Destroy?
+# Scenarios.
+--rehearse stockout Create -> 'stockout' after --rehearse is not an action; a scenario must
+    follow --rehearse with =, because it is optional; did you mean --rehearse=stockout?
+Create --rehearse flaky,slow -> 'flaky,slow' after --rehearse is not an action; a scenario must
+    follow --rehearse with =, because it is optional; did you mean --rehearse=flaky,slow?
+--rehearse craete -> 'craete' is not an action; …; did you mean Create?
+# Options that mean nothing to the action.
+Status --copy /nonexistent --offline -> Status does not support --copy; it is for Create,
+    Validate, Plan, Debug and Run; remove it; Status --help shows the options of Status ->
+    Status does not support --offline; it is for Validate; remove it; Status --help shows the
+    options of Status
+--yes plan -> Plan does not support --yes; it is for Create, Destroy, Run and Bake; remove it;
+    Plan --help shows the options of Plan
+# All at once.
+--json --evn-file x Craete --output=xml -> '--json' is not an option; did you mean --output
+    json? -> '--evn-file' is not an option; did you mean --env-file? -> --output 'xml' is not
+    one of the choices; one of text, json, ndjson; --output json -> 'Craete' is not an action;
+    …; did you mean Create?
+"""
+)
 OF_A_JOB = (
     *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS),
     *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
@@ -239,24 +173,20 @@ def test_the_actions_of_every_option_are_these() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_options_stand_before_or_behind_an_action_in_any_case() -> None:
+    for text in (
         "create --env-file a.list --copy /data --yes --output json --rehearse=slow",
         "--env-file=a.list --copy=/data --yes --output=json --rehearse=slow CREATE",
         "--env-file b --env-file a.list --copy /data --yes --output json --rehearse=slow Create",
-    ],
-)
-def test_options_stand_before_or_behind_an_action_in_any_case(text: str) -> None:
-    line = _read(text)
-    options = line.options
-
-    assert line.problems == ()
-    assert options.action is Action.CREATE
-    assert (options.env_file, options.copy) == (Path("a.list"), Path("/data"))
-    assert (options.output, options.scenario) == (Output.JSON, "slow")
-    assert Option.YES in options.given
-    assert Option.OFFLINE not in options.given
+    ):
+        line = _read(text)
+        options = line.options
+        assert line.problems == ()
+        assert options.action is Action.CREATE
+        assert (options.env_file, options.copy) == (Path("a.list"), Path("/data"))
+        assert (options.output, options.scenario) == (Output.JSON, "slow")
+        assert Option.YES in options.given
+        assert Option.OFFLINE not in options.given
 
 
 def test_nothing_given_is_nothing_asked_for() -> None:
@@ -269,14 +199,11 @@ def test_nothing_given_is_nothing_asked_for() -> None:
         assert (line.options.output, line.options.scenario) == (Output.TEXT, None)
 
 
-@pytest.mark.parametrize(
-    "text", ["--rehearse Create", "create --rehearse", "--rehearse= -- Create"]
-)
-def test_rehearse_alone_does_not_take_the_action_behind_it(text: str) -> None:
-    line = _read(text)
-
-    assert line.problems == ()
-    assert (line.options.action, line.options.scenario) == (Action.CREATE, "")
+def test_rehearse_alone_does_not_take_the_action_behind_it() -> None:
+    for text in ("--rehearse Create", "create --rehearse", "--rehearse= -- Create"):
+        line = _read(text)
+        assert line.problems == ()
+        assert (line.options.action, line.options.scenario) == (Action.CREATE, "")
 
 
 @pytest.mark.parametrize("scenario", scenarios.SCENARIOS)
@@ -313,23 +240,13 @@ def test_options_of_a_run_and_of_a_test_are_read_by_the_rules_of_settings() -> N
     assert _read("Test --nodes 3 --pool=a --cordon").options.settings == asked
 
 
-def test_behind_two_dashes_there_are_no_options() -> None:
+def test_behind_two_dashes_there_are_no_options_and_help_goes_before_all_others() -> None:
     (problem,) = _read("Create -- --yes").problems
-
     assert problem.what == "'--yes' is not an action"
-
-
-@pytest.mark.parametrize("text", ["--help settings", "SETTINGS --help", "-h settings"])
-def test_help_on_settings_is_no_action(text: str) -> None:
-    line = _read(text)
-
-    assert line.problems == ()
-    assert line.options.about_settings
-
-
-def test_help_shows_the_options_of_an_action_rather_than_refusing_others() -> None:
+    for text in ("--help settings", "SETTINGS --help", "-h settings"):
+        assert _read(text).problems == ()
+        assert _read(text).options.about_settings
     line = _read("Status --copy x --help")
-
     assert line.problems == ()
     assert line.options.action is Action.STATUS
 
@@ -354,14 +271,7 @@ def test_no_other_name_of_an_action_is_one_or_hides_a_setting() -> None:
 WORDS = st.sampled_from(
     [
         *(argument for text in MISTAKES for argument in text.split()),
-        *Option,
-        *Action,
-        "--",
-        "-h",
-        "",
-        "=",
-        "--=",
-        "\udcff",
+        *(*Option, *Action, "--", "-h", "", "=", "--=", "\udcff"),
     ]
 )
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,14 +73,9 @@ class Desk:
         if terminal:
             code, said = typed(command, environ, folder=self.folder)
         else:
+            how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True}
             done = subprocess.run(
-                command,
-                env=environ,
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
+                command, env=environ, cwd=self.folder, text=True, check=False, **how
             )
             code, said = done.returncode, done.stderr
         return code, json.loads(self.told.read_text()) if self.told.exists() else [], said
@@ -116,13 +112,8 @@ def test_the_engine_gets_folder_login_user_and_arguments_as_they_are(
     assert "HTTPS_PROXY" in _values(told, "--env")
     assert not {"--tty", "--interactive"} & set(told)
     assert said == ""
-
-
-def test_a_terminal_is_passed_on_where_there_is_one(desk: Desk, shell: str) -> None:
-    desk.engine("docker")
-
+    # A terminal is passed on where there is one.
     code, told, said = desk.run(shell, "Create", terminal=True)
-
     assert code == 75, said
     assert {"--tty", "--interactive"} <= set(told)
 
@@ -133,14 +124,10 @@ def test_settings_of_the_shell_stay_there_and_credentials_in_a_file_go_along(
     desk.engine("docker")
     key = str(desk.home / "key, of mine.json")
 
-    _, told, _ = desk.run(
-        shell,
-        "Plan",
-        PROJECT_ID="another",
-        GOOGLE_APPLICATION_CREDENTIALS=key,
-        GOOGLE_OAUTH_ACCESS_TOKEN="ya29.secret",  # noqa: S106 - none
-        AIINFRA_IMAGE="mine:1",
-    )
+    environ = {"PROJECT_ID": "another", "GOOGLE_APPLICATION_CREDENTIALS": key}
+    environ |= {"GOOGLE_OAUTH_ACCESS_TOKEN": "ya29.secret", "AIINFRA_IMAGE": "mine:1"}
+
+    _, told, _ = desk.run(shell, "Plan", terminal=False, **environ)
 
     assert told[-2:] == ["mine:1", "Plan"]
     assert f'type=bind,"source={key}","target=/credentials.json",readonly' in told

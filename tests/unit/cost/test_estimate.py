@@ -149,35 +149,21 @@ def test_the_json_has_prices_as_numbers() -> None:
     assert (document["currency"], document["prices"]) == ("USD", "list")
 
 
-@given(
-    first=st.integers(0, 5),
-    more=st.integers(0, 5),
-    running=st.integers(0, 20),
-    system=st.integers(1, 4),
-    queued=st.booleans(),
-)
+@given(*(st.integers(0, 5), st.integers(0, 5), st.integers(0, 20), st.integers(1, 4)))
 def test_now_is_never_more_than_most_and_sums_are_those_of_the_parts(
-    first: int,
-    more: int,
-    running: int,
-    system: int,
-    queued: bool,  # noqa: FBT001 - drawn
+    first: int, more: int, running: int, system: int
 ) -> None:
-    asked = spec(
-        orchestrator_type="gke",
-        vm_type="a2-highgpu-1g",
-        gke_min_node_count="0" if queued else str(first),
-        gke_max_node_count=str(max(1, first + more)),
-        system_node_pool=f"max={system}",
-        **({"enable_queued_provisioning": "yes"} if queued else {}),
-    )
-    pool = asked.pools[0].name
-    for counts in (None, {pool: running}):
-        found = estimate.of(asked, prices.listed(), counts)
-        assert found.now.per_hour == sum(it.now or 0 for it in found.parts)
-        assert found.most.per_hour == sum(it.most or 0 for it in found.parts)
-        assert found.now.per_hour <= found.most.per_hour
-        assert found.now.unknown == found.most.unknown == ()
+    wanted = {"orchestrator_type": "gke", "vm_type": "a2-highgpu-1g"}
+    wanted |= {"gke_max_node_count": str(max(1, first + more)), "system_node_pool": f"max={system}"}
+    queued = {"gke_min_node_count": "0", "enable_queued_provisioning": "yes"}
+    for way in ({"gke_min_node_count": str(first)}, queued):
+        asked = spec(**wanted | way)
+        for counts in (None, {asked.pools[0].name: running}):
+            found = estimate.of(asked, prices.listed(), counts)
+            assert found.now.per_hour == sum(it.now or 0 for it in found.parts)
+            assert found.most.per_hour == sum(it.most or 0 for it in found.parts)
+            assert found.now.per_hour <= found.most.per_hour
+            assert found.now.unknown == found.most.unknown == ()
 
 
 def test_the_memory_that_is_billed_is_that_of_googles_own_lists() -> None:

@@ -76,6 +76,13 @@ SYSTEM = node(E2_STANDARD_4, 100 * BALANCED)
 SMALL = node(E2_STANDARD_2_SPOT, 20 * BALANCED)
 ULTRA = node(A3_ULTRAGPU_8G_FLEX, HYPERDISK_100)
 
+
+def _two(hourly: float) -> Bill:
+    """Two nodes, and from one node of the system to three."""
+    nodes = 2 * node(hourly, 100 * SSD)
+    return Bill(gke(nodes, SYSTEM), gke(nodes, 3 * SYSTEM))
+
+
 BILLS = {
     "a2-group": always(4 * vm(A2_HIGHGPU_8G, 1000 * SSD)),
     "a3-high": always(2 * node(A3_HIGHGPU_8G, 2000 * SSD) + MONTH * NAT_ADDRESS),
@@ -90,18 +97,9 @@ BILLS = {
         2 * node(A3_HIGHGPU_8G_FLEX, 2000 * SSD) + MONTH * NAT_ADDRESS,
         2 * 48 * (A3_HIGHGPU_8G_FLEX + 2000 * SSD / MONTH),
     ),
-    "gke-a3-high": Bill(
-        gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), SYSTEM),
-        gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), 3 * SYSTEM),
-    ),
-    "gke-any-zone": Bill(
-        gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), SYSTEM),
-        gke(2 * node(A3_HIGHGPU_8G, 100 * SSD), 3 * SYSTEM),
-    ),
-    "gke-a3-mega": Bill(
-        gke(2 * node(A3_MEGAGPU_8G, 100 * SSD), SYSTEM),
-        gke(2 * node(A3_MEGAGPU_8G, 100 * SSD), 3 * SYSTEM),
-    ),
+    **dict.fromkeys(("gke-a3-high", "gke-any-zone"), _two(A3_HIGHGPU_8G)),
+    "gke-a3-mega": _two(A3_MEGAGPU_8G),
+    "gke-plain": _two(G2_STANDARD_24),
     "gke-a3-ultra-flex-queued": Bill(
         gke(2 * node(4 * E2_STANDARD_4, 100 * BALANCED)),
         gke(16 * ULTRA, 10 * node(4 * E2_STANDARD_4, 100 * BALANCED)),
@@ -117,10 +115,6 @@ BILLS = {
         gke(4 * node(A4_HIGHGPU_8G_FLEX, HYPERDISK_100), 3 * SYSTEM),
         4 * 3 * 24 * (A4_HIGHGPU_8G_FLEX + HYPERDISK_100 / MONTH),
     ),
-    "gke-plain": Bill(
-        gke(2 * node(G2_STANDARD_24, 100 * SSD), SYSTEM),
-        gke(2 * node(G2_STANDARD_24, 100 * SSD), 3 * SYSTEM),
-    ),
     "gke-ray-h200": Bill(
         gke(2 * node(2 * E2_STANDARD_4, 100 * BALANCED)),
         gke(4 * ULTRA, 2 * node(2 * E2_STANDARD_4, 100 * BALANCED)),
@@ -132,9 +126,9 @@ BILLS = {
         WEEK * (N1_STANDARD_2_T4 + A2_HIGHGPU_1G_FLEX + 2 * 20 * SSD / MONTH),
     ),
     "n1-t4": always(vm(N1_STANDARD_8_T4, 200 * BALANCED)),
-    "proxy": always(2 * (MONTH * G2_STANDARD_24 + 2000 * SSD)),
-    "no-internet": always(2 * (MONTH * G2_STANDARD_24 + 2000 * SSD)),
-    "shared-vpc": always(2 * (MONTH * G2_STANDARD_24 + 2000 * SSD)),
+    **dict.fromkeys(
+        ("proxy", "no-internet", "shared-vpc"), always(2 * (MONTH * G2_STANDARD_24 + 2000 * SSD))
+    ),
     "new-network": always(
         node(G2_STANDARD_24_IN_EUROPE_WEST4, 2000 * SSD_IN_EUROPE_WEST4) + MONTH * NAT_ADDRESS
     ),

@@ -72,25 +72,24 @@ def test_all_pages_of_all_services_are_read_and_no_trap_is_a_price(api: GoogleAp
 
     spot, flex = Consumption.SPOT, Consumption.FLEX_START
     # Each sum as whoever published the parts made it, or read it on Google's page.
-    assert usd(prices.machine("a2-highgpu-1g")) == pytest.approx(Decimal("3.67363"), rel=ROUNDED)
-    assert usd(prices.machine("a2-highgpu-1g"), spot) == pytest.approx(Decimal("1.92768"))
-    assert usd(prices.machine("a2-highgpu-1g"), flex) == pytest.approx(Decimal("2.02038"))
+    a2, a3 = prices.machine("a2-highgpu-1g"), prices.machine("a3-highgpu-8g")
+    assert usd(a2) == pytest.approx(Decimal("3.67363"), rel=ROUNDED)
+    assert usd(a2, spot) == pytest.approx(Decimal("1.92768"))
+    assert usd(a2, flex) == pytest.approx(Decimal("2.02038"))
     assert usd(prices.machine("a3-megagpu-8g")) == pytest.approx(Decimal("93.400"), rel=ROUNDED)
-    assert usd(prices.machine("a3-highgpu-8g"), flex) == pytest.approx(
-        Decimal("38.32"), rel=ROUNDED
-    )
+    assert usd(a3, flex) == pytest.approx(Decimal("38.32"), rel=ROUNDED)
+    assert usd(prices.machine("g2-standard-4"), spot) == pytest.approx(Decimal("0.361216"))
     assert usd(prices.machine("a4-highgpu-8g"), spot) == Decimal("39.6336")
     assert usd(prices.machine("g4-standard-12")) == Decimal("1.29376")
     assert usd(prices.machine("g4-standard-48")) == Decimal("4.49993")
     # A part is missing: half a machine has no price.
     assert usd(prices.machine("a3-ultragpu-8g")) is None
     assert usd(prices.machine("a3-megagpu-8g"), flex) is None
-    assert usd(prices.machine("g2-standard-4"), spot) == pytest.approx(Decimal("0.361216"))
-    assert usd(prices.disk("pd-ssd")) == Decimal("0.17")
     assert usd(prices.ADDRESS, spot) == Decimal("0.0025")
-    assert usd(prices.CONTROL_PLANE) == Decimal("0.1")
-    assert usd(prices.share(Tier.BASIC_SSD)) == Decimal("0.3")
-    assert (usd(prices.NAT), usd(prices.NAT_ADDRESS)) == (Decimal("0.0014"), Decimal("0.005"))
+    exact = {prices.disk("pd-ssd"): "0.17", prices.CONTROL_PLANE: "0.1"}
+    exact |= {prices.share(Tier.BASIC_SSD): "0.3", prices.NAT: "0.0014"}
+    for item, price in (exact | {prices.NAT_ADDRESS: "0.005"}).items():
+        assert usd(item) == Decimal(price)
 
 
 class Closed:
@@ -153,11 +152,10 @@ class Odd:
         yield {"description": "A Thing of Which Nobody Has Heard"}
 
 
-def test_a_catalogue_without_machines_is_refused() -> None:
+def test_a_catalogue_without_machines_is_refused_and_a_refusal_of_google_is_its_own_error(
+    api: GoogleApi,
+) -> None:
     with pytest.raises(CheckError, match="not as it was"):
         _book(cast("GoogleApi", Odd()), Folder()).prices(lambda _: None, bucket=False)
-
-
-def test_a_refusal_of_google_is_googles_own_error(api: GoogleApi) -> None:
     with pytest.raises(GoogleApiError):
         api.call("GET", Service.BILLING, "services/0000-0000-0000/skus", {})

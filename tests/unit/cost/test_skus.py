@@ -14,6 +14,7 @@ from provision.catalogue.filestores import Tier
 from provision.catalogue.machines import Consumption
 from provision.cost import skus
 from provision.documents.cost import Origin
+from tests.unit import table
 
 if TYPE_CHECKING:
     from provision.catalogue.prices import Prices
@@ -77,34 +78,38 @@ def test_a_machine_is_the_sum_of_its_parts_on_the_day_of_the_answer() -> None:
     assert found.origin is Origin.LIVE
 
 
+_TRAPS = """# The beginning of a name is not the name.
+Nvidia Tesla A100 80GB GPU running in Americas: 3.92808
+# All of these say OnDemand too.
+Nvidia Tesla A100 GPU attached to DWS Defined Duration VMs: 1.61365
+DWS Calendar Mode A2 Core running in Americas: 0.02
+Nvidia Tesla A100 GPU in Americas in Calendar Mode: 2.1
+Reserved Nvidia Tesla A100 GPU in Americas: 0
+Reserved Nvidia Tesla A100 GPU in Americas: 1
+A2 Sole Tenancy Instance Core running in Americas: 0.04
+A2 Custom Instance Core running in Americas: 0.04
+Committed Use Discount Premium for A2 Instance Core running in Americas: 0.1
+Capacity Optimized A2 Instance Core running in Americas: 0.1
+# Of another usage, free, for another unit, and elsewhere.
+Nvidia Tesla A100 GPU attached to Spot Preemptible VMs: 1.5399 usage=Preemptible
+Commitment v1: Nvidia Tesla A100 GPU in Americas for 1 Year: 1.8 usage=Commit1Yr
+Commitment v1: A2 Cpu in Americas for 1 Year: 0.02 usage=Commit1Yr
+A2 Instance Core running in Americas: 9 unit=count
+A2 Instance Core running in Americas: 9 usage=Preemptible
+A2 Instance Core running in Americas: 0"""
+ELSEWHERE = sku("A2 Instance Core running in Tokyo", "0.036", regions=("asia-northeast1",))
+
+
+def _trap(line: str) -> dict[str, Any]:
+    description, _, told = line.rpartition(": ")
+    price, *how = told.split()
+    more: dict[str, Any] = dict(it.split("=") for it in how)
+    return sku(description, price, **more)
+
+
 @pytest.mark.parametrize(
     "trap",
-    [
-        # The beginning of a name is not the name.
-        sku("Nvidia Tesla A100 80GB GPU running in Americas", "3.92808"),
-        # All of these say OnDemand too.
-        sku("Nvidia Tesla A100 GPU attached to DWS Defined Duration VMs", "1.61365"),
-        sku("DWS Calendar Mode A2 Core running in Americas", "0.02"),
-        sku("Nvidia Tesla A100 GPU in Americas in Calendar Mode", "2.1"),
-        sku("Reserved Nvidia Tesla A100 GPU in Americas", "0"),
-        sku("Reserved Nvidia Tesla A100 GPU in Americas", "1"),
-        sku(
-            "Nvidia Tesla A100 GPU attached to Spot Preemptible VMs", "1.5399", usage="Preemptible"
-        ),
-        sku(
-            "Commitment v1: Nvidia Tesla A100 GPU in Americas for 1 Year", "1.8", usage="Commit1Yr"
-        ),
-        sku("Commitment v1: A2 Cpu in Americas for 1 Year", "0.02", usage="Commit1Yr"),
-        sku("A2 Sole Tenancy Instance Core running in Americas", "0.04"),
-        sku("A2 Custom Instance Core running in Americas", "0.04"),
-        sku("Committed Use Discount Premium for A2 Instance Core running in Americas", "0.1"),
-        sku("Capacity Optimized A2 Instance Core running in Americas", "0.1"),
-        # For another unit, of another usage, free, and elsewhere.
-        sku("A2 Instance Core running in Americas", "9", unit="count"),
-        sku("A2 Instance Core running in Americas", "9", usage="Preemptible"),
-        sku("A2 Instance Core running in Americas", "0"),
-        sku("A2 Instance Core running in Tokyo", "0.036", regions=("asia-northeast1",)),
-    ],
+    [*map(_trap, table.lines(_TRAPS)), ELSEWHERE],
     ids=lambda trap: trap["description"],
 )
 def test_what_only_resembles_an_a100_on_demand_is_not_its_price(trap: dict[str, Any]) -> None:

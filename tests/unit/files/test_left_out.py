@@ -44,107 +44,110 @@ def sorted_out(tmp_path: Path) -> Pack:
     return pack
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        (".git/config", "x"),
-        ("src/.git/config", "x"),
-        (".env", "x"),
-        ("src/.env.local", "x"),
-        ("tls/server.pem", "x"),
-        ("tls/server.key", "x"),
-        (".ssh/id_rsa", "x"),
-        ("id_ed25519", "x"),
-        ("deploy", KEY),
-        ("deploy.txt", "\n" + KEY),
-        ("account.json", ACCOUNT),
-        ("adc.json", json.dumps({"type": "authorized_user", "refresh_token": "x"})),
-        (".netrc", "x"),
-        ("home/.netrc", "x"),
-        (".git-credentials", "x"),
-        (".aws/credentials", "x"),
-        ("deploy/aws.ini", f"[default]\naws_secret_access_key = {40 * 'a'}\n"),
-        ("kaggle.json", "{}"),
-        (".kaggle/kaggle.json", "{}"),
-        ("terraform.tfstate", "{}"),
-        ("terraform.tfstate.backup", "{}"),
-        ("infra/prod.tfstate", "{}"),
-        (".ssh/config", "x"),
-        (".ssh/known_hosts", "x"),
-        ("home/.docker/config.json", "{}"),
-        (".kube/config", "x"),
-        ("home/.config/gcloud/credentials.db", "x"),
-        ("gcloud/legacy_credentials/me/.boto", "x"),
-        (".cache/huggingface/token", "x"),
-        ("home/.huggingface/token", "x"),
-        (".npmrc", "//registry.example/:_authToken=npm_abc\n"),
-        (".pypirc", "x"),
-        (".pgpass", "x"),
-        (".bash_history", "x"),
-        # What gcloud auth application-default login --impersonate-service-account writes.
-        ("imp.json", json.dumps({"type": "impersonated_service_account"})),
-        ("wif.json", json.dumps({"type": "external_account_authorized_user"})),
-        ("edge.json", json.dumps({"type": "gdch_service_account"})),
-        ("client_secret_1.json", json.dumps({"installed": {"client_secret": "x"}})),
-        ("token.json", json.dumps({"token": "x", "refresh_token": "x"})),
-        ("pip.conf", "[global]\nindex-url = https://ana:secret@pypi.example/simple\n"),
-        ("uv.toml", 'extra-index-url = "https://:secret@pypi.example/simple"\n'),
-        (".terraform.d/credentials.tfrc.json", "{}"),
-        ("prod.tfvars", "x"),
-        ("prod.auto.tfvars.json", "{}"),
-        ("putty.ppk", "x"),
-        ("putty", "PuTTY-User-Key-File-3: ssh-ed25519\n"),
-        ("store.jks", "x"),
-        ("secrets.env", "x"),
-    ],
-)
-def test_what_is_nearly_always_a_secret_stays(sorted_out: Pack, name: str, content: str) -> None:
-    travels, stays = sorted_out(**{name: content, "train.py": "x"})
+SECRET = {
+    **dict.fromkeys(
+        """.git/config
+src/.git/config
+.env
+src/.env.local
+tls/server.pem
+tls/server.key
+.ssh/id_rsa
+id_ed25519
+.netrc
+home/.netrc
+.git-credentials
+.aws/credentials
+kaggle.json
+.kaggle/kaggle.json
+terraform.tfstate
+terraform.tfstate.backup
+infra/prod.tfstate
+.ssh/config
+.ssh/known_hosts
+home/.docker/config.json
+.kube/config
+home/.config/gcloud/credentials.db
+gcloud/legacy_credentials/me/.boto
+.cache/huggingface/token
+home/.huggingface/token
+.pypirc
+.terraform.d/credentials.tfrc.json
+prod.tfvars
+prod.auto.tfvars.json
+putty.ppk
+store.jks
+secrets.env
+.pgpass
+.bash_history""".splitlines(),
+        "{}",
+    ),
+    "deploy": KEY,
+    "deploy.txt": "\n" + KEY,
+    "account.json": ACCOUNT,
+    "adc.json": json.dumps({"type": "authorized_user", "refresh_token": "x"}),
+    "deploy/aws.ini": f"[default]\naws_secret_access_key = {40 * 'a'}\n",
+    ".npmrc": "//registry.example/:_authToken=npm_abc\n",
+    # What gcloud auth application-default login --impersonate-service-account writes.
+    "imp.json": json.dumps({"type": "impersonated_service_account"}),
+    "wif.json": json.dumps({"type": "external_account_authorized_user"}),
+    "edge.json": json.dumps({"type": "gdch_service_account"}),
+    "client_secret_1.json": json.dumps({"installed": {"client_secret": "x"}}),
+    "token.json": json.dumps({"token": "x", "refresh_token": "x"}),
+    "pip.conf": "[global]\nindex-url = https://ana:secret@pypi.example/simple\n",
+    "uv.toml": 'extra-index-url = "https://:secret@pypi.example/simple"\n',
+    "putty": "PuTTY-User-Key-File-3: ssh-ed25519\n",
+}
+ENVIRONMENTS = """.venv/bin/python
+src/venv/lib/x.py
+mine/pyvenv.cfg
+src/env/conda-meta/history
+__pycache__/a.pyc
+src/__pycache__/a.pyc
+web/node_modules/a/index.js
+.mypy_cache/a
+.pytest_cache/a
+.ruff_cache/a
+.ipynb_checkpoints/a.ipynb""".splitlines()
+NONE = {
+    **dict.fromkeys(("environment.yaml", ".gitignore", "id_rsa.pub"), "x"),
+    **dict.fromkeys(("list.json", "tokenizer.json"), "[]"),
+    "empty": "",
+    "main.tf": 'backend "gcs" {}',
+    "keyboard.py": "key = '-----BEGIN PRIVATE KEY-----'",
+    "config.json": json.dumps({"type": "module"}),
+    "broken.json": '{"type": "service_account"',
+    "schema.json": '{"type": ["object", "null"]}',
+    ".npmrc": "engine-strict=true\n//registry.example/:_authToken=${NPM_TOKEN}\n",
+    "boto.py": 'aws_secret_access_key = os.environ["AWS_SECRET_ACCESS_KEY"]',
+    "messages.json": json.dumps({"errors": {"client_secret": ["is wrong"]}}),
+    "pip.conf": "[global]\nindex-url = https://${WHO}:${SECRET}@pypi.example/simple\n",
+    "fetch.py": 'url = "https://ana:secret@pypi.example"',
+}
+
+
+@pytest.mark.parametrize("name", [*SECRET, *ENVIRONMENTS])
+def test_what_is_nearly_always_a_secret_or_made_by_tools_for_one_machine_stays(
+    sorted_out: Pack, name: str
+) -> None:
+    travels, stays = sorted_out(**{name: SECRET.get(name, "x"), "train.py": "x"})
 
     assert "train.py" in travels
     assert name not in travels
     assert any(name.startswith(it) for it in stays)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("environment.yaml", "x"),
-        (".gitignore", "x"),
-        ("id_rsa.pub", "x"),
-        ("keyboard.py", "key = '-----BEGIN PRIVATE KEY-----'"),
-        ("config.json", json.dumps({"type": "module"})),
-        ("list.json", "[]"),
-        ("broken.json", '{"type": "service_account"'),
-        ("schema.json", '{"type": ["object", "null"]}'),
-        ("empty", ""),
-        (".npmrc", "engine-strict=true\n//registry.example/:_authToken=${NPM_TOKEN}\n"),
-        ("boto.py", 'aws_secret_access_key = os.environ["AWS_SECRET_ACCESS_KEY"]'),
-        ("main.tf", 'backend "gcs" {}'),
-        ("tokenizer.json", "{}"),
-        ("messages.json", json.dumps({"errors": {"client_secret": ["is wrong"]}})),
-        ("pip.conf", "[global]\nindex-url = https://${WHO}:${SECRET}@pypi.example/simple\n"),
-        ("fetch.py", 'url = "https://ana:secret@pypi.example"'),
-    ],
-)
-def test_what_is_none_travels(sorted_out: Pack, name: str, content: str) -> None:
-    assert sorted_out(**{name: content}) == ([name], [])
+@pytest.mark.parametrize("name", NONE)
+def test_what_is_none_travels(sorted_out: Pack, name: str) -> None:
+    assert sorted_out(**{name: NONE[name]}) == ([name], [])
 
 
 def test_the_folders_own_file_names_more_and_takes_back(sorted_out: Pack) -> None:
     rules = "# big\n/data/\n*.log\n!keep.log\n!certs/ca.pem\n"
+    others = dict.fromkeys(("data/a", "sub/data/a", "b.log", "keep.log"), "x")
+    keys = dict.fromkeys(("certs/ca.pem", "certs/other.pem"), KEY)
 
-    travels, stays = sorted_out(
-        **{
-            ".aiinfraignore": rules,
-            "data/a": "x",
-            "sub/data/a": "x",
-            "b.log": "x",
-            "keep.log": "x",
-            "certs/ca.pem": KEY,
-            "certs/other.pem": KEY,
-        }
-    )
+    travels, stays = sorted_out(**{".aiinfraignore": rules}, **others, **keys)
 
     assert travels == ["certs", "certs/ca.pem", "keep.log", "sub", "sub/data", "sub/data/a"]
     assert sorted(stays) == [".aiinfraignore", "b.log", "certs/other.pem", "data/"]
@@ -161,22 +164,6 @@ def test_what_stays_is_not_judged(sorted_out: Pack, tmp_path: Path) -> None:
     (tmp_path / "copy" / ".git" / "away").symlink_to("/etc/passwd")
 
     assert sorted_out(a="x") == (["a"], [".git/"])
-
-
-ENVIRONMENTS = [
-    ".venv/bin/python", "src/venv/lib/x.py", "mine/pyvenv.cfg", "src/env/conda-meta/history",
-    "__pycache__/a.pyc", "src/__pycache__/a.pyc", "web/node_modules/a/index.js",
-    ".mypy_cache/a", ".pytest_cache/a", ".ruff_cache/a", ".ipynb_checkpoints/a.ipynb",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_what_tools_make_for_one_machine_stays(sorted_out: Pack, name: str) -> None:
-    travels, stays = sorted_out(**{name: "x", "train.py": "x"})
-
-    assert "train.py" in travels
-    assert name not in travels
-    assert any(name.startswith(it) for it in stays)
 
 
 def test_an_environment_can_be_taken_along(sorted_out: Pack) -> None:

@@ -52,10 +52,9 @@ def _api(session: Session, told: list[str] | None = None) -> GoogleApi:
     return api
 
 
-def _page() -> requests.Response:
-    answer = requests.Response()
-    answer.status_code = 200
-    answer._content = b"<html>log in to the hotel's network</html>"
+def _saying(document: object, text: str = "") -> requests.Response:
+    answer = _answer(200)
+    answer._content = (text or json.dumps(document)).encode()
     return answer
 
 
@@ -69,7 +68,7 @@ PASSING: list[requests.Response | Exception] = [
     _answer(502, "Bad Gateway"),
     _answer(503, "Unavailable"),
     _answer(507, "Strange"),
-    _page(),
+    _saying(None, "<html>log in to the hotel's network</html>"),
     requests.ConnectionError("reset"),
     requests.ReadTimeout("slow"),
     requests.exceptions.ChunkedEncodingError("cut"),
@@ -163,24 +162,13 @@ def test_pauses_grow_at_random_up_to_a_limit() -> None:
     assert max(pauses) <= 20
 
 
-def _saying(document: dict[str, Any]) -> requests.Response:
-    answer = requests.Response()
-    answer.status_code = 200
-    answer._content = json.dumps(document).encode()
-    return answer
-
-
-def test_there_are_no_instances_for_who_may_not_list_them() -> None:
+def test_there_are_no_instances_for_who_may_not_list_them_and_another_refusal_is_told() -> None:
     disabled = _api(Session(_answer(403, "Cloud Filestore API is disabled")))
     assert disabled.listed(FILESTORE.look, "p") == []
     assert _api(Session(_answer(403, "Forbidden"))).listed(DASHBOARD.look, "p") == []
-
-
-def test_another_refusal_of_a_list_is_told() -> None:
-    with pytest.raises(GoogleApiError):
-        _api(Session(_answer(400, "Invalid"))).listed(FILESTORE.look, "p")
-    with pytest.raises(GoogleApiError):
-        _api(Session(_answer(403, "Forbidden"))).listed(NETWORK.look, "p")
+    for code, row in ((400, FILESTORE), (403, NETWORK)):
+        with pytest.raises(GoogleApiError):
+            _api(Session(_answer(code, "Invalid"))).listed(row.look, "p")
 
 
 def test_the_deletion_of_a_share_is_waited_for() -> None:
@@ -235,20 +223,10 @@ def test_a_role_in_a_bucket_is_taken_from_its_member_and_from_no_other() -> None
     assert session.sent[-1][1] == {"etag": "CAE=", "bindings": left, "version": 3}
 
 
-@pytest.mark.parametrize("code", [403, 404])
-def test_a_bucket_whose_roles_cannot_be_read_is_left_alone(code: int) -> None:
-    session = Recording(_answer(code, "no"))
-
-    _api(session).revoke_in_bucket("data", lambda *_: True)
-
-    assert [method for method, _ in session.sent] == ["GET"]
-
-
-def test_a_policy_that_stays_is_not_written() -> None:
-    session = Recording(_saying(POLICY))
-
-    _api(session).revoke_in_bucket("data", lambda *_: False)
-
+@pytest.mark.parametrize("answer", [_answer(403, "no"), _answer(404, "no"), _saying(POLICY)])
+def test_a_policy_that_stays_or_can_not_be_read_is_not_written(answer: requests.Response) -> None:
+    session = Recording(answer)
+    _api(session).revoke_in_bucket("data", lambda *_: not answer.ok)
     assert [method for method, _ in session.sent] == ["GET"]
 
 
@@ -318,61 +296,39 @@ def test_a_name_ends_no_path_and_leads_out_of_none(region: str, asked: str) -> N
     assert session.urls == ([base + asked] if asked else [])
 
 
-def test_a_slash_in_a_name_is_part_of_the_name() -> None:
+def test_a_slash_in_a_name_is_part_of_the_name_but_in_that_of_a_quota() -> None:
     session = Recorder()
 
     _api(session).find(Service.COMPUTE, NETWORK.path(project="p", name="n/setLabels"))
-
-    assert session.urls[0].endswith("/projects/p/global/networks/n%252FsetLabels")
-
-
-def test_a_slash_in_the_name_of_a_quota_is_sent_as_one_and_no_other_is() -> None:
-    session = Recorder()
-
     _api(session).find(Service.QUOTAS, "projects/p/consumerQuotaMetrics/compute%2Fgpus")
     _api(session).find(Service.COMPUTE, "projects/p/regions/us%2Fx\x1f")
 
-    assert session.urls[0].endswith("/consumerQuotaMetrics/compute%2Fgpus")
-    assert session.urls[1].endswith("/regions/us%252Fx%1F")
+    assert session.urls[0].endswith("/projects/p/global/networks/n%252FsetLabels")
+    assert session.urls[1].endswith("/consumerQuotaMetrics/compute%2Fgpus")
+    assert session.urls[2].endswith("/regions/us%252Fx%1F")
 
 
 @pytest.mark.parametrize("text", ["[]", "null", "7", '"x"', "[" * 100_000, "{", '{"a": NaN}'])
 def test_an_answer_that_is_no_object_is_asked_for_again(text: str) -> None:
-    damaged = _answer(200)
-    damaged._content = text.encode()
     told: list[str] = []
-    session = Session(damaged, _answer(200))
-
+    session = Session(_saying(None, text), _answer(200))
     assert _api(session, told).get(Service.COMPUTE, PATH) == {}
-
     assert session.asked == 2
     assert "not as Google's" in told[0]
 
 
 @pytest.mark.parametrize("items", [None, [None], [[]], "x", {"a": 7}])
 def test_a_list_of_other_things_than_objects_is_an_outage(items: object) -> None:
-    damaged = _answer(200)
-    damaged._content = json.dumps({"items": items}).encode()
-
     with pytest.raises(GoogleApiError) as raised:
-        list(_api(Session(damaged)).pages("GET", PATH, "items", {}))
-
+        list(_api(Session(_saying({"items": items}))).pages("GET", PATH, "items", {}))
     assert raised.value.problems[0].code is Code.UNREACHABLE
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"queryValue": None},
-        {"queryValue": {"items": None}},
-        {"queryValue": {"items": [None, {"value": "x"}, {"key": 7, "value": "x"}]}},
-    ],
-)
-def test_guest_attributes_that_are_none_are_left_out(document: object) -> None:
-    damaged = _answer(200)
-    damaged._content = json.dumps(document).encode()
-
-    assert _api(Session(damaged)).guest_attributes("projects/p/zones/z/instances/i", "a") == {}
+def test_guest_attributes_that_are_none_are_left_out() -> None:
+    odd = [None, {"value": "x"}, {"key": 7, "value": "x"}]
+    for found in (None, {"items": None}, {"items": odd}):
+        api = _api(Session(_saying({"queryValue": found})))
+        assert api.guest_attributes("projects/p/zones/z/instances/i", "a") == {}
 
 
 def test_a_certificate_that_nobody_knows_is_not_asked_for_again() -> None:

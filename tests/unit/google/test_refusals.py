@@ -9,6 +9,7 @@ import pytest
 from provision.codes import Code
 from provision.google import refusals
 from provision.google.refusals import Quota, Reach, Refusal
+from tests.unit import table
 
 # Sentences as Google has been seen to say them; the first code or reason is that of Compute Engine,
 # then those of ProvisioningRequests, then none, as in what Terraform prints.
@@ -24,7 +25,6 @@ QUOTA_OF_NETWORKS = (
     "Error: Error waiting to create Network: Quota 'NETWORKS' exceeded.  Limit: 5.0 globally.\n"
 )
 NOT_COMPATIBLE = "[pd-ssd, n4-standard-16] features are not compatible for creating instance."
-C = Refusal.CONFIGURATION
 # Of reservations, with the code with which the autoscaler of Kubernetes has met them (tests of
 # kubernetes/autoscaler, cluster-autoscaler/cloudprovider/gce; SkyPilot's issue 3327): it is that
 # of policies, too.
@@ -47,99 +47,68 @@ RESERVATION_FULL = (
 )
 
 
-@pytest.mark.parametrize(
-    ("code", "message", "meaning"),
-    [
-        ("QUOTA_EXCEEDED", QUOTA_HERE, Refusal.QUOTA),
-        ("QUOTA_EXCEEDED", "", Refusal.QUOTA),
-        ("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", QUOTA_HERE, Refusal.QUOTA),
-        ("QuotaExceeded", QUOTA_OF_KUBERNETES, Refusal.QUOTA),
-        ("QuotaExceeded", "", Refusal.QUOTA),
-        ("NotProvisioned", QUOTA_EVERYWHERE, Refusal.QUOTA),
-        ("", QUOTA_OF_NETWORKS, Refusal.QUOTA),
-        ("RESOURCE_POOL_EXHAUSTED", "", Refusal.STOCKOUT),
-        ("ZONE_RESOURCE_POOL_EXHAUSTED", STOCKOUT, Refusal.STOCKOUT),
-        ("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", "", Refusal.STOCKOUT),
-        ("ResourcePoolExhausted", INDEFINITE, Refusal.STOCKOUT),
-        ("", f"Error: Error waiting for instance to create: {STOCKOUT}\n", Refusal.STOCKOUT),
-        ("A_CODE_THAT_IS_NEW", STOCKOUT, Refusal.STOCKOUT),
-        ("NotProvisioned", "", Refusal.NOT_YET),
-        ("NotProvisioned", f"Waiting for resources. {STOCKOUT}", Refusal.NOT_YET),
-        ("", "Required 'compute.networks.create' permission for 'projects/p'", Refusal.PERMISSION),
-        ("", "me@p does not have storage.buckets.get access to the bucket.", Refusal.PERMISSION),
-        ("", "Permission 'iam.serviceAccounts.actAs' denied on resource", Refusal.PERMISSION),
-        ("PERMISSIONS_ERROR", "", Refusal.PERMISSION),
-        ("SERVICE_ACCOUNT_ACCESS_DENIED", "", Refusal.PERMISSION),
-        (
-            "",
-            "Compute Engine API has not been used in project 123 before or it is disabled.",
-            Refusal.API_OFF,
-        ),
-        (
-            "CONDITION_NOT_MET",
-            "Constraint constraints/compute.vmExternalIpAccess violated for project 123.",
-            Refusal.POLICY,
-        ),
-        # GKE's words (terraform-google-kubernetes-engine 2008), and Cloud Storage's of a key.
-        (
-            "",
-            "Constraint `constraints/gcp.restrictNonCmekServices` violated for `projects/1`",
-            Refusal.POLICY,
-        ),
-        (
-            "",
-            "Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service",
-            Refusal.PERMISSION,
-        ),
-        (
-            "CONDITION_NOT_MET",
-            "Location ZONE:us-central1-a violates constraint constraints/gcp.resourceLocations",
-            Refusal.POLICY,
-        ),
-        (
-            "",
-            'Operation denied by org policy: ["constraints/compute.managed.vmCanIpForward"]',
-            Refusal.POLICY,
-        ),
-        ("", "The resource 'projects/p/global/networks/n' was not found", Refusal.MISSING),
-        (
-            "",
-            "The resource 'One of [np@p]' of type 'serviceAccount' was not found.",
-            Refusal.MISSING,
-        ),
-        ("", "The referenced image resource cannot be found.", Refusal.MISSING),
-        (
-            "",
-            "Machine type with name 'a9-highgpu-8g' does not exist in zone 'us-central1-a'.",
-            Refusal.MISSING,
-        ),
-        ("SOME_IP_SPACE_EXHAUSTED", "", Refusal.ADDRESSES),
-        ("ALL_QUOTAS", "", Refusal.QUOTA),
-        ("", "IP_SPACE: it does not have available private IP space", Refusal.ADDRESSES),
-        ("", "Cannot find pod range with enough available IPs for nodepool np", Refusal.ADDRESSES),
-        ("", "Service account np@p.iam.gserviceaccount.com does not exist.", Refusal.MISSING),
-        ("", "The account is missing required permissions.", Refusal.PERMISSION),
-        ("", "Cross-project references for this resource are not allowed", Refusal.MISSING),
-        (
-            "UNSUPPORTED_OPERATION",
-            "pd-ssd disk type cannot be used by n4-standard-2 machine type",
-            C,
-        ),
-        ("ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS", f"{STOCKOUT} {NOT_COMPATIBLE}", C),
-        *((CONDITION, sentence, Refusal.RESERVATION) for sentence in WRONG_RESERVATION),
-        *((CONDITION, sentence, Refusal.RESERVED_OUT) for sentence in RESERVATION_FULL),
-        (CONDITION, NOT_READY, None),
-        (CONDITION, "A condition that nobody has met yet.", None),
-        ("RESOURCE_NOT_READY", "The resource is not ready", None),
-        ("INTERNAL", "Internal error. Please try again.", None),
-        ("Provisioned", "", None),
-        ("", "", None),
-    ],
+MEANINGS = table.lines(
+    """
+QUOTA QUOTA_EXCEEDED @QUOTA_HERE
+QUOTA QUOTA_EXCEEDED
+QUOTA ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS @QUOTA_HERE
+QUOTA QuotaExceeded @QUOTA_OF_KUBERNETES
+QUOTA QuotaExceeded
+QUOTA NotProvisioned @QUOTA_EVERYWHERE
+QUOTA - @QUOTA_OF_NETWORKS
+STOCKOUT RESOURCE_POOL_EXHAUSTED
+STOCKOUT ZONE_RESOURCE_POOL_EXHAUSTED @STOCKOUT
+STOCKOUT ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS
+STOCKOUT ResourcePoolExhausted @INDEFINITE
+STOCKOUT - Error: Error waiting for instance to create: @STOCKOUT
+STOCKOUT A_CODE_THAT_IS_NEW @STOCKOUT
+NOT_YET NotProvisioned
+NOT_YET NotProvisioned Waiting for resources. @STOCKOUT
+PERMISSION - Required 'compute.networks.create' permission for 'projects/p'
+PERMISSION - me@p does not have storage.buckets.get access to the bucket.
+PERMISSION - Permission 'iam.serviceAccounts.actAs' denied on resource
+PERMISSION PERMISSIONS_ERROR
+PERMISSION SERVICE_ACCOUNT_ACCESS_DENIED
+API_OFF - Compute Engine API has not been used in project 123 before or it is disabled.
+POLICY CONDITION_NOT_MET Constraint constraints/compute.vmExternalIpAccess violated for project
+    123.
+POLICY - Constraint `constraints/gcp.restrictNonCmekServices` violated for `projects/1`
+PERMISSION - Permission denied on Cloud KMS key. Please ensure that your Cloud Storage service
+POLICY CONDITION_NOT_MET Location ZONE:us-central1-a violates constraint
+    constraints/gcp.resourceLocations
+POLICY - Operation denied by org policy: ["constraints/compute.managed.vmCanIpForward"]
+MISSING - The resource 'projects/p/global/networks/n' was not found
+MISSING - The resource 'One of [np@p]' of type 'serviceAccount' was not found.
+MISSING - The referenced image resource cannot be found.
+MISSING - Machine type with name 'a9-highgpu-8g' does not exist in zone 'us-central1-a'.
+ADDRESSES SOME_IP_SPACE_EXHAUSTED
+QUOTA ALL_QUOTAS
+ADDRESSES - IP_SPACE: it does not have available private IP space
+ADDRESSES - Cannot find pod range with enough available IPs for nodepool np
+MISSING - Service account np@p.iam.gserviceaccount.com does not exist.
+PERMISSION - The account is missing required permissions.
+MISSING - Cross-project references for this resource are not allowed
+CONFIGURATION UNSUPPORTED_OPERATION pd-ssd disk type cannot be used by n4-standard-2 machine
+    type
+CONFIGURATION ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS @STOCKOUT @NOT_COMPATIBLE
+- CONDITION_NOT_MET @NOT_READY
+- CONDITION_NOT_MET A condition that nobody has met yet.
+- RESOURCE_NOT_READY The resource is not ready
+- INTERNAL Internal error. Please try again.
+- Provisioned
+- -
+""",
+    globals(),
 )
-def test_a_refusal_means_the_same_whoever_of_google_says_it(
-    code: str, message: str, meaning: Refusal | None
-) -> None:
-    assert refusals.read(code, message) is meaning
+MEANINGS += [f"RESERVATION {CONDITION} {it}" for it in WRONG_RESERVATION]
+MEANINGS += [f"RESERVED_OUT {CONDITION} {it}" for it in RESERVATION_FULL]
+
+
+@pytest.mark.parametrize("row", MEANINGS)
+def test_a_refusal_means_the_same_whoever_of_google_says_it(row: str) -> None:
+    meaning, code, message = f"{row} ".split(" ", 2)
+    found = refusals.read(code.strip("-"), message)
+    assert (found.name if found else "-") == meaning
 
 
 @pytest.mark.parametrize(

@@ -91,20 +91,13 @@ def test_without_a_terminal_it_goes_on_and_refuses_losses() -> None:
     consent.require_create(_context(nobody, Change.NEW), _NEW)
     consent.require_create(_context(nobody, Change.CHANGE), Plan(destroy=1, losses=(_TEMPLATE,)))
     consent.require_create(_context(nobody, Change.CHANGE, grown="500"), Plan(change=1))
-    lossy = Plan(destroy=1, losses=(_VMS, _TEMPLATE))
-    with pytest.raises(SettingsError) as refused:
-        consent.require_create(_context(nobody, Change.CHANGE), lossy)
-    assert refused.value.problems[0].code is Code.APPROVAL_NEEDED
-    assert refused.value.problems[0].why == "1 VM ends"
-
-
-def test_what_nobody_knows_is_not_lost_without_a_yes() -> None:
+    # What nobody knows is not lost without a yes.
     bucket = Loss(address="b", noun="google_storage_bucket", name="data", words="it is deleted")
-    with pytest.raises(SettingsError) as refused:
-        consent.require_create(
-            _context(_Desk(answer=None), Change.CHANGE), Plan(destroy=1, losses=(bucket,))
-        )
-    assert refused.value.problems[0].why == "it is deleted"
+    for losses, why in (((_VMS, _TEMPLATE), "1 VM ends"), ((bucket,), "it is deleted")):
+        with pytest.raises(SettingsError) as refused:
+            consent.require_create(_context(nobody, Change.CHANGE), Plan(destroy=1, losses=losses))
+        assert refused.value.problems[0].code is Code.APPROVAL_NEEDED
+        assert refused.value.problems[0].why == why
 
 
 @pytest.mark.parametrize(("grown", "question"), [("9.99", []), ("10", ["Go on?"]), ("-500", [])])
@@ -117,24 +110,21 @@ def test_a_person_is_asked_where_the_cost_per_hour_grows(grown: str, question: l
 @pytest.mark.parametrize(
     ("change", "settings", "found", "becomes"),
     [
-        (Change.NEW, False, _NEW, Change.NEW),
-        (Change.NEW, False, Plan(), Change.NOTHING),
-        (Change.CHANGE, False, Plan(), Change.NOTHING),
-        (Change.CHANGE, False, Plan(outputs=True), Change.NOTHING),
-        (Change.CHANGE, False, Plan(imported=1), Change.GOES_ON),
-        (Change.CHANGE, True, Plan(), Change.NOTHING),
-        (Change.CHANGE, False, Plan(add=2), Change.GOES_ON),
-        (Change.CHANGE, True, Plan(add=2), Change.CHANGE),
-        (Change.CHANGE, False, Plan(add=1, destroy=1), Change.CHANGE),
+        (Change.NEW, "", _NEW, Change.NEW),
+        (Change.NEW, "", Plan(), Change.NOTHING),
+        (Change.CHANGE, "", Plan(), Change.NOTHING),
+        (Change.CHANGE, "", Plan(outputs=True), Change.NOTHING),
+        (Change.CHANGE, "", Plan(imported=1), Change.GOES_ON),
+        (Change.CHANGE, "LABELS", Plan(), Change.NOTHING),
+        (Change.CHANGE, "", Plan(add=2), Change.GOES_ON),
+        (Change.CHANGE, "LABELS", Plan(add=2), Change.CHANGE),
+        (Change.CHANGE, "", Plan(add=1, destroy=1), Change.CHANGE),
     ],
 )
 def test_a_plan_is_called_what_it_is(
-    change: Change,
-    settings: bool,  # noqa: FBT001 - a parameter
-    found: Plan,
-    becomes: Change,
+    change: Change, settings: str, found: Plan, becomes: Change
 ) -> None:
-    changed = (SettingChange(setting="LABELS", words="+ a=b"),) if settings else ()
+    changed = tuple(SettingChange(setting=it, words="+ a=b") for it in settings.split())
     assert _completed(found, change=change, settings=changed).change is becomes
 
 
@@ -154,12 +144,8 @@ def test_roles_are_those_of_the_plan_and_vms_that_stay_are_told_of_a_new_templat
 
     assert _completed(Plan(add=1, creations=(template,))).kept is None
     assert _completed(Plan(change=1, staying=2)).kept is None
-
-
-def test_only_vms_that_google_has_given_are_said_to_be_kept() -> None:
-    template = Creation(address="t", type=resources.TEMPLATE.type, values={})
+    # Only those that Google has given are said to be kept.
     found = Plan(add=1, creations=(template,), staying=4)
-
     assert _completed(found, there=1).kept.machines == 1
     assert _completed(found, there=0).kept is None
 

@@ -53,18 +53,15 @@ def _stale(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("action", [Action.CREATE, Action.DESTROY])
-def test_yes_is_enough(action: Action) -> None:
+def test_yes_is_enough_and_so_is_a_person_who_says_it(action: Action) -> None:
     met = Situation(agreed=True, answer=False, action=action)
     met.meet()
     assert met.freed == [LOCK]
     assert met.questions == []
     assert "Released the lock of ann@here" in met.said[0]
-
-
-def test_a_person_who_says_yes_is_enough() -> None:
-    met = Situation(agreed=False, answer=True)
-    met.meet()
-    assert met.freed == [LOCK]
+    asked = Situation(agreed=False, answer=True)
+    asked.meet()
+    assert asked.freed == [LOCK]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -40,24 +41,17 @@ def _where(
     return found.region, found.zone
 
 
-@pytest.mark.parametrize(
-    ("groups", "place"),
-    [
-        ([], ("us-central1", "us-central1-a")),
-        (["us-central1-a"], ("us-central1", "us-central1-a")),
-        (["us-central1-b"], ("us-central1", "us-central1-b")),
-        (["europe-west4-a"], ("europe-west4", "europe-west4-a")),
-        (["us-central1-b", "us-central1-a"], ("us-central1", "us-central1-a")),
-    ],
-)
-def test_a_group_is_where_the_cloud_has_it(groups: list[str], place: tuple[str, str]) -> None:
-    assert _where(groups, []) == place
-
-
-def test_a_cluster_is_where_the_cloud_has_it() -> None:
+def test_a_group_and_a_cluster_are_where_the_cloud_has_them() -> None:
+    for groups, zone in {
+        "": "us-central1-a",
+        "us-central1-a": "us-central1-a",
+        "us-central1-b": "us-central1-b",
+        "europe-west4-a": "europe-west4-a",
+        "us-central1-b us-central1-a": "us-central1-a",
+    }.items():
+        assert _where(groups.split(), []) == (zone[:-2], zone)
     here = {"location": "us-central1", "locations": ["us-central1-b"]}
     there = {"location": "europe-west4", "locations": ["europe-west4-a"]}
-
     assert _where([], [here]) == ("us-central1", "us-central1-a")
     assert _where([], [there]) == ("europe-west4", "europe-west4-a")
 
@@ -75,34 +69,27 @@ def test_a_search_of_a_cluster_is_where_its_gpu_pool_is() -> None:
     assert _where([], with_pool) == ("us-central1", "us-central1-a")
 
 
-def _bound(kind: str) -> dict[str, Any]:
-    return {"reservationAffinity": {"consumeReservationType": kind}}
-
-
-@pytest.mark.parametrize(
-    ("config", "found"),
-    [
-        ({"spot": True}, Way.SPOT),
-        ({"flexStart": True}, Way.FLEX_START),
-        (_bound("SPECIFIC_RESERVATION"), Way.RESERVATION),
-        (_bound("NO_RESERVATION"), Way.ON_DEMAND),
-        ({}, Way.ON_DEMAND),
-    ],
-)
-def test_the_nodes_of_a_cluster_are_got_as_its_gpu_pool_says(
-    config: dict[str, Any], found: Way
-) -> None:
-    pools = [
-        {"name": f"{RECORD.name_prefix}-system", "config": {"spot": True}},
-        {"name": "gpus", "config": config},
-    ]
-
-    def listed(look: Look, *_: object) -> list[dict[str, Any]]:
+def test_the_nodes_of_a_cluster_are_got_as_its_gpu_pool_says() -> None:
+    def listed(config: dict[str, Any], look: Look, *_: object) -> list[dict[str, Any]]:
+        system = {"name": f"{RECORD.name_prefix}-system", "config": {"spot": True}}
+        pools = [system, {"name": "gpus", "config": config}]
         return [{"nodePools": pools}] if look is resources.CLUSTER.look else []
 
     folder = SimpleNamespace(location=SimpleNamespace(url="gs://b/np-deployment"))
-    cloud = SimpleNamespace(api=SimpleNamespace(marked=listed), folder=folder)
-    assert marked.way(cast("Any", cloud), RECORD) is found
+    configs: list[tuple[dict[str, Any], Way]] = [
+        ({"spot": True}, Way.SPOT),
+        ({"flexStart": True}, Way.FLEX_START),
+        (
+            {"reservationAffinity": {"consumeReservationType": "SPECIFIC_RESERVATION"}},
+            Way.RESERVATION,
+        ),
+        ({"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}, Way.ON_DEMAND),
+        ({}, Way.ON_DEMAND),
+    ]
+    for config, found in configs:
+        api = SimpleNamespace(marked=functools.partial(listed, config))
+        cloud = SimpleNamespace(api=api, folder=folder)
+        assert marked.way(cast("Any", cloud), RECORD) is found
 
 
 SHOWN = SimpleNamespace(project_id="p", cluster_id="0123456789ab")

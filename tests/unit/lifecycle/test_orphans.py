@@ -75,11 +75,7 @@ def _find(api: Api, kind: str, **values: Any) -> list[ownership.Orphan]:
 @pytest.mark.parametrize(
     ("kind", "path", "values"),
     [
-        (
-            "google_filestore_instance",
-            SHARE,
-            {"name": "np-nfs-0a1b2c3d", "location": "us-central1-a"},
-        ),
+        ("google_filestore_instance", SHARE, {"name": SHARE[-15:], "location": "us-central1-a"}),
         (
             "google_compute_resource_policy",
             "projects/p/regions/us-central1/resourcePolicies/np-placement",
@@ -105,26 +101,16 @@ def test_a_group_that_a_killed_move_left_in_another_zone_is_imported_from_there(
     zone = "https://google/compute/v1/projects/p/zones/us-central1-b"
     api = Api().holding(there, description=TEXT, zone=zone)
     api.holding(there + "-2", description="somebody's", zone=zone)
-
     (orphan,) = _find(api, "google_compute_instance_group_manager", name="np-mig")
-
     assert orphan.import_id == there
 
 
 def test_a_dashboard_is_found_by_the_marker_and_imported_into_the_project_by_its_id() -> None:
-    name = "projects/123/dashboards/9d900001"
     api = Api().holding("projects/123/dashboards/other", labels={"aiinfra-cluster": "another"})
-    api.holding(name, labels=LABELS)
-
-    (orphan,) = _find(api, "google_monitoring_dashboard", dashboard_json="{}")
-
-    assert orphan.import_id == "projects/p/dashboards/9d900001"
-
-
-def test_a_dashboard_of_another_cluster_is_no_conflict() -> None:
-    api = Api().holding("projects/123/dashboards/other", labels={"aiinfra-cluster": "another"})
-
     assert _find(api, "google_monitoring_dashboard", dashboard_json="{}") == []
+    api.holding("projects/123/dashboards/9d900001", labels=LABELS)
+    (orphan,) = _find(api, "google_monitoring_dashboard", dashboard_json="{}")
+    assert orphan.import_id == "projects/p/dashboards/9d900001"
 
 
 CLUSTER = "projects/p/locations/us-central1/clusters/np-gke"
@@ -144,25 +130,11 @@ def test_a_cluster_is_known_by_its_labels_and_its_pools_by_their_cluster() -> No
     assert _find(api, "google_container_node_pool", **missing) == []
 
 
-def test_a_cluster_goes_before_the_network_that_it_is_in() -> None:
-    api = Api().holding("projects/p/global/networks/np-net", description=TEXT)
-    api.holding(CLUSTER, selfLink=LINK, resourceLabels=LABELS)
-    api.holding(f"{CLUSTER}-2", selfLink=f"{LINK}-2", resourceLabels={})
-
-    assert _sweep(api) == ["np-gke", "np-net"]
-    assert (Service.CONTAINER, CLUSTER) in api.deleted
-
-
 def test_a_share_of_that_name_that_somebody_else_made_is_never_touched() -> None:
     api = Api().holding(SHARE, labels={})
-
+    share = {"name": "np-nfs-0a1b2c3d", "location": "us-central1-a"}
     with pytest.raises(StateError, match="np-nfs"):
-        _find(
-            api,
-            "google_filestore_instance",
-            name="np-nfs-0a1b2c3d",
-            location="us-central1-a",
-        )
+        _find(api, "google_filestore_instance", **share)
 
 
 def _sweep(api: Api, *known: str, buckets: tuple[str, ...] = ()) -> list[str]:
@@ -183,20 +155,23 @@ def test_what_ended_runs_left_is_removed_users_before_what_they_use() -> None:
     api.holding(SHARE, labels=LABELS)
     api.holding("projects/123/dashboards/9d900001", labels=LABELS)
     api.holding(GROUP, description=TEXT)
-
     removed = _sweep(api)
-
     assert removed == ["np-mig", "np-workload", "np-nfs-0a1b2c3d", "9d900001", "np-net"]
     assert (Service.FILESTORE, SHARE) in api.deleted
+
+    gke = Api().holding("projects/p/global/networks/np-net", description=TEXT)
+    gke.holding(CLUSTER, selfLink=LINK, resourceLabels=LABELS)
+    gke.holding(f"{CLUSTER}-2", selfLink=f"{LINK}-2", resourceLabels={})
+    assert _sweep(gke) == ["np-gke", "np-net"]
+    assert (Service.CONTAINER, CLUSTER) in gke.deleted
 
 
 def test_what_the_state_knows_and_what_is_others_is_left_alone() -> None:
     api = Api().holding(SHARE, labels=LABELS)
     api.holding("projects/p/locations/us-central1-a/instances/theirs", labels={"a": "b"})
     api.holding("projects/123/dashboards/9d900001", labels=LABELS)
-
-    assert _sweep(api, SHARE, "projects/123/dashboards/9d900001") == []
-    assert _sweep(api, SHARE, "projects/p/dashboards/9d900001") == []
+    for project in ("123", "p"):
+        assert _sweep(api, SHARE, f"projects/{project}/dashboards/9d900001") == []
 
 
 NODES = "serviceAccount:np-nodes@p.iam.gserviceaccount.com"
@@ -219,31 +194,32 @@ def _roles_left(*known: str) -> list[str]:
     return api.revoked
 
 
+OURS = f"roles/storage.objectUser {NODES}"
+THEIRS = f"roles/storage.objectViewer {TEAM}"
+
+
 def test_roles_in_buckets_go_by_our_account_or_by_the_marker_of_their_condition() -> None:
-    assert _roles_left() == [
-        f"roles/storage.objectUser {NODES}",
-        f"roles/storage.objectViewer {TEAM}",
-    ]
-
-
-def test_roles_in_buckets_that_the_state_knows_are_terraforms_to_take() -> None:
+    assert _roles_left() == [OURS, THEIRS]
+    # Those that the state knows are Terraform's to take.
     known = (
-        f"b/data/roles/storage.objectUser/{NODES}",
-        f"b/data/roles/storage.objectViewer/{TEAM}/aiinfra files",
+        f"b/data/{OURS}".replace(" ", "/"),
+        f"b/data/{THEIRS}/aiinfra files".replace(" s", "/s"),
     )
-
     assert _roles_left(*known) == []
 
 
-def _granted(kind: str, **attributes: Any) -> dict[str, Any]:
-    instance = {"attributes": attributes}
-    return {"mode": "managed", "type": kind, "name": "one", "instances": [instance]}
+def _known(kind: str, **attributes: Any) -> set[str]:
+    """What a state knows that has this grant."""
+    one = {"mode": "managed", "type": kind, "name": "one"}
+    return terraform_state.known(
+        {"resources": [{**one, "instances": [{"attributes": attributes}]}]}
+    )
 
 
-def test_a_conditional_role_in_a_bucket_is_known_whatever_id_the_provider_gives_it() -> None:
+def test_a_conditional_role_is_known_whatever_id_the_provider_gives_it() -> None:
     """The provider's own ends with title, description and expression of the condition."""
     role = "roles/storage.objectViewer"
-    state = _granted(
+    known = _known(
         "google_storage_bucket_iam_member",
         id=f"b/data/{role}/{TEAM}/aiinfra files/{TEXT}/true",
         bucket="b/data",
@@ -251,13 +227,10 @@ def test_a_conditional_role_in_a_bucket_is_known_whatever_id_the_provider_gives_
         member=TEAM,
         condition=[CONDITION],
     )
-    known = terraform_state.known({"resources": [state]})
-    assert _roles_left(*known) == [f"roles/storage.objectUser {NODES}"]
-
-
-def test_a_conditional_role_in_the_project_is_kept_for_terraform_to_take() -> None:
+    assert _roles_left(*known) == [OURS]
+    # One in the project is kept for Terraform to take.
     role = "roles/secretmanager.secretAccessor"
-    state = _granted(
+    known = _known(
         "google_project_iam_member",
         id=f"p/{role}/{NODES}/secret key/{TEXT}/true",
         project="p",
@@ -265,5 +238,4 @@ def test_a_conditional_role_in_the_project_is_kept_for_terraform_to_take() -> No
         member=NODES,
         condition=[{**CONDITION, "title": "secret key"}],
     )
-    known = terraform_state.known({"resources": [state]})
     assert marked._roles_in_state("p", NODES.partition(":")[2], known) == {role}

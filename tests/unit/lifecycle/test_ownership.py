@@ -55,58 +55,50 @@ def _of_bucket(name: str, bucket: str = "states") -> dict[str, Any]:
     return {"bucket": bucket, "name": name}
 
 
-@pytest.mark.parametrize(
-    ("row", "own", "others"),
-    [
-        (
-            resources.FIREWALL,
-            [_described(OURS)],
-            [_described(OTHER), {"name": "x", "description": "ssh"}, {"name": "x"}],
-        ),
-        (resources.SERVICE_ACCOUNT, [_described(OURS)], [{"description": None}]),
-        (resources.FILESTORE, [_labelled("labels", OURS)], [_labelled("labels", OTHER)]),
-        (resources.CLUSTER, [_labelled("resource_labels", OURS)], [{"name": "np-gke"}]),
-        (resources.DASHBOARD, [_board(OURS)], [_board(OTHER)]),
-        # Parts of what is ours carry no marker, or need not keep theirs.
-        (
-            resources.NODE_POOL,
-            [_nodes(OURS), _nodes(None), _nodes(OURS, "a")],
-            [_nodes(OTHER), _nodes(None, "np-2-gke")],
-        ),
-        (
-            resources.NAT,
-            [{"router": "np-router"}, {"router": "np-router-0123abcd"}],
-            [{"router": "np-2-router"}, {"router": "edge"}],
-        ),
-        (
-            resources.PROJECT_ROLE,
-            [_role(NODES), _role(SOMEBODY, {"description": OURS.text})],
-            [_role(SOMEBODY), _role(NODES.replace("np-", "np-2-"))],
-        ),
-        (
-            resources.ACCOUNT_ROLE,
-            [{"service_account_id": f"{ACCOUNTS}/np-workload@my-project.iam"}],
-            [{"service_account_id": f"{ACCOUNTS}/ann@my-project.iam"}],
-        ),
-        (
-            resources.BUCKET_ROLE,
-            [_role(SOMEBODY, {"description": OURS.text}), _role(SOMEBODY, role=USER)],
-            [_role(SOMEBODY), _role(SOMEBODY, {"description": OTHER.text}, role=USER)],
-        ),
-        (
-            resources.OBJECT,
-            [_of_bucket("team/np-deployment/files/0.tar.gz")],
-            [_of_bucket("team/other/0.tar.gz"), _of_bucket("team/np-deployment/files/0", "data")],
-        ),
-    ],
-    ids=lambda it: getattr(it, "noun", ""),
-)
-def test_what_carries_another_marker_or_none_is_a_strangers(
-    row: resources.Resource, own: list[dict[str, Any]], others: list[dict[str, Any]]
-) -> None:
+_PARTS = "team/np-deployment/files/"
+OWN_AND_OTHERS: dict[resources.Resource, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
+    resources.FIREWALL: (
+        [_described(OURS)],
+        [_described(OTHER), {"name": "x", "description": "ssh"}, {"name": "x"}],
+    ),
+    resources.SERVICE_ACCOUNT: ([_described(OURS)], [{"description": None}]),
+    resources.FILESTORE: ([_labelled("labels", OURS)], [_labelled("labels", OTHER)]),
+    resources.CLUSTER: ([_labelled("resource_labels", OURS)], [{"name": "np-gke"}]),
+    resources.DASHBOARD: ([_board(OURS)], [_board(OTHER)]),
+    # Parts of what is ours carry no marker, or need not keep theirs.
+    resources.NODE_POOL: (
+        [_nodes(OURS), _nodes(None), _nodes(OURS, "a")],
+        [_nodes(OTHER), _nodes(None, "np-2-gke")],
+    ),
+    resources.NAT: (
+        [{"router": it} for it in ("np-router", "np-router-0123abcd")],
+        [{"router": it} for it in ("np-2-router", "edge")],
+    ),
+    resources.PROJECT_ROLE: (
+        [_role(NODES), _role(SOMEBODY, {"description": OURS.text})],
+        [_role(SOMEBODY), _role(NODES.replace("np-", "np-2-"))],
+    ),
+    resources.ACCOUNT_ROLE: (
+        [{"service_account_id": f"{ACCOUNTS}/np-workload@my-project.iam"}],
+        [{"service_account_id": f"{ACCOUNTS}/ann@my-project.iam"}],
+    ),
+    resources.BUCKET_ROLE: (
+        [_role(SOMEBODY, {"description": OURS.text}), _role(SOMEBODY, role=USER)],
+        [_role(SOMEBODY), _role(SOMEBODY, {"description": OTHER.text}, role=USER)],
+    ),
+    resources.OBJECT: (
+        [_of_bucket(f"{_PARTS}0.tar.gz")],
+        [_of_bucket("team/other/0.tar.gz"), _of_bucket(f"{_PARTS}0", "data")],
+    ),
+}
+
+
+@pytest.mark.parametrize("row", OWN_AND_OTHERS, ids=lambda it: it.noun)
+def test_what_carries_another_marker_or_none_is_a_strangers(row: resources.Resource) -> None:
     def strange(values: dict[str, Any]) -> bool:
         return bool(ownership.strangers(_plan(row.type, values), PLACE, LOCATION))
 
+    own, others = OWN_AND_OTHERS[row]
     assert [it for it in own if strange(it)] == []
     assert [it for it in others if not strange(it)] == []
 

@@ -34,24 +34,17 @@ def test_a_change_reads_like_the_setting(setting: str, before: Any, now: Any, wo
     assert _words({setting: before}, {setting: now}, setting) == [f"{setting} {words}"]
 
 
-def test_a_list_that_a_record_has_from_json_is_the_same_as_a_tuple() -> None:
+def test_what_is_the_same_follows_from_another_or_only_a_run_needs_is_no_change() -> None:
+    # As a record has it from JSON.
     assert _words({"AUTHORIZED_CIDR": ["1.2.3.4/32"]}, {"AUTHORIZED_CIDR": ("1.2.3.4/32",)}) == []
-
-
-def test_a_default_that_follows_another_setting_is_not_named_beside_it() -> None:
     before = {"VM_TYPE": "a2-highgpu-2g", "GPU_COUNT": 2}
     now = {"VM_TYPE": "a2-highgpu-1g", "GPU_COUNT": 1}
     assert _words(before, now, "VM_TYPE") == ["VM_TYPE a2-highgpu-2g -> a2-highgpu-1g"]
     assert len(_words(before, now, "VM_TYPE", "GPU_COUNT")) == 2
-
-
-def test_a_default_that_is_back_is_named() -> None:
-    assert _words({"LABELS": {"team": "a"}}, {"LABELS": {}}) == ["LABELS - team"]
-
-
-def test_what_only_a_run_needs_is_no_change_of_the_cluster() -> None:
     before, now = {"CAPACITY_TIMEOUT": 1, "NEW": 1}, {"CAPACITY_TIMEOUT": 2, "OTHER": 2}
     assert _words(before, now, "CAPACITY_TIMEOUT", "OTHER") == []
+    # A default that is back is named.
+    assert _words({"LABELS": {"team": "a"}}, {"LABELS": {}}) == ["LABELS - team"]
 
 
 @pytest.mark.parametrize("old", ["in clear", "sealed"])

@@ -83,14 +83,13 @@ def test_with_a_limit_an_unknown_price_is_a_problem_and_each_is_named(validated:
     assert "PRICES=live" in document["problems"][1]["fix"]
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "a lot", "1e3", "1,000", "", "100 EUR"])
-def test_a_limit_is_an_amount_in_dollars(validated: Any, text: str) -> None:
-    code, document = validated(MAX_HOURLY_COST=text)
-    assert code == (2 if text else 0)
-    assert [name for _, name in _codes(document)] == (["MAX_HOURLY_COST"] if text else [])
-
-
-def test_a_limit_without_prices_contradicts_itself(validated: Any) -> None:
+def test_a_limit_is_an_amount_in_dollars_and_without_prices_contradicts_itself(
+    validated: Any,
+) -> None:
+    for text in ("0", "-1", "a lot", "1e3", "1,000", "", "100 EUR"):
+        code, document = validated(MAX_HOURLY_COST=text)
+        assert code == (2 if text else 0)
+        assert [name for _, name in _codes(document)] == (["MAX_HOURLY_COST"] if text else [])
     code, document = validated(MAX_HOURLY_COST="$100", PRICES="off")
     assert code == 2
     assert _codes(document) == [("conflicting-settings", "MAX_HOURLY_COST")]

@@ -98,31 +98,38 @@ def hunt(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Hunt]:
     return make
 
 
-def test_a_stock_out_is_of_the_zone_and_the_next_one_is_tried(hunt: Callable[..., Hunt]) -> None:
-    one = hunt({A: [STOCK_OUT]})
-    assert one.run() == B
-    assert one.tried == [A, B]
-    assert one.told == [f"From {A} to {B}: there is none now"]
+@pytest.mark.parametrize(
+    ("lacking", "refused", "tried", "told"),
+    [
+        # A stock-out is of the zone, a quota of the region, and a zone that checks refuse is none.
+        (STOCK_OUT, (), [A, B], f"From {A} to {B}: there is none now"),
+        (QUOTA, (), [A, C], f"From {A} to {C}: the quota is too small"),
+        (STOCK_OUT, (B,), [A, C], f"From {B} to {C}: the zone is down"),
+    ],
+)
+def test_the_next_zone_that_may_have_it_is_tried(
+    hunt: Callable[..., Hunt],
+    lacking: ProvisionError,
+    refused: tuple[str, ...],
+    tried: list[str],
+    told: str,
+) -> None:
+    one = hunt({A: [lacking]}, *refused)
+    assert one.run() == tried[-1]
+    assert one.tried == tried
+    assert one.told[-1] == told
+    assert len(one.told) == 1 + len(refused)
 
 
-def test_a_quota_is_of_the_region(hunt: Callable[..., Hunt]) -> None:
-    one = hunt({A: [QUOTA]})
-    assert one.run() == C
-    assert one.tried == [A, C]
-
-
-def test_what_is_the_same_everywhere_ends_it_in_its_own_words(hunt: Callable[..., Hunt]) -> None:
-    one = hunt({A: [DENIED]})
-    with pytest.raises(CapacityError) as caught:
-        one.run()
-    assert caught.value is DENIED
-    assert one.tried == [A]
-
-
-def test_a_zone_that_the_checks_refuse_is_passed_by(hunt: Callable[..., Hunt]) -> None:
-    one = hunt({A: [STOCK_OUT]}, B)
-    assert one.run() == C
-    assert one.told[-1] == f"From {B} to {C}: the zone is down"
+def test_what_is_the_same_everywhere_or_of_the_one_zone_ends_it_in_its_own_words(
+    hunt: Callable[..., Hunt],
+) -> None:
+    for error, settings in ((DENIED, {}), (STOCK_OUT, {"zone": A})):
+        one = hunt({A: [error]}, **settings)
+        with pytest.raises(CapacityError) as caught:
+            one.run()
+        assert caught.value is error
+        assert one.tried == [A]
 
 
 def test_it_begins_again_where_the_group_is(hunt: Callable[..., Hunt]) -> None:
@@ -164,13 +171,6 @@ def test_a_queue_gets_its_part_of_the_time_and_other_zones_all_that_is_left(
     plain = hunt({A: [STOCK_OUT]}, capacity_timeout="90m")
     plain.run()
     assert min(plain.waits) > 5000
-
-
-def test_a_cluster_that_has_its_zone_is_tried_there_alone(hunt: Callable[..., Hunt]) -> None:
-    one = hunt({A: [STOCK_OUT]}, zone=A)
-    with pytest.raises(CapacityError) as caught:
-        one.run()
-    assert caught.value is STOCK_OUT
 
 
 WAYS = {"capacity": "spot,on_demand", "zone": f"{A},{C}"}

@@ -33,57 +33,18 @@ _NODES = (
     "roles/stackdriver.resourceMetadata.writer",
 )
 STORIES: Mapping[str, Mapping[str, int]] = {
-    "env": {
-        "group": 1,
-        "template": 1,
-        "dashboard": 1,
-        "service account": 1,
-        "role": 2,
-    },
-    "flex-start-h100": {
-        "group": 1,
-        "resize request": 1,
-        "template": 1,
-        "network": 5,
-        "subnetwork": 5,
-        "dashboard": 1,
-        "service account": 1,
-        "router": 1,
-        "Cloud NAT": 1,
-        "firewall rule": 6,
-        "role": 2,
-    },
-    "gke-a3-ultra-flex-queued": {
-        "cluster": 1,
-        "node pool": 2,
-        "network": 3,
-        "subnetwork": 10,
-        "service account": 2,
-        "router": 1,
-        "Cloud NAT": 1,
-        "firewall rule": 3,
-        "role": 11,
-    },
-    "gke-t4-a100-queued": {
-        "cluster": 1,
-        "node pool": 3,
-        "network": 1,
-        "subnetwork": 1,
-        "service account": 2,
-        "router": 1,
-        "Cloud NAT": 1,
-        "firewall rule": 2,
-        "role": 11,
-    },
-    "ray-gcs-filestore": {
-        "group": 1,
-        "template": 1,
-        "Filestore": 1,
-        "dashboard": 1,
-        "service account": 1,
-        "firewall rule": 2,
-        "role": 4,
-    },
+    name: {noun: int(number) for number, noun in (it.split(" ", 1) for it in added.split(", "))}
+    for name, added in {
+        "env": "1 group, 1 template, 1 dashboard, 1 service account, 2 role",
+        "flex-start-h100": "1 group, 1 resize request, 1 template, 5 network, 5 subnetwork,"
+        " 1 dashboard, 1 service account, 1 router, 1 Cloud NAT, 6 firewall rule, 2 role",
+        "gke-a3-ultra-flex-queued": "1 cluster, 2 node pool, 3 network, 10 subnetwork,"
+        " 2 service account, 1 router, 1 Cloud NAT, 3 firewall rule, 11 role",
+        "gke-t4-a100-queued": "1 cluster, 3 node pool, 1 network, 1 subnetwork, 2 service account,"
+        " 1 router, 1 Cloud NAT, 2 firewall rule, 11 role",
+        "ray-gcs-filestore": "1 group, 1 template, 1 Filestore, 1 dashboard, 1 service account,"
+        " 2 firewall rule, 4 role",
+    }.items()
 }
 """An example -> what a first Create of it adds."""
 

@@ -7,33 +7,25 @@ import pytest
 from provision.documents.checks import BandwidthRow, BandwidthTry, VmBandwidth, VmCheck
 from provision.screens import checks
 from provision.screens.layout import Look
+from tests.unit.table import made
 
-GOOD = VmCheck(
-    gpus=8,
+GOOD = made(
+    VmCheck,
+    "gpus=8 driver=580.95.05 ecc_errors=0 diagnostic=passed interfaces=9 local_ssds=16",
     names=("NVIDIA H100 80GB HBM3",) * 8,
-    driver="580.95.05",
-    ecc_errors=0,
-    diagnostic="passed",
-    interfaces=9,
-    local_ssds=16,
 )
 BAD = VmCheck(faults=("it does not answer",))
-MEASURED = VmBandwidth(
-    vms=2,
-    gpus=16,
-    collective="all_gather",
+MEASURED = made(
+    VmBandwidth,
+    "vms=2 gpus=16 collective=all_gather bandwidth=94.2 expected=188.9 least=170.01"
+    " networks=FasTrak nccl=2.28.7",
     size=2**33,
-    bandwidth=94.2,
-    expected=188.9,
-    least=170.01,
     source="Cluster Toolkit, examples/gke-a3-megagpu/README.md (v1.95.0)",
-    networks=("FasTrak",),
-    nccl="2.28.7",
     rows=(BandwidthRow(size=2**33, out_of_place=94.2, in_place=94.1, wrong=0),),
     tries=(
-        BandwidthTry(vms=("mega-vm-1", "mega-vm-2"), passed=False, bandwidth=94.2, why="slow"),
-        BandwidthTry(vms=("mega-vm-1", "mega-vm-3"), passed=True, bandwidth=188.0),
-        BandwidthTry(vms=("mega-vm-2", "mega-vm-3"), passed=False, why="failed"),
+        made(BandwidthTry, "vms=mega-vm-1,mega-vm-2 passed=no bandwidth=94.2 why=slow"),
+        made(BandwidthTry, "vms=mega-vm-1,mega-vm-3 passed=yes bandwidth=188.0"),
+        made(BandwidthTry, "vms=mega-vm-2,mega-vm-3 passed=no why=failed"),
     ),
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from provision.documents.events import WaitingEvent
@@ -13,22 +15,9 @@ WHEN = "2026-11-23T00:00:00.000Z"
 WORDS = "0 of 2 nodes of ultra-queue-nodepool-1 run; us-central1-b has none now"
 
 
-def _waiting(
-    passed: float = 720,
-    most: float | None = 7200,
-    stage: StageName | None = StageName.MACHINES,
-    on_interrupt: OnInterrupt = OnInterrupt.KEEPS,
-    words: str | None = WORDS,
-) -> WaitingEvent:
-    return WaitingEvent(
-        time=WHEN,
-        stage=stage,
-        words=words,
-        passed=passed,
-        most=most,
-        on_interrupt=on_interrupt,
-        is_news=False,
-    )
+def _waiting(passed: float = 720, most: float | None = 7200, **more: Any) -> WaitingEvent:
+    usual = {"stage": StageName.MACHINES, "on_interrupt": OnInterrupt.KEEPS, "words": WORDS}
+    return WaitingEvent(time=WHEN, passed=passed, most=most, is_news=False, **usual | more)
 
 
 def _ended(state: StageState, name: StageName = StageName.TERRAFORM) -> Stage:
@@ -43,21 +32,19 @@ def test_the_lines_of_a_wait_are_as_wide_as_the_screen_and_say_all_of_it(width: 
     assert " ".join(" ".join(lines).split()) == f"... machines {told}"
 
 
-@pytest.mark.parametrize(
-    ("passed", "most", "since"),
-    [
+def test_a_sign_of_life_says_since_when_and_until_when() -> None:
+    for passed, most, since in (
         (5, 300, "waits 0:00:05 of 0:05:00"),
         (3600, 7200, "waits 1:00:00 of 2:00:00"),
         (100_000, 604_800, "waits 27:46:40 of 168:00:00"),
         (61.9, None, "goes on for 1:01"),
         (4000, None, "goes on for 1:06:40"),
-    ],
-)
-def test_a_sign_of_life_says_since_when_and_until_when(
-    passed: float, most: float | None, since: str
-) -> None:
-    (line, *_) = progress.sign_of_life(_waiting(passed, most, words=None), 100)
-    assert line.text == f"  ...   machines        {since}; Ctrl-C keeps everything"
+    ):
+        (line, *_) = progress.sign_of_life(_waiting(passed, most, words=None), 100)
+        assert line.text == f"  ...   machines        {since}; Ctrl-C keeps everything"
+    # What is between two stages is this run's.
+    (line,) = progress.sign_of_life(_waiting(60, None, stage=None, words=None), 100)
+    assert line.text == "  ...   this run        goes on for 1:00; Ctrl-C keeps everything"
 
 
 def test_news_have_their_time_at_the_right_end_and_no_word_of_what_is_usual() -> None:
@@ -66,11 +53,6 @@ def test_news_have_their_time_at_the_right_end_and_no_word_of_what_is_usual() ->
     queued = progress.news(_waiting(on_interrupt=OnInterrupt.STAYS_QUEUED), 80)
     text = " ".join(line.text.strip() for line in queued)
     assert "the request stays in the queue" in text
-
-
-def test_what_is_between_two_stages_is_this_runs() -> None:
-    (line,) = progress.sign_of_life(_waiting(60, None, stage=None, words=None), 100)
-    assert line.text == "  ...   this run        goes on for 1:00; Ctrl-C keeps everything"
 
 
 @pytest.mark.parametrize(
@@ -96,9 +78,10 @@ def test_the_end_of_what_is_told_in_other_words_is_no_line_unless_it_failed() ->
 
 
 def test_a_terminal_has_a_row_for_each_open_stage_and_one_for_an_interrupt() -> None:
+    saves = {"on_interrupt": OnInterrupt.SAVES}
     both = [
-        _waiting(61, None, StageName.TERRAFORM, OnInterrupt.SAVES, "12 of 34"),
-        _waiting(5, None, StageName.CLUSTER, OnInterrupt.SAVES, None),
+        _waiting(61, None, stage=StageName.TERRAFORM, words="12 of 34", **saves),
+        _waiting(5, None, stage=StageName.CLUSTER, words=None, **saves),
     ]
     lines = [line.text for line in progress.live(both, 80)]
     assert lines == [

@@ -143,16 +143,10 @@ def test_a_destroy_says_what_ends_and_what_holds_data(
 def _vm(number: int) -> VmConnection:
     name = f"my-cluster-vm-{number:04}"
     ssh = f"gcloud compute ssh {name} --project my-project --zone us-central1-a"
-    return VmConnection(
-        name=name,
-        rank=number,
-        status="RUNNING",
-        internal_ip=None,
-        external_ip=None,
-        ssh=ssh,
-        notebook=None,
-        notebook_tunnel=f"{ssh} -- -L 8080:localhost:8080",
-    )
+    none: dict[str, Any] = dict.fromkeys(("internal_ip", "external_ip", "notebook"))
+    tunnel = f"{ssh} -- -L 8080:localhost:8080"
+    known: dict[str, Any] = {"name": name, "rank": number, "ssh": ssh, "notebook_tunnel": tunnel}
+    return VmConnection(status="RUNNING", **known, **none)
 
 
 @WIDTHS
@@ -218,30 +212,22 @@ def test_what_changes_nothing_says_so_and_counts_older_vms() -> None:
     assert "Plan --full" not in _text(plan_screen.lines(plan, None, 100), 100)
 
 
-def test_without_prices_nothing_is_said_of_cost() -> None:
-    plan, _ = stories.first("env")
-    assert "$" not in _text(plan_screen.lines(plan, None, 100), 100)
-
-
 @pytest.mark.parametrize(
-    ("hour", "unknown", "is_estimate", "words"),
+    ("hour", "how", "words"),
     [
-        ("7.8175", (), False, "$7.82/h, $188/day"),
-        ("7.8175", (), True, "≈ $7.82/h, $188/day"),
-        ("7.8175", ("disks",), False, "at least $7.82/h, $188/day"),
-        ("0", ("machines",), False, "unknown"),
-        ("0", (), False, "nothing"),
-        ("1640.4", (), False, "$1,640/h, $39,370/day"),
+        ("7.8175", {}, "$7.82/h, $188/day"),
+        ("7.8175", {"is_estimate": True}, "≈ $7.82/h, $188/day"),
+        ("7.8175", {"unknown": ("disks",)}, "at least $7.82/h, $188/day"),
+        ("0", {"unknown": ("machines",)}, "unknown"),
+        ("0", {}, "nothing"),
+        ("1640.4", {}, "$1,640/h, $39,370/day"),
     ],
 )
 def test_a_sum_is_marked_where_it_is_an_estimate_or_a_part_is_unknown(
-    hour: str,
-    unknown: tuple[str, ...],
-    is_estimate: bool,  # noqa: FBT001 - a parameter
-    words: str,
+    hour: str, how: dict[str, Any], words: str
 ) -> None:
-    usd = Decimal(hour)
-    amount = Amount(per_hour=usd, per_day=24 * usd, unknown=unknown, is_estimate=is_estimate)
+    usual: dict[str, Any] = {"unknown": (), "is_estimate": False}
+    amount = Amount(per_hour=Decimal(hour), per_day=24 * Decimal(hour), **usual | how)
     assert amounts.per_hour_and_day(amount) == words
 
 
@@ -258,28 +244,18 @@ def test_an_old_price_says_that_it_is_an_estimate_why_and_what_tells_the_new_one
     assert "PRICES=live" in shown
 
 
-def test_parts_whose_price_is_unknown_are_named() -> None:
+def test_parts_whose_price_is_unknown_are_named_and_nothing_is_said_without_prices() -> None:
     plan, cost = stories.first("env")
     amount = dataclasses.replace(cost.now, unknown=("1 x a9-huge, on demand",))
     cost = dataclasses.replace(cost, now=amount, most=amount)
     shown = _text(plan_screen.lines(plan, cost, 100), 100)
     assert "costs      at least $7.82/h" in shown
     assert "the price of 1 x a9-huge, on demand" in shown
+    assert "$" not in _text(plan_screen.lines(plan, None, 100), 100)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (604800, "7 days"),
-        (86400, "1 day"),
-        (43200, "12 hours"),
-        (5400, "90 minutes"),
-        (61, "61 seconds"),
-    ],
-)
-def test_how_long_something_lasts_is_said_exactly(seconds: int, words: str) -> None:
-    assert amounts.span(seconds) == words
-
-
-def test_a_time_that_passed_reads_like_a_clock() -> None:
+def test_how_long_something_lasts_is_said_exactly_and_a_time_that_passed_like_a_clock() -> None:
+    lasts = {604800: "7 days", 86400: "1 day", 43200: "12 hours", 5400: "90 minutes"}
+    for seconds, words in (lasts | {61: "61 seconds"}).items():
+        assert amounts.span(seconds) == words
     assert [amounts.clock(it) for it in (5, 271, 3871)] == ["0:05", "4:31", "1:04:31"]

@@ -53,6 +53,7 @@ from provision.documents.vm_status import (
 from provision.kinds.gke.kubernetes import pods
 from provision.screens import status
 from provision.spec.capacity import Mode
+from tests.unit.table import made
 
 if TYPE_CHECKING:
     from tests.conftest import Golden
@@ -89,16 +90,16 @@ ADVICE: Final = (
 DONE: Final = Startup(state=StartupState.DONE, step=None, words="has started up")
 
 
+FAILED: Final = StartupState.FAILED
+SOON: Final = (
+    "first=2026-11-27T20:00:00Z last=2026-11-27T20:00:00Z first_seconds=460000 last_seconds=460000"
+)
+
+
 def _vm(number: int, startup: Startup = DONE, **changes: Any) -> Vm:
-    usual: dict[str, Any] = {
-        "name": f"np-vm-{number:04d}",
-        "status": "RUNNING",
-        "machine_type": "a2-highgpu-2g",
-        "created": "2026-11-22T08:00:00Z",
-        "started": "2026-11-22T08:00:00Z",
-        "startup": startup,
-    }
-    return Vm(**{**usual, **changes})
+    usual = f"name=np-vm-{number:04d} status=RUNNING machine_type=a2-highgpu-2g"
+    times = "created=2026-11-22T08:00:00Z started=2026-11-22T08:00:00Z"
+    return made(Vm, f"{usual} {times}", startup=startup, **changes)
 
 
 def _group(vms: list[Vm], wanted: int, **changes: Any) -> VmGroup:
@@ -107,40 +108,22 @@ def _group(vms: list[Vm], wanted: int, **changes: Any) -> VmGroup:
     running = sum(vm.status == "RUNNING" for vm in vms)
     failed = sum(vm.startup.state is StartupState.FAILED for vm in vms)
     silent = sum(bool(vm.silence) for vm in vms)
-    pool = PoolNow(
-        name="np-mig",
-        machine_type="a2-highgpu-2g",
-        zone="us-central1-a",
+    pool = made(
+        PoolNow,
+        "name=np-mig machine_type=a2-highgpu-2g zone=us-central1-a gpus='2 x A100'"
+        f" asked={wanted} there={len(vms)} ready={ready}",
         mode=changes.pop("mode", PoolMode.STANDARD),
-        gpus="2 x A100",
-        asked=wanted,
-        there=len(vms),
-        ready=ready,
     )
-    counts = Counts(
-        wanted=wanted,
-        exist=len(vms),
-        running=running,
-        ready=ready,
-        starting=running - ready - failed - silent,
-        failed=failed,
-        silent=silent,
+    counts = made(
+        Counts,
+        f"wanted={wanted} exist={len(vms)} running={running} ready={ready} failed={failed}"
+        f" starting={running - ready - failed - silent} silent={silent} listed={len(vms)}",
         down=len(changes.get("down", ())),
         out_of_date=sum(group.count for group in changes.get("out_of_date", ())),
-        listed=len(vms),
     )
-    usual: dict[str, Any] = {
-        **SHARED,
-        "kind": "mig",
-        "words": "VM group",
-        "machines": (pool,),
-        "image": IMAGE,
-        "wanted": wanted,
-        "running": running,
-        "counts": counts,
-        "vms": tuple(vms),
-    }
-    return VmGroup(**{**usual, **changes})
+    usual = SHARED | {"kind": "mig", "words": "VM group", "machines": (pool,), "image": IMAGE}
+    usual |= {"wanted": wanted, "running": running, "counts": counts, "vms": tuple(vms)}
+    return VmGroup(**usual | changes)
 
 
 def _amount(per_hour: str, *unknown: str, is_estimate: bool = False) -> Amount:
@@ -149,143 +132,111 @@ def _amount(per_hour: str, *unknown: str, is_estimate: bool = False) -> Amount:
 
 
 def _cost(now: Amount, most: Amount) -> Cost:
-    part = Part(
-        kind=PartKind.MACHINES,
-        name="machines",
-        now=now.per_hour,
-        most=most.per_hour,
-        dated="2026-07-30",
-    )
+    hourly: dict[str, Any] = {"now": now.per_hour, "most": most.per_hour}
+    part = Part(kind=PartKind.MACHINES, name="machines", dated="2026-07-30", **hourly)
     return Cost(currency="USD", prices=Origin.LIST, parts=(part,), now=now, most=most)
 
 
 def _healthy() -> Status:
-    never = End(
-        what="4 VMs",
-        how=EndedBy.NEVER,
-        words="MAX_RUN_DURATION=12h would end new ones after 12 hours",
-    )
-    announced = _vm(1, maintenance_seconds=3000)
-    back = _vm(2, interruption=Interruption(event="preempted", seconds_ago=120, words="was x"))
-    met = dataclasses.replace(
-        back,
-        interruption=Interruption(
-            event="host-error",
-            seconds_ago=7200,
-            words="lost its host, which failed 2 h 0 min ago",
-        ),
-    )
+    words = "MAX_RUN_DURATION=12h would end new ones after 12 hours"
+    never = End(what="4 VMs", how=EndedBy.NEVER, words=words)
+    lost = "event=host-error seconds_ago=7200 words='lost its host, which failed 2 h 0 min ago'"
+    notebook = "https://3f2a-dot-us-central1.notebooks.example"
+    vms = [
+        _vm(1, maintenance_seconds=3000),
+        _vm(2, interruption=made(Interruption, lost)),
+        _vm(3),
+        _vm(4, notebook=notebook),
+    ]
     return _group(
-        [announced, met, _vm(3), _vm(4, notebook="https://3f2a-dot-us-central1.notebooks.example")],
+        vms,
         4,
         ends=(never,),
         cost=_cost(_amount("31.28"), _amount("31.28")),
-        so_far=SoFar(usd=Decimal("125.12"), hours=Decimal(4)),
-        filestores=(Filestore(name="np-nfs-1", path="/data", ip="10.0.0.2"),),
+        so_far=made(SoFar, "usd=125.12 hours=4"),
+        filestores=(made(Filestore, "name=np-nfs-1 path=/data ip=10.0.0.2"),),
     )
 
 
 def _one_of_many() -> Status:
-    failed = Startup(
-        state=StartupState.FAILED,
-        step="command",
-        words="failed in the step command",
-        detail="Traceback (most recent call last):\nModuleNotFoundError: No module named 'torch'",
+    detail = "Traceback (most recent call last):\nModuleNotFoundError: No module named 'torch'"
+    failed = made(
+        Startup, "step=command words='failed in the step command'", state=FAILED, detail=detail
     )
     vms = [_vm(42, failed), *(_vm(number) for number in range(200) if number != 42)]
-    broken = Trouble(
-        about=About.START_UP,
+    broken = made(
+        Trouble,
+        "about=start_up names=np-vm-0042",
         what="np-vm-0042 failed in the step command",
-        names=("np-vm-0042",),
         why=tuple(failed.detail.splitlines()),
         fix="see the whole output in the VM's serial port 1, fix the cause, restart the VM, and run"
         " Create again; what restarts it:\n"
         "gcloud compute instances reset np-vm-0042 --zone us-central1-a --project my-project",
     )
-    return _group(
-        vms,
-        200,
-        trouble=(broken,),
-        cost=_cost(_amount("1470.00", is_estimate=True), _amount("1470.00", is_estimate=True)),
-        so_far=SoFar(usd=Decimal(5880), hours=Decimal(4), is_estimate=True),
-    )
+    amount = _amount("1470.00", is_estimate=True)
+    so_far = made(SoFar, "usd=5880 hours=4 is_estimate=true")
+    return _group(vms, 200, trouble=(broken,), cost=_cost(amount, amount), so_far=so_far)
 
 
 def _flex_start() -> Status:
-    request = ResizeRequest(
-        name="np-1",
-        count=4,
-        run_seconds=43_200,
-        state="ACCEPTED",
-        words="The request np-1 for 4 VMs is waiting in Google's queue (ACCEPTED)",
-        age_seconds=4000,
+    asked = "he request np-1 for 4 VMs is waiting in Google's queue"
+    request = made(
+        ResizeRequest,
+        "name=np-1 count=4 run_seconds=43200 state=ACCEPTED age_seconds=4000",
+        words=f"T{asked} (ACCEPTED)",
         reasons=(STOCKOUT,),
     )
-    waits = Waiting(
-        about=About.REQUEST,
-        what="the request np-1 for 4 VMs is waiting in Google's queue (ACCEPTED)",
-        names=("np-1",),
-        seconds=4000,
+    waits = made(
+        Waiting,
+        "about=request names=np-1 seconds=4000",
+        what=f"t{asked} (ACCEPTED)",
         why=(STOCKOUT,),
         advice=ADVICE,
     )
+    end = End(what="4 VMs to come", how=EndedBy.RUN, words="each 12 h 0 min after it came")
     return _group(
         [],
         4,
         mode=PoolMode.FLEX_START,
         waiting=(waits,),
         requests=(request,),
-        ends=(End(what="4 VMs to come", how=EndedBy.RUN, words="each 12 h 0 min after it came"),),
+        ends=(end,),
         cost=_cost(_amount("0.45"), _amount("16.30", "4 x boot disk, 2,000 GiB pd-ssd")),
-        so_far=SoFar(usd=Decimal("0.50"), hours=Decimal("1.1")),
+        so_far=made(SoFar, "usd=0.50 hours=1.1"),
     )
 
 
 def _out_of_date() -> Status:
-    older = (
-        Older(
-            differences=("a2-highgpu-2g instead of a2-highgpu-1g", "labels team"),
-            count=2,
-            names=("np-vm-0001", "np-vm-0002"),
-        ),
-    )
-    lock = LockHolder(
-        who="ann@laptop", operation="OperationTypeApply", since="2026-11-22 09:00:00 UTC", id="1-2"
-    )
-    changing = Waiting(
-        about=About.LOCK,
+    differences = ("a2-highgpu-2g instead of a2-highgpu-1g", "labels team")
+    older = made(Older, "count=2 names=np-vm-0001,np-vm-0002", differences=differences)
+    held = "who=ann@laptop operation=OperationTypeApply since='2026-11-22 09:00:00 UTC' id=1-2"
+    lock = made(LockHolder, held)
+    changing = made(
+        Waiting,
+        "about=lock why=OperationTypeApply",
         what="ann@laptop is changing it since 2026-11-22 09:00:00 UTC",
-        why=("OperationTypeApply",),
         advice="if you are sure that this run is dead, run its action again with --break-lock 1-2",
     )
-    down = Down(
-        name="np-vm-0003",
-        status=None,
-        action="RECREATING",
-        words="does not exist: its group makes it as soon as there is room",
-        reasons=(STOCKOUT,),
+    room = "does not exist: its group makes it as soon as there is room"
+    down = made(
+        Down, "name=np-vm-0003 action=RECREATING", status=None, words=room, reasons=(STOCKOUT,)
     )
-    gone = Trouble(
-        about=About.MACHINES,
-        what="np-vm-0003 was preempted; it does not exist: its group makes it as soon as there is"
-        " room",
-        names=("np-vm-0003",),
+    gone = made(
+        Trouble,
+        "about=machines names=np-vm-0003 by_itself=true",
+        what=f"np-vm-0003 was preempted; it {room}",
         why=(STOCKOUT,),
-        by_itself=True,
     )
-    soon = End(
-        what="2 VMs",
-        how=EndedBy.RUN,
-        first="2026-11-22T20:00:00Z",
-        last="2026-11-22T21:30:00Z",
-        first_seconds=36_000,
-        last_seconds=41_400,
+    soon = made(
+        End,
+        "what='2 VMs' how=run_duration first=2026-11-22T20:00:00Z last=2026-11-22T21:30:00Z"
+        " first_seconds=36000 last_seconds=41400",
     )
     return _group(
         [_vm(1, remaining_seconds=36_000), _vm(2, remaining_seconds=41_400)],
         3,
         mode=PoolMode.SPOT,
-        out_of_date=older,
+        out_of_date=(older,),
         trouble=(gone,),
         waiting=(changing,),
         lock=lock,
@@ -297,69 +248,48 @@ def _out_of_date() -> Status:
 
 def _ray() -> Status:
     starting = Startup(state=StartupState.RUNNING, step="ray", words="is at the step ray")
-    waits = Waiting(
-        about=About.START_UP,
-        what="2 VMs: each is at the step ray",
-        count=2,
-        names=("np-vm-0002", "np-vm-0003"),
-        seconds=190,
-    )
+    about = "about=start_up count=2 names=np-vm-0002,np-vm-0003 seconds=190"
+    waits = made(Waiting, about, what="2 VMs: each is at the step ray")
     vms = [_vm(2, starting), _vm(3, starting), _vm(1)]
     return _group(vms, 3, words="Ray cluster", waiting=(waits,))
 
 
 def _gke() -> GkeCluster:
-    request = NodeRequest(
-        name="job-train-1a2b3-dws-prov-1",
+    request = made(
+        NodeRequest,
+        "name=job-train-1a2b3-dws-prov-1 reason=ResourcePoolExhausted",
         state=RequestState.WAITING,
-        reason="ResourcePoolExhausted",
         message=STOCKOUT,
         advice=ADVICE,
     )
-    waits = Waiting(
-        about=About.JOB,
-        what="Job train waiting for nodes",
-        names=("Job train",),
-        seconds=4000,
+    waits = made(
+        Waiting, "about=job names='Job train' seconds=4000", what="Job train waiting for nodes"
     )
-    asks = Waiting(
-        about=About.REQUEST,
+    asks = made(
+        Waiting,
+        f"about=request names={request.name} seconds=3990 until=2026-11-22T16:00:00Z"
+        " until_seconds=3210",
         what=f"the request {request.name} waits in Google's queue for machines in the zone",
-        names=(request.name,),
-        seconds=3990,
         why=(f"{request.reason}: {request.message}",),
         advice=ADVICE,
-        until="2026-11-22T16:00:00Z",
-        until_seconds=3210,
         then="it gives up its place in Google's queue",
     )
-    gone = Trouble(
-        about=About.POOL,
+    gone = made(
+        Trouble,
+        "about=pool names=gke-np-system-1 by_itself=true",
         what="1 node of np-system not ready",
-        names=("gke-np-system-1",),
         why=("gke-np-system-1 is not ready (NodeStatusUnknown): Kubelet stopped posting status.",),
-        by_itself=True,
     )
-    system = PoolNow(
-        name="np-system",
-        machine_type="e2-standard-16",
-        zone="us-central1-b",
-        mode=PoolMode.SYSTEM,
-        least=2,
-        most=10,
-        there=2,
-        ready=1,
+    system = made(
+        PoolNow,
+        "name=np-system machine_type=e2-standard-16 zone=us-central1-b mode=system least=2 most=10"
+        " there=2 ready=1",
     )
-    queued = PoolNow(
-        name="np-nodepool-1",
-        machine_type="a3-ultragpu-8g",
-        zone="us-central1-a",
+    queued = made(
+        PoolNow,
+        "name=np-nodepool-1 machine_type=a3-ultragpu-8g zone=us-central1-a gpus='8 x H200 141 GB'"
+        " least=0 most=16 there=2 ready=2",
         mode=PoolMode.FLEX_START_QUEUED,
-        gpus="8 x H200 141 GB",
-        least=0,
-        most=16,
-        there=2,
-        ready=2,
     )
     pools = tuple(
         NodePool(
@@ -374,6 +304,17 @@ def _gke() -> GkeCluster:
         )
         for pool in (queued, system)
     )
+    runs_out = made(End, f"how=run_duration {SOON}", what="2 nodes of np-nodepool-1")
+    version = "1.33.5-gke.2000000"
+    tune = made(
+        Workload,
+        "name='RayJob tune' queue=dws-local-queue pools=np-nodepool-1 stops=2026-11-24T20:00:00Z"
+        " stops_seconds=172800 nodes_end=2026-11-27T20:00:00Z nodes_end_seconds=460000",
+        state=JobState.RUNNING,
+        pods=PodCounts(ready=1),
+        interruptions=("begun again once for what befell its pods", "Preempted 2 times"),
+        log=pods.log_command("my-project", "np-gke", "us-central1", "RayJob", "tune"),
+    )
     return GkeCluster(
         **SHARED | {"links": {"Cluster": "https://console.cloud.google.com/kubernetes/np-gke"}},
         kind="gke",
@@ -381,51 +322,22 @@ def _gke() -> GkeCluster:
         trouble=(gone,),
         waiting=(waits, asks),
         machines=(queued, system),
-        ends=(
-            End(
-                what="2 nodes of np-nodepool-1",
-                how=EndedBy.RUN,
-                first="2026-11-27T20:00:00Z",
-                last="2026-11-27T20:00:00Z",
-                first_seconds=460_000,
-                last_seconds=460_000,
-            ),
-            End(what="2 nodes", how=EndedBy.NEVER),
-        ),
+        ends=(runs_out, End(what="2 nodes", how=EndedBy.NEVER)),
         cost=_cost(
             _amount("82.10", "2 x boot disk", is_estimate=True),
             _amount("640.00", "16 x boot disk", is_estimate=True),
         ),
-        so_far=SoFar(
-            usd=Decimal("1893.20"),
-            hours=Decimal(30),
-            unknown=("2 x boot disk",),
-            is_estimate=True,
-        ),
-        cluster=ClusterNow(
-            name="np-gke",
-            location="us-central1",
-            status="RUNNING",
-            version="1.33.5-gke.2000000",
-            supported_until=gke_versions.supported_until("1.33.5-gke.2000000"),
+        so_far=made(SoFar, "usd=1893.20 hours=30 unknown='2 x boot disk' is_estimate=true"),
+        cluster=made(
+            ClusterNow,
+            f"name=np-gke location=us-central1 status=RUNNING version={version}",
+            supported_until=gke_versions.supported_until(version),
         ),
         node_pools=pools,
         jobs={"waiting for nodes": 1, "running": 1},
         workloads=(
             Workload(name="Job train", state=JobState.WAITING_FOR_NODES, message=STOCKOUT),
-            Workload(
-                name="RayJob tune",
-                state=JobState.RUNNING,
-                queue="dws-local-queue",
-                pods=PodCounts(ready=1),
-                pools=("np-nodepool-1",),
-                stops="2026-11-24T20:00:00Z",
-                stops_seconds=172_800,
-                nodes_end="2026-11-27T20:00:00Z",
-                nodes_end_seconds=460_000,
-                interruptions=("begun again once for what befell its pods", "Preempted 2 times"),
-                log=pods.log_command("my-project", "np-gke", "us-central1", "RayJob", "tune"),
-            ),
+            tune,
         ),
         requests=(request,),
     )
@@ -433,37 +345,33 @@ def _gke() -> GkeCluster:
 
 def _gke_health() -> GkeCluster:
     """A node with a broken GPU, one whose host is to be maintained, and jobs in no queue."""
-    loose = Waiting(
-        about=About.JOB,
+    loose = made(
+        Waiting,
+        "about=job names='Job by-hand' seconds=600",
         what="Job by-hand waits for nodes, in no queue",
-        names=("Job by-hand",),
-        seconds=600,
         why=("0/4 nodes are available: 2 node(s) had untolerated taint {gke-queued: true}.",),
         advice="nodes of queued pools are for jobs of the queue: give the job the label"
         " kueue.x-k8s.io/queue-name: dws-local-queue",
     )
-    broken = Trouble(
-        about=About.POOL,
+    broken = made(
+        Trouble,
+        "about=pool names=gke-np-gpu-1 why=gke-np-gpu-1",
         what="1 node of np-nodepool-1 with a fault: a GPU is broken (XID 79); 7 of 8 GPUs usable",
-        names=("gke-np-gpu-1",),
-        why=("gke-np-gpu-1",),
         fix="keep new pods off it; the jobs on it end with its VM, and lose what is not saved:\n"
         "kubectl cordon gke-np-gpu-1\n"
         "then have its VM replaced:\n"
         "gcloud compute instance-groups managed delete-instances gke-np-grp --zone us-central1-a"
         " --project my-project --instances=gke-np-gpu-1",
     )
-    maintained = End(
+    maintained = made(
+        End,
+        "how=maintenance first=2026-11-23T08:00:00Z last=2026-11-23T08:00:00Z first_seconds=60800"
+        " last_seconds=60800 words='Google maintains the host, which ends the pods on it'",
         what="1 node of np-nodepool-1 (gke-np-gpu-0)",
-        how=EndedBy.MAINTENANCE,
-        first="2026-11-23T08:00:00Z",
-        last="2026-11-23T08:00:00Z",
-        first_seconds=60_800,
-        last_seconds=60_800,
-        words="Google maintains the host, which ends the pods on it",
     )
-    run = {"ends": "2026-11-27T20:00:00Z", "remaining_seconds": 460_000}
-    gpus: dict[str, Any] = {"pool": "np-nodepool-1", "ready": True, "gpus": 8, **run}
+    gpus = "pool=np-nodepool-1 ready=true gpus=8 ends=2026-11-27T20:00:00Z remaining_seconds=460000"
+    faults = ("a GPU is broken (XID 79)", "7 of 8 GPUs usable")
+    later = "maintenance=2026-11-23T08:00:00Z maintenance_seconds=60800"
     found = _gke()
     return dataclasses.replace(
         found,
@@ -472,30 +380,18 @@ def _gke_health() -> GkeCluster:
         ends=(*found.ends, maintained),
         jobs={"running": 1},
         nodes=(
-            Node(
-                name="gke-np-gpu-1",
-                usable_gpus=7,
-                faults=("a GPU is broken (XID 79)", "7 of 8 GPUs usable"),
-                cordoned=True,
-                **gpus,
-            ),
-            Node(
-                name="gke-np-gpu-0",
-                usable_gpus=8,
-                maintenance="2026-11-23T08:00:00Z",
-                maintenance_seconds=60_800,
-                **gpus,
-            ),
-            Node(name="gke-np-system-0", pool="np-system", ready=True),
-            Node(name="gke-np-system-1", pool="np-system", ready=False),
+            made(Node, f"name=gke-np-gpu-1 usable_gpus=7 cordoned=true {gpus}", faults=faults),
+            made(Node, f"name=gke-np-gpu-0 usable_gpus=8 {later} {gpus}"),
+            made(Node, "name=gke-np-system-0 pool=np-system ready=true"),
+            made(Node, "name=gke-np-system-1 pool=np-system ready=false"),
         ),
         outside=(
             Workload(name="Job by-hand", state=JobState.PENDING),
-            Workload(
-                name="Pod debug in team-a",
+            made(
+                Workload,
+                "name='Pod debug in team-a' pools=np-nodepool-1",
                 state=JobState.RUNNING,
                 pods=PodCounts(ready=1),
-                pools=("np-nodepool-1",),
             ),
         ),
     )
@@ -551,23 +447,20 @@ def test_what_is_not_known_is_called_so_and_neither_broken_nor_none(*, known: bo
     counted = "4 nodes run, and how many are ready is not known"
     assert (counted if known else "how many nodes there are is not known") in whole
     assert ("np-nodepool-1 2 run" if known else "np-nodepool-1 not known") in whole
-
-
-def test_what_is_broken_beside_it_stands_first() -> None:
+    # What is broken beside it stands first.
     silent = Trouble(about=About.KUBERNETES, what="it is not known what runs in the cluster")
     found = dataclasses.replace(_gke(), trouble=(*_gke().trouble, silent))
     title, *rest = [line.text for line in status.lines(found, 120)]
-
     assert title.endswith("not in order")
     labels = [line.split()[0] for line in rest if line.startswith(("  broken", "  unknown"))]
     assert labels == ["broken", "unknown"]
 
 
 def test_what_is_listed_short_is_listed_whole_with_full() -> None:
-    found = _one_of_many()
-    whole = [line.text for line in status.lines(found, 100, full=True)]
+    whole = [line.text for line in status.lines(_one_of_many(), 100, full=True)]
     assert sum("has started up" in line for line in whole) == 199
     assert "200 of 200 listed, 1 failed" in "\n".join(whole)
+    assert _healthy().short() == _healthy(), "a small one is not shortened"
 
 
 def test_a_vm_that_is_not_heard_of_is_listed_as_that_and_is_not_ready() -> None:
@@ -633,19 +526,17 @@ def test_the_json_of_a_thousand_vms_stays_small_whatever_befalls_them() -> None:
 def test_the_json_of_a_cluster_with_a_thousand_nodes_and_jobs_stays_small() -> None:
     found = _gke_health()
     lines = tuple(f"gke-node-{number:04d} is not ready: {LONG}" for number in range(1000))
+    jobs = tuple(
+        Workload(name=f"Job {number}", state=JobState.PENDING, message=LONG, advice=ADVICE)
+        for number in range(1000)
+    )
     big = dataclasses.replace(
         found,
         node_pools=tuple(
             dataclasses.replace(pool, unready=lines) for pool in found.node_pools for _ in range(5)
         ),
-        workloads=tuple(
-            Workload(name=f"Job {number}", state=JobState.PENDING, message=LONG, advice=ADVICE)
-            for number in range(1000)
-        ),
-        outside=tuple(
-            Workload(name=f"Job {number}", state=JobState.PENDING, message=LONG, advice=ADVICE)
-            for number in range(1000)
-        ),
+        workloads=jobs,
+        outside=jobs,
         nodes=found.nodes * 250,
         requests=found.requests * 1000,
     )
@@ -658,7 +549,3 @@ def test_all_nodes_are_listed_where_everything_is(width: int, golden: Golden) ->
     shown = list(status.lines(_gke_health(), width, full=True))
     text = "".join(f"{line.text}\n" for line in shown)
     golden.check(GOLDENS / f"gke-health-full-{width}.txt", text)
-
-
-def test_a_small_status_is_not_shortened() -> None:
-    assert _healthy().short() == _healthy()

@@ -34,8 +34,16 @@ def _zones(text: str, **more: str) -> tuple[str, ...]:
     return found.zones
 
 
-def test_several_zones_stay_in_the_order_in_which_they_are_written() -> None:
+def test_zones_stay_in_the_order_in_which_they_are_written_and_one_leaves_no_choice() -> None:
     assert _zones("us-east4-b, us-central1-a") == ("us-east4-b", "us-central1-a")
+    found = candidates.of({"zone": "us-central1-a"}, USUAL)
+    assert found is not None
+    assert not found.is_several
+    assert found.zones == ("us-central1-a",)
+    loaded = _loaded(ZONE="us-central1-a, us-east4-b")
+    assert loaded.effective["ZONE"] == "us-central1-a,us-east4-b"
+    assert loaded.settings is not None
+    assert loaded.settings.zone == "us-central1-a"
 
 
 def test_a_pattern_is_the_zones_that_have_the_machine_type_and_need_no_turning_on() -> None:
@@ -54,48 +62,60 @@ def test_any_zone_is_all_zones_that_have_the_machines_and_region_narrows_them(wo
     assert {zones.region_of(it) for it in inside} == {"europe-west4"}
 
 
-def test_one_zone_leaves_no_choice() -> None:
-    found = candidates.of({"zone": "us-central1-a"}, USUAL)
-    assert found is not None
-    assert not found.is_several
-    assert found.zones == ("us-central1-a",)
+TWO = "us-central1-a,us-east4-b"
+REFUSED = {
+    # what is set -> the one problem's setting, what it says, and a part of its reason and fix
+    "ZONE=us-central1-a,us-central1-a": "ZONE | names a zone twice |",
+    "ZONE=us-central1-a,any": "ZONE | has any beside other zones |",
+    "ZONE=us-central1-a,us-central1": "ZONE | is a region |",
+    "ZONE=us-nowhere1-*": "ZONE | fits no zone |",
+    "ZONE=us-central1-[ab]*": "ZONE | fits no zone |",
+    "ZONE=us-central1-a,,us-east4-b": "ZONE | has an empty item |",
+    "REGION=us-central1": "REGION | us-east4-b |",
+    "ORCHESTRATOR_TYPE=gke": "ZONE | | a GKE cluster is in one region",
+    "CAPACITY=spot ENABLE_SPOT=yes": "CAPACITY | in place of ENABLE_SPOT | remove ENABLE_SPOT",
+    "CAPACITY=flex_start,spot ENABLE_FLEX_START=my": (
+        "CAPACITY | in place of ENABLE_FLEX_START | remove"
+    ),
+    "CAPACITY=spot ENABLE_FLEX_START=no": (
+        "CAPACITY | ENABLE_FLEX_START | remove ENABLE_FLEX_START"
+    ),
+    "CAPACITY=spot RESERVATION_NAME=r": "CAPACITY | leaves out | CAPACITY=reservation,spot",
+    "CAPACITY=reservation,spot": (
+        "CAPACITY | RESERVATION_NAME is not set | RESERVATION_NAME=my-reservation"
+    ),
+    "CAPACITY=spot,spot": "CAPACITY | names a way twice |",
+    "CAPACITY=spot,ondemand": "CAPACITY | has 'ondemand' | CAPACITY=spot,on_demand",
+    "CAPACITY=spot VM_TYPE=a4x-highgpu-4g": (
+        "CAPACITY | 'spot' is not available | RESERVATION_NAME"
+    ),
+    # Nodes that nobody asks for at a Create are no way before another.
+    "@gke CAPACITY=flex_start,spot": (
+        "CAPACITY | can't go on after flex_start | CAPACITY=spot,flex_start"
+    ),
+    "@gke CAPACITY=spot,on_demand GKE_MIN_NODE_COUNT=0 GKE_MAX_NODE_COUNT=2": (
+        "CAPACITY | can't go on after spot | GKE_MIN_NODE_COUNT=1"
+    ),
+    "@gke CAPACITY=spot GKE_NODE_POOLS=name=a,vm_type=a2-highgpu-1g,count=1": (
+        "CAPACITY | can't be combined with GKE_NODE_POOLS | remove CAPACITY"
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("us-central1-a,us-central1-a", "names a zone twice"),
-        ("us-central1-a,any", "has any beside other zones"),
-        ("us-central1-a,us-central1", "is a region"),
-        ("us-nowhere1-*", "fits no zone"),
-        ("us-central1-[ab]*", "fits no zone"),
-        ("us-central1-a,,us-east4-b", "has an empty item"),
-    ],
-)
-def test_what_names_no_zones_is_refused(text: str, what: str) -> None:
-    (problem,) = _loaded(ZONE=text).problems
-    assert problem.setting == "ZONE"
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_names_no_zones_and_what_does_not_go_with_a_setting_is_refused(text: str) -> None:
+    two = {"ZONE": "us-central1-a,us-east4-b"}
+    written = text.replace("@gke", "ORCHESTRATOR_TYPE=gke ZONE=us-central1-a").split()
+    (problem,) = _loaded(**two | dict(it.split("=", 1) for it in written)).problems
+
+    setting, what, more = (it.strip() for it in REFUSED[text].split("|"))
+    assert problem.setting == setting
     assert what in problem.what
+    assert more in f"{problem.why} {problem.fix}"
 
 
-def test_zones_outside_of_region_are_a_contradiction() -> None:
-    (problem,) = _loaded(ZONE="us-central1-a,us-east4-b", REGION="us-central1").problems
-    assert "us-east4-b" in problem.what
-    assert problem.setting == "REGION"
-
-
-def test_a_gke_cluster_has_zones_of_one_region() -> None:
+def test_a_gke_cluster_may_have_several_zones_of_one_region() -> None:
     assert not _loaded(ZONE="us-central1-a,us-central1-b", ORCHESTRATOR_TYPE="gke").problems
-    (problem,) = _loaded(ZONE="us-central1-a,us-east4-b", ORCHESTRATOR_TYPE="gke").problems
-    assert problem.setting == "ZONE"
-    assert "a GKE cluster is in one region" in problem.why
-
-
-def test_the_effective_value_is_what_was_written() -> None:
-    loaded = _loaded(ZONE="us-central1-a, us-east4-b")
-    assert loaded.effective["ZONE"] == "us-central1-a,us-east4-b"
-    assert loaded.settings is not None
-    assert loaded.settings.zone == "us-central1-a"
 
 
 def _ways(capacity: str, **more: str) -> Loaded:
@@ -136,28 +156,6 @@ def test_a_list_of_one_way_is_that_way() -> None:
     assert cluster.vms(one).places == ()
 
 
-@pytest.mark.parametrize(
-    ("capacity", "more", "what", "fix"),
-    [
-        ("spot", {"ENABLE_SPOT": "yes"}, "in place of ENABLE_SPOT", "remove ENABLE_SPOT"),
-        ("flex_start,spot", {"ENABLE_FLEX_START": "my"}, "in place of ENABLE_FLEX_START", "remove"),
-        ("spot", {"ENABLE_FLEX_START": "no"}, "ENABLE_FLEX_START", "remove ENABLE_FLEX_START"),
-        ("spot", {"RESERVATION_NAME": "r"}, "leaves out", "CAPACITY=reservation,spot"),
-        ("reservation,spot", {}, "RESERVATION_NAME is not set", "RESERVATION_NAME=my-reservation"),
-        ("spot,spot", {}, "names a way twice", ""),
-        ("spot,ondemand", {}, "has 'ondemand'", "CAPACITY=spot,on_demand"),
-        ("spot", {"VM_TYPE": "a4x-highgpu-4g"}, "'spot' is not available", "RESERVATION_NAME"),
-    ],
-)
-def test_what_does_not_go_with_capacity_is_refused(
-    capacity: str, more: dict[str, str], what: str, fix: str
-) -> None:
-    (problem,) = _ways(capacity, **more).problems
-    assert problem.setting == "CAPACITY"
-    assert what in problem.what
-    assert fix in problem.fix
-
-
 def test_a_way_that_a_rule_refuses_is_passed_by_as_long_as_there_is_another() -> None:
     # Google has A4X from reservations alone.
     loaded = _ways("spot,reservation", VM_TYPE="a4x-highgpu-4g", RESERVATION_NAME="mine")
@@ -191,35 +189,6 @@ def test_a_zone_that_is_accepted_names_each_of_its_zones(parts: list[str]) -> No
     assert len(set(found.zones)) == len(found.zones)
     assert all(found.names(zone) for zone in found.zones)
     assert set(found.zones) <= set(EVERY)
-
-
-@pytest.mark.parametrize(
-    ("settings", "what", "fix"),
-    [
-        (
-            {"CAPACITY": "flex_start,spot"},
-            "can't go on after flex_start",
-            "CAPACITY=spot,flex_start",
-        ),
-        (
-            {"CAPACITY": "spot,on_demand", "GKE_MIN_NODE_COUNT": "0", "GKE_MAX_NODE_COUNT": "2"},
-            "can't go on after spot",
-            "GKE_MIN_NODE_COUNT=1",
-        ),
-        (
-            {"CAPACITY": "spot", "GKE_NODE_POOLS": "name=a,vm_type=a2-highgpu-1g,count=1"},
-            "can't be combined with GKE_NODE_POOLS",
-            "remove CAPACITY",
-        ),
-    ],
-)
-def test_nodes_that_nobody_asks_for_at_a_create_are_no_way_before_another(
-    settings: dict[str, str], what: str, fix: str
-) -> None:
-    (problem,) = _loaded(ZONE="us-central1-a", ORCHESTRATOR_TYPE="gke", **settings).problems
-
-    assert what in problem.what
-    assert fix in problem.fix
 
 
 @pytest.mark.parametrize("ways", ["spot,flex_start", "spot,on_demand", "flex_start"])

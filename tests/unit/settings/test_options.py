@@ -31,15 +31,10 @@ def test_there_are_no_more_than_85_settings_and_an_option_is_none() -> None:
     assert not {field.upper() for field in OPTIONS.values()} & set(load(MANDATORY).effective)
 
 
-@pytest.mark.parametrize(
-    ("text", "options"),
-    [
-        ("--nodes 4 --time=2h", {"--nodes": "4", "--time": "2h"}),
-        ("--name 'a b' --nodes 1 --nodes 2", {"--name": "a b", "--nodes": "2"}),
-    ],
-)
-def test_job_options_are_written_as_on_a_command_line(text: str, options: dict[str, str]) -> None:
-    assert job_options.read(text) == options
+def test_job_options_are_written_as_on_a_command_line() -> None:
+    assert job_options.read("--nodes 4 --time=2h") == {"--nodes": "4", "--time": "2h"}
+    found = job_options.read("--name 'a b' --nodes 1 --nodes 2")
+    assert found == {"--name": "a b", "--nodes": "2"}
 
 
 def test_the_command_line_goes_before_job_options() -> None:

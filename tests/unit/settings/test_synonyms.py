@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.settings import spelling
+from tests.unit.test_mistakes import TRIED
 
 if TYPE_CHECKING:
     from tests.unit.conftest import Given, InFile
@@ -61,30 +62,29 @@ def test_another_tool_s_name_is_an_error_that_says_which_setting_is_meant(
 
 @pytest.mark.parametrize(
     "environ",
-    [
-        {"MACHINE_TYPE": "x86_64"},
-        {"NODE_TYPE": "worker"},
-        {"DEVICE_TYPE": "cuda"},
-        {"GPU_TYPE": "mps"},
-        {"SPOT": "https://spot.example.com"},
-        {"NUM_NODES": "auto"},
-        {"DISK_SIZE": "large"},
-        {"IMAGE": "my-image"},
-        {"PROJECT": "my-project"},
-        {"GPUS": "0,1"},
-        {"SIZE": "4"},
-        {"CLUSTER_NAME": "prod"},
-        {"NUM_NODES": "2", "INSTANCE_COUNT": "4"},
-        {"NUM_NODES": "2", "ORCHESTRATOR_TYPE": "gke", "GKE_NODE_COUNT_PER_NODE_POOL": "4"},
-        {"SPOT": " "},
-    ],
-    ids=str,
+    """MACHINE_TYPE=x86_64
+NODE_TYPE=worker
+DEVICE_TYPE=cuda
+GPU_TYPE=mps
+SPOT=https://spot.example.com
+NUM_NODES=auto
+DISK_SIZE=large
+IMAGE=my-image
+PROJECT=my-project
+GPUS=0,1
+SIZE=4
+CLUSTER_NAME=prod
+NUM_NODES=2 INSTANCE_COUNT=4
+NUM_NODES=2 ORCHESTRATOR_TYPE=gke GKE_NODE_COUNT_PER_NODE_POOL=4
+SPOT=
+AIINFRA_IMAGE=yes CI=true GPUS=8 DEPLOYMENT_NAME=web OTHER=x
+AIINFRA_IMAGE=yes HOSTNAME=c https_proxy=http://p WEB_PORT_80_TCP=x GOOGLE_X=y
+AIINFRA_IMAGE=yes HTTP_PROXY=http://p all_proxy=socks5://p""".splitlines(),
 )
-def test_in_the_environment_what_is_another_program_s_is_left_alone(
-    given: Given, environ: dict[str, str]
+def test_in_the_environment_and_the_image_s_what_is_another_program_s_is_left_alone(
+    given: Given, environ: str
 ) -> None:
-    case = given(**environ)
-
+    case = given(**dict(it.split("=", 1) for it in environ.split()))
     assert not case.loaded.problems
     assert not case.noted
 
@@ -135,58 +135,16 @@ def test_each_name_means_a_setting_and_is_none_itself() -> None:
     assert not [name for name in spelling.SYNONYMS if spelling.is_known(name)]
 
 
-OF_OTHERS = {
-    "SkyPilot": "ACCELERATORS=H100:8 AUTOSTOP=30m DISK_SIZE=500 DISK_TIER=high ENVS=A=b GPUS=8"
-    " IDLE_MINUTES_TO_AUTOSTOP=30 IMAGE_ID=x INSTANCE_TYPE=a3-highgpu-8g NUM_NODES=2 SETUP=ls"
-    " USE_INTERNAL_IPS=yes USE_SPOT=true",
-    "dstack": "GPU=H100:8 IDLE_DURATION=1h INSTANCE_TYPES=a3-highgpu-8g MAX_DURATION=6h"
-    " MAX_PRICE=100 NODES=2 RESERVATION=r-1 SPOT_POLICY=spot",
-    "gcloud": "ACCELERATOR=nvidia-tesla-t4 BOOT_DISK_SIZE=500GB BOOT_DISK_TYPE=pd-ssd"
-    " CLUSTER_VERSION=1.33 IMAGE=x IMAGE_FAMILY=f LOCATION=us-central1-a MACHINE_TYPE=n1-standard-8"
-    " MASTER_AUTHORIZED_NETWORKS=10.0.0.0/8 MAX_NODES=4 MIN_NODES=0 NO_ADDRESS=yes PREEMPTIBLE=yes"
-    " PROJECT=other-project RELEASE_CHANNEL=RAPID SIZE=4 SUBNET=gpus TOTAL_MAX_NODES=8",
-    "Cluster Toolkit": "DEPLOYMENT_NAME=d DISABLE_PUBLIC_IPS=yes DWS_FLEX=yes ENABLE_PLACEMENT=yes"
-    " GUEST_ACCELERATOR=x NODE_COUNT_STATIC=2 SERVICE_ACCOUNT_EMAIL=a@b.c STATIC_NODE_COUNT=2",
-    "xpk": "DEVICE_TYPE=h100-80gb-8 FLEX=yes NUM_SLICES=2 SPOT=yes",
-    "Ray": "AVAILABILITY_ZONE=us-central1-a CLUSTER_NAME=c MAX_WORKERS=4 MIN_WORKERS=0"
-    " SETUP_COMMANDS=ls",
-    "torchrun and Slurm": "GPUS_PER_NODE=8 NNODES=2 NPROC_PER_NODE=8",
-    "tokens": "HF_TOKEN=hf_x WANDB_API_KEY=k",
-}
-
-
-@pytest.mark.parametrize("tool", OF_OTHERS)
+@pytest.mark.parametrize("lines", TRIED)
 def test_what_was_given_to_the_image_is_answered_as_what_stands_in_a_file(
-    given: Given, in_file: InFile, tool: str
+    given: Given, in_file: InFile, lines: str
 ) -> None:
-    written = dict(line.split("=", 1) for line in OF_OTHERS[tool].split())
-
-    for name, value in written.items():
-        there = in_file(f"{name}={value}\n").problem(name)
-        assert given(AIINFRA_IMAGE="yes", **{name: value}).problem(name) == there
-        setting = spelling.SYNONYMS[name].setting
-        assert setting in there.fix or f"its name is {setting}" in there.why, there
-        assert "would be ignored" in there.what
-
-
-def test_the_names_of_other_tools_are_those_that_were_tried() -> None:
-    assert sum(len(names.split()) for names in OF_OTHERS.values()) == 61
-
-
-@pytest.mark.parametrize(
-    "environ",
-    [
-        {"CI": "true", "GPUS": "8", "DEPLOYMENT_NAME": "web", "OTHER": "x"},
-        {"HOSTNAME": "c", "https_proxy": "http://p", "WEB_PORT_80_TCP": "x", "GOOGLE_X": "y"},
-        {"HTTP_PROXY": "http://p", "all_proxy": "socks5://p"},
-    ],
-    ids=["CI", "engine", "proxies"],
-)
-def test_the_image_leaves_alone_what_nobody_gave_it(given: Given, environ: dict[str, str]) -> None:
-    case = given(AIINFRA_IMAGE="yes", **environ)
-
-    assert not case.loaded.problems
-    assert not case.noted
+    name, _, value = lines.split(maxsplit=1)[0].partition("=")
+    there = in_file(f"{name}={value}\n").problem(name)
+    assert given(AIINFRA_IMAGE="yes", **{name: value}).problem(name) == there
+    setting = TRIED[lines].partition("=")[0]
+    assert setting in there.fix or f"its name is {setting}" in there.why, there
+    assert "would be ignored" in there.what
 
 
 def test_the_image_says_which_names_it_does_not_know(given: Given) -> None:

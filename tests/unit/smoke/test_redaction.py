@@ -13,19 +13,9 @@ TOKEN = "an-opaque-token-of-no-known-form"  # noqa: S105 - of a test
 
 
 def _exchange(**fields: Any) -> Exchange:
-    usual: dict[str, Any] = {
-        "method": "POST",
-        "path": "/compute/v1/projects/p/global/networks",
-        "query": (),
-        "body": b"",
-        "content_type": "application/json",
-        "status": 200,
-        "answer": None,
-        "size": 0,
-        "upload": "",
-        "began": 0.0,
-        "at": 0.0,
-    }
+    usual: dict[str, Any] = {"method": "POST", "path": "/compute/v1/projects/p/global/networks"}
+    usual |= {"query": (), "body": b"", "content_type": "application/json", "status": 200}
+    usual |= {"answer": None, "size": 0, "upload": "", "began": 0.0, "at": 0.0}
     return Exchange(**(usual | fields))
 
 

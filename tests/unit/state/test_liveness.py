@@ -77,14 +77,20 @@ def _left_behind(folder: Folder, tmp_path: Path, **elsewhere: str) -> None:
     _note(folder, file, **elsewhere)
 
 
-def test_a_run_that_was_killed_here_is_over(folder: Folder, tmp_path: Path) -> None:
+def test_a_run_that_was_killed_here_or_whose_folder_is_gone_is_over(
+    folder: Folder, tmp_path: Path
+) -> None:
+    assert not _is_stale(folder, _lock()), "without any note of a run"
     _left_behind(folder, tmp_path)
     assert _is_stale(folder, _lock())
-
-
-def test_a_run_whose_folder_is_gone_is_over(folder: Folder, tmp_path: Path) -> None:
+    # A lock that the dead run did not take, as that of a Terraform that somebody runs by hand.
+    assert not any(_is_stale(folder, _lock(own_id)) for own_id in ("2", "", "unknown"))
     _note(folder, tmp_path / "gone" / "alive")
     assert _is_stale(folder, _lock())
+    # A file that may not be opened proves nothing.
+    (tmp_path / "file").touch()
+    _note(folder, tmp_path / "file" / "alive")
+    assert not _is_stale(folder, _lock())
 
 
 @pytest.mark.parametrize(
@@ -107,25 +113,6 @@ def test_without_ids_a_missing_file_proves_nothing_but_a_free_one_does(
     assert not _is_stale(folder, _lock())
     _left_behind(folder, tmp_path, **{name: ""})
     assert _is_stale(folder, _lock())
-
-
-def test_a_file_that_may_not_be_opened_proves_nothing(folder: Folder, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    _note(folder, tmp_path / "file" / "alive")
-    assert not _is_stale(folder, _lock())
-
-
-@pytest.mark.parametrize("own_id", ["2", "", "unknown"])
-def test_a_lock_that_the_dead_run_did_not_take_is_left_alone(
-    folder: Folder, tmp_path: Path, own_id: str
-) -> None:
-    """Such as the one of a Terraform that somebody runs by hand on this machine."""
-    _left_behind(folder, tmp_path)
-    assert not _is_stale(folder, _lock(own_id))
-
-
-def test_a_lock_without_any_note_of_a_run_is_left_alone(folder: Folder) -> None:
-    assert not _is_stale(folder, _lock())
 
 
 def test_notes_of_runs_that_hold_other_locks_have_no_say(folder: Folder, tmp_path: Path) -> None:

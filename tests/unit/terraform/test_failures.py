@@ -69,16 +69,13 @@ def test_a_failure_for_want_of_quota_or_stock_is_one_of_capacity(
     assert "https://console.cloud.google.com/iam-admin/quotas" in problem.fix
 
 
-def test_a_failure_for_other_reasons_too_is_terraforms() -> None:
+def test_a_failure_for_other_reasons_too_is_terraforms_and_names_a_role() -> None:
     failure = _failure(QUOTA, FORBIDDEN)
     assert isinstance(failure, TerraformError)
     assert failure.problems[0].code is Code.TERRAFORM_FAILED
-
-
-def test_a_missing_permission_is_named_with_a_role() -> None:
-    failure = _failure(FORBIDDEN)
-    assert isinstance(failure, TerraformError)
-    (problem,) = failure.problems
+    missing = _failure(FORBIDDEN)
+    assert isinstance(missing, TerraformError)
+    (problem,) = missing.problems
     assert "compute.networks.create" in problem.fix
     assert "roles/compute.networkAdmin" in problem.fix
     assert problem.code is Code.PERMISSION_MISSING

@@ -84,25 +84,17 @@ def test_an_empty_network_goes_where_it_would_get_a_subnetwork_of_another_place(
     network: dict[str, Any],
 ) -> None:
     address, path = "google_compute_network.n", f"projects/p/global/networks/{network['name']}"
-    kept = _change(address, "no-op", network, network)
-    bound = "network_profile" in network
-
-    def made(region: str) -> dict[str, Any]:
-        after = {"region": region, "network": path}
-        return _change("google_compute_subnetwork.s", "create", None, after)
-
+    kept, replaced = (_change(address, it, network, network) for it in ("no-op", "delete create"))
+    here, there = (
+        _change("google_compute_subnetwork.s", "create", None, {"region": it, "network": path})
+        for it in ("us-central1", "europe-west4")
+    )
     before = {"network": path, "self_link": f"{REGION}/subnetworks/other"}
     other = _change("google_compute_subnetwork.other", "no-op", before, before)
-    assert _replaced_too(kept, made("us-central1")) == []
-    assert _replaced_too(kept, made("europe-west4")) == ([] if bound else [address])
-    assert _replaced_too(kept, made("europe-west4"), other) == []
-    assert (
-        _replaced_too(
-            {**kept, "change": {**kept["change"], "actions": ["delete", "create"]}},
-            made("europe-west4"),
-        )
-        == []
-    )
+    assert _replaced_too(kept, here) == []
+    assert _replaced_too(kept, there) == ([] if "network_profile" in network else [address])
+    assert _replaced_too(kept, there, other) == []
+    assert _replaced_too(replaced, there) == []
 
 
 def test_a_network_is_replaced_where_its_mtu_would_change() -> None:
@@ -160,37 +152,26 @@ def test_a_group_goes_with_a_subnetwork_that_its_vms_have_an_interface_in() -> N
 
 
 def test_a_group_is_replaced_whose_new_template_is_in_another_network() -> None:
-    group = "google_compute_instance_group_manager.g"
-    there = [{"subnetwork": f"{REGION}/subnetworks/default"}]
-    for after, replaced in (
-        ([{"subnetwork": "projects/p/regions/us-central1/subnetworks/default"}], []),
-        ([{"subnetwork": f"{REGION}/subnetworks/np-primary"}], [group]),
+    group, ours = "google_compute_instance_group_manager.g", "projects/p/regions/us-central1"
+    for before, after, replaced in (
+        ("default", [f"{ours}/subnetworks/default"], []),
+        ("default", [f"{REGION}/subnetworks/np-primary"], [group]),
         # A company calls the subnetworks of all its host projects alike.
-        ([{"subnetwork": "projects/other/regions/us-central1/subnetworks/default"}], [group]),
+        ("default", ["projects/other/regions/us-central1/subnetworks/default"], [group]),
         # More interfaces are for new VMs; another subnetwork of one that there is, is a move.
-        ([{"subnetwork": f"{REGION}/subnetworks/{it}"} for it in ("default", "gpu-1")], []),
+        ("default", [f"{REGION}/subnetworks/{it}" for it in ("default", "gpu-1")], []),
+        ("default gpu-1", [f"{ours}/subnetworks/{it}" for it in ("default", "gpu-1")], []),
+        ("default gpu-1", [f"{ours}/subnetworks/{it}" for it in ("default", "gpu-2")], [group]),
         # One that is yet to be made has no name.
-        ([{"nic_type": "GVNIC"}], [group]),
+        ("default", [None], [group]),
     ):
         template = _template("old", "default")
-        template["change"]["before"]["network_interface"] = there
-        template["change"]["after"] = {"network_interface": after}
-        assert _replaced_too(template, _group("update")) == replaced
-
-
-def test_a_group_is_replaced_where_another_of_its_interfaces_moves() -> None:
-    group = "google_compute_instance_group_manager.g"
-    for gpus, replaced in (("gpu-1", []), ("gpu-2", [group])):
-        template = _template("old", "default")
-        template["change"]["before"]["network_interface"] += [
-            {"subnetwork": f"{REGION}/subnetworks/gpu-1"}
-        ]
-        template["change"]["after"] = {
-            "network_interface": [
-                {"subnetwork": f"projects/p/regions/us-central1/subnetworks/{it}"}
-                for it in ("default", gpus)
-            ]
-        }
+        for side, found in (
+            ("before", [f"{REGION}/subnetworks/{it}" for it in before.split()]),
+            ("after", after),
+        ):
+            interfaces = [{"subnetwork": it} if it else {"nic_type": "GVNIC"} for it in found]
+            template["change"][side]["network_interface"] = interfaces
         assert _replaced_too(template, _group("update")) == replaced
 
 
@@ -232,16 +213,11 @@ def test_a_subnetwork_is_replaced_with_its_cluster_where_a_range_of_pods_would_c
     assert _replaced_too(cluster, replaced) == ["google_container_cluster.c"]
 
 
-def test_the_pools_of_a_cluster_go_with_it() -> None:
+def test_the_pools_of_a_cluster_go_with_it_and_what_an_ended_move_left_replaces_nothing() -> None:
     cluster = _change("google_container_cluster.c", "delete create", {"name": "np-gke"}, {})
     pool = _change("google_container_node_pool.p", "no-op", {"name": "np-system"}, {})
-
     assert _replaced_too(cluster, pool) == ["google_container_node_pool.p"]
-
-
-def test_what_an_ended_move_left_in_the_state_replaces_nothing() -> None:
     old = _subnetwork("delete", deposed="1a2b3c4d")
-
     assert _replaced_too(_group("no-op"), _template("old", "s"), old) == []
 
 
@@ -257,27 +233,20 @@ def test_vms_of_a_replaced_flex_start_group_are_missed_unless_the_plan_asks_for_
     assert plans.read({"resource_changes": [flex]}).emptied == 0
 
 
-def test_a_moved_group_is_told_by_its_vms() -> None:
+def test_a_moved_group_and_a_moved_node_pool_are_told_by_their_machines() -> None:
     plan = plans.read({"resource_changes": [_network("delete create"), _group("delete create")]})
-
     assert [loss.words for loss in plan.losses] == [
         "4 VMs in us-central1-b end, 2 begin in us-central1-a",
         "network np-net is replaced",
     ]
-
-
-def test_a_moved_node_pool_is_told_by_its_nodes() -> None:
     before = {"name": "np-a", "node_count": 1, "node_locations": ["us-central1-b"]}
     after = {"name": "np-a", "node_locations": ["us-central1-a"]}
-    pool = _change("google_container_node_pool.p", "delete create", before, after)
-    scaling = _change(
-        "google_container_node_pool.p", "delete create", {**before, "node_count": None}, after
-    )
-
-    assert moves.sentence(pool) == (
-        "node pool np-a: 1 node in us-central1-b ends, new ones begin in us-central1-a"
-    )
-    assert moves.sentence(scaling) == (
-        "node pool np-a: all nodes in us-central1-b end, new ones begin in us-central1-a"
-    )
+    for count, words in {
+        1: "1 node in us-central1-b ends",
+        None: "all nodes in us-central1-b end",
+    }.items():
+        before["node_count"] = count
+        pool = _change("google_container_node_pool.p", "delete create", before, after)
+        told = f"node pool np-a: {words}, new ones begin in us-central1-a"
+        assert moves.sentence(pool) == told
     assert moves.sentence(_network("delete create")) is None

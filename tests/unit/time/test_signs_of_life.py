@@ -155,28 +155,17 @@ def _objects(run: Run) -> None:
     rollout.apply(cast("Any", cluster), [stage], progress=run.progress)
 
 
+def _bandwidth(run: Run, cluster: object) -> None:
+    facts, pool = samples.FLEX_QUEUED_ULTRA, samples.ULTRA
+    trials.bandwidth(cast("Any", cluster), facts, pool, 2, timeout=LONG, progress=run.progress)
+
+
 def _test_nodes(run: Run) -> None:
-    cluster = cast("Any", Nodes(looks=1_000_000))
-    trials.bandwidth(
-        cluster,
-        samples.FLEX_QUEUED_ULTRA,
-        samples.ULTRA,
-        2,
-        timeout=LONG,
-        progress=run.progress,
-    )
+    _bandwidth(run, Nodes(looks=1_000_000))
 
 
 def _test(run: Run) -> None:
-    cluster = cast("Any", Nodes(condition="Suspended"))
-    trials.bandwidth(
-        cluster,
-        samples.FLEX_QUEUED_ULTRA,
-        samples.ULTRA,
-        2,
-        timeout=LONG,
-        progress=run.progress,
-    )
+    _bandwidth(run, Nodes(condition="Suspended"))
 
 
 def _tasks(run: Run) -> None:
@@ -213,27 +202,25 @@ def _image(run: Run) -> None:
     bake.settle(cast("Any", context), cast("Any", cloud), cast("Any", OF_IMAGE))
 
 
-def _job_that(**more: Any) -> tuple[SimpleNamespace, SimpleNamespace]:
+def _job_that(run: Run, **more: Any) -> tuple[SimpleNamespace, SimpleNamespace]:
     """A run, and the only job of its cluster."""
     job = Job(name="train-1", submitted="2026-11-23T10:00:00Z", **more)
     jobs = SimpleNamespace(find=lambda _: job, log=lambda *_: [], cancel=lambda _: None)
     console = SimpleNamespace(progress=lambda _: None)
     settings = SimpleNamespace(capacity_timeout=LONG)
     about = {"console": console, "settings": settings, "report": SimpleNamespace()}
-    return SimpleNamespace(clock=Clock(), **about), jobs
+    return SimpleNamespace(clock=Clock(), progress=run.progress, **about), jobs
 
 
 def _job(run: Run) -> None:
     """A job that waits behind another for ever."""
-    context, jobs = _job_that(state=JobState.WAITING)
-    context.progress = run.progress
+    context, jobs = _job_that(run, state=JobState.WAITING)
     actions_of_jobs.follow(cast("Any", context), cast("Any", jobs), "train-1")
 
 
 def _cancelled(run: Run) -> None:
     """A job that does not end."""
-    context, jobs = _job_that(state=JobState.STOPPING)
-    context.progress = run.progress
+    context, jobs = _job_that(run, state=JobState.STOPPING)
     actions_of_jobs.cancel(cast("Any", context), cast("Any", jobs), jobs.find(""))
 
 
@@ -309,25 +296,14 @@ WAITS: dict[StageName, Callable[[Run], None]] = {
 """Every wait that has an end of its own -> how it is made to last until then."""
 
 MODULES = {
+    *("google/api.py", "lifecycle/exclusive.py", "lifecycle/search.py", "kinds/machines.py"),
+    *(f"kinds/gke/{it}.py" for it in ("jobs", "release", "status", "testing")),
+    *(f"kinds/gke/kubernetes/{it}.py" for it in ("rollout", "trials")),
+    *(f"kinds/vms/{it}.py" for it in ("after_apply", "agent", "bake", "flex_start")),
+    *(f"kinds/vms/{it}.py" for it in ("out_of_date", "startup")),
     "actions/jobs.py",
     "actions/status.py",  # no stage: tests/unit/actions/test_watching.py
-    "kinds/gke/jobs.py",
     "kinds/gke/kubernetes/job_attendant.py",  # in pods, where nobody looks
-    "kinds/gke/kubernetes/rollout.py",
-    "kinds/gke/kubernetes/trials.py",
-    "kinds/gke/release.py",
-    "kinds/gke/status.py",
-    "kinds/gke/testing.py",
-    "kinds/machines.py",
-    "kinds/vms/after_apply.py",
-    "kinds/vms/agent.py",
-    "kinds/vms/bake.py",
-    "kinds/vms/flex_start.py",
-    "kinds/vms/out_of_date.py",
-    "kinds/vms/startup.py",
-    "lifecycle/exclusive.py",
-    "lifecycle/search.py",
-    "google/api.py",
 }
 """Where somebody waits for Google: above, and in the tests after that."""
 
@@ -377,9 +353,7 @@ def test_a_wait_gives_a_sign_of_life_each_minute_and_says_until_when(
 
 def test_a_job_that_says_nothing_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch)
-    context, jobs = _job_that(state=JobState.RUNNING, attempt=1, machines=("vm-1",))
-    context.progress = run.progress
-
+    context, jobs = _job_that(run, state=JobState.RUNNING, attempt=1, machines=("vm-1",))
     job = jobs.find("train-1")
 
     def find(_: str) -> Job:
@@ -425,51 +399,42 @@ def test_an_operation_of_googles_is_named_where_it_is_waited_for(
     assert run.waiting[0].words == "Google's operation delete on networks/np-net"
 
 
+def _no_answer(*_: object, **__: object) -> None:
+    raise TransientError("503")
+
+
 def test_what_is_waited_for_between_two_stages_is_named_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = Run(monkeypatch)
-    silent = SimpleNamespace(read=None)
-    monkeypatch.setattr(control_plane, "reach", lambda *_: silent)
-
-    def no_answer(*_: object) -> None:
-        raise TransientError("503")
-
-    monkeypatch.setattr(kubernetes_status, "read", no_answer)
-    context = SimpleNamespace(progress=run.progress, environ={}, clock=Clock())
+    monkeypatch.setattr(control_plane, "reach", lambda *_: SimpleNamespace(read=None))
+    monkeypatch.setattr(kubernetes_status, "read", _no_answer)
+    context: Any = SimpleNamespace(progress=run.progress, environ={}, clock=Clock())
     monkeypatch.setattr(gke_status, "_ANSWER_TIMEOUT", LONG)
-    _, troubles = gke_status._ask(
-        cast("Any", context), cast("Any", SimpleNamespace(api=None)), cast("Any", None)
-    )
+    cloud: Any = SimpleNamespace(api=None)
+    _, troubles = gke_status._ask(context, cloud, cast("Any", None))
     assert len(run.waiting) == LONG // stages_module.SILENCE
     assert {event.words for event in run.waiting} == {"trying to look at the cluster"}
     assert len(troubles) == 1
 
 
-def test_a_look_at_the_nodes_before_a_test_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_at_the_nodes_before_a_test_and_one_at_jobs_is_named_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     run = Run(monkeypatch)
-
-    def no_answer(*_: object, **__: object) -> None:
-        raise TransientError("503")
-
-    context = SimpleNamespace(progress=run.progress)
+    context: Any = SimpleNamespace(progress=run.progress)
+    cluster: Any = SimpleNamespace(all=_no_answer)
     monkeypatch.setattr(gke_testing, "_CHANGING", LONG)
     with pytest.raises(ProvisionError):
-        gke_testing._nodes(cast("Any", context), cast("Any", SimpleNamespace(all=no_answer)), "p")
+        gke_testing._nodes(context, cluster, "p")
     assert {event.words for event in run.waiting} == {"trying to look at the nodes"}
 
-
-def test_a_look_at_the_jobs_of_a_cluster_is_named_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run(monkeypatch)
-
-    def no_answer() -> None:
-        raise TransientError("503")
-
+    run.screen.shown.clear()
     monkeypatch.setattr(gke_jobs, "_ANSWER", LONG)
     jobs = object.__new__(gke_jobs.GkeJobs)
-    jobs._context = cast("Any", SimpleNamespace(progress=run.progress))
+    jobs._context = context
     with pytest.raises(ProvisionError):
-        jobs._ask(no_answer, "list the jobs")
+        jobs._ask(_no_answer, "list the jobs")
     assert {event.words for event in run.waiting} == {"trying to list the jobs"}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from aiinfra_vm import attempts
 from aiinfra_vm.attempts import History, Restart, State
 
@@ -33,14 +32,9 @@ def test_a_success_that_ends_soon_is_begun_again_with_pauses_that_grow_too() -> 
     assert (_after(0, 0, 0).pause, _after(0, 0, 0).failures) == (40, 0)
 
 
-@pytest.mark.parametrize(
-    ("code", "again"), [(0, {Restart.ALWAYS}), (1, {Restart.ALWAYS, Restart.ON_FAILURE})]
-)
-def test_within_a_boot_it_is_begun_again_as_asked(code: int, again: set[Restart]) -> None:
-    assert {restart for restart in Restart if _after(code).goes_on(restart)} == again
-
-
-def test_after_a_notice_nothing_follows_in_the_same_boot() -> None:
+def test_within_a_boot_it_is_begun_again_as_asked_and_after_a_notice_never() -> None:
+    for code, again in ((0, {Restart.ALWAYS}), (1, {Restart.ALWAYS, Restart.ON_FAILURE})):
+        assert {restart for restart in Restart if _after(code).goes_on(restart)} == again
     stopped = History().begun("boot-1", 0).stopped(0, "preemption", 9)
     assert not any(stopped.goes_on(restart) for restart in Restart)
 
@@ -54,17 +48,16 @@ LAST = {
 }
 
 
-@pytest.mark.parametrize(
-    ("restart", "begins"),
-    [
-        (Restart.NEVER, {"none"}),
-        (Restart.ON_FAILURE, {"none", "cut_off", "stopped", "failed"}),
-        (Restart.ALWAYS, set(LAST)),
-    ],
-)
-def test_a_later_boot_begins_it_again_as_asked(restart: Restart, begins: set[str]) -> None:
-    refusals = {name: last.refusal(restart, "boot-2") for name, last in LAST.items()}
-    assert {name for name, refusal in refusals.items() if not refusal} == begins
+def test_a_later_boot_begins_it_again_as_asked() -> None:
+    for restart, begins in {
+        Restart.NEVER: {"none"},
+        Restart.ON_FAILURE: {"none", "cut_off", "stopped", "failed"},
+        Restart.ALWAYS: set(LAST),
+    }.items():
+        refusals = {name: last.refusal(restart, "boot-2") for name, last in LAST.items()}
+        assert {name for name, refusal in refusals.items() if not refusal} == begins
+    # What runs in this boot is left alone.
+    assert History().begun("boot-1", 0).refusal(Restart.NEVER, "boot-1") == ""
 
 
 def test_a_new_boot_begins_without_failures() -> None:
@@ -72,16 +65,9 @@ def test_a_new_boot_begins_without_failures() -> None:
     assert (history.failures, history.quick, history.attempt) == (0, 0, 3)
 
 
-def test_what_runs_in_this_boot_is_left_alone() -> None:
-    assert History().begun("boot-1", 0).refusal(Restart.NEVER, "boot-1") == ""
-
-
-@pytest.mark.parametrize("history", LAST.values(), ids=LAST.keys())
-def test_what_is_kept_is_what_was_known(history: History, tmp_path: Path) -> None:
-    attempts.save(tmp_path / "command.json", history)
-    assert attempts.load(tmp_path / "command.json") == history
-    assert [file.name for file in tmp_path.iterdir()] == ["command.json"]
-
-
-def test_without_a_file_nothing_was_begun(tmp_path: Path) -> None:
+def test_what_is_kept_is_what_was_known(tmp_path: Path) -> None:
     assert attempts.load(tmp_path / "none").state is State.NONE
+    for history in LAST.values():
+        attempts.save(tmp_path / "command.json", history)
+        assert attempts.load(tmp_path / "command.json") == history
+        assert [file.name for file in tmp_path.iterdir()] == ["command.json"]

@@ -94,26 +94,22 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Held]]:
         process.wait(waiting.SECONDS)
 
 
-def test_a_driver_that_hangs_keeps_nobody_from_what_it_has_logged(
-    vm: Path, held: list[Held]
+def test_a_driver_that_hangs_keeps_nobody_from_what_it_has_logged_nor_from_an_end(
+    vm: Path, held: list[Held], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _program(vm, "journalctl", f"{OFF_THE_BUS}\n")
-
     for _ in range(2):
         assert _found() == (OFF_THE_BUS, "nvidia-smi did not end within 0 s")
     assert len(held) == 1, "no second one hangs beside the first"
 
-
-def test_a_test_and_a_look_for_work_end_while_nvidia_smi_hangs(
-    vm: Path, held: list[Held], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    # A test and a look for work end, too.
     _program(vm, "systemctl", "dead")
     _program(vm, "loginctl", "")
+    monkeypatch.setattr(programs, "_hung", {})
     assert "timed out" in idle.work(has_gpus=True)
-
     monkeypatch.setattr(programs, "_hung", {})
     assert check.gpus() == {"error": "nvidia-smi did not end within 0 s", "gpus": []}
-    assert len(held) == 2
+    assert len(held) == 3
 
 
 def test_what_is_logged_is_told_before_the_driver_is_asked_and_a_look_that_hangs_is_a_fault(

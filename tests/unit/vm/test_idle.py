@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from aiinfra_vm import idle, storage
 from hypothesis import given
 from hypothesis import strategies as st
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TIMEOUT = 600.0
 
@@ -111,6 +108,9 @@ SESSION = "3 1001 ann - 812 user pts/0 no -\n4 1001 ann - 813 manager - no -"
         ("dead", "", "0\n3", "a GPU works"),
         ("dead", "", "0\n[N/A]", "a GPU works"),
         ("dead", "", OSError("no nvidia-smi"), "it can't be told: no nvidia-smi"),
+        # Of a VM without GPUs the processors count.
+        ("dead", "", 0.1, ""),
+        ("dead", "", 1.5, "its processors work"),
     ],
 )
 def test_work_is_a_command_a_login_or_a_gpu_and_what_can_not_be_told(
@@ -125,14 +125,5 @@ def test_work_is_a_command_a_login_or_a_gpu_and_what_can_not_be_told(
         return subprocess.CompletedProcess(command, 0, answer.encode())
 
     monkeypatch.setattr("aiinfra_vm.programs.ask", run)
-    assert idle.work(has_gpus=True) == what
-
-
-@pytest.mark.parametrize(("load", "what"), [(0.1, ""), (1.5, "its processors work")])
-def test_of_a_vm_without_gpus_the_processors_count(
-    monkeypatch: pytest.MonkeyPatch, load: float, what: str
-) -> None:
-    said: Callable[..., Any] = lambda command, _: subprocess.CompletedProcess(command, 0, b"")  # noqa: E731 - short
-    monkeypatch.setattr("aiinfra_vm.programs.ask", said)
-    monkeypatch.setattr("os.getloadavg", lambda: (9.0, load, 9.0))
-    assert idle.work(has_gpus=False) == what
+    monkeypatch.setattr("os.getloadavg", lambda: (9.0, gpus, 9.0))
+    assert idle.work(has_gpus=not isinstance(gpus, float)) == what

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -37,52 +38,37 @@ def _token(sub: str) -> str:
     return f"e30.{'.'.join(encoded)}"
 
 
-@pytest.mark.parametrize(
-    ("answer", "number"),
-    [
-        *((_token(number), number) for number in ("103271949540120710052", "10327194954012071005")),
-        (_token("a name"), ""),
-        ("no token", ""),
-        (None, ""),
-    ],
-)
-def test_a_vm_says_whose_tokens_it_gets_where_it_is_told(
-    answer: str | None, number: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def get(path: str) -> str:
+def test_a_vm_says_whose_tokens_it_gets_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: dict[str | None, str] = {
+        **{_token(it): it for it in ("103271949540120710052", "10327194954012071005")},
+        **dict.fromkeys((_token("a name"), "no token", None), ""),
+    }
+
+    def get(path: str, answer: str | None) -> str:
         if "identity" not in path:
             return "1"
         if answer is None:
             raise OSError(404)
         return answer
 
-    monkeypatch.setattr(metadata, "get", get)
-    member = members.myself()
+    for answer, number in answers.items():
+        monkeypatch.setattr(metadata, "get", functools.partial(get, answer=answer))
+        member = members.myself()
+        assert member.account == number
+        there = Member.of(member._replace(name="a", address="10.0.0.2").document())
+        assert there.account == number
 
-    assert member.account == number
-    assert Member.of(member._replace(name="a", address="10.0.0.2").document()).account == number
 
-
-_EVIL = [
-    {"name": "a;reboot"},
-    {"name": "-rf"},
-    {"name": "a\nb"},
-    {"name": 7},
-    {"address": "10.0.0.2 slots=9"},
-    {"address": "$(reboot)"},
-    {"address": "example.com"},
-    {"address": "fe80::1%$(reboot)"},
-    {"address": None},
-    {"instance_id": "1\nNODE_RANK=0"},
-    {"boot": "`reboot`"},
-    {"key": f'{KEY}\ncommand="sh" {KEY}'},
-    {"key": f'command="sh" {KEY}'},
-    {"key": f"{KEY} comment"},
-    {"host_keys": [f"{KEY}\n* {KEY}"]},
-    {"host_keys": [KEY] * 5},
-    {"host_keys": KEY},
-    {"account": "1; rm -rf ~"},
-    {"account": None},
+_EVIL: list[dict[str, Any]] = [
+    *({"name": it} for it in ("a;reboot", "-rf", "a\nb", 7)),
+    *({"address": it} for it in ("10.0.0.2 slots=9", "$(reboot)", "example.com", None)),
+    *({"address": "fe80::1%$(reboot)"}, {"instance_id": "1\nNODE_RANK=0"}, {"boot": "`reboot`"}),
+    *(
+        {"key": it}
+        for it in (f'{KEY}\ncommand="sh" {KEY}', f'command="sh" {KEY}', f"{KEY} comment")
+    ),
+    *({"host_keys": it} for it in ([f"{KEY}\n* {KEY}"], [KEY] * 5, KEY)),
+    *({"account": it} for it in ("1; rm -rf ~", None)),
 ]
 
 
@@ -101,7 +87,7 @@ def test_whatever_is_taken_is_plain_text_in_a_shell(change: dict[str, Any]) -> N
     found = seated(None, [member], 1)
     for text in peers.environment(found, member.name, peers.Slots(8)).values():
         assert shlex.quote(text) == text
-    for line in (*peers.hostfile(found, peers.Slots(8)).splitlines(),):
+    for line in peers.hostfile(found, peers.Slots(8)).splitlines():
         assert line == f"{member.address} slots=8"
 
 
@@ -121,9 +107,8 @@ def test_ranks_and_peers_are_on_the_disk_for_systemd_shells_and_mpirun(tmp_path:
     assert (tmp_path / "peers.env").stat().st_mode & 0o777 == 0o644
 
 
-def test_a_vm_that_has_no_rank_is_told_the_size_and_the_master_alone() -> None:
+def test_a_vm_that_has_no_rank_and_one_that_is_gone_are_told_of() -> None:
     found = seated(None, [VM], 1)
-
     assert peers.environment(found, "train-vm-zzzz", peers.Slots.of({"gpus": None})) == {
         "NNODES": "1",
         "MASTER_ADDR": "10.0.0.2",
@@ -132,13 +117,10 @@ def test_a_vm_that_has_no_rank_is_told_the_size_and_the_master_alone() -> None:
     }
     assert "without this one" in peers.missing(peers.document(found, "train-vm-zzzz"))
 
-
-def test_a_vm_that_is_gone_is_named_and_is_not_in_the_hostfile() -> None:
-    found = seated(seated(None, [VM, OTHER], 2), [VM], 2)
-
-    assert peers.hostfile(found, peers.Slots(1)) == "10.0.0.2 slots=1\n"
-    assert "gone are train-vm-c3d4" in peers.missing(peers.document(found, VM.name))
-    assert not peers.missing(peers.document(seated(found, [VM, OTHER], 2), VM.name))
+    without = seated(seated(None, [VM, OTHER], 2), [VM], 2)
+    assert peers.hostfile(without, peers.Slots(1)) == "10.0.0.2 slots=1\n"
+    assert "gone are train-vm-c3d4" in peers.missing(peers.document(without, VM.name))
+    assert not peers.missing(peers.document(seated(without, [VM, OTHER], 2), VM.name))
     assert "have not agreed" in peers.missing(None)
 
 

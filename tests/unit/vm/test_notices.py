@@ -16,61 +16,44 @@ if TYPE_CHECKING:
 NOW = dt.datetime(2026, 12, 1, 18, 58, tzinfo=dt.UTC).timestamp()
 
 
-@pytest.mark.parametrize(
-    ("text", "near"),
-    [
-        ("{ }", False),
-        ("NONE", False),
-        ('"NONE"', False),
-        ("", False),
-        ('{ "error": "no notifications have been received yet, try again later" }', False),
-        ('{"maintenance_status": "ONGOING"}', True),
-        ('{"maintenanceStatus": "ONGOING"}', True),
-        ('{"maintenance_status": "PENDING", "window_start_time": "2026-12-01T18:59:59Z"}', True),
-        ('{"maintenance_status": "PENDING", "windowStartTime": "2026-12-01T18:59:59Z"}', True),
-        ('{"maintenance_status": "PENDING", "window_start_time": "2026-12-01T19:00:01Z"}', False),
-        ('{"maintenance_status": "PENDING", "window_start_time": "soon"}', False),
-    ],
-)
-def test_a_maintenance_is_near_two_minutes_before(text: str, *, near: bool) -> None:
-    assert notices.is_near(text, NOW) is near
+PENDING = '{"maintenance_status": "PENDING", '
+NOT_NEAR = [
+    *("{ }", "NONE", '"NONE"', "", f'{PENDING}"window_start_time": "soon"}}'),
+    '{ "error": "no notifications have been received yet, try again later" }',
+    f'{PENDING}"window_start_time": "2026-12-01T19:00:01Z"}}',
+]
+NEAR = [
+    '{"maintenance_status": "ONGOING"}',
+    '{"maintenanceStatus": "ONGOING"}',
+    f'{PENDING}"window_start_time": "2026-12-01T18:59:59Z"}}',
+    f'{PENDING}"windowStartTime": "2026-12-01T18:59:59Z"}}',
+]
 
 
-@pytest.fixture
-def uptime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    file = tmp_path / "uptime"
-    file.write_text("100.5 0.0\n")
-    monkeypatch.setattr(notices, "_UPTIME", file)
-    return file
+@pytest.mark.parametrize("text", [*NEAR, *NOT_NEAR])
+def test_a_maintenance_is_near_two_minutes_before(text: str) -> None:
+    assert notices.is_near(text, NOW) is (text in NEAR)
 
 
-def test_a_run_is_reckoned_from_the_first_boot(
-    uptime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_is_reckoned_from_the_first_boot_and_one_that_was_outlived_has_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    uptime, kept = tmp_path / "uptime", tmp_path / "run-ends"
+    uptime.write_text("100.5 0.0\n")
+    monkeypatch.setattr(notices, "_UPTIME", uptime)
     monkeypatch.setattr(time, "time", lambda: NOW)
-    kept = tmp_path / "run-ends"
     ends = notices.end_of_run(kept, 3600)
     assert ends == pytest.approx(NOW - 100 + 3600, abs=5)
-
     uptime.write_text("5.0 0.0\n")  # after a reboot
-
     assert notices.end_of_run(kept, 3600) == ends
     assert notices.end_of_run(kept, 7200) == ends, "a new setting is for new VMs"
-
-
-def test_a_vm_that_outlives_its_run_has_a_new_one(
-    uptime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(time, "time", lambda: NOW)
-    kept = tmp_path / "run-ends"
+    uptime.write_text("100.5 0.0\n")
     kept.write_text(str(NOW - 500))
-    assert uptime.exists()
     assert notices.end_of_run(kept, 3600) == pytest.approx(NOW + 3500, abs=5)
-
-
-def test_without_a_limit_there_is_no_end(tmp_path: Path) -> None:
-    assert notices.end_of_run(tmp_path / "run-ends", None) is None
-    assert list(tmp_path.iterdir()) == []
+    # Without a limit there is no end.
+    kept.unlink()
+    assert notices.end_of_run(kept, None) is None
+    assert list(tmp_path.iterdir()) == [uptime]
 
 
 def test_the_end_is_told_some_time_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,9 +171,7 @@ class Fleet:
 def _survives(cloud: Cloud, size: int, minutes: float, cost: float) -> None:
     fleet = Fleet(cloud, size)
     cloud.down, cloud.cost = (SETTLED, SETTLED + minutes * 60), cost
-
     fleet.live(cloud.down[1] + 900)
-
     assert not cloud.gone
     assert cloud.roster().complete
 

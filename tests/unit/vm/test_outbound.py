@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 from aiinfra_vm import blocks, outbound
 
 if TYPE_CHECKING:
@@ -13,32 +12,25 @@ if TYPE_CHECKING:
 MIRROR = "https://mirror.example.com/apt"
 
 
-@pytest.mark.parametrize(
-    ("url", "found"),
-    [
-        ("http://packages.example.org/debian", f"{MIRROR}/packages.example.org/debian"),
-        (
-            "http://us-central1.gce.archive.ubuntu.com/ubuntu",
-            f"{MIRROR}/archive.ubuntu.com/ubuntu",
-        ),
-        ("https://nvidia.github.io/stable", f"{MIRROR}/nvidia.github.io/stable"),
-        ("https://packages.cloud.google.com/apt", "https://packages.cloud.google.com/apt"),
-        ("https://us-apt.pkg.dev/doc", "https://us-apt.pkg.dev/doc"),
-        (f"{MIRROR}/x", f"{MIRROR}/x"),
-    ],
-)
-def test_all_hosts_but_googles_are_below_the_mirror(url: str, found: str) -> None:
-    assert outbound.mirrored(url, MIRROR) == found
-    assert outbound.mirrored(url, None) == url
+def test_all_hosts_but_googles_are_below_the_mirror() -> None:
+    for url, found in {
+        "http://packages.example.org/debian": f"{MIRROR}/packages.example.org/debian",
+        "http://us-central1.gce.archive.ubuntu.com/ubuntu": f"{MIRROR}/archive.ubuntu.com/ubuntu",
+        "https://nvidia.github.io/stable": f"{MIRROR}/nvidia.github.io/stable",
+        "https://packages.cloud.google.com/apt": "https://packages.cloud.google.com/apt",
+        "https://us-apt.pkg.dev/doc": "https://us-apt.pkg.dev/doc",
+        f"{MIRROR}/x": f"{MIRROR}/x",
+    }.items():
+        assert outbound.mirrored(url, MIRROR) == found
+        assert outbound.mirrored(url, None) == url
 
 
-@pytest.mark.parametrize("before", ["", "a\n", "a\nb\n"])
-def test_a_block_is_written_over_and_leaves_nothing(before: str) -> None:
-    once = blocks.with_block(before, ["x", "y"])
-
-    assert once.startswith(before)
-    assert blocks.with_block(once, ["z"]) == blocks.with_block(before, ["z"])
-    assert blocks.with_block(once, ()) == before
+def test_a_block_is_written_over_and_leaves_nothing() -> None:
+    for before in ("", "a\n", "a\nb\n"):
+        once = blocks.with_block(before, ["x", "y"])
+        assert once.startswith(before)
+        assert blocks.with_block(once, ["z"]) == blocks.with_block(before, ["z"])
+        assert blocks.with_block(once, ()) == before
 
 
 def test_package_sources_are_as_they_were_once_there_is_no_mirror(tmp_path: Path) -> None:

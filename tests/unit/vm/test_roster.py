@@ -58,91 +58,74 @@ def test_a_vm_keeps_its_rank_and_no_rank_below_the_size_is_empty_while_somebody_
         before = after
 
 
-def test_the_first_ranks_are_by_name_whoever_came_first() -> None:
-    assert _ranks(seated(None, [_vm("c"), _vm("a"), _vm("b")], 3)) == {"a": 0, "b": 1, "c": 2}
+def _vms(names: str) -> list[Member]:
+    return [_vm(name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("lives", "ranks"),
+    [
+        # who lives at one moment after the other, each with the size of the group -> the ranks
+        ("cab3", "a0 b1 c2"),  # by name, whoever came first
+        ("abc3 ac3", "a0 c2"),
+        ("abc3 ac3 abc3", "a0 b1 c2"),
+        ("abc3 bcd3", "b1 c2 d0"),  # somebody new gets the rank of one that is gone
+        ("ab2 bd3", "b1 d2"),  # but for that, one that nobody had
+        ("abc3 abc2", "a0 b1"),  # in a smaller group who is left has the lower ranks
+        ("abc3 abc2 ac2", "a0 c1"),
+    ],
+)
+def test_ranks_follow_from_who_lives_and_who_had_them(lives: str, ranks: str) -> None:
+    found = None
+    for moment in lives.split():
+        found = seated(found, _vms(moment[:-1]), int(moment[-1]))
+    assert found is not None
+    assert _ranks(found) == {it[0]: int(it[1]) for it in ranks.split()}
 
 
 def test_a_vm_that_was_made_again_takes_up_its_rank_with_its_new_address() -> None:
-    first = seated(None, [_vm("a"), _vm("b"), _vm("c")], 3)
-    without = seated(first, [_vm("a"), _vm("c")], 3)
+    without = seated(seated(None, _vms("abc"), 3), _vms("ac"), 3)
     again = seated(without, [_vm("a"), _vm("b", life=2), _vm("c")], 3)
-
-    assert _ranks(without) == {"a": 0, "c": 2}
     assert not without.complete
-    assert _ranks(again) == _ranks(first)
     seat = again.seat("b")
     assert seat is not None
-    assert seat.member.instance_id == "2"
-    assert again.generation == 3
+    assert (seat.rank, seat.member.instance_id, again.generation) == (1, "2", 3)
 
 
 def test_a_vm_that_is_away_says_since_when_until_it_is_back() -> None:
-    both = [_vm("a"), _vm("b")]
+    both = _vms("ab")
     gone = seated(seated(None, both, 2), both[:1], 2, "2026-11-28T10:00:00Z")
     later = seated(gone, [*both[:1], _vm("c")], 3, "2026-11-28T11:00:00Z")
-
     assert [seat.since for seat in later.seats] == ["", "2026-11-28T10:00:00Z", ""]
     assert roster.parse(json.dumps(later.document()).encode()) == later
     assert not any(seat.since for seat in seated(later, both, 2).seats)
 
 
-def test_somebody_new_gets_the_rank_of_one_that_is_gone() -> None:
-    first = seated(None, [_vm("a"), _vm("b"), _vm("c")], 3)
-
-    assert _ranks(seated(first, [_vm("b"), _vm("c"), _vm("d")], 3)) == {"b": 1, "c": 2, "d": 0}
-
-
-def test_a_rank_that_nobody_had_goes_before_that_of_one_that_may_come_back() -> None:
-    first = seated(None, [_vm("a"), _vm("b")], 3)
-
-    assert _ranks(seated(first, [_vm("b"), _vm("d")], 3)) == {"b": 1, "d": 2}
-
-
-def test_in_a_smaller_group_who_is_left_has_the_lower_ranks() -> None:
-    first = seated(None, [_vm("a"), _vm("b"), _vm("c")], 3)
-    shrinking = seated(first, [_vm("a"), _vm("b"), _vm("c")], 2)
-    shrunk = seated(shrinking, [_vm("a"), _vm("c")], 2)
-
-    assert _ranks(shrinking) == {"a": 0, "b": 1}
-    assert _ranks(shrunk) == {"a": 0, "c": 1}
-
-
 @pytest.mark.parametrize(
     "change",
     [
-        {"nnodes": 0},
-        {"nnodes": "2"},
-        {"nnodes": True},
-        {"generation": None},
-        {"members": {}},
-        {"members": [{"rank": 0}]},
+        *({"nnodes": 0}, {"nnodes": "2"}, {"nnodes": True}, {"generation": None}),
+        *({"members": {}}, {"members": [{"rank": 0}]}),
         {"members": [{**_vm("a").document(), "rank": 0, "since": "x;reboot"}]},
     ],
     ids=str,
 )
 def test_what_is_no_roster_is_refused(change: dict[str, object]) -> None:
     document = seated(None, [_vm("a")], 1).document() | change
-
     with pytest.raises(ValueError, match=r"."):
         roster.parse(json.dumps(document).encode())
 
 
 def test_a_rank_and_a_name_stand_once_in_a_roster() -> None:
-    document = seated(None, [_vm("a"), _vm("b")], 2).document()
+    document = seated(None, _vms("ab"), 2).document()
     first, second = document["members"]
-
     for twice in (second | {"rank": 0}, first | {"rank": 1}):
         with pytest.raises(ValueError, match="two"):
             roster.parse(json.dumps(document | {"members": [first, twice]}).encode())
 
 
-@pytest.mark.parametrize(
-    "text", [b"{}", b"[]", b'{"instance_count": 0}', b'{"instance_count": "3"}']
-)
-def test_a_size_that_is_none_is_refused(text: bytes) -> None:
-    with pytest.raises(ValueError, match="not a number"):
-        roster.size(text)
-
-
-def test_a_size_is_read() -> None:
+def test_a_size_is_read_and_one_that_is_none_is_refused() -> None:
     assert roster.size(b'{"instance_count": 4}') == 4
+    for text in (b"{}", b"[]", b'{"instance_count": 0}', b'{"instance_count": "3"}'):
+        with pytest.raises(ValueError, match="not a number"):
+            roster.size(text)

@@ -96,36 +96,27 @@ def test_a_token_endpoint_that_is_out_of_order_is_no_fault_of_the_credentials(
     assert "renew" not in problem.fix
 
 
-@pytest.mark.parametrize(
-    ("message", "what"),
-    [
-        (
-            "ann@example.com does not have serviceusage.services.use access to the project.",
-            "quota project",
-        ),
-        ("Caller does not have required permission to use project my-quota.", "quota project"),
-        ("Request had insufficient authentication scopes.", "scopes"),
-        (
-            "Request had invalid authentication credentials. Expected OAuth 2 access token.",
-            "access token has expired",
-        ),
-        (
-            "The compute.googleapis.com API requires a quota project, which is not set by default.",
-            "have no quota project",
-        ),
-        (
-            "Permission 'iam.serviceAccounts.getAccessToken' denied on resource",
-            "may not be impersonated",
-        ),
-    ],
-)
-def test_what_google_says_of_credentials_is_told_from_other_refusals(
-    message: str, what: str
-) -> None:
-    error = refusals.explain(message)
+SAID = {
+    "ann@example.com does not have serviceusage.services.use access to the project.": (
+        "quota project"
+    ),
+    "Caller does not have required permission to use project my-quota.": "quota project",
+    "Request had insufficient authentication scopes.": "scopes",
+    "Request had invalid authentication credentials. Expected OAuth 2 access token.": (
+        "access token has expired"
+    ),
+    "The compute.googleapis.com API requires a quota project, which is not set by default.": (
+        "have no quota project"
+    ),
+    "Permission 'iam.serviceAccounts.getAccessToken' denied on resource": "may not be impersonated",
+}
 
+
+@pytest.mark.parametrize("message", SAID)
+def test_what_google_says_of_credentials_is_told_from_other_refusals(message: str) -> None:
+    error = refusals.explain(message)
     assert error is not None
-    assert what in error.problems[0].what
+    assert SAID[message] in error.problems[0].what
     assert error.problems[0].fix
 
 

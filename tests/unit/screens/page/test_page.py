@@ -112,18 +112,13 @@ def test_a_run_that_failed_says_so_first_and_shows_how_far_it_came() -> None:
     assert "Ready" in Reader(page(pages.contents("env.list", "Create"))).text
 
 
-def test_what_is_lost_stands_before_the_drawing() -> None:
+def test_what_is_lost_stands_before_the_drawing_and_a_plan_of_nothing_says_so() -> None:
     it = pages.contents("env.list")
     loss = Loss(address="a", noun="group", name="np-mig", words="2 VMs end")
     assert it.plan is not None
-    it = dataclasses.replace(it, plan=dataclasses.replace(it.plan, losses=(loss,)))
-    text = Reader(page(it)).text
+    lossy = dataclasses.replace(it.plan, losses=(loss,))
+    text = Reader(page(dataclasses.replace(it, plan=lossy))).text
     assert 0 < text.index("2 VMs end") < text.index("What it consists of")
-
-
-def test_a_plan_of_nothing_says_that_all_is_as_asked_for() -> None:
-    it = pages.contents("env.list")
-    assert it.plan is not None
     nothing = dataclasses.replace(it.plan, change=Change.NOTHING, counts=())
     text = Reader(page(dataclasses.replace(it, plan=nothing))).text
     assert "What exists is what the settings describe." in text
