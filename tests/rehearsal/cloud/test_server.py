@@ -170,9 +170,7 @@ def test_what_fails_changes_nothing(
 
 
 def test_a_bug_is_answered_in_googles_shape_and_logged(
-    connection: http.client.HTTPConnection,
-    probe: list[Request],
-    caplog: pytest.LogCaptureFixture,
+    connection: http.client.HTTPConnection, probe: list[Request], caplog: pytest.LogCaptureFixture
 ) -> None:
     status, answer = _ask(connection, "GET", "/probe/fail")
     assert (status, answer["error"]["status"]) == (500, "INTERNAL")

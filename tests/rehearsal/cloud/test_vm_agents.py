@@ -185,11 +185,7 @@ def test_a_pair_measures_over_its_gpu_network_and_the_first_tells(bucket: Bucket
     bucket.ask("bandwidth", "a", "b", **_groups("ab"))
     first, other = (bucket.answer(vm, MEASURED + 1) for vm in "ab")
     assert _reached(first) == pytest.approx(188.59, rel=0.01)
-    assert other["answer"] == {
-        "measured": True,
-        "networks": ["FasTrak"],
-        "library": "libnccl.so.2",
-    }
+    assert other["answer"] == {"measured": True, "networks": ["FasTrak"], "library": "libnccl.so.2"}
 
 
 @pytest.mark.parametrize("fabric", ["", "tcp"])

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import http.client
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from rehearsal import session
 from rehearsal.cloud.server import Cloud
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.objects import Object
@@ -93,6 +94,9 @@ class Gke:
 
     def pods(self, selector: str = "") -> list[Object]:
         return self.api.all("v1", "Pod", "default", selector)
+
+
+Make = Callable[..., Gke]
 
 
 def send(
@@ -240,7 +244,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
+def gke_of(tmp_path: Path) -> Iterator[Make]:
     """Makes the cluster of an example, under a scenario, by a clock."""
     with contextlib.ExitStack() as open_clouds:
 

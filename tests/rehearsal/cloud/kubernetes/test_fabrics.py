@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -29,7 +29,7 @@ INTERFACES = "networking.gke.io/interfaces"
 
 
 @pytest.fixture
-def made(gke_of: Callable[..., Gke]) -> Callable[..., Gke]:
+def made(gke_of: Make) -> Make:
     """Makes a cluster, with all that Create brings into it."""
 
     def make(kind: tuple[str, dict[str, str]], **more: str) -> Gke:
@@ -89,7 +89,7 @@ def _drop_mount(path: str) -> Callable[[Object], None]:
     [(MEGA, "FasTrak", 188), (HIGH, "GPUDirectTCPX_v7", 72), (ULTRA, "gIB", 335), (A4, "gIB", 375)],
 )
 def test_pods_of_the_program_are_on_the_network_of_their_machines(
-    made: Callable[..., Gke], kind: Any, network: str, peak: float
+    made: Make, kind: Any, network: str, peak: float
 ) -> None:
     cluster = made(kind)
     pod = _submit(cluster)
@@ -100,9 +100,7 @@ def test_pods_of_the_program_are_on_the_network_of_their_machines(
 
 
 @pytest.mark.parametrize(("kind", "network"), [(MEGA, "FasTrak"), (HIGH, "GPUDirectTCPX_v7")])
-def test_training_says_which_network_it_uses(
-    made: Callable[..., Gke], kind: Any, network: str
-) -> None:
+def test_training_says_which_network_it_uses(made: Make, kind: Any, network: str) -> None:
     cluster = made(kind)
     thing = torchrun.job_set(cluster.facts, jobs.main_pool(cluster.facts), 2)
     cluster.api.create(thing)
@@ -113,7 +111,7 @@ def test_training_says_which_network_it_uses(
 
 @pytest.mark.parametrize(("kind", "network"), [(MEGA, "FasTrak"), (ULTRA, "gIB")])
 def test_processes_of_a_ray_job_say_which_network_they_use(
-    made: Callable[..., Gke], kind: Any, network: str
+    made: Make, kind: Any, network: str
 ) -> None:
     cluster = made(kind, ENABLE_RAY_OPERATOR="yes")
     thing = jobs.ray_job(cluster.facts, jobs.main_pool(cluster.facts))
@@ -159,7 +157,7 @@ def _no_probe(pod: Object) -> None:
     ],
 )
 def test_tcpxo_that_lacks_something_at_its_start_leaves_nccl_on_sockets(
-    made: Callable[..., Gke], kind: Any, spoil: Callable[[Object], None], words: str
+    made: Make, kind: Any, spoil: Callable[[Object], None], words: str
 ) -> None:
     cluster = made(kind)
     assert _submit(cluster, spoil)["status"]["phase"] == "Succeeded"
@@ -200,7 +198,7 @@ def _other_sockets(pod: Object) -> None:
     ],
 )
 def test_a_job_whose_pods_lack_something_fails_with_the_words_of_what_ended(
-    made: Callable[..., Gke], kind: Any, spoil: Callable[[Object], None], words: str
+    made: Make, kind: Any, spoil: Callable[[Object], None], words: str
 ) -> None:
     cluster = made(kind)
     assert _submit(cluster, spoil)["status"]["phase"] == "Failed"
@@ -257,7 +255,7 @@ def _old_arguments(pod: Object) -> None:
     ],
 )
 def test_a_pod_whose_daemon_ends_does_not_start(
-    made: Callable[..., Gke], kind: Any, spoil: Callable[[Object], None], words: str
+    made: Make, kind: Any, spoil: Callable[[Object], None], words: str
 ) -> None:
     cluster = made(kind)
     pod = _submit(cluster, spoil)
@@ -272,14 +270,14 @@ def _daemon_sets(cluster: Gke, name: str) -> None:
     cluster.api.delete("apps/v1", "DaemonSet", name, "kube-system")
 
 
-def test_a_daemon_without_the_injector_on_its_node_has_no_gpus(made: Callable[..., Gke]) -> None:
+def test_a_daemon_without_the_injector_on_its_node_has_no_gpus(made: Make) -> None:
     cluster = made(MEGA)
     _daemon_sets(cluster, "device-injector")
     assert _submit(cluster)["status"]["phase"] == "Pending"
     assert "CUDA initialization failed" in _log(cluster, "tcpxo-daemon")
 
 
-def test_pods_on_nodes_without_the_plugin_fail_at_the_gate(made: Callable[..., Gke]) -> None:
+def test_pods_on_nodes_without_the_plugin_fail_at_the_gate(made: Make) -> None:
     cluster = made(ULTRA)
     _daemon_sets(cluster, "nccl-rdma-installer")
     pod = _submit(cluster)
@@ -289,9 +287,7 @@ def test_pods_on_nodes_without_the_plugin_fail_at_the_gate(made: Callable[..., G
     )
 
 
-def test_without_the_gate_the_shell_of_such_a_pod_finds_no_script(
-    made: Callable[..., Gke],
-) -> None:
+def test_without_the_gate_the_shell_of_such_a_pod_finds_no_script(made: Make) -> None:
     cluster = made(ULTRA)
     _daemon_sets(cluster, "nccl-rdma-installer")
     pod = _submit(cluster, lambda pod: pod["spec"].pop("initContainers"))
@@ -299,9 +295,7 @@ def test_without_the_gate_the_shell_of_such_a_pod_finds_no_script(
     assert "set_nccl_env.sh: No such file or directory" in _log(cluster)
 
 
-def test_pods_wait_until_their_new_node_has_the_plugin(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_pods_wait_until_their_new_node_has_the_plugin(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-a3-mega", rate="1", ENABLE_KUEUE="no")
     clock.forward(100)
     cluster.create()
@@ -322,7 +316,7 @@ def test_pods_wait_until_their_new_node_has_the_plugin(
     assert _first(cluster)["status"]["phase"] == "Running"
 
 
-def test_an_image_that_its_registry_lacks_is_never_installed(made: Callable[..., Gke]) -> None:
+def test_an_image_that_its_registry_lacks_is_never_installed(made: Make) -> None:
     cluster = made(MEGA)
     name = "nccl-tcpxo-installer"
     thing = next(it for it in nccl.objects(cluster.facts) if it["metadata"]["name"] == name)
@@ -334,9 +328,7 @@ def test_an_image_that_its_registry_lacks_is_never_installed(made: Callable[...,
     assert _submit(cluster)["status"]["phase"] == "Failed"
 
 
-def test_the_old_plugin_of_tcpx_ends_when_its_cluster_is_upgraded(
-    made: Callable[..., Gke],
-) -> None:
+def test_the_old_plugin_of_tcpx_ends_when_its_cluster_is_upgraded(made: Make) -> None:
     cluster = made(HIGH, version="1.33.13-gke.1101000")
     where = "/container/v1/projects/my-project/locations/us-central1/clusters/demo-gke"
     update = {"desiredMasterVersion": "1.34.9-gke.1655001"}
@@ -352,7 +344,7 @@ def test_the_old_plugin_of_tcpx_ends_when_its_cluster_is_upgraded(
     assert bandwidth.parse(_log(cluster)).networks == ("GPUDirectTCPX_v7",)
 
 
-def test_a_test_without_mpi_measures_sixteen_single_gpus(made: Callable[..., Gke]) -> None:
+def test_a_test_without_mpi_measures_sixteen_single_gpus(made: Make) -> None:
     cluster = made(MEGA)
 
     def spoil(pod: Object) -> None:
@@ -364,7 +356,7 @@ def test_a_test_without_mpi_measures_sixteen_single_gpus(made: Callable[..., Gke
     assert log.count("# Avg bus bandwidth    : 0") == 16
 
 
-def test_half_of_the_rdma_interfaces_carry_half(made: Callable[..., Gke]) -> None:
+def test_half_of_the_rdma_interfaces_carry_half(made: Make) -> None:
     cluster = made(ULTRA)
     assert _submit(cluster, _interfaces(6))["status"]["phase"] == "Succeeded"
     measured = bandwidth.parse(_log(cluster))
@@ -395,7 +387,7 @@ def _no_default(pod: Object) -> None:
     ],
 )
 def test_a_pod_with_wrong_interfaces_gets_no_sandbox(
-    made: Callable[..., Gke], spoil: Callable[[Object], None], words: str
+    made: Make, spoil: Callable[[Object], None], words: str
 ) -> None:
     cluster = made(MEGA)
     pod = _submit(cluster, spoil)

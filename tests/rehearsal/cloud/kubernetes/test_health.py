@@ -15,10 +15,8 @@ from provision.kinds.gke.kubernetes.objects import conditions
 from provision.time import clock as google_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from provision.kinds.gke.kubernetes.nodes import Node
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -52,7 +50,7 @@ def _job(name: str, gpus: int) -> Any:
     ("scenario", "xid", "usable"), [("gpu-error", "48", 1), ("lost-gpu", "79", 2)]
 )
 def test_a_gpu_that_fails_is_named_and_its_node_stays_ready(
-    gke_of: Callable[..., Gke], clock: Clock, scenario: str, xid: str, usable: int
+    gke_of: Make, clock: Clock, scenario: str, xid: str, usable: int
 ) -> None:
     cluster = gke_of("gke-plain", rate="1", scenario=scenario)
     clock.forward(UP)
@@ -68,7 +66,7 @@ def test_a_gpu_that_fails_is_named_and_its_node_stays_ready(
     assert [it.xids for it in _nodes(cluster)] == [(xid,), ()]
 
 
-def test_a_node_that_is_made_anew_has_no_fault(gke_of: Callable[..., Gke], clock: Clock) -> None:
+def test_a_node_that_is_made_anew_has_no_fault(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1", scenario="lost-gpu")
     clock.forward(UP)
     cluster.pods()
@@ -92,9 +90,7 @@ def test_a_node_that_is_made_anew_has_no_fault(gke_of: Callable[..., Gke], clock
     assert [(it.xids, it.unready) for it in _nodes(cluster)] == [((), ""), ((), "")]
 
 
-def test_maintenance_is_told_on_the_node_until_it_is_over(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_maintenance_is_told_on_the_node_until_it_is_over(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1", scenario="maintenance")
     clock.forward(UP)
     cluster.pods()
@@ -119,9 +115,7 @@ def test_maintenance_is_told_on_the_node_until_it_is_over(
     assert not any(it.unready for it in _nodes(cluster))
 
 
-def test_a_job_in_no_queue_is_listed_with_what_keeps_it(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_a_job_in_no_queue_is_listed_with_what_keeps_it(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1", ENABLE_KUEUE="no")
     clock.forward(60)
     cluster.api.create(_job("small", 2))
@@ -138,7 +132,7 @@ def test_a_job_in_no_queue_is_listed_with_what_keeps_it(
 
 
 def test_pods_get_neither_a_broken_gpu_nor_a_node_that_is_out_of_use(
-    gke_of: Callable[..., Gke], clock: Clock
+    gke_of: Make, clock: Clock
 ) -> None:
     cluster = gke_of("gke-plain", rate="1", scenario="gpu-error")
     clock.forward(UP)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -29,7 +29,7 @@ TRAIN = ["python3", "/train.py", "--checkpoints", "/mnt/data/run", "--steps", "1
 
 
 @pytest.fixture
-def cluster(gke_of: Callable[..., Gke], clock: Clock) -> Gke:
+def cluster(gke_of: Make, clock: Clock) -> Gke:
     """With a queue whose nodes come at once, by a clock that is moved by hand."""
     made = gke_of(EXAMPLE, "", "1")
     made.create()
@@ -92,10 +92,7 @@ def _metadata(name: str) -> Object:
 
 DISRUPTED = {
     "rules": [
-        {
-            "action": "FailJob",
-            "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-        }
+        {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     ]
 }
 
@@ -303,7 +300,7 @@ def test_a_job_whose_nodes_never_come_up_is_queued_again_and_given_up_by_the_lim
 
 
 def test_a_gang_whose_zone_gives_some_of_its_nodes_is_given_up_in_the_end(
-    gke_of: Callable[..., Gke], clock: Clock
+    gke_of: Make, clock: Clock
 ) -> None:
     cluster = gke_of("gke-a3-ultra-flex", "some", "1")
     cluster.create()
@@ -457,7 +454,7 @@ def test_an_ended_pod_goes_with_its_node_and_so_does_its_log(cluster: Gke, clock
     ids=["old_and_limited", "limits_lifted", "streams"],
 )
 def test_a_checkpoint_larger_than_the_drivers_disk_has_the_pod_evicted(
-    gke_of: Callable[..., Gke], clock: Clock, version: str, *, lifted: bool, state: str
+    gke_of: Make, clock: Clock, version: str, *, lifted: bool, state: str
 ) -> None:
     cluster = gke_of(EXAMPLE, "", "1", version=version)
     cluster.create()
@@ -478,7 +475,7 @@ def test_a_checkpoint_larger_than_the_drivers_disk_has_the_pod_evicted(
 
 @pytest.mark.parametrize("stays", [False, True])
 def test_a_node_with_little_on_it_is_emptied_unless_its_pod_says_that_it_stays(
-    gke_of: Callable[..., Gke], clock: Clock, *, stays: bool
+    gke_of: Make, clock: Clock, *, stays: bool
 ) -> None:
     """Two jobs of one GPU, each on a node of eight since another one has left the first node."""
     cluster = gke_of("gke-a3-ultra-flex", "", "1")
@@ -561,7 +558,7 @@ def _urgent_job(cluster: Gke) -> Object:
 @pytest.mark.slow(
     sibling="tests/rehearsal/cloud/kubernetes/test_how_jobs_end.py::test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones"
 )
-def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
+def test_a_week(gke_of: Make, clock: Clock) -> None:
     """An upgrade at night, a lost GPU, a preemption, a lost node, and the end of the run.
 
     The job goes on from its checkpoint each time; afterwards each cause can be read.

@@ -12,11 +12,9 @@ from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from provision.kinds.gke.kubernetes.nodes import Nodes
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -39,7 +37,7 @@ def _phases(cluster: Gke) -> list[str]:
     return sorted(pod["status"]["phase"] for pod in cluster.pods())
 
 
-def test_nodes_have_the_labels_and_taints_of_their_pool(gke_of: Callable[..., Gke]) -> None:
+def test_nodes_have_the_labels_and_taints_of_their_pool(gke_of: Make) -> None:
     cluster = gke_of("gke-plain")
     found = {it.pool: it for it in status.read(cluster.api).nodes}
     pool = cluster.facts.pools[0].name
@@ -54,9 +52,7 @@ def test_nodes_have_the_labels_and_taints_of_their_pool(gke_of: Callable[..., Gk
     assert node["spec"]["taints"] == [taint]
 
 
-def test_a_node_is_ready_half_a_minute_after_its_vm(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_a_node_is_ready_half_a_minute_after_its_vm(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1")
     node = cluster.api.all("v1", "Node")[0]
     assert not holds(node, "Ready")
@@ -64,9 +60,7 @@ def test_a_node_is_ready_half_a_minute_after_its_vm(
     assert holds(cluster.find({**node, "apiVersion": "v1", "kind": "Node"}), "Ready")
 
 
-def test_a_node_whose_host_fails_is_not_ready_until_it_is_back(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_a_node_whose_host_fails_is_not_ready_until_it_is_back(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1", scenario="host-error")
     name = cluster.facts.pools[0].name
 
@@ -84,9 +78,7 @@ def test_a_node_whose_host_fails_is_not_ready_until_it_is_back(
     assert (pool().ready, pool().unready) == (2, ())
 
 
-def test_a_preempted_node_goes_and_comes_again_by_its_name(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_a_preempted_node_goes_and_comes_again_by_its_name(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1", scenario="preempted", ENABLE_SPOT="yes")
     clock.forward(60)
     names = {it["metadata"]["name"] for it in cluster.api.all("v1", "Node")}
@@ -96,9 +88,7 @@ def test_a_preempted_node_goes_and_comes_again_by_its_name(
     assert {it["metadata"]["name"] for it in cluster.api.all("v1", "Node")} == names
 
 
-def test_pods_share_the_gpus_of_nodes_and_wait_for_free_ones(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_pods_share_the_gpus_of_nodes_and_wait_for_free_ones(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1")  # two nodes of two GPUs
     clock.forward(60)
     cluster.api.create(_job("five", 5, gpus=1))
@@ -111,9 +101,7 @@ def test_pods_share_the_gpus_of_nodes_and_wait_for_free_ones(
     assert _phases(cluster) == ["Running", *["Succeeded"] * 4]
 
 
-def test_a_pod_without_gpus_does_not_go_to_a_gpu_node(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_a_pod_without_gpus_does_not_go_to_a_gpu_node(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1")
     clock.forward(60)
     cluster.api.create(_job("plain"))
@@ -127,7 +115,7 @@ def test_a_pod_without_gpus_does_not_go_to_a_gpu_node(
 
 
 def test_a_pool_grows_for_pods_that_wait_and_no_further_than_it_may(
-    gke_of: Callable[..., Gke], clock: Clock
+    gke_of: Make, clock: Clock
 ) -> None:
     cluster = gke_of("gke-plain", rate="1", **SCALING)
     clock.forward(60)
@@ -147,7 +135,7 @@ def test_a_pool_grows_for_pods_that_wait_and_no_further_than_it_may(
 
 @pytest.mark.parametrize("flex", [False, True])
 def test_a_pool_without_capacity_stays_as_it_is_and_pods_hear_why(
-    gke_of: Callable[..., Gke], clock: Clock, *, flex: bool
+    gke_of: Make, clock: Clock, *, flex: bool
 ) -> None:
     changes = {**SCALING, **({"ENABLE_FLEX_START": "yes"} if flex else {})}
     cluster = gke_of("gke-plain", "stockout", "1", **changes)
@@ -166,9 +154,7 @@ def test_a_pool_without_capacity_stays_as_it_is_and_pods_hear_why(
     assert [size for name, size in sizes.items() if "gke-l4" in name] == [0]
 
 
-def test_a_flex_start_pool_gets_its_nodes_when_they_are_granted(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_a_flex_start_pool_gets_its_nodes_when_they_are_granted(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", "queue", "1", **SCALING, ENABLE_FLEX_START="yes")
     pool = cluster.facts.pools[0].name
     clock.forward(60)
@@ -181,9 +167,7 @@ def test_a_flex_start_pool_gets_its_nodes_when_they_are_granted(
     assert _phases(cluster) == ["Running"]
 
 
-def test_a_flex_start_pool_asks_for_each_node_by_itself(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_a_flex_start_pool_asks_for_each_node_by_itself(gke_of: Make, clock: Clock) -> None:
     # 18: it asked for all nodes at once
     cluster = gke_of("gke-plain", "never", "1", **SCALING, ENABLE_FLEX_START="yes")
     clock.forward(60)
@@ -195,7 +179,7 @@ def test_a_flex_start_pool_asks_for_each_node_by_itself(
 
 
 def test_flex_start_gives_up_after_a_quarter_of_an_hour_and_rests_longer_each_time(
-    gke_of: Callable[..., Gke], clock: Clock
+    gke_of: Make, clock: Clock
 ) -> None:
     # 18, 19: it waited for ever, and rested for five minutes always
     cluster = gke_of("gke-plain", "never", "1", **SCALING, ENABLE_FLEX_START="yes")
@@ -226,7 +210,7 @@ def _flex(cluster: Gke) -> list[str]:
     return sorted(it["name"] for it in asked if it["state"] in {"CREATING", "ACCEPTED"})
 
 
-def test_no_node_goes_soon_after_another_has_come(gke_of: Callable[..., Gke], clock: Clock) -> None:
+def test_no_node_goes_soon_after_another_has_come(gke_of: Make, clock: Clock) -> None:
     # 20
     cluster = gke_of("gke-plain", rate="1", **SCALING)
     pool = cluster.facts.pools[0].name
@@ -244,7 +228,7 @@ def test_no_node_goes_soon_after_another_has_come(gke_of: Callable[..., Gke], cl
     assert cluster.nodes(pool) == 0
 
 
-def test_a_daemon_set_counts_the_nodes_that_it_is_for(gke_of: Callable[..., Gke]) -> None:
+def test_a_daemon_set_counts_the_nodes_that_it_is_for(gke_of: Make) -> None:
     cluster = gke_of("gke-plain")
     rule = {"key": "cloud.google.com/gke-accelerator", "operator": "In", "values": ["nvidia-l4"]}
     required = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
@@ -257,9 +241,7 @@ def test_a_daemon_set_counts_the_nodes_that_it_is_for(gke_of: Callable[..., Gke]
     assert (said["desiredNumberScheduled"], said["numberReady"]) == (2, 2)
 
 
-def test_a_deployment_is_available_once_there_is_a_node_for_it(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_a_deployment_is_available_once_there_is_a_node_for_it(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1")
     metadata = {"name": "d", "namespace": "default"}
     thing: Object = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
@@ -271,9 +253,7 @@ def test_a_deployment_is_available_once_there_is_a_node_for_it(
     assert cluster.find(thing)["status"]["availableReplicas"] == 2
 
 
-def test_ended_jobs_are_forgotten_after_their_time_to_live(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_ended_jobs_are_forgotten_after_their_time_to_live(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of("gke-plain", rate="1")
     clock.forward(60)
     job = _job("short")
@@ -286,7 +266,7 @@ def test_ended_jobs_are_forgotten_after_their_time_to_live(
     assert cluster.pods() == []
 
 
-def test_claims_are_bound_to_the_volumes_that_they_name(gke_of: Callable[..., Gke]) -> None:
+def test_claims_are_bound_to_the_volumes_that_they_name(gke_of: Make) -> None:
     cluster = gke_of("gke-plain")
     claim = {
         "apiVersion": "v1",
@@ -303,7 +283,7 @@ def test_claims_are_bound_to_the_volumes_that_they_name(gke_of: Callable[..., Gk
 
 
 def test_the_all_gather_of_machines_without_a_gpu_network_is_slow_and_ends_earlier(
-    gke_of: Callable[..., Gke],
+    gke_of: Make,
 ) -> None:
     cluster = gke_of("gke-plain")
     cluster.create()
@@ -317,7 +297,7 @@ def test_the_all_gather_of_machines_without_a_gpu_network_is_slow_and_ends_earli
     assert "without a verdict" in verdict.passed(tested)
 
 
-def test_the_all_gather_within_one_node_is_fast(gke_of: Callable[..., Gke]) -> None:
+def test_the_all_gather_within_one_node_is_fast(gke_of: Make) -> None:
     cluster = gke_of("gke-plain", **{"ACTION": "Test", "--nodes": "1"})
     cluster.create()
     tested = cluster.test()

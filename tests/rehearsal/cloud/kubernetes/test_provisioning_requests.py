@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -101,7 +101,7 @@ class Requests:
 
 
 @pytest.fixture
-def requests_of(gke_of: Callable[..., Gke], clock: Clock) -> Callable[..., Requests]:
+def requests_of(gke_of: Make, clock: Clock) -> Callable[..., Requests]:
     def make(scenario: str = "", **changes: str) -> Requests:
         cluster = gke_of(EXAMPLE, scenario, "1", **changes)
         cluster.create()
@@ -299,10 +299,7 @@ def test_the_example_jobs_ask_for_no_more_than_the_settings_allow(
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [
-        ("1h", "InvalidArgumentMaxRunDurationParseError"),
-        ("60", "InvalidArgument"),
-    ],
+    [("1h", "InvalidArgumentMaxRunDurationParseError"), ("60", "InvalidArgument")],
 )
 def test_a_run_duration_that_google_does_not_take(plain: Requests, text: str, reason: str) -> None:
     # 13: a word used to break the simulation

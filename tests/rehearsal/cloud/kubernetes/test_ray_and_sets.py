@@ -11,10 +11,8 @@ from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, stages, 
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -22,7 +20,7 @@ PATIENCE = (10, 400)  # accepted, then granted and ready
 
 
 @pytest.fixture
-def cluster(gke_of: Callable[..., Gke], clock: Clock) -> Gke:
+def cluster(gke_of: Make, clock: Clock) -> Gke:
     """With a queue whose nodes come, by a clock that is moved by hand."""
     made = gke_of("gke-ray-h200", "queue", "1")
     made.create()

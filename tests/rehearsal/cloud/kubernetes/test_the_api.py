@@ -10,10 +10,8 @@ from provision.kinds.gke.kubernetes.client import KubernetesError
 from tests.rehearsal.cloud.kubernetes.conftest import send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -23,7 +21,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @pytest.fixture
-def cluster(gke_of: Callable[..., Gke]) -> Gke:
+def cluster(gke_of: Make) -> Gke:
     return gke_of("gke-plain")
 
 
@@ -209,12 +207,7 @@ def test_kinds_are_told_by_version(cluster: Gke) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "names"),
-    [
-        ("color=red", ["a"]),
-        ("color", ["a", "b"]),
-        ("color=red,size=big", []),
-    ],
+    ("selector", "names"), [("color=red", ["a"]), ("color", ["a", "b"]), ("color=red,size=big", [])]
 )
 def test_selectors_of_labels_choose(cluster: Gke, selector: str, names: list[str]) -> None:
     for name, labels in {"a": {"color": "red"}, "b": {"color": "blue"}, "c": {}}.items():
@@ -338,9 +331,7 @@ def test_what_an_object_owns_goes_with_it(cluster: Gke) -> None:
     assert cluster.api.delete("batch/v1", "Job", "j", "default") is False
 
 
-def test_a_log_is_read_by_container_and_not_before_the_pod_runs(
-    gke_of: Callable[..., Gke],
-) -> None:
+def test_a_log_is_read_by_container_and_not_before_the_pod_runs(gke_of: Make) -> None:
     cluster = gke_of("gke-plain")
     containers = [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]
     pod = {"nodeSelector": {"no": "node"}, "containers": containers}

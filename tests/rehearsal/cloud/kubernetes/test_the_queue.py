@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provision.documents.gke_status import NodeRequest
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -45,7 +45,7 @@ def _said(cluster: Gke, thing: Object) -> set[str]:
 
 
 @pytest.fixture
-def waiting(gke_of: Callable[..., Gke], clock: Clock) -> Gke:
+def waiting(gke_of: Make, clock: Clock) -> Gke:
     """A cluster by a clock that is moved by hand, under the scenario `queue`."""
     cluster = gke_of(EXAMPLE, "queue", "1")
     cluster.create()
@@ -196,7 +196,7 @@ def test_a_queue_that_is_drained_suspends_what_runs(waiting: Gke, clock: Clock, 
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_pool_or_cluster_that_goes_takes_its_request_with_it(
-    gke_of: Callable[..., Gke], clock: Clock, *, whole: bool
+    gke_of: Make, clock: Clock, *, whole: bool
 ) -> None:
     cluster = gke_of(EXAMPLE, "never", "1")
     cluster.create()
@@ -216,7 +216,7 @@ def test_a_pool_or_cluster_that_goes_takes_its_request_with_it(
     assert [it["name"] for it in left if "ray-h200" in it["name"]] == []
 
 
-def test_under_never_a_job_waits_for_ever(gke_of: Callable[..., Gke], clock: Clock) -> None:
+def test_under_never_a_job_waits_for_ever(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of(EXAMPLE, "never", "1")
     cluster.create()
     job = _job(cluster)
@@ -243,7 +243,7 @@ def test_under_never_a_job_waits_for_ever(gke_of: Callable[..., Gke], clock: Clo
     ],
 )
 def test_requests_that_fail_are_tried_again_and_then_given_up_with_the_cause_that_a_rest_hides(
-    gke_of: Callable[..., Gke], clock: Clock, scenario: str, message: str, advice: str
+    gke_of: Make, clock: Clock, scenario: str, message: str, advice: str
 ) -> None:
     cluster = gke_of(EXAMPLE, scenario, "1")
     cluster.create()
@@ -282,9 +282,7 @@ def _give_up_after(cluster: Gke, limit: int) -> None:
     cluster.api.apply(config)
 
 
-def test_a_job_whose_requests_fail_is_tried_on_and_on(
-    gke_of: Callable[..., Gke], clock: Clock
-) -> None:
+def test_a_job_whose_requests_fail_is_tried_on_and_on(gke_of: Make, clock: Clock) -> None:
     cluster = gke_of(EXAMPLE, "stockout", "1")
     cluster.create()
     _job(cluster)
@@ -334,7 +332,7 @@ def test_a_booking_that_expires_before_the_job_is_admitted_is_tried_again(
     assert "Retrying after booking expired: Capacity booking for the Provisioning Request" in said
 
 
-def test_the_bandwidth_test_tells_why_it_got_no_nodes(gke_of: Callable[..., Gke]) -> None:
+def test_the_bandwidth_test_tells_why_it_got_no_nodes(gke_of: Make) -> None:
     cluster = gke_of(EXAMPLE, "stockout")
     cluster.create()
     with pytest.raises(CapacityError) as caught:

@@ -12,9 +12,7 @@ from provision.kinds.gke.left_behind import claim_of
 from tests.rehearsal.cloud.kubernetes.conftest import send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -24,7 +22,7 @@ _SIZE = {"resources": {"requests": {"storage": "20Gi"}}, "accessModes": ["ReadWr
 
 
 @pytest.fixture
-def cluster(gke_of: Callable[..., Gke]) -> Gke:
+def cluster(gke_of: Make) -> Gke:
     return gke_of("gke-t4-a100-queued")
 
 

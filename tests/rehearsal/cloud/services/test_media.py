@@ -68,8 +68,7 @@ def test_errors_of_the_xml_api_are_xml(api: Api, target: str, status: int, code:
 
 
 @pytest.mark.parametrize(
-    ("service", "target"),
-    [("media", "b/loom/o/none"), ("storage", "b/loom/o/none?alt=media")],
+    ("service", "target"), [("media", "b/loom/o/none"), ("storage", "b/loom/o/none?alt=media")]
 )
 def test_the_content_of_no_object_is_a_line_of_text_that_calls_itself_html(
     api: Api, service: str, target: str

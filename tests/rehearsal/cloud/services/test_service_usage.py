@@ -66,11 +66,7 @@ def test_projects_do_not_share_their_services(api: Api) -> None:
 
 @pytest.mark.parametrize(
     ("target", "code"),
-    [
-        (f"{_ALL}/redis", 403),
-        ("projects/missing-x/services", 403),
-        ("operations/none", 404),
-    ],
+    [(f"{_ALL}/redis", 403), ("projects/missing-x/services", 403), ("operations/none", 404)],
 )
 def test_what_makes_no_sense_is_refused(api: Api, target: str, code: int) -> None:
     assert api.refused("serviceusage", "GET", target)[0] == code

@@ -68,11 +68,7 @@ def test_a_chunk_sent_twice_counts_once(api: Api) -> None:
 
 @pytest.mark.parametrize(
     ("span", "size", "code"),
-    [
-        ("bytes 5-9/*", 5, 503),
-        ("bytes 0-4/*", 5, 400),
-        ("lines 0-4/5", 5, 400),
-    ],
+    [("bytes 5-9/*", 5, 503), ("bytes 0-4/*", 5, 400), ("lines 0-4/5", 5, 400)],
 )
 def test_a_chunk_that_does_not_fit_is_refused(api: Api, span: str, size: int, code: int) -> None:
     api.bucket()
