@@ -10,6 +10,7 @@ from tests.rehearsal.cloud.compute.conftest import (
     TEMPLATES,
     ZONE,
     Compute,
+    Json,
     boot,
     group_body,
     metadata,
@@ -120,7 +121,7 @@ def test_a_deleted_group_is_gone_when_its_vms_are(made: Compute) -> None:
     assert made.delete(f"{TEMPLATES}/tpl")["status"] == "RUNNING"
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[str, Json]] = {
     "targetSize": (ZONE, {"targetSize": -1}),
     "'resource.targetSize': '1001'": (ZONE, {"targetSize": 1001}),
     "Required field 'resource.targetSize' not specified": (ZONE, {"targetSize": None}),
