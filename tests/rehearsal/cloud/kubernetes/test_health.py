@@ -10,7 +10,6 @@ import pytest
 from provision.documents.gke_status import JobState
 from provision.documents.status import PoolMode
 from provision.kinds.gke import health
-from provision.kinds.gke.kubernetes import status
 from provision.kinds.gke.kubernetes.objects import conditions
 from provision.time import clock as google_clock
 
@@ -26,7 +25,7 @@ UP = 31
 def _nodes(cluster: Gke) -> list[Node]:
     """The nodes of the GPU pool."""
     name = cluster.facts.pools[0].name
-    return [node for it in status.read(cluster.api).nodes if it.pool == name for node in it.each]
+    return [node for it in cluster.seen.nodes if it.pool == name for node in it.each]
 
 
 def _raw(cluster: Gke, name: str) -> Any:
@@ -71,7 +70,7 @@ def test_a_node_that_is_made_anew_has_no_fault(gke_of: Make, clock: Clock) -> No
     clock.forward(UP)
     cluster.pods()
     clock.forward(61)
-    (pool,) = [it for it in status.read(cluster.api).nodes if "system" not in it.pool]
+    (pool,) = [it for it in cluster.seen.nodes if "system" not in it.pool]
     url = f"/container/v1/projects/my-project/locations/{cluster.facts.location}/clusters/demo-gke"
     (document,) = [it for it in cluster.google("GET", url)["nodePools"] if it["name"] == pool.pool]
     (found,) = health.troubles(pool, 2, document, PoolMode.STANDARD, google_clock.Clock())
@@ -120,14 +119,14 @@ def test_a_job_in_no_queue_is_listed_with_what_keeps_it(gke_of: Make, clock: Clo
     clock.forward(60)
     cluster.api.create(_job("small", 2))
     cluster.api.create(_job("large", 8))
-    large, small = status.read(cluster.api).outside
+    large, small = cluster.seen.outside
     assert (small.name, small.state) == ("Job small", JobState.RUNNING)
     assert small.pools == (cluster.facts.pools[0].name,)
     assert (large.name, large.state) == ("Job large", JobState.PENDING)
     assert "Insufficient nvidia.com/gpu" in large.message
     assert "wait until other jobs end" in large.advice
     clock.forward(601)
-    (left,) = status.read(cluster.api).outside
+    (left,) = cluster.seen.outside
     assert left.name == "Job large"
 
 

@@ -56,7 +56,7 @@ def test_a_fault_of_one_node_is_told_of_that_node_alone(
 def test_a_cordoned_node_says_why_and_gets_no_new_pod(gke_of: Make) -> None:
     cluster = gke_of("gke-plain")
     cluster.create()
-    pool = jobs.main_pool(cluster.facts)
+    pool = cluster.pool
     selector = f"cloud.google.com/gke-nodepool={pool.name}"
     first, *others = sorted(
         it["metadata"]["name"] for it in cluster.api.all("v1", "Node", selector=selector)
@@ -78,7 +78,7 @@ def test_a_cordoned_node_says_why_and_gets_no_new_pod(gke_of: Make) -> None:
 def test_ray_uses_each_gpu_and_tells_of_the_bad_one(gke_of: Make, scenario: str) -> None:
     cluster = gke_of("gke-ray-h200", scenario)
     cluster.create()
-    pool = jobs.main_pool(cluster.facts)
+    pool = cluster.pool
     check, _ = trials.ray(
         cluster.api, cluster.facts, pool, 2, timeout=10, progress=cluster.progress
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import jobs, status
+from provision.kinds.gke.kubernetes import jobs
 from provision.kinds.gke.kubernetes.objects import from_yaml
 
 if TYPE_CHECKING:
@@ -60,4 +60,4 @@ def test_the_bandwidth_test_of_an_a3_ultra_cluster_comes_to_the_reference(
     assert set(measured.interfaces.values()) == {10}
     assert verdict.problems(tested) == []
     assert "335.7 GB/s, 100% of the 335.67 GB/s published" in verdict.passed(tested)
-    assert not status.read(cluster.api).workloads
+    assert not cluster.seen.workloads
