@@ -14,7 +14,7 @@ import pytest
 
 def cases(table: str, **parts: str) -> pytest.MarkDecorator:
     """Parametrize a test with the lines of a table."""
-    head, *lines = re.sub(r"\n +", " ", table.strip()).splitlines()
+    head, *lines = re.sub(r"\n {2,}", " ", table.strip()).splitlines()
     names = [name.strip() for name in head.split("|")]
     rows = [re.sub(r"@(\w+)", lambda part: parts.get(part[1], part[0]), line) for line in lines]
     made = [[_value(column.strip()) for column in re.split(r" \|(?: |$)", row)] for row in rows]
