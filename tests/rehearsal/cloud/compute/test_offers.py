@@ -127,8 +127,8 @@ def test_vms_come_as_far_as_there_are_machines_and_quota(
 
 
 def test_machines_come_once_there_are_some_again(wired: Compute) -> None:
-    assert _came(wired, {"zones": "*", "machines": 0, "until": 3600}) == [NONE, NONE, NONE]
     wired.rate = 1.0
+    assert _came(wired, {"zones": "*", "machines": 0, "until": 3600}) == [NONE, NONE, NONE]
     wired.now += 3601
     assert wired.errors() == []
     assert len(wired.managed()) == 3
