@@ -12,6 +12,7 @@ from rehearsal.cloud import policies
 from rehearsal.cloud.compute import properties
 from rehearsal.cloud.compute.resources import INSTANCE
 from tests.rehearsal.cloud.compute.conftest import (
+    IMAGE,
     PROJECT,
     STANDARD,
     ZONE,
@@ -113,7 +114,7 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
 
 
 def test_a_machine_without_gpus_checks_none(wired: Compute) -> None:
-    _start(wired, machine="e2-standard-4", gpus=None)
+    _start(wired, machine="e2-standard-4", image=IMAGE, gpus=None)
     told = _told(wired)
     assert told["steps"]["gpu"]["state"] == "skipped"
     assert "gpu_check" not in told
