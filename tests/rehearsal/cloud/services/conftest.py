@@ -132,8 +132,9 @@ class Api:
         return f"{code} {message}"
 
     def cluster(self, **changes: Any) -> Json:
-        """Make a cluster, by default with one pool of one node."""
-        return self.gke("POST", CLUSTERS, {"cluster": BODY | changes})
+        """Make a cluster, by default with one pool of one node; without what is None."""
+        body = {key: value for key, value in (BODY | changes).items() if value is not None}
+        return self.gke("POST", CLUSTERS, {"cluster": body})
 
     def pool(self, **fields: Any) -> Json:
         """Make a node pool."""

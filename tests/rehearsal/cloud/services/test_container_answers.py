@@ -65,7 +65,7 @@ def full(api: Api) -> Api:
     """A cluster with a pool of GPUs, both still being made."""
     api.rate = 1.0
     window = {"dailyMaintenanceWindow": {"startTime": "03:00"}}
-    api.cluster(maintenancePolicy={"window": window})
+    api.cluster(locations=None, maintenancePolicy={"window": window})
     api.now += 500
     api.pool(
         locations=["us-central1-a"],
