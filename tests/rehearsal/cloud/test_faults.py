@@ -16,6 +16,7 @@ import pytest
 from rehearsal.cloud.faults import CONTROL, EFFECTS, Effect, Faults, Rule
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
+from tests.rehearsal.cloud.table import cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,23 +79,21 @@ def test_each_effect_has_its_words() -> None:
     assert set(EFFECTS) == set(Effect)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("", "is no fault"),
-        ("GET **", "is no fault"),
-        ("get **: refuse", "is no fault"),
-        ("GET **: explode", "there is no effect 'explode'"),
-        ("GET **: delay", "have seconds"),
-        ("GET **: delay -1", "have seconds"),
-        ("GET **: refuse 200", "a status from 400 on"),
-        ("GET **: refuse 503 1", "a status from 400 on"),
-        ("GET **: forget 1", "a status from 400 on"),
-        ("GET **: refuse often", "could not convert"),
-        ("GET **: refuse times=x", "invalid literal"),
-        ("GET **: refuse until=3", "until"),
-    ],
-)
+@cases("""
+text | why
+ | is no fault
+GET ** | is no fault
+get **: refuse | is no fault
+GET **: explode | there is no effect 'explode'
+GET **: delay | have seconds
+GET **: delay -1 | have seconds
+GET **: refuse 200 | a status from 400 on
+GET **: refuse 503 1 | a status from 400 on
+GET **: forget 1 | a status from 400 on
+GET **: refuse often | could not convert
+GET **: refuse times=x | invalid literal
+GET **: refuse until=3 | until
+""")
 def test_what_is_no_fault_is_refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         Rule.parse(text)
@@ -132,12 +131,9 @@ def test_an_upload_is_known_by_the_name_of_its_object(query: dict[str, str], bod
     assert not Rule.parse("POST /upload/**/default.tflock: forget").concerns(request)
 
 
-def test_a_fault_begins_after_so_many_requests_and_ends_after_so_many() -> None:
+def test_a_fault_begins_and_ends_after_so_many_requests_or_seconds() -> None:
     faults = Faults(("GET **: refuse after=2 times=1",))
     assert _struck(faults, *[_get()] * 5) == [False, False, True, False, False]
-
-
-def test_an_outage_ends_so_many_seconds_after_its_first_request() -> None:
     assert _struck(Faults(("* **: refuse 503 for=0",)), _get(), _get()) == [True, False]
     assert _struck(Faults(("* **: refuse 503 for=60",)), _get(), _get()) == [True, True]
 
@@ -279,21 +275,17 @@ def test_faults_come_and_go_while_the_cloud_serves(cloud: Cloud) -> None:
 
 
 @pytest.mark.loopback
-@pytest.mark.parametrize(
-    ("method", "path", "body", "status"),
-    [
+def test_what_means_nothing_to_the_control_is_refused(cloud: Cloud) -> None:
+    requests: list[tuple[str, str, Any, int]] = [
         ("POST", CONTROL, {"fault": "no"}, 400),
         ("POST", CONTROL, {}, 400),
         ("POST", CONTROL, [], 400),
         ("DELETE", f"{CONTROL}/7", None, 404),
         ("GET", f"{CONTROL}/x", None, 400),
         ("PATCH", CONTROL, None, 404),
-    ],
-)
-def test_what_means_nothing_to_the_control_is_refused(
-    cloud: Cloud, method: str, path: str, body: Any, status: int
-) -> None:
-    assert _sent(cloud, method, path, body)[0] == status
+    ]
+    for method, path, body, status in requests:
+        assert _sent(cloud, method, path, body)[0] == status
 
 
 @pytest.mark.loopback

@@ -34,27 +34,21 @@ def database(tmp_path: Path) -> Database:
     return Database(tmp_path / "cloud.sqlite")
 
 
-def test_scenarios_combine() -> None:
+def test_scenarios_combine_and_slow_is_ten_times_slower() -> None:
     assert scenarios.parse("flaky, slow,") == {"flaky", "slow"}
     assert scenarios.parse("") == frozenset()
-
-
-def test_slow_is_ten_times_slower() -> None:
     assert scenarios.rate(frozenset({"slow"}), 0.5) == 5.0
     assert scenarios.rate(FLAKY, 0.5) == 0.5
     assert scenarios.rate(frozenset({"slow"}), 0) == 0
 
 
-def test_nothing_fails_without_flaky(database: Database) -> None:
-    plain = Request(method="GET", path=NETWORKS)
-    assert set(_fates(database, [plain] * 500)) == {None}
-
-
-def test_a_share_of_requests_fails_in_each_way(database: Database) -> None:
+def test_a_share_of_requests_fails_in_each_way_and_none_without_flaky(database: Database) -> None:
     fates = _fates(database, [_request(f"{NETWORKS}/{i}") for i in range(2000)])
     ways = Counter((fate.number, fate.effect is Effect.LOSE) for fate in fates if fate)
     assert set(ways) == {(429, False), (503, False), (None, False), (503, True), (None, True)}
     assert 150 < sum(ways.values()) < 450
+    plain = Request(method="GET", path=NETWORKS)
+    assert set(_fates(database, [plain] * 500)) == {None}
 
 
 def test_a_rehearsal_fails_at_the_same_places_every_time(tmp_path: Path) -> None:

@@ -4,89 +4,55 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import pytest
 
-from rehearsal.cloud import policies, storage, vm_jobs
+from rehearsal.cloud import policies, vm_jobs
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import GoogleError, Reply, Request
+from tests.rehearsal.cloud.states import NOW, States
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rehearsal.cloud.wire import Service
 
-BUCKET = "states"
 FOLDER = "np-deployment/vms/"
-NOW = 1_800_000_000.0
 CLOUD = "https://www.googleapis.com/compute/v1/"
 NETWORKS = "projects/my-project/global/networks/"
 
 
-class Bucket:
+class Bucket(States):
     """A bucket of states, and VMs that have started up, in a cloud as fast as ours."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.now = NOW
-        self.scenarios = frozenset[str]()
-
-    def call(
-        self, service: Service, method: str, path: str, body: bytes = b"", **query: str
-    ) -> Reply:
-        request = Request(
-            method=method,
-            path=path,
-            query=query,
-            body=body,
-            now=self.now,
-            rate=1.0,
-            scenarios=self.scenarios,
-        )
-        try:
-            with self.database.transaction() as store:
-                return service(request, store)
-        except GoogleError as error:
-            return error.reply()
 
     def vm(self, name: str, **fields: Any) -> None:
         """A VM of A3 Mega that runs and has started up."""
+        check = {"names": ["H100"] * 8, "driver": "580"}
         told = {"begins": NOW - 900, "pace": 1.0, "skipped": {}, "failing": None}
-        told |= {
-            "fabric": "tcpxo",
-            "number": 1,
-            "gpu_check": {"names": ["H100"] * 8, "driver": "580"},
-        }
-        startup = told | fields.pop("startup", {})
-        nics = [{"network": f"{CLOUD}{NETWORKS}net-{number}"} for number in range(9)]
+        told |= {"fabric": "tcpxo", "number": 1, "gpu_check": check}
+        zone = "projects/my-project/zones/z"
         vm = {
             "name": name,
             "id": f"id-of-{name}",
-            "machineType": f"{CLOUD}projects/my-project/zones/z/machineTypes/a3-megagpu-8g",
-            "networkInterfaces": nics,
-            "selfLink": f"{CLOUD}projects/my-project/zones/z/instances/{name}",
+            "machineType": f"{CLOUD}{zone}/machineTypes/a3-megagpu-8g",
+            "networkInterfaces": [{"network": f"{CLOUD}{NETWORKS}net-{it}"} for it in range(9)],
+            "selfLink": f"{CLOUD}{zone}/instances/{name}",
             "_timeline": [[NOW - 1000, "RUNNING"]],
-            "_startup": startup,
+            "_startup": told | fields.pop("startup", {}),
         }
         with self.database.transaction() as store:
-            store.put(INSTANCE.stored, f"projects/my-project/zones/z/instances/{name}", vm | fields)
+            store.put(INSTANCE.stored, f"{zone}/instances/{name}", vm | fields)
 
     def ask(self, kind: str, *vms: str, seconds: int = 300, **arguments: Any) -> None:
         ids = {name: f"id-of-{name}" for name in vms}
         task = {"id": "t1", "kind": kind, "arguments": arguments, "vms": ids, "seconds": seconds}
-        options = {"uploadType": "media", "name": f"{FOLDER}task.json"}
-        body = json.dumps(task).encode()
-        assert self.call(storage.upload, "POST", f"b/{BUCKET}/o", body, **options).status == 200
+        assert self.write(f"{FOLDER}task.json", json.dumps(task).encode()) == 200
 
     def answer(self, vm: str, after: float) -> Any:
         """What a VM has answered so many seconds after it was asked; None for nothing."""
         self.now = NOW + after
-        name = quote(f"{FOLDER}results/t1/{vm}.json", safe="")
-        reply = self.call(storage.json_api, "GET", f"b/{BUCKET}/o/{name}", alt="media")
+        reply = self.read(f"{FOLDER}results/t1/{vm}.json")
         if reply.status != 200:
             return None
         assert isinstance(reply.body, bytes)
@@ -96,9 +62,7 @@ class Bucket:
 @pytest.fixture
 def bucket(tmp_path: Path) -> Iterator[Bucket]:
     database = Database(tmp_path / "cloud.sqlite")
-    made = Bucket(database)
-    body = json.dumps({"name": BUCKET}).encode()
-    assert made.call(storage.json_api, "POST", "b", body, project="my-project").status == 200
+    made = Bucket(database, "my-project", rate=1.0)
     with database.transaction() as store:
         for number in range(9):
             mtu = 8244 if number else 8896
@@ -151,22 +115,21 @@ def test_who_is_another_or_down_or_has_no_agent_or_account_says_nothing(
     assert bucket.answer("a", 10_000) is None
 
 
-def test_a_failed_command_leaves_the_agent_alive(bucket: Bucket) -> None:
-    bucket.vm("a", startup={"failing": "command"})
-    bucket.ask("check", "a")
-    assert bucket.answer("a", LATER + 1)["state"] == "done"
+ENDS: dict[str, tuple[str, str | None, int, float]] = {
+    "done": ("check", "command", 300, LATER + 1),
+    "refused": ("shell", None, 300, 100),
+    "late": ("check", None, 5, 10_000),
+}
 
 
-def test_an_unknown_kind_is_refused(bucket: Bucket) -> None:
-    bucket.vm("a")
-    bucket.ask("shell", "a", command="rm -rf /")
-    assert bucket.answer("a", 100)["state"] == "refused"
-
-
-def test_what_takes_longer_than_it_may_is_late(bucket: Bucket) -> None:
-    bucket.vm("a")
-    bucket.ask("check", "a", seconds=5)
-    assert bucket.answer("a", 10_000)["state"] == "late"
+@pytest.mark.parametrize("state", ENDS)
+def test_an_agent_outlives_a_command_and_refuses_what_is_unknown_or_late(
+    bucket: Bucket, state: str
+) -> None:
+    kind, failing, seconds, after = ENDS[state]
+    bucket.vm("a", startup={"failing": failing})
+    bucket.ask(kind, "a", seconds=seconds)
+    assert bucket.answer("a", after)["state"] == state
 
 
 def _groups(*groups: str) -> dict[str, Any]:
@@ -185,11 +148,8 @@ def test_a_pair_measures_over_its_gpu_network_and_the_first_tells(bucket: Bucket
     bucket.ask("bandwidth", "a", "b", **_groups("ab"))
     first, other = (bucket.answer(vm, MEASURED + 1) for vm in "ab")
     assert _reached(first) == pytest.approx(188.59, rel=0.01)
-    assert other["answer"] == {
-        "measured": True,
-        "networks": ["FasTrak"],
-        "library": "libnccl.so.2",
-    }
+    told = {"measured": True, "networks": ["FasTrak"], "library": "libnccl.so.2"}
+    assert other["answer"] == told
 
 
 @pytest.mark.parametrize("fabric", ["", "tcp"])
@@ -236,7 +196,7 @@ def test_a_vm_on_which_a_job_runs_is_neither_diagnosed_nor_measured_with(bucket:
     with bucket.database.transaction() as store:
         numbers = {vm["name"]: vm["id"] for _, vm in store.list(INSTANCE.stored)}
         course = {"state": "running", "nodes": [{"instance_id": numbers["a"]}]}
-        where = {"bucket": BUCKET, "folder": "np-deployment"}
+        where = {"bucket": "states", "folder": "np-deployment"}
         store.put(vm_jobs.COLLECTION, "states np-deployment", where | {"course": course})
 
     bucket.ask("check", "a", "b")

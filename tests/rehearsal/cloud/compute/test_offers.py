@@ -1,19 +1,26 @@
-"""Which zone has what, and in which way Google gives it."""
+"""Which zone has what, in which way Google gives it, how much is left, and what quotas allow."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from rehearsal.cloud.compute import stock
 from rehearsal.cloud.facts import places
+from tests.rehearsal.cloud.compute.conftest import (
+    PROJECT,
+    REGION,
+    SPOT,
+    STANDARD,
+    ZONE,
+    Compute,
+    boot,
+)
 
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.compute.conftest import Compute
-
-PROJECT = "projects/proj-a1"
-ZONE = f"{PROJECT}/zones/us-central1-a"
 EVERYWHERE = frozenset({"everywhere"})
+HERE = "us-central1-a"
+NONE = "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS"
 
 
 @pytest.mark.parametrize(
@@ -34,82 +41,51 @@ def test_a_zone_has_a_machine_where_the_list_has_it(
 ) -> None:
     path = f"{PROJECT}/zones/{zone}/machineTypes/{machine}"
     listed = api.get(f"{PROJECT}/aggregated/machineTypes", filter=f"name={machine}")["items"]
-
     assert (f"zones/{zone}" in listed) is there
-    if there:
-        assert api.get(path)["name"] == machine
-    else:
-        assert api.refusal("GET", path)["code"] == 404
+    if not there:
+        assert api.gone(path)
         api.scenarios = EVERYWHERE
-        assert api.get(path)["name"] == machine
+    assert api.get(path)["name"] == machine
 
 
-def test_a_part_of_a_gpu_counts_as_one(api: Compute) -> None:
+def test_a_part_of_a_gpu_counts_as_one_and_a_gpu_that_is_shut_down_is_nowhere(api: Compute) -> None:
     found = api.get(f"{PROJECT}/zones/us-central1-b/machineTypes/g4-standard-6")
-
-    assert found["accelerators"] == [
-        {"guestAcceleratorType": "nvidia-rtx-pro-6000", "guestAcceleratorCount": 1}
-    ]
-
-
-def test_a_gpu_that_is_shut_down_is_nowhere(api: Compute) -> None:
+    part = {"guestAcceleratorType": "nvidia-rtx-pro-6000", "guestAcceleratorCount": 1}
+    assert found["accelerators"] == [part]
     name = "nvidia-tesla-p100"
-
     listed = api.get(f"{PROJECT}/aggregated/acceleratorTypes", filter=f"name={name}")
     assert not [it for it in listed["items"].values() if "acceleratorTypes" in it]
-    assert api.refusal("GET", f"{ZONE}/acceleratorTypes/{name}")["code"] == 404
+    assert api.gone(f"{ZONE}/acceleratorTypes/{name}")
 
 
-@pytest.mark.parametrize("zone", [zone for zones in places.AI_ZONES.values() for zone in zones])
-def test_an_ai_zone_is_there_once_it_is_turned_on(api: Compute, zone: str) -> None:
-    region = f"{PROJECT}/regions/{places.region_of(zone)}"
-    assert api.refusal("GET", f"{PROJECT}/zones/{zone}")["code"] == 400
-    assert not [it for it in api.get(region)["zones"] if it.endswith(zone)]
-
-    api.scenarios = frozenset({"ai-zones"})
-
-    assert api.get(f"{PROJECT}/zones/{zone}")["name"] == zone
-    assert [it for it in api.get(region)["zones"] if it.endswith(zone)]
-
-
-def _spot(machine: str) -> dict[str, Any]:
-    scheduling = {
-        "provisioningModel": "SPOT",
-        "preemptible": True,
-        "automaticRestart": False,
-        "onHostMaintenance": "TERMINATE",
-    }
-    return {"machineType": machine, "scheduling": scheduling}
-
-
-def _on_demand(machine: str) -> dict[str, Any]:
-    return {"machineType": machine, "scheduling": {"onHostMaintenance": "TERMINATE"}}
+def test_an_ai_zone_is_there_once_it_is_turned_on(api: Compute) -> None:
+    for zone in (zone for zones in places.AI_ZONES.values() for zone in zones):
+        region = f"{PROJECT}/regions/{places.region_of(zone)}"
+        api.scenarios = frozenset()
+        assert api.refusal("GET", f"{PROJECT}/zones/{zone}")["code"] == 400
+        assert not [it for it in api.get(region)["zones"] if it.endswith(zone)]
+        api.scenarios = frozenset({"ai-zones"})
+        assert api.get(f"{PROJECT}/zones/{zone}")["name"] == zone
+        assert [it for it in api.get(region)["zones"] if it.endswith(zone)]
 
 
 @pytest.mark.parametrize(
-    ("properties", "model"),
+    ("machine", "model", "scheduling"),
     [
-        (_on_demand("a3-highgpu-1g"), "STANDARD"),
-        (_on_demand("a4x-highgpu-4g"), "STANDARD"),
-        (_spot("a4x-highgpu-4g"), "SPOT"),
+        ("a3-highgpu-1g", "STANDARD", STANDARD),
+        ("a4x-highgpu-4g", "STANDARD", STANDARD),
+        ("a4x-highgpu-4g", "SPOT", SPOT),
     ],
 )
 def test_a_vm_that_google_never_gives_in_that_way_is_refused_for_good(
-    wired: Compute, properties: dict[str, Any], model: str
+    wired: Compute, machine: str, model: str, scheduling: dict[str, Any]
 ) -> None:
-    image = "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts"
-    if properties["machineType"].startswith("a4x"):
-        image += "-arm64"
-    disk = {"boot": True, "initializeParams": {"sourceImage": image}}
-    wired.template(**properties, disks=[disk])
-    wired.group(size=1)
-
-    (member,) = wired.post(f"{ZONE}/instanceGroupManagers/grp/listManagedInstances")[
-        "managedInstances"
-    ]
-    (error,) = member["lastAttempt"]["errors"]["errors"]
+    arm = "-arm64" if machine.startswith("a4x") else ""
+    image = f"projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts{arm}"
+    wired.of_one(machineType=machine, scheduling=scheduling, disks=boot(image))
+    (error,) = wired.errors()
     assert error["code"] == "UNSUPPORTED_OPERATION"
-    assert f"[{properties['machineType']}, {model}]" in error["message"]
+    assert f"[{machine}, {model}]" in error["message"]
     assert not wired.vms()
 
     wired.scenarios = EVERYWHERE
@@ -120,6 +96,45 @@ def test_a_vm_that_google_never_gives_in_that_way_is_refused_for_good(
 def test_a_machine_that_is_not_given_on_demand_comes_by_spot_or_a_reservation(
     wired: Compute,
 ) -> None:
-    wired.template(**_spot("a3-highgpu-1g"))
-    wired.group(size=1)
+    wired.of_one(machineType="a3-highgpu-1g", scheduling=SPOT)
     assert len(wired.vms()) == 1
+
+
+def _came(api: Compute, *rows: dict[str, Any]) -> list[str]:
+    """For each VM of a new group, with these rows of stock, why it has not come; "" if it has."""
+    with api.database.transaction() as store:
+        stock.put(store, rows)
+    api.template(machineType="a2-highgpu-2g", scheduling=STANDARD)
+    api.group(size=3)
+    return [""] * len(api.vms()) + [it["code"] for it in api.errors()]
+
+
+@pytest.mark.parametrize(
+    ("rows", "came"),
+    [
+        ([], ["", "", ""]),
+        ([{"zones": "us-*", "machines": 0}], [NONE, NONE, NONE]),
+        ([{"zones": "us-*", "machines": 0, "way": "SPOT"}], ["", "", ""]),
+        ([{"zones": "us-*", "machines": 0}, {"zones": HERE, "machines": 9}], ["", "", ""]),
+        ([{"zones": HERE, "machines": 2}], ["", "", NONE]),
+        ([{"zones": "us-*", "quota": 0}], 3 * ["QUOTA_EXCEEDED"]),
+    ],
+)
+def test_vms_come_as_far_as_there_are_machines_and_quota(
+    wired: Compute, rows: list[dict[str, Any]], came: list[str]
+) -> None:
+    assert _came(wired, *rows) == came
+
+
+def test_machines_come_once_there_are_some_again(wired: Compute) -> None:
+    wired.rate = 1.0
+    assert _came(wired, {"zones": "*", "machines": 0, "until": 3600}) == [NONE, NONE, NONE]
+    wired.now += 3601
+    assert wired.errors() == []
+    assert len(wired.managed()) == 3
+
+
+def test_a_region_shows_the_quota_that_it_has(wired: Compute) -> None:
+    _came(wired, {"zones": "us-central1-*", "quota": 2})
+    shown = {it["metric"]: it["limit"] for it in wired.get(REGION)["quotas"]}
+    assert shown["NVIDIA_A100_GPUS"] == 2

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.rehearsal.cloud.compute.conftest import (
     IMAGE,
+    NETWORKS,
     PROJECT,
     REGION,
+    SPOT,
+    STANDARD,
+    SUBNETWORKS,
     ZONE,
     Compute,
+    Json,
+    boot,
 )
 
-Json = dict[str, Any]
-FAMILY = "projects/cos-cloud/global/images/family/cos-stable"
-A100 = {"machineType": "a2-highgpu-1g", "scheduling": {"onHostMaintenance": "TERMINATE"}}
+A100: Json = {"machineType": "a2-highgpu-1g", "scheduling": STANDARD}
+EXTERNAL = {"networkInterfaces": [{"subnetwork": f"{SUBNETWORKS}/sub", "accessConfigs": [{}]}]}
 
 
 def _quotas(api: Compute, path: str) -> dict[str, tuple[float, float]]:
@@ -24,90 +27,49 @@ def _quotas(api: Compute, path: str) -> dict[str, tuple[float, float]]:
     return {it["metric"]: (it["limit"], it["usage"]) for it in api.get(path)["quotas"]}
 
 
-def _errors(api: Compute, group: str = "grp") -> list[Json]:
-    """The errors of the VMs of a group that did not come."""
-    path = f"{ZONE}/instanceGroupManagers/{group}/listManagedInstances"
-    found = api.post(path).get("managedInstances", [])
-    return [
-        error
-        for one in found
-        for error in one.get("lastAttempt", {}).get("errors", {}).get("errors", [])
-    ]
-
-
 def test_a_new_project_may_have_five_networks_and_the_default_is_one(api: Compute) -> None:
     api.scenarios = frozenset({"small-quotas"})
     for number in range(4):
         api.network(f"net-{number}")
 
-    body = {"name": "one-more", "autoCreateSubnetworks": False}
-    error = api.refusal("POST", f"{PROJECT}/global/networks", body)
-
-    assert error["code"] == 403
-    assert error["errors"][0]["reason"] == "quotaExceeded"
+    error = api.refusal("POST", NETWORKS, {"name": "one-more", "autoCreateSubnetworks": False})
+    assert (error["code"], error["errors"][0]["reason"]) == (403, "quotaExceeded")
     assert error["message"] == "Quota 'NETWORKS' exceeded.  Limit: 5.0 globally."
     assert _quotas(api, PROJECT)["NETWORKS"] == (5.0, 5.0)
-    api.delete(f"{PROJECT}/global/networks/net-0")
+    taken = {"name": "net-0", "autoCreateSubnetworks": False}
+    assert api.refusal("POST", NETWORKS, taken)["code"] == 409  # as such, not for the quota
+    api.delete(f"{NETWORKS}/net-0")
     api.network("one-more")
 
 
 def test_subnetworks_routers_and_firewall_rules_are_counted_too(wired: Compute) -> None:
     shown = _quotas(wired, PROJECT)
     # Those that a network of auto mode brings do not count, its four firewall rules do.
-    assert {name: shown[name][1] for name in ("NETWORKS", "SUBNETWORKS", "FIREWALLS")} == {
-        "NETWORKS": 2.0,
-        "SUBNETWORKS": 1.0,
-        "FIREWALLS": 4.0,
-    }
+    counted = [shown[name][1] for name in ("NETWORKS", "SUBNETWORKS", "FIREWALLS")]
+    assert counted == [2.0, 1.0, 4.0]
     wired.scenarios = frozenset({"small-quotas"})
-    network = f"{PROJECT}/global/networks/net"
+    network = f"{NETWORKS}/net"
     for number in range(10):
         wired.post(f"{REGION}/routers", {"name": f"r{number}", "network": network})
-    error = wired.refusal("POST", f"{REGION}/routers", {"name": "r10", "network": network})
-    assert error["message"] == "Quota 'ROUTERS' exceeded.  Limit: 10.0 globally."
+    error = wired.refused("POST", f"{REGION}/routers", {"name": "r10", "network": network})
+    assert error == "403 Quota 'ROUTERS' exceeded.  Limit: 10.0 globally."
 
 
 def _disk(kind: str, size: int) -> Json:
-    parameters = {"sourceImage": IMAGE, "diskType": kind, "diskSizeGb": str(size)}
-    return {"boot": True, "autoDelete": True, "initializeParams": parameters}
+    return {"disks": boot(IMAGE, diskType=kind, diskSizeGb=str(size))}
+
+
+ULTRA: Json = {"machineType": "a2-ultragpu-8g", **_disk("pd-ssd", 20)}
 
 
 @pytest.mark.parametrize(
     ("properties", "size", "metric", "limit"),
     [
-        ({"disks": [_disk("pd-ssd", 200)]}, 3, "SSD_TOTAL_GB", 500.0),
-        ({"disks": [_disk("pd-standard", 4097)]}, 1, "DISKS_TOTAL_GB", 4096.0),
-        (
-            {
-                "networkInterfaces": [
-                    {"subnetwork": f"{REGION}/subnetworks/sub", "accessConfigs": [{}]}
-                ]
-            },
-            9,
-            "IN_USE_ADDRESSES",
-            8.0,
-        ),
-        (
-            {**A100, "machineType": "a2-ultragpu-8g", "disks": [_disk("pd-ssd", 20)]},
-            3,
-            "LOCAL_SSD_TOTAL_GB",
-            6000.0,
-        ),
-        (
-            {
-                "machineType": "a2-ultragpu-8g",
-                "disks": [_disk("pd-ssd", 20)],
-                "scheduling": {
-                    "onHostMaintenance": "TERMINATE",
-                    "automaticRestart": False,
-                    "preemptible": True,
-                    "provisioningModel": "SPOT",
-                },
-            },
-            3,
-            "PREEMPTIBLE_LOCAL_SSD_GB",
-            6000.0,
-        ),
+        (_disk("pd-ssd", 200), 3, "SSD_TOTAL_GB", 500.0),
+        (_disk("pd-standard", 4097), 1, "DISKS_TOTAL_GB", 4096.0),
+        (EXTERNAL, 9, "IN_USE_ADDRESSES", 8.0),
+        (ULTRA | {"scheduling": STANDARD}, 3, "LOCAL_SSD_TOTAL_GB", 6000.0),
+        (ULTRA | {"scheduling": SPOT}, 3, "PREEMPTIBLE_LOCAL_SSD_GB", 6000.0),
     ],
 )
 def test_vms_beyond_a_quota_do_not_come_and_their_group_says_why(
@@ -117,13 +79,8 @@ def test_vms_beyond_a_quota_do_not_come_and_their_group_says_why(
     wired.template(**properties)
     wired.group(size=size)
 
-    (error, *others) = _errors(wired)
-
-    assert error["code"] == "QUOTA_EXCEEDED"
-    assert error["message"] == (
-        f"Quota '{metric}' exceeded.  Limit: {limit} in region us-central1."
-    )
-    assert all(other["message"] == error["message"] for other in others)
+    words = f"Quota '{metric}' exceeded.  Limit: {limit} in region us-central1."
+    assert {(it["code"], it["message"]) for it in wired.errors()} == {("QUOTA_EXCEEDED", words)}
     assert wired.vms() == []
     wired.scenarios = frozenset()
     wired.get_group()
@@ -131,105 +88,69 @@ def test_vms_beyond_a_quota_do_not_come_and_their_group_says_why(
     assert _quotas(wired, REGION)[metric][1] > limit
 
 
-def _run(seconds: int, action: str) -> Json:
-    limit = {"maxRunDuration": {"seconds": str(seconds)}, "instanceTerminationAction": action}
-    return {**A100, "scheduling": {**A100["scheduling"], **limit}}  # type: ignore[dict-item]
-
-
 @pytest.mark.parametrize(
-    ("properties", "comes"),
+    ("seconds", "action", "comes"),
     [
-        pytest.param(_run(604_800, "DELETE"), True, id="seven-days"),
-        pytest.param(_run(604_801, "DELETE"), False, id="longer"),
-        pytest.param(_run(604_800, "STOP"), False, id="only-stopped"),
-        pytest.param(A100, False, id="for-ever"),
+        ("604800", "DELETE", True),
+        ("604801", "DELETE", False),
+        ("604800", "STOP", False),
+        ("", "", False),
     ],
+    ids=["seven-days", "longer", "only-stopped", "for-ever"],
 )
 def test_a_vm_that_is_deleted_within_seven_days_may_use_preemptible_quota(
-    wired: Compute, properties: Json, *, comes: bool
+    wired: Compute, seconds: str, action: str, *, comes: bool
 ) -> None:
     wired.scenarios = frozenset({"no-on-demand-quota"})
-    wired.template(**properties)
-    wired.group(size=1)
+    limit = {"maxRunDuration": {"seconds": seconds}, "instanceTerminationAction": action}
+    wired.of_one(**A100 | ({"scheduling": {**STANDARD, **limit}} if seconds else {}))
 
     assert bool(wired.vms()) is comes
-    told = [error["message"] for error in _errors(wired)]
     refused = ["Quota 'NVIDIA_A100_GPUS' exceeded.  Limit: 0.0 in region us-central1."]
-    assert told == ([] if comes else refused)
+    assert [it["message"] for it in wired.errors()] == ([] if comes else refused)
     shown = _quotas(wired, REGION)
     assert shown["NVIDIA_A100_GPUS"] == (0.0, 0.0)
     assert shown["PREEMPTIBLE_NVIDIA_A100_GPUS"][1] == float(comes)
 
 
-_EXTERNAL = {
-    "networkInterfaces": [{"subnetwork": f"{REGION}/subnetworks/sub", "accessConfigs": [{}]}]
-}
-_SECURE = {"shieldedInstanceConfig": {"enableSecureBoot": True}}
-_TRUSTED = {
-    "disks": [{"boot": True, "autoDelete": True, "initializeParams": {"sourceImage": FAMILY}}]
-}
-_FOREIGN = {
-    "disks": [
-        {
-            "boot": True,
-            "autoDelete": True,
-            "initializeParams": {
-                "sourceImage": "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts"
-            },
-        }
-    ]
+FORBIDDEN: dict[str, tuple[Json, Json, str]] = {
+    "policy-external-ip": (
+        EXTERNAL,
+        {},
+        "compute.vmExternalIpAccess violated for project 123456789012.",
+    ),
+    "policy-shielded-vm": (
+        {},
+        {"shieldedInstanceConfig": {"enableSecureBoot": True}},
+        "compute.requireShieldedVm violated for project projects/",
+    ),
+    "policy-images": (
+        {"disks": boot("projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts")},
+        {"disks": boot("projects/cos-cloud/global/images/family/cos-stable")},
+        "compute.trustedImageProjects violated for project proj-a1. Use",
+    ),
 }
 
 
-@pytest.mark.parametrize(
-    ("scenario", "refused", "allowed", "words"),
-    [
-        (
-            "policy-external-ip",
-            _EXTERNAL,
-            {},
-            "Constraint constraints/compute.vmExternalIpAccess violated for project 123456789012.",
-        ),
-        (
-            "policy-shielded-vm",
-            {},
-            _SECURE,
-            "Constraint constraints/compute.requireShieldedVm violated for project projects/",
-        ),
-        (
-            "policy-images",
-            _FOREIGN,
-            _TRUSTED,
-            "Constraint constraints/compute.trustedImageProjects violated for project proj-a1. Use",
-        ),
-    ],
-)
-def test_a_vm_that_a_policy_forbids_does_not_come(
-    wired: Compute, scenario: str, refused: Json, allowed: Json, words: str
-) -> None:
+@pytest.mark.parametrize("scenario", FORBIDDEN)
+def test_a_vm_that_a_policy_forbids_does_not_come(wired: Compute, scenario: str) -> None:
+    refused, allowed, words = FORBIDDEN[scenario]
     wired.scenarios = frozenset({scenario})
-    wired.template("bad", **refused)
-    wired.group("bad", size=1, template="bad")
-    wired.template("good", **allowed)
-    wired.group("good", size=1, template="good")
+    wired.of_one("bad", "bad", **refused)
+    wired.of_one("good", "good", **allowed)
 
-    (error,) = _errors(wired, "bad")
+    (error,) = wired.errors("bad")
     assert error["code"] == "CONDITION_NOT_MET"
-    assert error["message"].startswith(words)
-    assert _errors(wired, "good") == []
+    assert error["message"].startswith(f"Constraint constraints/{words}")
+    assert wired.errors("good") == []
 
 
-def test_guest_attributes_are_not_answered_under_their_policy(wired: Compute) -> None:
-    wired.template()
-    wired.group(size=1)
-    wired.scenarios = frozenset({"policy-guest-attributes"})
-    name = wired.vms()[0]["name"]
-
-    error = wired.refusal("GET", f"{ZONE}/instances/{name}/getGuestAttributes")
-
-    assert error["code"] == 412
-    assert error["message"] == (
-        "Constraint constraints/compute.disableGuestAttributesAccess violated for project"
+def test_guest_attributes_are_not_answered_under_their_policy(made: Compute) -> None:
+    made.group(size=1)
+    made.scenarios = frozenset({"policy-guest-attributes"})
+    path = f"{ZONE}/instances/{made.vm()['name']}/getGuestAttributes"
+    assert made.refused("GET", path) == (
+        "412 Constraint constraints/compute.disableGuestAttributesAccess violated for project"
         " 123456789012."
     )
 
@@ -237,27 +158,11 @@ def test_guest_attributes_are_not_answered_under_their_policy(wired: Compute) ->
 def test_nothing_is_made_where_a_policy_allows_another_place(api: Compute) -> None:
     api.scenarios = frozenset({"policy-locations"})
     api.network()  # is global, and in no place
-    body = {
-        "name": "sub",
-        "network": f"{PROJECT}/global/networks/net",
-        "ipCidrRange": "10.0.0.0/16",
-    }
-
-    error = api.refusal("POST", f"{REGION}/subnetworks", body)
-
-    assert error["code"] == 412
-    assert error["message"] == (
-        "Location REGION:us-central1 violates constraint constraints/gcp.resourceLocations on the"
-        " resource projects/proj-a1/regions/us-central1/subnetworks/sub."
+    body = {"name": "sub", "network": f"{NETWORKS}/net", "ipCidrRange": "10.0.0.0/16"}
+    assert api.refused("POST", SUBNETWORKS, body) == (
+        "412 Location REGION:us-central1 violates constraint constraints/gcp.resourceLocations on"
+        " the resource projects/proj-a1/regions/us-central1/subnetworks/sub."
     )
     api.post(f"{PROJECT}/regions/europe-west4/subnetworks", body)
     body = {**body, "ipCidrRange": "10.1.0.0/16"}
     api.refusal("POST", f"{PROJECT}/regions/europe-west2/subnetworks", body)
-
-
-def test_a_name_that_is_taken_is_refused_as_such_where_the_quota_is_full(api: Compute) -> None:
-    api.scenarios = frozenset({"small-quotas"})
-    for number in range(4):
-        api.network(f"net-{number}")
-    body = {"name": "net-0", "autoCreateSubnetworks": False}
-    assert api.refusal("POST", f"{PROJECT}/global/networks", body)["code"] == 409

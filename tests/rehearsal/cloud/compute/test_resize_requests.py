@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from tests.rehearsal.cloud.compute.conftest import REGION, ZONE, Compute
+from tests.rehearsal.cloud.compute.conftest import CLOSE, GROUP, REGION, SPOT, ZONE, Compute, Json
 
-GROUP = f"{ZONE}/instanceGroupManagers/grp"
 REQUESTS = f"{GROUP}/resizeRequests"
-FLEX: dict[str, Any] = {
+SCHEDULING = {
+    "provisioningModel": "FLEX_START",
+    "automaticRestart": False,
+    "instanceTerminationAction": "DELETE",
+    "onHostMaintenance": "TERMINATE",
+    "maxRunDuration": {"seconds": "86400"},
+}
+FLEX: Json = {
     "machineType": "a3-highgpu-8g",
-    "scheduling": {
-        "provisioningModel": "FLEX_START",
-        "automaticRestart": False,
-        "instanceTerminationAction": "DELETE",
-        "onHostMaintenance": "TERMINATE",
-        "maxRunDuration": {"seconds": "86400"},
-    },
+    "scheduling": SCHEDULING,
     "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
 }
-NO_REPAIR: dict[str, Any] = {"instanceLifecyclePolicy": {"defaultActionOnFailure": "DO_NOTHING"}}
+NO_REPAIR: Json = {"instanceLifecyclePolicy": {"defaultActionOnFailure": "DO_NOTHING"}}
 DAY = 86_400.0
 
 
@@ -56,145 +56,101 @@ def test_a_request_is_created_accepted_and_granted_and_the_group_grows(flex: Com
     assert [it["scheduling"]["maxRunDuration"] for it in flex.vms()] == [{"seconds": "3600"}] * 2
 
 
-def test_where_no_time_passes_a_request_is_granted_at_once(flex: Compute) -> None:
+def test_where_no_time_passes_a_request_is_granted_at_once_and_adds_to_the_group(
+    flex: Compute,
+) -> None:
     flex.rate = 0.0
     _ask(flex)
     assert _state(flex) == "SUCCEEDED"
+    assert flex.refused("POST", f"{REQUESTS}/r1/cancel") == (
+        "400 Cancelling resize request that has reached a final state is not possible."
+    )
     assert len(flex.vms()) == 2
-
-
-def test_each_request_adds_to_the_group(flex: Compute) -> None:
-    flex.rate = 0.0
-    _ask(flex, "r1", 2)
     _ask(flex, "r2", 3)
     assert flex.get_group()["targetSize"] == 5
-    assert [it["name"] for it in flex.get(REQUESTS)["items"]] == ["r1", "r2"]
-
-
-def test_a_name_is_taken_as_long_as_its_request_is_there(flex: Compute) -> None:
-    _ask(flex)
-    body = {"name": "r1", "resizeBy": 1}
-    assert flex.refusal("POST", REQUESTS, body)["code"] == 409
+    assert flex.names(REQUESTS) == ["r1", "r2"]
+    assert flex.refusal("POST", REQUESTS, {"name": "r1", "resizeBy": 1})["code"] == 409
+    assert "at most 1000" in flex.refused("POST", REQUESTS, {"name": "r3", "resizeBy": 999})
 
 
 @pytest.mark.parametrize(
-    ("body", "words"),
+    ("count", "seconds", "words"),
     [
-        ({"resizeBy": 0}, "resizeBy"),
-        ({"resizeBy": 1001}, "resizeBy"),
-        ({"resizeBy": 1, "requestedRunDuration": {"seconds": "599"}}, "is equal to 10 minutes"),
-        ({"resizeBy": 1, "requestedRunDuration": {"seconds": "604801"}}, "requestedRunDuration"),
+        (0, "3600", "resizeBy"),
+        (1001, "3600", "resizeBy"),
+        (1, "599", "is equal to 10 minutes"),
+        (1, "604801", "requestedRunDuration"),
     ],
 )
-def test_count_and_duration_have_limits(flex: Compute, body: dict[str, Any], words: str) -> None:
-    refusal = flex.refusal("POST", REQUESTS, {"name": "r1", **body})
-    assert refusal["code"] == 400
-    assert words in refusal["message"]
-
-
-def test_the_group_itself_has_at_most_a_thousand_vms(flex: Compute) -> None:
-    flex.rate = 0.0
-    _ask(flex, count=2)
-    refusal = flex.refusal("POST", REQUESTS, {"name": "r2", "resizeBy": 999})
-    assert "at most 1000" in refusal["message"]
-
-
-@pytest.mark.parametrize(
-    ("group", "words"),
-    [
-        ({}, "default action on failure"),
-        (
-            NO_REPAIR | {"allInstancesConfig": {"properties": {"labels": {"a": "b"}}}},
-            "all-instances configuration",
-        ),
-    ],
-)
-def test_groups_that_repair_or_roll_have_no_flex_start(
-    wired: Compute, group: dict[str, Any], words: str
+def test_count_and_duration_have_limits(
+    flex: Compute, count: int, seconds: str, words: str
 ) -> None:
-    wired.template(**FLEX)
+    body = {"name": "r1", "resizeBy": count, "requestedRunDuration": {"seconds": seconds}}
+    refused = flex.refused("POST", REQUESTS, body)
+    assert refused.startswith("400 ")
+    assert words in refused
+
+
+ROLLED = {"allInstancesConfig": {"properties": {"labels": {"a": "b"}}}}
+UNFIT: dict[str, tuple[Json, Json]] = {
+    "default action on failure": (FLEX, {}),
+    "all-instances configuration": (FLEX, NO_REPAIR | ROLLED),
+    "SPOT": ({"scheduling": SPOT}, NO_REPAIR),
+    "placement policy": ({**FLEX, "resourcePolicies": ["close"]}, NO_REPAIR),
+}
+
+
+@pytest.mark.parametrize("words", UNFIT)
+def test_groups_that_repair_or_roll_spot_vms_and_placement_have_no_requests(
+    wired: Compute, words: str
+) -> None:
+    properties, group = UNFIT[words]
+    wired.post(f"{REGION}/resourcePolicies", CLOSE)
+    wired.template(**properties)
     wired.group(size=0, **group)
-    refusal = wired.refusal("POST", REQUESTS, {"name": "r1", "resizeBy": 1})
-    assert words in refusal["message"]
+    assert words in wired.refused("POST", REQUESTS, {"name": "r1", "resizeBy": 1})
 
 
-def test_spot_vms_do_not_come_by_requests(wired: Compute) -> None:
-    spot = {"provisioningModel": "SPOT", "automaticRestart": False}
-    wired.template(scheduling={**spot, "onHostMaintenance": "TERMINATE"})
-    wired.group(size=0, **NO_REPAIR)
-    refusal = wired.refusal("POST", REQUESTS, {"name": "r1", "resizeBy": 1})
-    assert "SPOT" in refusal["message"]
-
-
-def test_a_placement_policy_does_not_go_with_flex_start(wired: Compute) -> None:
-    placement = {"name": "close", "groupPlacementPolicy": {"collocation": "COLLOCATED"}}
-    wired.post(f"{REGION}/resourcePolicies", placement)
-    wired.template(**FLEX, resourcePolicies=["close"])
-    wired.group(size=0, **NO_REPAIR)
-    refusal = wired.refusal("POST", REQUESTS, {"name": "r1", "resizeBy": 1})
-    assert "placement policy" in refusal["message"]
-
-
-def test_without_flex_start_in_the_template_vms_come_as_standard_ones(wired: Compute) -> None:
-    wired.template()
-    wired.group(size=1)
-    _ask(wired)
-    assert {it["scheduling"]["provisioningModel"] for it in wired.vms()} == {"STANDARD"}
-    assert len(wired.vms()) == 3
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("automaticRestart", True),
-        ("instanceTerminationAction", "STOP"),
-        ("onHostMaintenance", "MIGRATE"),
-        ("maxRunDuration", {"seconds": "300"}),
+NO_FLEX: dict[str, list[Json]] = {
+    "automaticRestart": [{"scheduling": SCHEDULING | {"automaticRestart": True}}],
+    "instanceTerminationAction": [
+        {"scheduling": SCHEDULING | {"instanceTerminationAction": "STOP"}}
     ],
-)
-def test_flex_start_needs_its_scheduling(wired: Compute, field: str, value: Any) -> None:
-    scheduling = {**FLEX["scheduling"], field: value}
-    with pytest.raises(Exception, match=field):
-        wired.template(**FLEX | {"scheduling": scheduling})
+    "onHostMaintenance": [{"scheduling": SCHEDULING | {"onHostMaintenance": "MIGRATE"}}],
+    "maxRunDuration": [{"scheduling": SCHEDULING | {"maxRunDuration": {"seconds": "300"}}}],
+    "NO_RESERVATION": [{"reservationAffinity": None}],
+    "FLEX_START": [{"machineType": "a4x-highgpu-4g"}, {"machineType": "e2-standard-4"}],
+}
 
 
-def test_flex_start_needs_no_reservation(wired: Compute) -> None:
-    with pytest.raises(Exception, match="NO_RESERVATION"):
-        wired.template(**FLEX | {"reservationAffinity": None})
+@pytest.mark.parametrize("words", NO_FLEX)
+def test_flex_start_needs_its_scheduling_its_machines_and_no_reservation(
+    wired: Compute, words: str
+) -> None:
+    for changes in NO_FLEX[words]:
+        with pytest.raises(Exception, match=words):
+            wired.template(**FLEX | changes)
 
 
-@pytest.mark.parametrize("machine", ["a4x-highgpu-4g", "e2-standard-4"])
-def test_flex_start_is_for_certain_machines(wired: Compute, machine: str) -> None:
-    with pytest.raises(Exception, match="FLEX_START"):
-        wired.template(**FLEX | {"machineType": machine})
-
-
-def test_the_size_stays_while_a_request_waits(flex: Compute) -> None:
+def test_a_waiting_request_keeps_the_size_and_is_cancelled_before_it_is_deleted(
+    flex: Compute,
+) -> None:
     _ask(flex)
     flex.now += 6
-    refusal = flex.refusal("POST", f"{GROUP}/resize", None, size="4")
-    assert "Cancel it first" in refusal["message"]
-
-
-def test_a_waiting_request_is_cancelled_before_it_is_deleted(flex: Compute) -> None:
-    _ask(flex)
-    flex.now += 6
-    assert "Cancel it first" in flex.refusal("DELETE", f"{REQUESTS}/r1")["message"]
+    assert "Cancel it first" in flex.refused("POST", f"{GROUP}/resize", None, size="4")
+    assert "Cancel it first" in flex.refused("DELETE", f"{REQUESTS}/r1")
     flex.post(f"{REQUESTS}/r1/cancel")
     flex.now += 60
     assert (_state(flex), flex.vms()) == ("CANCELLED", [])
     flex.delete(f"{REQUESTS}/r1")
     flex.now += 60
-    assert flex.refusal("GET", f"{REQUESTS}/r1")["code"] == 404
+    assert flex.gone(f"{REQUESTS}/r1")
 
 
-def test_what_has_ended_can_not_be_cancelled(flex: Compute) -> None:
-    flex.rate = 0.0
-    _ask(flex)
-    refusal = flex.refusal("POST", f"{REQUESTS}/r1/cancel")
-    assert refusal["message"] == (
-        "Cancelling resize request that has reached a final state is not possible."
-    )
+def test_without_flex_start_in_the_template_vms_come_as_standard_ones(wired: Compute) -> None:
+    wired.of_one()
+    _ask(wired)
+    assert [it["scheduling"]["provisioningModel"] for it in wired.vms()] == ["STANDARD"] * 3
 
 
 def test_an_ended_request_is_forgotten_after_two_weeks(flex: Compute) -> None:
@@ -204,8 +160,8 @@ def test_an_ended_request_is_forgotten_after_two_weeks(flex: Compute) -> None:
     flex.now += 13.9 * DAY
     assert _state(flex) == "SUCCEEDED"
     flex.now += DAY
-    assert flex.refusal("GET", f"{REQUESTS}/r1")["code"] == 404
-    assert "items" not in flex.get(REQUESTS)
+    assert flex.gone(f"{REQUESTS}/r1")
+    assert flex.names(REQUESTS) == []
 
 
 def test_a_groups_deletion_waits_for_its_request(flex: Compute) -> None:
@@ -247,10 +203,7 @@ def test_what_is_never_granted_comes_once_the_scenario_is_over(flex: Compute) ->
 
 @pytest.mark.parametrize(
     ("scenario", "code"),
-    [
-        ("stockout", "QUEUING_INFEASIBLE_NO_CAPACITY"),
-        ("quota", "QUOTA_EXCEEDED"),
-    ],
+    [("stockout", "QUEUING_INFEASIBLE_NO_CAPACITY"), ("quota", "QUOTA_EXCEEDED")],
 )
 def test_a_request_that_can_not_be_fulfilled_fails(flex: Compute, scenario: str, code: str) -> None:
     flex.scenarios = frozenset({scenario})
@@ -285,9 +238,8 @@ def test_an_hour_of_the_cloud_is_shorter_when_its_clock_is_faster(flex: Compute)
 
 
 def test_a_template_may_limit_the_run_of_ordinary_vms(wired: Compute) -> None:
-    scheduling = {"maxRunDuration": {"seconds": "600"}, "instanceTerminationAction": "STOP"}
-    wired.template(scheduling=scheduling)
     wired.rate = 1.0
-    wired.group(size=1)
+    limit = {"maxRunDuration": {"seconds": "600"}, "instanceTerminationAction": "STOP"}
+    wired.of_one(scheduling=limit)
     wired.now += 700
-    assert [it["status"] for it in wired.vms()] == ["TERMINATED"]
+    assert wired.vm()["status"] == "TERMINATED"

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 from rehearsal.cloud import projects
-from tests.rehearsal.cloud.compute.conftest import ZONE, template_properties
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.compute.conftest import Compute
+from tests.rehearsal.cloud.compute.conftest import (
+    GROUPS,
+    PROJECT,
+    TEMPLATES,
+    Compute,
+    group_body,
+    template_properties,
+)
 
 HOST = "projects/net-host"
-SUBNETWORKS = f"{HOST}/regions/us-central1/subnetworks"
-SUBNETWORK = f"{SUBNETWORKS}/gpus"
-TEMPLATES = "projects/proj-a1/global/instanceTemplates"
+SUBNETWORK = f"{HOST}/regions/us-central1/subnetworks/gpus"
 AGENT = f"serviceAccount:{projects.number('proj-a1')}@cloudservices.gserviceaccount.com"
 ATTACHED = {"xpnResource": {"id": "proj-a1", "type": "PROJECT"}}
+BODY = {
+    "name": "tpl",
+    "properties": template_properties(networkInterfaces=[{"subnetwork": SUBNETWORK}]),
+}
 
 
 @pytest.fixture
 def host(api: Compute) -> Compute:
     """With a host project that has one subnetwork for four VMs, and shares it with nobody."""
-    api.post(f"{HOST}/global/networks", {"name": "vpc", "autoCreateSubnetworks": False})
-    body = {
-        "name": "gpus",
-        "network": f"{HOST}/global/networks/vpc",
-        "ipCidrRange": "10.9.0.0/29",
-    }
-    api.post(SUBNETWORKS, body)
+    network = f"{HOST}/global/networks"
+    api.post(network, {"name": "vpc", "autoCreateSubnetworks": False})
+    body = {"name": "gpus", "network": f"{network}/vpc", "ipCidrRange": "10.9.0.0/29"}
+    api.post(SUBNETWORK.removesuffix("/gpus"), body)
     return api
 
 
-def _share(api: Compute) -> None:
-    api.post(f"{HOST}/enableXpnHost")
-    api.post(f"{HOST}/enableXpnResource", ATTACHED)
+@pytest.fixture
+def shared(host: Compute) -> Compute:
+    """With a subnetwork that is shared with the project."""
+    host.post(f"{HOST}/enableXpnHost")
+    host.post(f"{HOST}/enableXpnResource", ATTACHED)
+    return host
 
 
 def _grant(api: Compute, role: str = "roles/compute.networkUser") -> None:
@@ -43,81 +47,58 @@ def _grant(api: Compute, role: str = "roles/compute.networkUser") -> None:
     api.post(f"{SUBNETWORK}/setIamPolicy", {"policy": policy})
 
 
-def _body() -> dict[str, Any]:
-    interfaces = [{"subnetwork": SUBNETWORK}]
-    return {"name": "tpl", "properties": template_properties(networkInterfaces=interfaces)}
-
-
 def test_only_an_attached_project_refers_to_a_subnetwork_of_a_host(host: Compute) -> None:
-    words = host.refusal("POST", TEMPLATES, _body())["message"]
+    words = host.refused("POST", TEMPLATES, BODY)
     assert words.endswith("Cross-project references for this resource are not allowed.")
     words = host.refusal("POST", f"{HOST}/enableXpnResource", ATTACHED)["message"]
     assert words == "'projects/net-host' is not a shared VPC host project."
-    assert host.get("projects/proj-a1/getXpnHost") == {}
+    assert host.get(f"{PROJECT}/getXpnHost") == {}
 
-    _share(host)
-
-    host.post(TEMPLATES, _body())
-    assert host.get("projects/proj-a1/getXpnHost")["name"] == "net-host"
+    host.post(f"{HOST}/enableXpnHost")
+    host.post(f"{HOST}/enableXpnResource", ATTACHED)
+    host.post(TEMPLATES, BODY)
+    assert host.get(f"{PROJECT}/getXpnHost")["name"] == "net-host"
     assert host.get(HOST)["xpnProjectStatus"] == "HOST"
 
 
-def test_the_caller_needs_the_right_to_use_it(host: Compute) -> None:
-    _share(host)
+def test_the_caller_needs_the_right_to_use_it(shared: Compute) -> None:
     asked = {"permissions": ["compute.subnetworks.use"]}
-    assert host.post(f"{SUBNETWORK}/testIamPermissions", asked) == asked
-
-    host.scenarios = frozenset({"network-forbidden"})
-
-    assert host.post(f"{SUBNETWORK}/testIamPermissions", asked) == {}
-    refused = host.refusal("POST", TEMPLATES, _body())
-    assert refused["code"] == 403
-    assert refused["message"] == f"Required 'compute.subnetworks.use' permission for '{SUBNETWORK}'"
+    assert shared.post(f"{SUBNETWORK}/testIamPermissions", asked) == asked
+    shared.scenarios = frozenset({"network-forbidden"})
+    assert shared.post(f"{SUBNETWORK}/testIamPermissions", asked) == {}
+    words = f"403 Required 'compute.subnetworks.use' permission for '{SUBNETWORK}'"
+    assert shared.refused("POST", TEMPLATES, BODY) == words
 
 
-def test_who_may_not_look_may_use_it_all_the_same(host: Compute) -> None:
-    _share(host)
-    host.scenarios = frozenset({"network-unseen"})
-
+def test_who_may_not_look_may_use_it_all_the_same(shared: Compute) -> None:
+    shared.scenarios = frozenset({"network-unseen"})
     for path in (SUBNETWORK, f"{SUBNETWORK}/getIamPolicy", f"{HOST}/global/firewalls"):
-        assert host.refusal("GET", path)["code"] == 403
-    host.post(TEMPLATES, _body())
+        assert shared.refusal("GET", path)["code"] == 403
+    shared.post(TEMPLATES, BODY)
 
 
-def test_a_group_needs_the_right_of_googles_own_account(host: Compute) -> None:
-    _share(host)
-    host.post(TEMPLATES, _body())
-    _grant(host, "roles/compute.networkViewer")
-    body = {
-        "name": "grp",
-        "baseInstanceName": "grp-vm",
-        "targetSize": 1,
-        "versions": [{"instanceTemplate": f"{TEMPLATES}/tpl"}],
-    }
-    refused = host.refusal("POST", f"{ZONE}/instanceGroupManagers", body)
-    assert refused["code"] == 403
-    assert f"(when acting as '{AGENT.partition(':')[2]}')" in refused["message"]
-
-    _grant(host)
-
-    host.post(f"{ZONE}/instanceGroupManagers", body)
-    assert len(host.vms()) == 1
+def test_a_group_needs_the_right_of_googles_own_account(shared: Compute) -> None:
+    shared.post(TEMPLATES, BODY)
+    _grant(shared, "roles/compute.networkViewer")
+    refused = shared.refused("POST", GROUPS, group_body())
+    assert refused.startswith("403 ")
+    assert f"(when acting as '{AGENT.partition(':')[2]}')" in refused
+    _grant(shared)
+    shared.group(size=1)
+    assert len(shared.vms()) == 1
 
 
-def test_addresses_are_counted_and_run_out(host: Compute) -> None:
-    _share(host)
-    _grant(host)
-    host.post(TEMPLATES, _body())
-    host.group(size=3)
-
-    seen = host.get(SUBNETWORK, views="WITH_UTILIZATION")["utilizationDetails"]
+def test_addresses_are_counted_and_run_out(shared: Compute) -> None:
+    _grant(shared)
+    shared.post(TEMPLATES, BODY)
+    shared.group(size=3)
+    seen = shared.get(SUBNETWORK, views="WITH_UTILIZATION")["utilizationDetails"]
     assert seen["ipv4Utilizations"] == [{"totalAllocatedIp": "7", "totalFreeIp": "1"}]
-    assert "utilizationDetails" not in host.get(SUBNETWORK)
+    assert "utilizationDetails" not in shared.get(SUBNETWORK)
 
-    host.group("more", size=2)
-    (error,) = host.get(f"{ZONE}/instanceGroupManagers/more/listErrors")["items"]
+    shared.group("more", size=2)
+    (error,) = shared.get(f"{GROUPS}/more/listErrors")["items"]
     assert error["error"]["code"] == "IP_SPACE_EXHAUSTED"
-    assert len({vm["networkInterfaces"][0]["networkIP"] for vm in host.vms()}) == 4
-    assert host.refusal("DELETE", SUBNETWORK)["errors"][0]["reason"] == (
-        "resourceInUseByAnotherResource"
-    )
+    assert len({vm["networkInterfaces"][0]["networkIP"] for vm in shared.vms()}) == 4
+    reason = shared.refusal("DELETE", SUBNETWORK)["errors"][0]["reason"]
+    assert reason == "resourceInUseByAnotherResource"

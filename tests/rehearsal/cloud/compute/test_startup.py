@@ -11,7 +11,16 @@ import pytest
 from rehearsal.cloud import policies
 from rehearsal.cloud.compute import properties
 from rehearsal.cloud.compute.resources import INSTANCE
-from tests.rehearsal.cloud.compute.conftest import ZONE, Compute, template_properties
+from tests.rehearsal.cloud.compute.conftest import (
+    IMAGE,
+    PROJECT,
+    STANDARD,
+    ZONE,
+    Compute,
+    Json,
+    boot,
+    metadata,
+)
 
 CONFIG = {
     "cluster_id": "c",
@@ -27,34 +36,25 @@ CONFIG = {
     "ray": None,
     "has_command": True,
 }
-FAMILY = "common-cu129-ubuntu-2404-nvidia-580"
-NOTEBOOK_IMAGE = f"projects/deeplearning-platform-release/global/images/family/{FAMILY}"
+
+LEARNING = "projects/deeplearning-platform-release/global/images"
+NOTEBOOK_IMAGE = f"{LEARNING}/family/common-cu129-ubuntu-2404-nvidia-580"
 PYTORCH_IMAGE = NOTEBOOK_IMAGE.replace("common-", "pytorch-2-9-")
-DRIVER_IMAGE = (
-    "projects/ubuntu-os-accelerator-images/global/images/family"
-    "/ubuntu-accelerator-2404-amd64-with-nvidia-580"
-)
-OLD_IMAGE = (
-    "projects/deeplearning-platform-release/global/images"
-    "/pytorch-latest-cu124-v20250327-ubuntu-2204"
-)
-ROCKY_IMAGE = (
-    "projects/rocky-linux-accelerator-cloud/global/images/family"
-    "/rocky-linux-9-optimized-gcp-nvidia-580"
-)
-Json = dict[str, Any]
+OLD_IMAGE = f"{LEARNING}/pytorch-latest-cu124-v20250327-ubuntu-2204"
+UBUNTU = "projects/ubuntu-os-accelerator-images/global/images/family"
+DRIVER_IMAGE = f"{UBUNTU}/ubuntu-accelerator-2404-amd64-with-nvidia-580"
+ROCKY = "projects/rocky-linux-accelerator-cloud/global/images/family"
+ROCKY_IMAGE = f"{ROCKY}/rocky-linux-9-optimized-gcp-nvidia-580"
+ACCOUNT = "vms@proj-a1.iam.gserviceaccount.com"
 
 
 def _start(
-    api: Compute,
-    size: int = 1,
-    image: str = DRIVER_IMAGE,
-    items: Json | None = None,
-    accounts: list[Json] | None = None,
-    **config: Any,
+    api: Compute, size: int = 1, image: str = DRIVER_IMAGE, items: Json | None = None, **config: Any
 ) -> None:
+    """A group of VMs; with scopes, they have an account of the project's own."""
+    scopes, name = config.pop("scopes", None), config.pop("name", "grp")
     machine = config.pop("machine", "a2-highgpu-2g")
-    metadata = {
+    keys = {
         "enable-guest-attributes": "TRUE",
         "proxy-mode": "project_editors",
         "aiinfra-config": json.dumps(CONFIG | config),
@@ -62,15 +62,22 @@ def _start(
     }
     given: Json = {
         "machineType": machine,
-        "scheduling": {"onHostMaintenance": "TERMINATE"},
-        "metadata": {"items": [{"key": k, "value": v} for k, v in metadata.items() if v]},
+        "scheduling": STANDARD,
+        "metadata": metadata(**{key: value for key, value in keys.items() if value}),
+        "disks": boot(image),
     }
-    if accounts:
-        given["serviceAccounts"] = accounts
-    disk = {"sourceImage": image}
-    given["disks"] = [{"boot": True, "autoDelete": True, "initializeParams": disk}]
-    api.template(**given)
-    api.group(size=size)
+    if scopes is not None:
+        given["serviceAccounts"] = [{"email": ACCOUNT, "scopes": scopes}]
+    api.template(name, **given)
+    api.group(name, size=size, template=name)
+
+
+def _allow(api: Compute, resource: str, role: str, **condition: Any) -> None:
+    """Give the VMs' account a role."""
+    binding = {"role": role, "members": [f"serviceAccount:{ACCOUNT}"], **condition}
+    with api.database.transaction() as store:
+        store.put(policies.ACCOUNTS, ACCOUNT, {"email": ACCOUNT, "projectId": "proj-a1"})
+        policies.replace(store, resource, {"bindings": [binding]}, {})
 
 
 def _path(api: Compute, number: int = 0) -> str:
@@ -87,18 +94,11 @@ def _told(api: Compute, number: int = 0) -> Json:
 def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None:
     _start(wired)
     told = _told(wired)
+    skipped = ("way-out", "local-ssd", "files", "fabric", "ray", "notebook")
     assert {name: it["state"] for name, it in told["steps"].items()} == {
-        "way-out": "skipped",
-        "local-ssd": "skipped",
-        "mounts": "done",
-        "files": "skipped",
-        "gpu": "done",
-        "fabric": "skipped",
-        "ops-agent": "done",
+        **dict.fromkeys(skipped, "skipped"),
+        **dict.fromkeys(("mounts", "gpu", "ops-agent", "command"), "done"),
         "agent": "failed",
-        "ray": "skipped",
-        "notebook": "skipped",
-        "command": "done",
     }
     assert "may not write to the folder vms/" in told["steps"]["agent"]["detail"]
     assert told["steps"]["notebook"]["detail"] == "the image has no notebook"
@@ -111,6 +111,13 @@ def test_where_no_time_passes_all_steps_are_over_at_once(wired: Compute) -> None
         "interfaces": 1,
         "expected": {"gpus": 2, "interfaces": 1},
     }
+
+
+def test_a_machine_without_gpus_checks_none(wired: Compute) -> None:
+    _start(wired, machine="e2-standard-4", image=IMAGE, gpus=None)
+    told = _told(wired)
+    assert told["steps"]["gpu"]["state"] == "skipped"
+    assert "gpu_check" not in told
 
 
 @pytest.mark.parametrize(("expected", "state"), [(2, "done"), (3, "failed")])
@@ -130,54 +137,33 @@ def test_local_ssds_are_counted_by_the_clouds_own_facts_and_a_lack_stops_nothing
 def test_a_vm_has_a_rank_where_its_account_may_write_to_its_part_of_the_state_folder_and_list_it(
     wired: Compute, *, lists: bool, state: str
 ) -> None:
-    account = "vms@proj-a1.iam.gserviceaccount.com"
     expression = 'resource.name.startsWith("projects/_/buckets/b/objects/f/vms/")'
     if lists:
         attribute = 'api.getAttribute("storage.googleapis.com/objectListPrefix", "")'
         expression += f' || {attribute}.startsWith("f/vms/")'
-    binding = {
-        "role": "roles/storage.objectUser",
-        "members": [f"serviceAccount:{account}"],
-        "condition": {"title": "vms", "expression": expression},
-    }
-    with wired.database.transaction() as store:
-        store.put(policies.ACCOUNTS, account, {"email": account, "projectId": "proj-a1"})
-        policies.replace(store, "buckets/b", {"bindings": [binding]}, {})
-
-    _start(wired, accounts=[{"email": account, "scopes": []}])
-
+    condition = {"title": "vms", "expression": expression}
+    _allow(wired, "buckets/b", "roles/storage.objectUser", condition=condition)
+    _start(wired, scopes=[])
     told = _told(wired)
-    assert told["steps"]["agent"]["state"] == state
-    assert told["state"] == "done"
+    assert (told["steps"]["agent"]["state"], told["state"]) == (state, "done")
 
 
 def test_a_vm_of_an_image_of_a_sealed_vm_finds_its_work_done(wired: Compute) -> None:
     wired.rate = 1.0
     _start(wired)
-    (vm,) = wired.vms()
+    vm = wired.vm()
     name = vm["selfLink"].partition("/v1/")[2]
     with wired.database.transaction() as store:
         store.put(INSTANCE.stored, name, (store.get(INSTANCE.stored, name) or {}) | {"_sealed": 1})
     body = {"name": "own", "sourceDisk": vm["disks"][0]["source"]}
-    wired.post("projects/proj-a1/global/images", body, forceCreate="true")
+    wired.post(f"{PROJECT}/global/images", body, forceCreate="true")
     wired.now += 300
-    disk = {"sourceImage": "projects/proj-a1/global/images/own"}
-    items = {"enable-guest-attributes": "TRUE", "aiinfra-config": json.dumps(CONFIG)}
-    config = [{"key": key, "value": value} for key, value in items.items()]
-    wired.template(
-        "other",
-        machineType="a2-highgpu-2g",
-        scheduling={"onHostMaintenance": "TERMINATE"},
-        metadata={"items": config},
-        disks=[{"boot": True, "autoDelete": True, "initializeParams": disk}],
-    )
-    wired.group("other", size=1, template="other")
-    (baked,) = (it for it in wired.vms() if it["name"].startswith("other-"))
-    path = f"{ZONE}/instances/{baked['name']}/getGuestAttributes"
+    _start(wired, name="other", image=f"{PROJECT}/global/images/own")
+    _, baked = (it["name"] for it in wired.vms())
+    assert baked.startswith("other-")
     # mounts, gpu and ops-agent take 15 seconds together, not 85; the agent takes another 15.
     wired.now += 45 + 15 + 15 + 12
-    told = wired.get(path, queryPath="aiinfra/")["queryValue"]["items"][0]["value"]
-    assert json.loads(told)["steps"]["ops-agent"]["state"] == "done"
+    assert _told(wired, 1)["steps"]["ops-agent"]["state"] == "done"
 
 
 def test_steps_follow_each_other_in_cloud_time(wired: Compute) -> None:
@@ -222,18 +208,6 @@ def test_a_vm_of_somebody_else_tells_nothing(wired: Compute) -> None:
     assert wired.refusal("GET", _path(wired), queryPath="aiinfra/")["code"] == 404
 
 
-@pytest.mark.parametrize(("command", "step"), [(True, "command"), (False, "gpu")])
-def test_the_start_up_of_one_vm_fails(wired: Compute, *, command: bool, step: str) -> None:
-    wired.scenarios = frozenset({"startup-fails"})
-    _start(wired, size=3, has_command=command)
-    told = [_told(wired, number) for number in range(3)]
-    assert sorted(it["state"] for it in told) == ["done", "done", "failed"]
-    (failed,) = (it for it in told if it["state"] == "failed")
-    assert failed["step"] == step
-    assert failed["steps"][step]["state"] == "failed"
-    assert 0 < len(failed["steps"][step]["detail"].splitlines()) <= 20
-
-
 def test_a_command_that_is_begun_again_fails_more_and_more_often(wired: Compute) -> None:
     wired.scenarios, wired.rate = frozenset({"startup-fails"}), 1.0
     _start(wired, restart="on-failure")
@@ -255,12 +229,20 @@ def test_where_no_time_passes_it_has_failed_a_few_times(wired: Compute) -> None:
     assert _told(wired)["steps"]["command"]["failures"] == 4
 
 
-def test_a_vm_that_fails_at_its_gpus_shows_too_few(wired: Compute) -> None:
+@pytest.mark.parametrize(("command", "step"), [(True, "command"), (False, "gpu")])
+def test_the_start_up_of_one_vm_fails(wired: Compute, *, command: bool, step: str) -> None:
     wired.scenarios = frozenset({"startup-fails"})
-    _start(wired, has_command=False)
-    told = _told(wired)
-    assert (told["gpu_check"]["gpus"], told["gpu_check"]["expected"]["gpus"]) == (1, 2)
-    assert "command" not in told["steps"]
+    _start(wired, size=3, has_command=command)
+    told = [_told(wired, number) for number in range(3)]
+    assert sorted(it["state"] for it in told) == ["done", "done", "failed"]
+    (failed,) = (it for it in told if it["state"] == "failed")
+    assert failed["step"] == step
+    assert failed["steps"][step]["state"] == "failed"
+    assert 0 < len(failed["steps"][step]["detail"].splitlines()) <= 20
+    if step == "gpu":  # it shows too few
+        check = failed["gpu_check"]
+        assert (check["gpus"], check["expected"]["gpus"]) == (1, 2)
+        assert "command" not in failed["steps"]
 
 
 @pytest.mark.parametrize(
@@ -286,69 +268,39 @@ def test_a_fabric_works_where_the_image_has_what_it_needs(
         assert told["fabric"] == {"kind": kind, "plugin": "plugin:v1", "faults": [], "notes": []}
 
 
-def _notebook(wired: Compute, image: str, role: str) -> str | None:
-    """The URL that a VM's notebook has in the end, its account having one role in the project."""
-    account = "vms@proj-a1.iam.gserviceaccount.com"
-    with wired.database.transaction() as store:
-        binding = {"role": role, "members": [f"serviceAccount:{account}"]}
-        store.put(policies.ACCOUNTS, account, {"email": account, "projectId": "proj-a1"})
-        policies.replace(store, "projects/proj-a1", {"bindings": [binding]}, {})
+@pytest.mark.parametrize(
+    ("image", "role", "proxied"),
+    [
+        (PYTORCH_IMAGE, "roles/compute.instanceAdmin.v1", True),
+        (PYTORCH_IMAGE, "roles/logging.logWriter", False),
+        (NOTEBOOK_IMAGE, "roles/editor", False),
+    ],
+    ids=["all-is-there", "the-account-may-not-write-it", "the-image-has-no-docker"],
+)
+def test_a_notebook_gets_its_url_where_the_account_may_write_it_and_the_image_has_docker(
+    wired: Compute, image: str, role: str, *, proxied: bool
+) -> None:
+    _allow(wired, PROJECT, role)
     wired.rate = 1.0
-    scopes = ["https://www.googleapis.com/auth/cloud-platform"]
-    _start(wired, image=image, accounts=[{"email": account, "scopes": scopes}])
+    _start(wired, image=image, scopes=["https://www.googleapis.com/auth/cloud-platform"])
     wired.now += 200
-    assert "proxy-url" not in {it["key"] for it in wired.vms()[0]["metadata"]["items"]}
+    assert "proxy-url" not in {it["key"] for it in wired.vm()["metadata"]["items"]}
     wired.now += 200
     assert _told(wired)["steps"]["notebook"]["state"] == "done"
-    items = {it["key"]: it["value"] for it in wired.vms()[0]["metadata"]["items"]}
-    return items.get("proxy-url")
-
-
-def test_a_notebook_gets_its_url_where_the_account_may_write_it(wired: Compute) -> None:
-    url = _notebook(wired, PYTORCH_IMAGE, "roles/compute.instanceAdmin.v1")
-    assert url is not None
-    assert url.endswith("-dot-us-central1.notebooks.googleusercontent.com")
-
-
-@pytest.mark.parametrize(
-    ("image", "role"),
-    [
-        pytest.param("pytorch", "roles/logging.logWriter", id="the-account-may-not-write-it"),
-        pytest.param("common", "roles/editor", id="the-image-has-no-docker"),
-    ],
-)
-def test_no_notebook_gets_a_url_that_nobody_could_have_written(
-    wired: Compute, image: str, role: str
-) -> None:
-    chosen = PYTORCH_IMAGE if image == "pytorch" else NOTEBOOK_IMAGE
-    assert _notebook(wired, chosen, role) is None
+    url = {it["key"]: it["value"] for it in wired.vm()["metadata"]["items"]}.get("proxy-url", "")
+    assert url.endswith("-dot-us-central1.notebooks.googleusercontent.com" if proxied else "")
+    assert bool(url) is proxied
 
 
 def test_metadata_is_kept_once_for_all_vms_and_read_with_each(wired: Compute) -> None:
     script = "#" * 100_000
     _start(wired, size=50, items={"startup-script": script})
-    assert all(
-        properties.item(it["metadata"], "startup-script") == script
-        and properties.item(it["metadata"], "created-by") is not None
-        for it in wired.vms()
-    )
+    for it in wired.vms():
+        assert properties.item(it["metadata"], "startup-script") == script
+        assert properties.item(it["metadata"], "created-by") is not None
     with wired.database.transaction() as store:
         kept = sum(len(json.dumps(it)) for _, it in store.list("compute/instances"))
     assert kept < 50 * 5_000
-
-
-def test_a_machine_without_gpus_checks_none(wired: Compute) -> None:
-    metadata = {
-        "items": [
-            {"key": "enable-guest-attributes", "value": "TRUE"},
-            {"key": "aiinfra-config", "value": json.dumps(CONFIG | {"gpus": None})},
-        ]
-    }
-    wired.template(**template_properties(metadata=metadata))
-    wired.group(size=1)
-    told = _told(wired)
-    assert told["steps"]["gpu"]["state"] == "skipped"
-    assert "gpu_check" not in told
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.compute.conftest import Compute
+from tests.rehearsal.cloud.compute.conftest import GROUP, ZONE, Compute, metadata
 
-ZONE = "projects/proj-a1/zones/us-central1-a"
 KEYS = {"items": [{"key": "ssh-keys", "value": "me:ssh-ed25519 AAAA"}]}
 
 
 @pytest.fixture
 def vm(wired: Compute) -> str:
     """The path of the VM of a group of one."""
-    wired.template(metadata={"items": [{"key": "purpose", "value": "training"}]})
-    wired.group(size=1)
-    (vm,) = wired.vms()
-    return f"{ZONE}/instances/{vm['name']}"
+    wired.of_one(metadata=metadata(purpose="training"))
+    return f"{ZONE}/instances/{wired.vm()['name']}"
 
 
 def _keys(api: Compute, vm: str) -> dict[str, str]:
@@ -49,9 +45,9 @@ def test_what_google_refuses_changes_nothing(
 ) -> None:
     before = wired.get(vm)["metadata"]
     known = {"fingerprint": before["fingerprint"]} if code == 400 else {}
-    error = wired.refusal("POST", f"{vm}/setMetadata", {**body, **known})
-    assert error["code"] == code
-    assert words in error["message"]
+    error = wired.refused("POST", f"{vm}/setMetadata", {**body, **known})
+    assert error.startswith(f"{code} ")
+    assert words in error
     assert wired.get(vm)["metadata"] == before
 
 
@@ -59,18 +55,13 @@ def test_what_google_refuses_changes_nothing(
 def test_an_update_by_the_group_gives_a_vm_the_templates(
     wired: Compute, vm: str, action: str
 ) -> None:
-    wired.post(
-        f"{vm}/setMetadata", {**KEYS, "fingerprint": wired.get(vm)["metadata"]["fingerprint"]}
-    )
-    wired.template("next", metadata={"items": [{"key": "purpose", "value": "serving"}]})
-    group = f"{ZONE}/instanceGroupManagers/grp"
-    link = "projects/proj-a1/global/instanceTemplates/next"
-    wired.patch(group, {"versions": [{"instanceTemplate": link}]})
+    known = {"fingerprint": wired.get(vm)["metadata"]["fingerprint"]}
+    wired.post(f"{vm}/setMetadata", KEYS | known)
+    wired.template("next", metadata=metadata(purpose="serving"))
+    wired.use("next")
     assert "purpose" not in _keys(wired, vm)
-    wired.post(
-        f"{group}/applyUpdatesToInstances",
-        {"instances": [vm], "minimalAction": action, "mostDisruptiveAllowedAction": action},
-    )
+    body = {"instances": [vm], "minimalAction": action, "mostDisruptiveAllowedAction": action}
+    wired.post(f"{GROUP}/applyUpdatesToInstances", body)
     keys = _keys(wired, vm)
     assert keys["purpose"] == "serving"
     assert "ssh-keys" not in keys
@@ -79,11 +70,8 @@ def test_an_update_by_the_group_gives_a_vm_the_templates(
 
 def test_no_update_without_a_restart_changes_what_a_vm_is_made_of(wired: Compute, vm: str) -> None:
     wired.template("next", machineType="e2-standard-8", labels={"team": "ml"})
-    group = f"{ZONE}/instanceGroupManagers/grp"
-    link = "projects/proj-a1/global/instanceTemplates/next"
-    wired.patch(group, {"versions": [{"instanceTemplate": link}]})
-    body = {"instances": [vm], "minimalAction": "REFRESH"}
-    action = {"mostDisruptiveAllowedAction": "REFRESH"}
-    error = wired.refusal("POST", f"{group}/applyUpdatesToInstances", body | action)
-    assert error["code"] == 400
+    wired.use("next")
+    body = {"minimalAction": "REFRESH", "mostDisruptiveAllowedAction": "REFRESH"}
+    path = f"{GROUP}/applyUpdatesToInstances"
+    assert wired.refusal("POST", path, {"instances": [vm], **body})["code"] == 400
     assert "team" not in wired.get(vm)["labels"]

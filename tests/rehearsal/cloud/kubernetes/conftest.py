@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import http.client
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from provision.google.owner import Owner
 from provision.intake import load
 from provision.kinds.gke import variables as gke
 from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import facts, jobs, rollout, stages, trials
+from provision.kinds.gke.kubernetes import facts, jobs, rollout, stages, status, trials
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
 from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
@@ -28,10 +29,12 @@ from rehearsal import session
 from rehearsal.cloud.server import Cloud
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.documents.gke_status import Workload
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.status import Status
     from provision.kinds.gke.verdict import Tested
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
@@ -60,7 +63,7 @@ class Gke:
 
     def test(self, timeout: float = 10) -> Tested:
         """What Test finds on the pool that jobs get without asking for one."""
-        pool = jobs.main_pool(self.facts)
+        pool = self.pool
         nodes = min(self.facts.test_nodes, pool.max_nodes)
         ran = trials.bandwidth(
             self.api, self.facts, pool, nodes, timeout=timeout, progress=self.progress
@@ -87,12 +90,40 @@ class Gke:
         assert found is not None
         return found
 
-    def nodes(self, pool: str) -> int:
-        """How many nodes a pool has."""
-        return len(self.api.all("v1", "Node", selector=f"cloud.google.com/gke-nodepool={pool}"))
+    def nodes(self, pool: str = "") -> int:
+        """How many nodes a pool has, or that which jobs get without asking for one."""
+        selector = f"cloud.google.com/gke-nodepool={pool or self.pool.name}"
+        return len(self.api.all("v1", "Node", selector=selector))
 
     def pods(self, selector: str = "") -> list[Object]:
         return self.api.all("v1", "Pod", "default", selector)
+
+    def phases(self, selector: str = "") -> list[str]:
+        return sorted(pod["status"]["phase"] for pod in self.pods(selector))
+
+    def log(self, pod: Object, container: str) -> str:
+        return self.api.log("default", pod["metadata"]["name"], container)
+
+    def events(self) -> list[Object]:
+        return self.api.all("v1", "Event", "default")
+
+    @property
+    def pool(self) -> GpuPool:
+        return jobs.main_pool(self.facts)
+
+    @property
+    def seen(self) -> Status:
+        """What Status reads of the cluster."""
+        return status.read(self.api)
+
+    @property
+    def work(self) -> Workload:
+        """The only job in the queue."""
+        (work,) = self.seen.workloads
+        return work
+
+
+Make = Callable[..., Gke]
 
 
 def send(
@@ -111,8 +142,8 @@ def send(
 
 
 def google(url: str, method: str, path: str, body: Any = None) -> dict[str, Any]:
-    status, found, _ = send(url, method, path, body)
-    assert status == 200, found
+    code, found, _ = send(url, method, path, body)
+    assert code == 200, found
     return dict(found)
 
 
@@ -240,7 +271,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def gke_of(tmp_path: Path) -> Iterator[Callable[..., Gke]]:
+def gke_of(tmp_path: Path) -> Iterator[Make]:
     """Makes the cluster of an example, under a scenario, by a clock."""
     with contextlib.ExitStack() as open_clouds:
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from provision.kinds.gke.kubernetes import fabric_pods, jobs, kueue, status, torchrun
+from provision.kinds.gke.kubernetes import fabric_pods, jobs, kueue, torchrun
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 from provision.settings.storage import Mount
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -29,7 +29,7 @@ TRAIN = ["python3", "/train.py", "--checkpoints", "/mnt/data/run", "--steps", "1
 
 
 @pytest.fixture
-def cluster(gke_of: Callable[..., Gke], clock: Clock) -> Gke:
+def cluster(gke_of: Make, clock: Clock) -> Gke:
     """With a queue whose nodes come at once, by a clock that is moved by hand."""
     made = gke_of(EXAMPLE, "", "1")
     made.create()
@@ -39,28 +39,30 @@ def cluster(gke_of: Callable[..., Gke], clock: Clock) -> Gke:
 
 def _pod(cluster: Gke, *command: str, **changes: Any) -> Object:
     """A pod template with all GPUs of a node, and a claim at /mnt/data."""
-    pool = jobs.main_pool(cluster.facts)
     container = {
         "name": "main",
         "image": "train",
         "command": list(command),
-        "resources": {"limits": {kueue.GPU: str(pool.gpus)}},
+        "resources": {"limits": {kueue.GPU: str(cluster.pool.gpus)}},
         "volumeMounts": [{"name": "data", "mountPath": "/mnt/data"}],
     }
-    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "mnt-data"}}
     spec = {
         "restartPolicy": "Never",
-        "nodeSelector": {kueue.POOL_LABEL: pool.name},
+        "nodeSelector": {kueue.POOL_LABEL: cluster.pool.name},
         "containers": [container],
-        "volumes": [volume],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "mnt-data"}}],
     }
     return {"spec": spec | changes}
 
 
-def _job(cluster: Gke, template: Object, name: str = "one", **changes: Any) -> Object:
-    """A Job of one pod, as it came back; changes are of its spec."""
-    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(name)}
+def _job(
+    cluster: Gke, template: Object, name: str = "one", run: int = 2 * HOURS, **changes: Any
+) -> Object:
+    """A Job of one pod, as it came back; changes are of its spec, or else its labels."""
+    metadata = _metadata(name, run)
+    metadata["labels"] |= changes.pop("labels", {})
     spec = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "template": template}
+    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
     return cluster.api.create({**thing, "spec": spec | changes})
 
 
@@ -81,23 +83,18 @@ def _job_set(cluster: Gke, template: Object, nodes: int = 2, **job: Any) -> Obje
     return cluster.api.create({**thing, "metadata": _metadata("gang"), "spec": spec})
 
 
-def _metadata(name: str) -> Object:
+def _metadata(name: str, run: int = 2 * HOURS) -> Object:
     return {
         "name": name,
         "namespace": "default",
         "labels": {kueue.QUEUE_LABEL: kueue.LOCAL_QUEUE},
-        "annotations": {kueue.RUN_SECONDS: str(2 * HOURS)},
+        "annotations": {kueue.RUN_SECONDS: str(run)},
     }
 
 
-DISRUPTED = {
-    "rules": [
-        {
-            "action": "FailJob",
-            "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-        }
-    ]
-}
+_CONDITION = {"type": "DisruptionTarget", "status": "True"}
+DISRUPTED = {"rules": [{"action": "FailJob", "onPodConditions": [_CONDITION]}]}
+REQUEUED_TOO_OFTEN = "DeactivatedDueToRequeuingLimitExceeded"
 
 
 def _pass(cluster: Gke, clock: Clock, seconds: float, step: float = 60) -> None:
@@ -140,12 +137,22 @@ def _lose_a_node(cluster: Gke, name: str = "") -> str:
     return found
 
 
-def _began(cluster: Gke, container: str = "main") -> str:
+def _began(cluster: Gke, container: str = "main") -> int:
     """The step that the training began with, in its own words."""
     mine = (it for it in cluster.pods() if it["spec"]["containers"][0]["name"] == container)
     pod = next(it for it in mine if it["status"]["phase"] != "Pending")
-    lines = cluster.api.log("default", pod["metadata"]["name"], container).splitlines()
-    return next(line for line in lines if line.startswith("begins"))
+    lines = cluster.log(pod, container).splitlines()
+    return int(next(line for line in lines if line.startswith("begins")).rpartition(" ")[2])
+
+
+def _restarts(cluster: Gke) -> int:
+    found = [it["status"].get("containerStatuses") or [] for it in cluster.pods()]
+    return sum(it["restartCount"] for containers in found for it in containers)
+
+
+def _moment(stamp: str) -> int:
+    hours, minutes, seconds = stamp[11:19].split(":")
+    return (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
 
 
 # ------------------------------------------------------------------ by themselves
@@ -154,24 +161,18 @@ def _began(cluster: Gke, container: str = "main") -> str:
 def test_a_job_fails_by_its_limit_after_pauses_that_double(cluster: Gke, clock: Clock) -> None:
     job = _job(cluster, _pod(cluster, "sh", "-c", "exit 3"), backoffLimit=2)
     _pass(cluster, clock, 600, step=10)
-    said = conditions(cluster.find(job))
-    assert said["Failed"]["reason"] == "BackoffLimitExceeded"
-    assert cluster.find(job)["status"]["failed"] == 3
+    found = cluster.find(job)
+    assert conditions(found)["Failed"]["reason"] == "BackoffLimitExceeded"
+    assert found["status"]["failed"] == 3
     codes = [it["status"]["containerStatuses"][0]["state"] for it in cluster.pods()]
     assert [it["terminated"]["exitCode"] for it in codes] == [3, 3, 3]
     starts = sorted(_moment(it["status"]["startTime"]) for it in cluster.pods())
     # Each runs for a minute; 10 and 20 seconds lie between them.
     assert starts[1] - starts[0] == pytest.approx(70, abs=10)
     assert starts[2] - starts[1] == pytest.approx(80, abs=10)
-    (work,) = status.read(cluster.api).workloads
-    assert work.state == "finished"
+    assert cluster.work.state == "finished"
     assert _why(cluster, "Finished") == "Failed"
-    assert work.message.endswith("; main ended with exit code 3")
-
-
-def _moment(stamp: str) -> int:
-    hours, minutes, seconds = stamp[11:19].split(":")
-    return (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
+    assert cluster.work.message.endswith("; main ended with exit code 3")
 
 
 def test_a_container_is_begun_again_in_its_pod_where_the_pod_says_so(
@@ -183,11 +184,6 @@ def test_a_container_is_begun_again_in_its_pod_where_the_pod_says_so(
     assert len(cluster.pods()) == 1
     _pass(cluster, clock, 120, step=10)
     assert conditions(cluster.find(job))["Failed"]["reason"] == "BackoffLimitExceeded"
-
-
-def _restarts(cluster: Gke) -> int:
-    found = [it["status"].get("containerStatuses") or [] for it in cluster.pods()]
-    return sum(it["restartCount"] for containers in found for it in containers)
 
 
 def test_an_exit_code_that_a_rule_names_fails_the_job_at_once(cluster: Gke, clock: Clock) -> None:
@@ -223,7 +219,7 @@ def test_a_set_fails_with_its_first_job_or_begins_again_as_often_as_it_says(
 
 
 def test_a_ray_job_fails_with_its_program(cluster: Gke, clock: Clock) -> None:
-    thing = jobs.ray_job(cluster.facts, jobs.main_pool(cluster.facts))
+    thing = jobs.ray_job(cluster.facts, cluster.pool)
     thing["spec"]["entrypoint"] = "python train.py; exit 1"
     made = cluster.api.create(thing)
     _pass(cluster, clock, 300)
@@ -242,7 +238,7 @@ def test_a_gang_that_lost_a_node_gives_the_rest_back_and_goes_on_from_its_checkp
     made = _job_set(cluster, _pod(cluster, *TRAIN), podFailurePolicy=DISRUPTED)
     _pass(cluster, clock, 600)
     assert _why(cluster, "PodsReady") == "Started"
-    (first,) = status.read(cluster.api).requests
+    (first,) = cluster.seen.requests
     lost = _lose_a_node(cluster)
     _pass(cluster, clock, 120)
     found = cluster.find(made)
@@ -257,10 +253,10 @@ def test_a_gang_that_lost_a_node_gives_the_rest_back_and_goes_on_from_its_checkp
     assert _workload(cluster)["status"]["requeueState"]["count"] == 1
     # Other nodes, of a request of its own.
     _until(clock, lambda: _why(cluster, "PodsReady") == "Started")
-    (second,) = status.read(cluster.api).requests
+    (second,) = cluster.seen.requests
     assert second.name == first.name
     assert lost not in {it["spec"]["nodeName"] for it in cluster.pods()}
-    step = int(_began(cluster).rpartition(" ")[2])
+    step = _began(cluster)
     assert step >= 10_000
     assert step % 100 == 0
     _pass(cluster, clock, 2 * HOURS)
@@ -268,7 +264,7 @@ def test_a_gang_that_lost_a_node_gives_the_rest_back_and_goes_on_from_its_checkp
 
 
 def test_a_lost_ray_worker_is_not_seen_by_the_queue(cluster: Gke, clock: Clock) -> None:
-    cluster.api.create(jobs.ray_cluster(cluster.facts, jobs.main_pool(cluster.facts)))
+    cluster.api.create(jobs.ray_cluster(cluster.facts, cluster.pool))
     _pass(cluster, clock, 600)
     assert _why(cluster, "PodsReady") == "Started"
     _lose_a_node(cluster, cluster.pods("ray.io/node-type=worker")[0]["spec"]["nodeName"])
@@ -276,7 +272,7 @@ def test_a_lost_ray_worker_is_not_seen_by_the_queue(cluster: Gke, clock: Clock) 
     assert _why(cluster, "PodsReady") == "Started"
     phases = [it["status"]["phase"] for it in cluster.pods("ray.io/node-type=worker")]
     assert sorted(phases) == ["Pending", "Running"]
-    (work,) = status.read(cluster.api).workloads
+    work = cluster.work
     assert (work.state, work.message.startswith("it has lost a worker: ")) == ("starting", True)
     name = work.name.removeprefix("RayCluster ")
     assert f"`kubectl delete raycluster {name} --namespace default`" in work.advice
@@ -295,35 +291,30 @@ def test_a_job_whose_nodes_never_come_up_is_queued_again_and_given_up_by_the_lim
     assert _workload(cluster)["status"]["requeueState"]["count"] == 1
     _until(clock, lambda: _why(cluster, "Admitted"))
     _lose_a_node(cluster)
-    reason = "DeactivatedDueToRequeuingLimitExceeded"
-    _until(clock, lambda: _why(cluster, "Evicted") == reason)
-    (work,) = status.read(cluster.api).workloads
-    assert work.state == "given up"
-    assert "maximum number of re-queuing retries" in work.message
+    _until(clock, lambda: _why(cluster, "Evicted") == REQUEUED_TOO_OFTEN)
+    assert cluster.work.state == "given up"
+    assert "maximum number of re-queuing retries" in cluster.work.message
 
 
 def test_a_gang_whose_zone_gives_some_of_its_nodes_is_given_up_in_the_end(
-    gke_of: Callable[..., Gke], clock: Clock
+    gke_of: Make, clock: Clock
 ) -> None:
     cluster = gke_of("gke-a3-ultra-flex", "some", "1")
     cluster.create()
     clock.forward(60)
     _configure(cluster, backoffLimitCount=2)
     made = _job_set(cluster, _pod(cluster, *TRAIN), nodes=4, podFailurePolicy=DISRUPTED)
-    pool = jobs.main_pool(cluster.facts).name
     for _ in range(3):
-        _until(clock, lambda: cluster.nodes(pool) == 2)
+        _until(clock, lambda: cluster.nodes() == 2)
         _pass(cluster, clock, 900)
-        (work,) = status.read(cluster.api).workloads
+        work = cluster.work
         assert (work.state, work.pods and work.pods.waiting) == ("starting", 2)
         _until(clock, lambda: _why(cluster, "Evicted"))
-    reason = "DeactivatedDueToRequeuingLimitExceeded"
-    assert _why(cluster, "Evicted") == reason
+    assert _why(cluster, "Evicted") == REQUEUED_TOO_OFTEN
     assert cluster.find(made)["spec"]["suspend"]
-    (work,) = status.read(cluster.api).workloads
-    assert work.state == "given up"
-    assert "PodsReadyTimeout (WaitForStart) 2 times" in work.interruptions
-    _until(clock, lambda: cluster.nodes(pool) == 0)
+    assert cluster.work.state == "given up"
+    assert "PodsReadyTimeout (WaitForStart) 2 times" in cluster.work.interruptions
+    _until(clock, lambda: cluster.nodes() == 0)
 
 
 def _configure(cluster: Gke, **changes: Any) -> None:
@@ -346,15 +337,10 @@ def _configure(cluster: Gke, **changes: Any) -> None:
 def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
     cluster: Gke, clock: Clock
 ) -> None:
-    template = _pod(cluster, *TRAIN)
-    metadata = _metadata("one")
-    metadata["labels"]["kueue.x-k8s.io/max-exec-time-seconds"] = "3000"
-    metadata["annotations"][kueue.RUN_SECONDS] = str(HOURS)
-    spec = {"parallelism": 1, "completions": 1, "backoffLimit": 0, "template": template}
-    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-    job = cluster.api.create(thing)
+    limit = {"kueue.x-k8s.io/max-exec-time-seconds": "3000"}
+    job = _job(cluster, _pod(cluster, *TRAIN), run=HOURS, labels=limit)
     _until(clock, lambda: _why(cluster, "PodsReady"))
-    (work,) = status.read(cluster.api).workloads
+    work = cluster.work
     assert work.stops is not None
     assert work.nodes_end is not None
     # Both clocks: Kueue's from its admission, Google's from the start of its nodes.
@@ -363,27 +349,26 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
     assert _why(cluster, "Evicted") == "DeactivatedDueToMaximumExecutionTimeExceeded"
     assert cluster.find(job)["spec"]["suspend"]
     assert cluster.pods() == []
-    (work,) = status.read(cluster.api).workloads
-    assert work.state == "given up"
-    assert "maximum execution time" in work.message
-    assert f"kubectl delete workload {_workload(cluster)['metadata']['name']} " in work.advice
+    assert cluster.work.state == "given up"
+    assert "maximum execution time" in cluster.work.message
     # The next run: another workload of the same job, which keeps its name and its checkpoint.
     name = _workload(cluster)["metadata"]["name"]
+    assert f"kubectl delete workload {name} " in cluster.work.advice
     path = f"/apis/{kueue.API}/namespaces/default/workloads/{name}"
     cluster.raw("PATCH", path, {"spec": {"active": True}}, "application/merge-patch+json")
     assert _workload(cluster)["spec"]["active"] is False
     cluster.api.delete(kueue.API, "Workload", name, "default")
     _until(clock, lambda: _why(cluster, "PodsReady"))
-    step = int(_began(cluster).rpartition(" ")[2])
-    assert 54_000 <= step <= 60_000
+    assert 54_000 <= _began(cluster) <= 60_000
 
 
-def _example(cluster: Gke, *, steps: int = 144_000, **changes: Any) -> Object:
-    """The training example with a bucket at /mnt/data, and two hours to do."""
+def _example(cluster: Gke, **texts: str) -> Object:
+    """The training example with a bucket at /mnt/data, two hours to do, and other numbers."""
     facts = dataclasses.replace(cluster.facts, buckets=(Mount(bucket="data", path="/mnt/data"),))
-    pool = dataclasses.replace(jobs.main_pool(facts), **changes)
-    text = json.dumps(torchrun.job_set(facts, pool, 2))
-    return cluster.api.create(json.loads(text.replace("--steps 500", f"--steps {steps}")))
+    text = json.dumps(torchrun.job_set(facts, jobs.main_pool(facts), 2))
+    for before, now in ({"--steps 500": "--steps 144000"} | texts).items():
+        text = text.replace(before, now)
+    return cluster.api.create(json.loads(text))
 
 
 def _ends(cluster: Gke) -> int:
@@ -405,17 +390,14 @@ def test_the_example_stops_before_its_nodes_end_and_goes_on_in_its_next_run(
     assert 600 < ends - _moment(told) < 960
     assert cluster.find(made)["status"]["restartsCountTowardsMax"] == 0
     _until(clock, lambda: _why(cluster, "PodsReady") and cluster.pods())
-    words = cluster.api.log("default", cluster.pods()[0]["metadata"]["name"], "torchrun")
+    words = cluster.log(cluster.pods()[0], "torchrun")
     assert words.endswith("The run of this node is nearly over: nothing is begun on it.\n")
-    reason = "DeactivatedDueToAdmissionCheck"
-    _until(clock, lambda: _why(cluster, "Evicted") == reason)
-    (work,) = status.read(cluster.api).workloads
+    _until(clock, lambda: _why(cluster, "Evicted") == "DeactivatedDueToAdmissionCheck")
     name = _workload(cluster)["metadata"]["name"]
-    assert f"`kubectl delete workload {name} --namespace default`" in work.advice
+    assert f"`kubectl delete workload {name} --namespace default`" in cluster.work.advice
     cluster.api.delete(kueue.API, "Workload", name, "default")
     _until(clock, lambda: _why(cluster, "PodsReady") and _began(cluster, "torchrun"))
-    step = int(_began(cluster, "torchrun").rpartition(" ")[2])
-    assert 48_000 < step < 54_000
+    assert 48_000 < _began(cluster, "torchrun") < 54_000
 
 
 def test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones(
@@ -441,7 +423,7 @@ def test_an_ended_pod_goes_with_its_node_and_so_does_its_log(cluster: Gke, clock
     _lose_a_node(cluster, pod["spec"]["nodeName"])
     _until(clock, lambda: not cluster.pods(), 180)
     with pytest.raises(KubernetesError, match="404"):
-        cluster.api.log("default", pod["metadata"]["name"], "main")
+        cluster.log(pod, "main")
     _pass(cluster, clock, 300)
     assert cluster.find(job)["status"]["succeeded"] == 1
     assert cluster.pods() == [], "what has succeeded is not done again"
@@ -457,7 +439,7 @@ def test_an_ended_pod_goes_with_its_node_and_so_does_its_log(cluster: Gke, clock
     ids=["old_and_limited", "limits_lifted", "streams"],
 )
 def test_a_checkpoint_larger_than_the_drivers_disk_has_the_pod_evicted(
-    gke_of: Callable[..., Gke], clock: Clock, version: str, *, lifted: bool, state: str
+    gke_of: Make, clock: Clock, version: str, *, lifted: bool, state: str
 ) -> None:
     cluster = gke_of(EXAMPLE, "", "1", version=version)
     cluster.create()
@@ -478,7 +460,7 @@ def test_a_checkpoint_larger_than_the_drivers_disk_has_the_pod_evicted(
 
 @pytest.mark.parametrize("stays", [False, True])
 def test_a_node_with_little_on_it_is_emptied_unless_its_pod_says_that_it_stays(
-    gke_of: Callable[..., Gke], clock: Clock, *, stays: bool
+    gke_of: Make, clock: Clock, *, stays: bool
 ) -> None:
     """Two jobs of one GPU, each on a node of eight since another one has left the first node."""
     cluster = gke_of("gke-a3-ultra-flex", "", "1")
@@ -501,17 +483,12 @@ def test_a_node_with_little_on_it_is_emptied_unless_its_pod_says_that_it_stays(
 
 
 def test_a_job_that_runs_to_the_end_of_its_nodes_is_given_up(cluster: Gke, clock: Clock) -> None:
-    template = _pod(cluster, *TRAIN)
-    metadata = _metadata("one")
-    metadata["annotations"][kueue.RUN_SECONDS] = str(HOURS)
-    spec = {"parallelism": 1, "completions": 1, "template": template}
-    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-    cluster.api.create(thing)
+    _job(cluster, _pod(cluster, *TRAIN), run=HOURS, backoffLimit=6)
     _until(clock, lambda: _why(cluster, "PodsReady"))
     _pass(cluster, clock, HOURS + 300)
     # The autoscaler says that the nodes are revoked, by the clock: Kueue gives the job up.
     assert _why(cluster, "Evicted") == "DeactivatedDueToAdmissionCheck"
-    assert cluster.nodes(jobs.main_pool(cluster.facts).name) == 0
+    assert cluster.nodes() == 0
     _pass(cluster, clock, HOURS)
     assert cluster.pods() == []
 
@@ -519,16 +496,13 @@ def test_a_job_that_runs_to_the_end_of_its_nodes_is_given_up(cluster: Gke, clock
 def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
     cluster: Gke, clock: Clock
 ) -> None:
-    pool = jobs.main_pool(cluster.facts)
-    every = pool.max_nodes
+    every = {"parallelism": cluster.pool.max_nodes, "completions": cluster.pool.max_nodes}
     template = _pod(cluster, "sleep", "1200")
-    first = _job(cluster, template, "first", parallelism=every, completions=every)
-    second = _job(cluster, template, "second", parallelism=every, completions=every)
+    first, second = (_job(cluster, template, name, **every) for name in ("first", "second"))
     _pass(cluster, clock, 600)
-    states = {it.name: it.state for it in status.read(cluster.api).workloads}
-    assert states["Job second"] == "pending"
-    places = {it.name: it.place for it in status.read(cluster.api).workloads}
-    assert places == {"Job first": None, "Job second": 1}
+    found = {it.name: it for it in cluster.seen.workloads}
+    assert found["Job second"].state == "pending"
+    assert {name: it.place for name, it in found.items()} == {"Job first": None, "Job second": 1}
     _pass(cluster, clock, 1500)
     assert holds(cluster.find(first), "Complete")
     # The idle nodes of the first fill the pool for ten minutes: requests fail, and are made again.
@@ -539,29 +513,10 @@ def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
 # ------------------------------------------------------------------ a week
 
 
-def _training_of_a_week(cluster: Gke) -> Object:
-    """The example with nodes for seven days and steps for twelve."""
-    pool = jobs.main_pool(cluster.facts)
-    facts = dataclasses.replace(cluster.facts, buckets=(Mount(bucket="data", path="/mnt/data"),))
-    text = json.dumps(torchrun.job_set(facts, pool, 2))
-    for before, now in (("3600", "604800"), ("2700", "603900")):
-        text = text.replace(f'"{before}"', f'"{now}"')
-    return cluster.api.create(json.loads(text.replace("--steps 500", "--steps 20736000")))
-
-
-def _urgent_job(cluster: Gke) -> Object:
-    """A job on two nodes that goes before all others."""
-    urgent = _metadata("urgent")
-    urgent["labels"]["kueue.x-k8s.io/priority-class"] = "very-high"
-    spec = {"parallelism": 2, "completions": 2, "template": _pod(cluster, "sleep", "1200")}
-    thing = {"apiVersion": "batch/v1", "kind": "Job", "metadata": urgent, "spec": spec}
-    return cluster.api.create(thing)
-
-
 @pytest.mark.slow(
     sibling="tests/rehearsal/cloud/kubernetes/test_how_jobs_end.py::test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones"
 )
-def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
+def test_a_week(gke_of: Make, clock: Clock) -> None:
     """An upgrade at night, a lost GPU, a preemption, a lost node, and the end of the run.
 
     The job goes on from its checkpoint each time; afterwards each cause can be read.
@@ -570,13 +525,15 @@ def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
     cluster = gke_of(EXAMPLE, "upgrades,lost-gpu", "1", version=old, KUEUE_GPU_QUOTA="24")
     cluster.create()
     clock.forward(60)
-    made = _training_of_a_week(cluster)
+    # Nodes for seven days, and steps for twelve.
+    numbers = {"--steps 500": "--steps 20736000", '"3600"': '"604800"', '"2700"': '"603900"'}
+    made = _example(cluster, **numbers)
     steps = [0]
 
     def goes_on() -> None:
         """It runs again, and not from where it has been already."""
         _until(clock, lambda: _why(cluster, "PodsReady", "torchrun"))
-        steps.append(int(_began(cluster, "torchrun").rpartition(" ")[2]))
+        steps.append(_began(cluster, "torchrun"))
         assert steps[-1] > steps[-2]
 
     _until(clock, lambda: _why(cluster, "PodsReady"))
@@ -588,7 +545,7 @@ def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
     assert {it["metadata"]["uid"] for it in cluster.pods()} == first
 
     # The second day: a GPU is gone. Status names its node, and its VM is replaced.
-    seen = [node for it in status.read(cluster.api).nodes for node in it.each]
+    seen = [node for it in cluster.seen.nodes for node in it.each]
     (broken,) = (node.name for node in seen if "79" in (*node.xids, *node.recent))
     _lose_a_node(cluster, broken)
     _until(clock, lambda: _why(cluster, "Evicted") == "PodsReadyTimeout")
@@ -596,7 +553,9 @@ def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
     _pass(cluster, clock, 24 * HOURS, step=HOURS)
 
     # The third day: a job of more priority takes its share of the queue.
-    other = _urgent_job(cluster)
+    urgent = {"kueue.x-k8s.io/priority-class": "very-high"}
+    two = {"parallelism": 2, "completions": 2, "backoffLimit": 6}
+    other = _job(cluster, _pod(cluster, "sleep", "1200"), "urgent", labels=urgent, **two)
     _until(clock, lambda: holds(cluster.find(other), "Complete"))
     goes_on()
     _pass(cluster, clock, 24 * HOURS, step=HOURS)
@@ -606,12 +565,12 @@ def test_a_week(gke_of: Callable[..., Gke], clock: Clock) -> None:
     _until(clock, lambda: _why(cluster, "Evicted", "torchrun") == "PodsReadyTimeout")
     goes_on()
     _pass(cluster, clock, 6 * 24 * HOURS, step=6 * HOURS)
-    (work,) = (it for it in status.read(cluster.api).workloads if "torchrun" in it.name)
+    (work,) = (it for it in cluster.seen.workloads if "torchrun" in it.name)
     assert work.state == "running"
 
     # The run ends; the next one goes on.
     _until(clock, lambda: _why(cluster, "Evicted", "torchrun"), 36 * HOURS, step=900)
-    (work,) = (it for it in status.read(cluster.api).workloads if "torchrun" in it.name)
+    (work,) = (it for it in cluster.seen.workloads if "torchrun" in it.name)
     assert work.state == "given up"
     assert any(it.startswith("Preempted ") for it in work.interruptions)
     assert "PodsReadyTimeout (WaitForRecovery) 2 times" in work.interruptions

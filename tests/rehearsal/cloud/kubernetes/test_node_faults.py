@@ -10,9 +10,7 @@ from provision.kinds.gke import verdict
 from provision.kinds.gke.kubernetes import jobs, nodes, trials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Make
 
 pytestmark = pytest.mark.loopback
 
@@ -20,9 +18,7 @@ EXAMPLE = "gke-a3-ultra-flex-queued"
 
 
 @pytest.mark.parametrize(("count", "measured"), [("3", 4), ("4", 5)])
-def test_a_slow_node_is_named_by_pairs(
-    gke_of: Callable[..., Gke], count: str, measured: int
-) -> None:
+def test_a_slow_node_is_named_by_pairs(gke_of: Make, count: str, measured: int) -> None:
     cluster = gke_of(EXAMPLE, "slow-vm", **{"ACTION": "Test", "--nodes": count})
     cluster.create()
     tested = cluster.test()
@@ -33,7 +29,7 @@ def test_a_slow_node_is_named_by_pairs(
     assert problem.what.startswith(f"{slow} is at fault: its peak bus bandwidth")
 
 
-def test_of_two_nodes_the_slow_one_can_t_be_told(gke_of: Callable[..., Gke]) -> None:
+def test_of_two_nodes_the_slow_one_can_t_be_told(gke_of: Make) -> None:
     cluster = gke_of(EXAMPLE, "slow-vm")
     cluster.create()
     tested = cluster.test()
@@ -48,7 +44,7 @@ def test_of_two_nodes_the_slow_one_can_t_be_told(gke_of: Callable[..., Gke]) -> 
     ],
 )
 def test_a_fault_of_one_node_is_told_of_that_node_alone(
-    gke_of: Callable[..., Gke], scenario: str, fault: str
+    gke_of: Make, scenario: str, fault: str
 ) -> None:
     cluster = gke_of(EXAMPLE, scenario)
     cluster.create()
@@ -57,10 +53,10 @@ def test_a_fault_of_one_node_is_told_of_that_node_alone(
     assert problem.what.startswith(f"{min(tested.nodes)}: {fault}")
 
 
-def test_a_cordoned_node_says_why_and_gets_no_new_pod(gke_of: Callable[..., Gke]) -> None:
+def test_a_cordoned_node_says_why_and_gets_no_new_pod(gke_of: Make) -> None:
     cluster = gke_of("gke-plain")
     cluster.create()
-    pool = jobs.main_pool(cluster.facts)
+    pool = cluster.pool
     selector = f"cloud.google.com/gke-nodepool={pool.name}"
     first, *others = sorted(
         it["metadata"]["name"] for it in cluster.api.all("v1", "Node", selector=selector)
@@ -79,12 +75,10 @@ def test_a_cordoned_node_says_why_and_gets_no_new_pod(gke_of: Callable[..., Gke]
 
 
 @pytest.mark.parametrize("scenario", ["", "bad-gpu"])
-def test_ray_uses_each_gpu_and_tells_of_the_bad_one(
-    gke_of: Callable[..., Gke], scenario: str
-) -> None:
+def test_ray_uses_each_gpu_and_tells_of_the_bad_one(gke_of: Make, scenario: str) -> None:
     cluster = gke_of("gke-ray-h200", scenario)
     cluster.create()
-    pool = jobs.main_pool(cluster.facts)
+    pool = cluster.pool
     check, _ = trials.ray(
         cluster.api, cluster.facts, pool, 2, timeout=10, progress=cluster.progress
     )

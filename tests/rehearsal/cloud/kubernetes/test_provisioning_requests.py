@@ -7,18 +7,17 @@ are those of a list of differences between that source and this simulation, of 2
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import jobs, kueue, status
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes import jobs, kueue
+from provision.kinds.gke.kubernetes.objects import build, conditions, holds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -34,7 +33,7 @@ class Requests:
     def __init__(self, cluster: Gke, clock: Clock) -> None:
         self.cluster = cluster
         self.clock = clock
-        self.pool = jobs.main_pool(cluster.facts)
+        self.pool = cluster.pool
 
     def ask(
         self, name: str, nodes: int = 1, *, parameters: dict[str, str] | None = None, **pod: Any
@@ -44,29 +43,24 @@ class Requests:
         wanted = {"nvidia.com/gpu": "8", **pod.pop("resources", {})}
         spec["containers"][0]["resources"] = {"requests": wanted, "limits": wanted}
         template = {"metadata": {"name": f"t-{name}", "namespace": "default"}}
-        body = {"spec": {**spec, **pod}}
-        self.cluster.api.create(
-            {"apiVersion": "v1", "kind": "PodTemplate", **template, "template": body}
-        )
+        body = {**template, "template": {"spec": {**spec, **pod}}}
+        self.cluster.api.create({"apiVersion": "v1", "kind": "PodTemplate", **body})
         self.make(name, [{"count": nodes, "podTemplateRef": {"name": f"t-{name}"}}], parameters)
 
     def make(self, name: str, sets: list[Object], parameters: dict[str, str] | None = None) -> None:
         """Make a request for pods of templates."""
-        spec = {
-            "provisioningClassName": "queued-provisioning.gke.io",
-            "podSets": sets,
-            "parameters": parameters or {},
-        }
+        spec = {"provisioningClassName": "queued-provisioning.gke.io", "podSets": sets}
         metadata = {"name": name, "namespace": "default"}
         thing = {"apiVersion": REQUESTS, "kind": "ProvisioningRequest", "metadata": metadata}
-        self.cluster.api.create({**thing, "spec": spec})
+        self.cluster.api.create({**thing, "spec": {**spec, "parameters": parameters or {}}})
 
-    def find(self, name: str) -> Object | None:
-        return self.cluster.api.find(REQUESTS, "ProvisioningRequest", name, "default")
+    def find(self, name: str) -> Object:
+        """The request; {} where there is none."""
+        return self.cluster.api.find(REQUESTS, "ProvisioningRequest", name, "default") or {}
 
     def said(self, name: str) -> dict[str, tuple[str, str, str]]:
         """Condition -> status, reason and message."""
-        found = conditions(self.find(name) or {})
+        found = conditions(self.find(name))
         return {
             key: (str(it["status"]), str(it["reason"]), str(it["message"]))
             for key, it in found.items()
@@ -78,30 +72,34 @@ class Requests:
     def message(self, name: str, condition: str) -> str:
         return self.said(name).get(condition, ("", "", ""))[2]
 
-    def moment(self, name: str, condition: str) -> str:
-        return str(conditions(self.find(name) or {})[condition]["lastTransitionTime"])
+    def after(self, seconds: float, name: str, condition: str) -> str:
+        """The reason after some time."""
+        self.clock.forward(seconds)
+        return self.reason(name, condition)
 
-    def provisioned(self, name: str) -> None:
+    def provisioned(self, name: str, step: float = 10) -> None:
         """Let time pass until a request has its nodes."""
         for _ in range(60):
-            self.clock.forward(10)
-            if self.reason(name, "Provisioned") == "Provisioned":
+            if self.after(step, name, "Provisioned") == "Provisioned":
                 return
         raise AssertionError(self.said(name))
 
-    def groups(self) -> list[Object]:
+    def group(self) -> Object:
         self.cluster.pods()  # the cluster goes on when somebody asks it
         found = self.cluster.google("GET", GROUPS).get("items", [])
-        return [it for it in found if "nodepool" in it["name"]]
+        (group,) = (it for it in found if "nodepool" in it["name"])
+        return dict(group)
 
     def resize_requests(self) -> list[str]:
-        (group,) = self.groups()
-        found = self.cluster.google("GET", f"{GROUPS}/{group['name']}/resizeRequests")
+        found = self.cluster.google("GET", f"{GROUPS}/{self.group()['name']}/resizeRequests")
         return [it["name"] for it in found.get("items", [])]
 
 
+Asked = Callable[..., Requests]
+
+
 @pytest.fixture
-def requests_of(gke_of: Callable[..., Gke], clock: Clock) -> Callable[..., Requests]:
+def requests_of(gke_of: Make, clock: Clock) -> Asked:
     def make(scenario: str = "", **changes: str) -> Requests:
         cluster = gke_of(EXAMPLE, scenario, "1", **changes)
         cluster.create()
@@ -112,143 +110,130 @@ def requests_of(gke_of: Callable[..., Gke], clock: Clock) -> Callable[..., Reque
 
 
 @pytest.fixture
-def plain(requests_of: Callable[..., Requests]) -> Requests:
+def plain(requests_of: Asked) -> Requests:
     return requests_of()
 
 
 def test_a_request_is_pending_then_accepted_then_provisioned(plain: Requests) -> None:
     # 6, 7, 9
     plain.ask("one")
-    assert plain.said("one") == {
-        "Accepted": ("False", "NotAccepted", "Provisioning Request wasn't accepted.")
-    }
-    assert "provisioningClassDetails" not in (plain.find("one") or {})["status"]
-    plain.clock.forward(12)
-    assert plain.reason("one", "Accepted") == "NotAccepted"
-    assert (plain.find("one") or {})["status"]["provisioningClassDetails"]  # before it is accepted
+    pending = ("False", "NotAccepted", "Provisioning Request wasn't accepted.")
+    assert plain.said("one") == {"Accepted": pending}
+    assert "provisioningClassDetails" not in plain.find("one")["status"]
+    assert plain.after(12, "one", "Accepted") == "NotAccepted"
+    assert plain.find("one")["status"]["provisioningClassDetails"]  # before it is accepted
     plain.clock.forward(10)
     accepted = ("True", "SuccessfullyQueued", "Provisioning Request was successfully queued.")
     assert plain.said("one") == {"Accepted": accepted}
     plain.provisioned("one")
     words = "Provisioning Request was successfully provisioned."
     assert plain.said("one")["Provisioned"] == ("True", "Provisioned", words)
-    (observed,) = {it["observedGeneration"] for it in conditions(plain.find("one") or {}).values()}
-    assert observed == (plain.find("one") or {})["metadata"]["generation"]
+    found = plain.find("one")
+    (observed,) = {it["observedGeneration"] for it in conditions(found).values()}
+    assert observed == found["metadata"]["generation"]
 
 
-def test_a_change_of_the_reason_alone_moves_the_moment(plain: Requests) -> None:
-    # 9
+def test_templates_that_are_missing_fail_the_request_after_two_minutes(plain: Requests) -> None:
+    # 9, 12
     plain.make("one", [{"count": 1, "podTemplateRef": {"name": "gone"}}])
-    first = plain.moment("one", "Accepted")
-    plain.clock.forward(20)
-    assert plain.reason("one", "Accepted") == "MissingPodTemplates"
-    assert plain.moment("one", "Accepted") > first
+    first = conditions(plain.find("one"))["Accepted"]["lastTransitionTime"]
+    assert plain.after(20, "one", "Accepted") == "MissingPodTemplates"
+    # A change of the reason alone moves the moment.
+    assert conditions(plain.find("one"))["Accepted"]["lastTransitionTime"] > first
+    words = "missing pod templates, 1 pod templates were referenced, 1 templates were missing: gone"
+    told = f"Provisioning Request will fail soon as it is {words}"
+    assert plain.message("one", "Accepted") == told
+    plain.clock.forward(120)
+    told = f"Provisioning Request failed because there were {words}"
+    assert plain.message("one", "Failed") == told
 
 
 def test_the_details_and_the_name_of_the_resize_request(plain: Requests) -> None:
     # 10
-    plain.ask("a-request-of-a-long-name")
-    plain.provisioned("a-request-of-a-long-name")
-    details = (plain.find("a-request-of-a-long-name") or {})["status"]["provisioningClassDetails"]
-    digest = hashlib.sha256(b"default/a-request-of-a-long-name").hexdigest()[:16]
-    (group,) = plain.groups()
+    name = "a-request-of-a-long-name"
+    plain.ask(name)
+    plain.provisioned(name)
+    details = plain.find(name)["status"]["provisioningClassDetails"]
+    digest = hashlib.sha256(f"default/{name}".encode()).hexdigest()[:16]
     assert details == {
-        "NodeGroupName": group["instanceGroup"],
+        "NodeGroupName": plain.group()["instanceGroup"],
         "ResizeRequestName": f"gke-default-a-request-of-a-long--{digest}",
         "NodePoolName": plain.pool.name,
         "AcceleratorType": "nvidia-h200-141gb",
         "SelectedZone": "us-central1-b",
         "NodePoolAutoProvisioned": "false",
-        "PodTemplateName": "t-a-request-of-a-long-name",
+        "PodTemplateName": f"t-{name}",
         "ProvisioningMode": "resize_request",
     }
     assert plain.resize_requests() == [details["ResizeRequestName"]]
 
 
 def test_what_a_pool_has_no_room_for_fails_after_two_minutes(plain: Requests) -> None:
-    # 1: it used to wait for ever
+    # 1: it used to wait for ever; what is left of a pool is passed over in silence
+    plain.ask("too-many", plain.pool.max_nodes + 1)
+    assert plain.after(60, "too-many", "Accepted") == "NoQueuedNodepoolAvailable"
+    assert plain.after(80, "too-many", "Failed") == "NodepoolSizeReached"
     plain.ask("all", plain.pool.max_nodes)
-    plain.clock.forward(30)
-    assert plain.reason("all", "Accepted") == "SuccessfullyQueued"
+    assert plain.after(30, "all", "Accepted") == "SuccessfullyQueued"
     plain.ask("more")
     plain.clock.forward(110)
-    pool = plain.pool.name
-    full = f"Max nodepool size reached, affected nodepools: {pool}"
+    full = f"Max nodepool size reached, affected nodepools: {plain.pool.name}"
     assert plain.said("more") == {"Accepted": ("False", "NodepoolSizeReached", full)}
     plain.clock.forward(20)
     assert plain.said("more")["Failed"] == ("True", "NodepoolSizeReached", full)
     assert plain.said("more")["Accepted"][0] == "False"
 
 
-def test_what_is_left_of_a_pool_is_passed_over_in_silence_until_the_request_fails(
-    plain: Requests,
-) -> None:
-    # 1
-    plain.ask("too-many", plain.pool.max_nodes + 1)
-    plain.clock.forward(60)
-    assert plain.reason("too-many", "Accepted") == "NoQueuedNodepoolAvailable"
-    plain.clock.forward(80)
-    assert plain.reason("too-many", "Failed") == "NodepoolSizeReached"
-
-
-def test_accepted_requests_take_room(requests_of: Callable[..., Requests]) -> None:
+def test_accepted_requests_take_room(requests_of: Asked) -> None:
     # 11: two that are more than the pool used to be accepted both
     waiting = requests_of("never")
     most = waiting.pool.max_nodes
     waiting.ask("first", most - 1)
     waiting.clock.forward(30)
-    assert waiting.groups()[0]["targetSize"] == most - 1
+    assert waiting.group()["targetSize"] == most - 1
     waiting.ask("second", 2)
-    waiting.clock.forward(140)
-    assert waiting.reason("second", "Failed") == "NodepoolSizeReached"
+    assert waiting.after(140, "second", "Failed") == "NodepoolSizeReached"
     waiting.cluster.api.delete(REQUESTS, "ProvisioningRequest", "first", "default")
     waiting.clock.forward(20)
-    assert waiting.groups()[0]["targetSize"] == 0
+    assert waiting.group()["targetSize"] == 0
     waiting.ask("third", 2)
-    waiting.clock.forward(30)
-    assert waiting.reason("third", "Accepted") == "SuccessfullyQueued"
+    assert waiting.after(30, "third", "Accepted") == "SuccessfullyQueued"
 
 
 def test_the_booking_expires_while_the_pods_run_and_the_run_ends_by_the_clock(
     plain: Requests,
 ) -> None:
     # 2: the booking only expired where no pod ran, and nothing was revoked
-    job = jobs.sample(plain.cluster.facts, plain.pool)
+    cluster = plain.cluster
+    job = jobs.sample(cluster.facts, plain.pool)
     job["metadata"] |= {"name": "long", "annotations": {kueue.RUN_SECONDS: "1800"}}
     del job["metadata"]["generateName"]
     job["spec"]["template"]["spec"]["containers"][0]["args"] = ["7200s"]
-    plain.cluster.api.create(job)
-    (name,) = (it.name for it in status.read(plain.cluster.api).requests)
+    cluster.api.create(job)
+    (name,) = (it.name for it in cluster.seen.requests)
     plain.provisioned(name)
     plain.clock.forward(60)
-    (pod,) = plain.cluster.pods()
-    assert pod["status"]["phase"] == "Running"
+    assert cluster.phases() == ["Running"]
     plain.clock.forward(500)
     assert "BookingExpired" not in plain.said(name)
     plain.clock.forward(60)
-    assert plain.said(name)["BookingExpired"] == (
-        "True",
-        "BookingExpired",
-        (
-            "Capacity booking for the Provisioning Request has expired and the nodes are now"
-            " candidates for scale down when underutilized."
-        ),
+    words = (
+        "Capacity booking for the Provisioning Request has expired and the nodes are now"
+        " candidates for scale down when underutilized."
     )
+    assert plain.said(name)["BookingExpired"] == ("True", "BookingExpired", words)
     # Kueue ignores it, and Status takes the job's request for what it is (3).
-    (work,) = status.read(plain.cluster.api).workloads
-    assert work.state == "running"
-    (request,) = status.read(plain.cluster.api).requests
+    assert cluster.work.state == "running"
+    (request,) = cluster.seen.requests
     assert (request.state, request.advice) == ("running", "")
-    assert plain.cluster.pods()[0]["status"]["phase"] == "Running"
+    assert cluster.phases() == ["Running"]
     plain.clock.forward(1300)
     # Kueue gives the job up (4), and deletes the request with it.
-    found = plain.cluster.find(job)
-    assert found["spec"]["suspend"]
-    (work,) = status.read(plain.cluster.api).workloads
-    assert work.state == "given up"
-    assert "was reclaimed and is no longer available in the cluster" in work.message
-    assert "maxRunDurationSeconds" in work.advice
-    assert plain.cluster.nodes(plain.pool.name) == 0
+    assert cluster.find(job)["spec"]["suspend"]
+    assert cluster.work.state == "given up"
+    assert "was reclaimed and is no longer available in the cluster" in cluster.work.message
+    assert "maxRunDurationSeconds" in cluster.work.advice
+    assert cluster.nodes() == 0
 
 
 def test_a_request_of_nobody_is_revoked_when_its_run_is_over_and_deleted_a_week_later(
@@ -259,20 +244,18 @@ def test_a_request_of_nobody_is_revoked_when_its_run_is_over_and_deleted_a_week_
     plain.provisioned("one")
     plain.clock.forward(3500)
     assert "CapacityRevoked" not in plain.said("one")
-    (request,) = status.read(plain.cluster.api).requests
-    assert request.state == "expired"
+    assert [it.state for it in plain.cluster.seen.requests] == ["expired"]
     assert len(plain.resize_requests()) == 1
     plain.clock.forward(130)
     assert plain.resize_requests() == []  # an hour after it was provisioned
     assert plain.reason("one", "CapacityRevoked") == "CapacityRevoked"
-    (request,) = status.read(plain.cluster.api).requests
-    assert request.state == "ended"
+    assert [it.state for it in plain.cluster.seen.requests] == ["ended"]
     plain.clock.forward(7 * 86_400)
-    assert plain.find("one") is None
+    assert plain.find("one") == {}
 
 
 def test_without_a_run_duration_nodes_run_for_seven_days_whatever_the_pool_says(
-    requests_of: Callable[..., Requests],
+    requests_of: Asked,
 ) -> None:
     # 13
     asked = requests_of(MAX_RUN_DURATION="1d")
@@ -284,9 +267,7 @@ def test_without_a_run_duration_nodes_run_for_seven_days_whatever_the_pool_says(
     assert end > node["metadata"]["creationTimestamp"][:8] + "25"
 
 
-def test_the_example_jobs_ask_for_no_more_than_the_settings_allow(
-    requests_of: Callable[..., Requests],
-) -> None:
+def test_the_example_jobs_ask_for_no_more_than_the_settings_allow(requests_of: Asked) -> None:
     # 13: the product's part
     asked = requests_of(MAX_RUN_DURATION="20m")
     asked.cluster.api.create(jobs.ray_job(asked.cluster.facts, asked.pool))
@@ -297,41 +278,33 @@ def test_the_example_jobs_ask_for_no_more_than_the_settings_allow(
     }
 
 
+SHORT = "Specified maxRunDuration is too short. Minimum value is equal to 10 minutes."
+
+
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("1h", "InvalidArgumentMaxRunDurationParseError"),
-        ("60", "InvalidArgument"),
-    ],
+    ("text", "reason", "words"),
+    [("1h", "InvalidArgumentMaxRunDurationParseError", ""), ("60", "InvalidArgument", SHORT)],
 )
-def test_a_run_duration_that_google_does_not_take(plain: Requests, text: str, reason: str) -> None:
+def test_a_run_duration_that_google_does_not_take(
+    plain: Requests, text: str, reason: str, words: str
+) -> None:
     # 13: a word used to break the simulation
     plain.ask("one", parameters={"maxRunDurationSeconds": text})
-    plain.clock.forward(30)
-    assert plain.reason("one", "Failed") == reason
-    if reason == "InvalidArgument":
-        words = "Specified maxRunDuration is too short. Minimum value is equal to 10 minutes."
-        assert plain.message("one", "Failed") == words
+    assert plain.after(30, "one", "Failed") == reason
+    assert plain.message("one", "Failed") == words or not words
     # It is the request's own fault, so the pool does not rest.
     plain.ask("two")
-    plain.clock.forward(30)
-    assert plain.reason("two", "Accepted") == "SuccessfullyQueued"
+    assert plain.after(30, "two", "Accepted") == "SuccessfullyQueued"
 
 
-def test_a_request_that_google_does_not_queue_lets_its_pool_rest(
-    requests_of: Callable[..., Requests],
-) -> None:
+def test_a_request_that_google_does_not_queue_lets_its_pool_rest(requests_of: Asked) -> None:
     # 5, 14
     refused = requests_of("stockout")
     refused.ask("one")
-    refused.clock.forward(30)
-    assert refused.said("one")["Failed"] == (
-        "True",
-        "QueuingInfeasibleNoCapacity",
-        (
-            "Could not enqueue the Provisioning Request due to insufficient capacity in zone"
-            " us-central1-b. Try different locations or hardware."
-        ),
+    assert refused.after(30, "one", "Failed") == "QueuingInfeasibleNoCapacity"
+    assert refused.message("one", "Failed") == (
+        "Could not enqueue the Provisioning Request due to insufficient capacity in zone"
+        " us-central1-b. Try different locations or hardware."
     )
     assert "Provisioned" not in refused.said("one")
     refused.ask("two")
@@ -342,17 +315,13 @@ def test_a_request_that_google_does_not_queue_lets_its_pool_rest(
     assert refused.said("two")["Failed"] == ("True", "NodepoolInBackoff", rests)
     refused.clock.forward(200)  # five minutes after the failure
     refused.ask("three")
-    refused.clock.forward(30)
-    assert refused.reason("three", "Failed") == "QueuingInfeasibleNoCapacity"
+    assert refused.after(30, "three", "Failed") == "QueuingInfeasibleNoCapacity"
     refused.clock.forward(400)  # ten minutes this time
     refused.ask("four")
-    refused.clock.forward(60)
-    assert refused.reason("four", "Accepted") == "NodepoolInBackoff"
+    assert refused.after(60, "four", "Accepted") == "NodepoolInBackoff"
 
 
-def test_a_quota_is_refused_in_googles_words_with_both_their_blanks(
-    requests_of: Callable[..., Requests],
-) -> None:
+def test_a_quota_is_refused_in_googles_words_with_both_their_blanks(requests_of: Asked) -> None:
     # 5, 14
     refused = requests_of("quota")
     refused.ask("one")
@@ -369,7 +338,7 @@ def test_a_quota_is_refused_in_googles_words_with_both_their_blanks(
     ],
 )
 def test_what_is_lacking_while_a_request_waits_is_told_and_is_no_failure(
-    requests_of: Callable[..., Requests], scenario: str, reason: str, words: str
+    requests_of: Asked, scenario: str, reason: str, words: str
 ) -> None:
     # 5, 6, 7
     waiting = requests_of(scenario)
@@ -385,45 +354,26 @@ def test_what_is_lacking_while_a_request_waits_is_told_and_is_no_failure(
 def test_provisioned_means_granted_and_not_that_nodes_are_ready(plain: Requests) -> None:
     # 8: it waited for all nodes of the pool
     plain.ask("one")
-    for _ in range(60):
-        plain.clock.forward(5)
-        if plain.reason("one", "Provisioned") == "Provisioned":
-            break
+    plain.provisioned("one", step=5)
     nodes = plain.cluster.api.all("v1", "Node", selector=LABEL)
     assert not any(holds(node, "Ready") for node in nodes)
 
 
 def test_a_resize_request_that_somebody_takes_away_fails_the_request_two_minutes_later(
-    requests_of: Callable[..., Requests],
+    requests_of: Asked,
 ) -> None:
     # 6
     waiting = requests_of("never")
     waiting.ask("one")
     waiting.clock.forward(30)
     (name,) = waiting.resize_requests()
-    (group,) = waiting.groups()
-    waiting.cluster.google("POST", f"{GROUPS}/{group['name']}/resizeRequests/{name}/cancel")
+    path = f"{GROUPS}/{waiting.group()['name']}/resizeRequests/{name}/cancel"
+    waiting.cluster.google("POST", path)
     waiting.clock.forward(10)
     assert "Failed" not in waiting.said("one")
-    waiting.clock.forward(130)
-    assert waiting.said("one")["Failed"][1:] == (
-        "InternalErrorResizeRequestGotCancelled",
-        "Provisioning Request failed because Resize Request got cancelled.",
-    )
-
-
-def test_templates_that_are_missing_fail_the_request_after_two_minutes(plain: Requests) -> None:
-    # 12
-    plain.make("one", [{"count": 1, "podTemplateRef": {"name": "gone"}}])
-    plain.clock.forward(20)
-    words = "missing pod templates, 1 pod templates were referenced, 1 templates were missing: gone"
-    assert plain.message("one", "Accepted") == (
-        f"Provisioning Request will fail soon as it is {words}"
-    )
-    plain.clock.forward(120)
-    assert plain.message("one", "Failed") == (
-        f"Provisioning Request failed because there were {words}"
-    )
+    assert waiting.after(130, "one", "Failed") == "InternalErrorResizeRequestGotCancelled"
+    words = "Provisioning Request failed because Resize Request got cancelled."
+    assert waiting.message("one", "Failed") == words
 
 
 def test_several_sets_of_pods_come_together(plain: Requests) -> None:
@@ -432,21 +382,18 @@ def test_several_sets_of_pods_come_together(plain: Requests) -> None:
     sets = [{"count": count, "podTemplateRef": {"name": "t-one"}} for count in (1, 2)]
     plain.make("both", sets)
     plain.provisioned("both")
-    assert plain.groups()[0]["targetSize"] == 4
+    assert plain.group()["targetSize"] == 4
 
 
-def test_a_request_that_is_valid_for_a_while_fails_then(
-    requests_of: Callable[..., Requests],
-) -> None:
+def test_a_request_that_is_valid_for_a_while_fails_then(requests_of: Asked) -> None:
     # 12
     waiting = requests_of("never")
     waiting.ask("one", parameters={"ValidUntilSeconds": "3600"})
     waiting.clock.forward(3590)
     assert "Failed" not in waiting.said("one")
+    assert waiting.after(20, "one", "Failed") == "WaitTimeExceeded"
     waiting.clock.forward(20)
-    assert waiting.reason("one", "Failed") == "WaitTimeExceeded"
-    waiting.clock.forward(20)
-    assert waiting.groups()[0]["targetSize"] == 0
+    assert waiting.group()["targetSize"] == 0
 
 
 def test_pods_run_on_the_nodes_of_their_own_request_alone(plain: Requests) -> None:
@@ -457,7 +404,7 @@ def test_pods_run_on_the_nodes_of_their_own_request_alone(plain: Requests) -> No
     plain.cluster.api.create(jobs.sample(plain.cluster.facts, plain.pool))
     plain.clock.forward(15)
     assert plain.cluster.pods() == []
-    name = next(it.name for it in status.read(plain.cluster.api).requests if it.name != "other")
+    name = next(it.name for it in plain.cluster.seen.requests if it.name != "other")
     plain.provisioned(name)
     plain.clock.forward(60)
     (pod,) = plain.cluster.pods()
@@ -472,49 +419,36 @@ def test_pods_run_on_the_nodes_of_their_own_request_alone(plain: Requests) -> No
     assert node["metadata"]["labels"]["cloud.google.com/gke-provisioning"] == "flex-start"
 
 
-@pytest.mark.parametrize(
-    ("pod", "why"),
-    [
-        ({"nodeSelector": {"team": "vision"}}, "node(s) didn't match Pod's node affinity/selector"),
-        ({"resources": {"cpu": "225"}}, "Insufficient cpu"),
-        ({"resources": {"memory": "4000Gi"}}, "Insufficient memory"),
-    ],
-)
-def test_pods_that_no_node_would_run_are_not_accepted(
-    plain: Requests, pod: dict[str, Any], why: str
-) -> None:
+UNFIT: dict[str, dict[str, Any]] = {
+    "node(s) didn't match Pod's node affinity/selector": {"nodeSelector": {"team": "vision"}},
+    "Insufficient cpu": {"resources": {"cpu": "225"}},
+    "Insufficient memory": {"resources": {"memory": "4000Gi"}},
+}
+
+
+@pytest.mark.parametrize("why", UNFIT)
+def test_pods_that_no_node_would_run_are_not_accepted(plain: Requests, why: str) -> None:
     # 16: CPUs, memory and most labels were not looked at
-    plain.ask("one", **pod)
-    plain.clock.forward(140)
-    assert plain.said("one")["Failed"] == (
-        "True",
-        "ProvisioningRequestNotSchedulableInNodepool",
-        (
-            "Provisioning Request's pods cannot be scheduled in the nodepool. Predicate checking"
-            f" errors: {plain.pool.name} ({why})"
-        ),
+    plain.ask("one", **UNFIT[why])
+    reason = "ProvisioningRequestNotSchedulableInNodepool"
+    assert plain.after(140, "one", "Failed") == reason
+    assert plain.message("one", "Failed") == (
+        "Provisioning Request's pods cannot be scheduled in the nodepool. Predicate checking"
+        f" errors: {plain.pool.name} ({why})"
     )
 
 
 def test_a_pod_whose_request_is_not_there_makes_no_pool_grow(plain: Requests) -> None:
     # 17
-    spec = jobs.sample(plain.cluster.facts, plain.pool)["spec"]["template"]["spec"]
-    spec["nodeSelector"] = {}
-    spec["containers"][0]["resources"] = {}
+    cluster = plain.cluster
+    pod = jobs.sample(cluster.facts, plain.pool)["spec"]["template"]["spec"]
+    pod |= {"nodeSelector": {}, "restartPolicy": "Never"}
+    pod["containers"][0]["resources"] = {}
     annotations = {"autoscaling.x-k8s.io/consume-provisioning-request": "nowhere"}
-    template = {
-        "metadata": {"annotations": annotations},
-        "spec": {**spec, "restartPolicy": "Never"},
-    }
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "lost", "namespace": "default"},
-        "spec": {"parallelism": 200, "completions": 200, "template": template},
-    }
-    before = plain.cluster.nodes("system")
-    plain.cluster.api.create(job)
+    template = {"metadata": {"annotations": annotations}, "spec": pod}
+    spec = {"parallelism": 200, "completions": 200, "template": template}
+    before = cluster.nodes("system")
+    cluster.api.create(build("batch/v1", "Job", "lost", "default", spec=spec))
     plain.clock.forward(300)
-    reasons = {it["reason"] for it in plain.cluster.api.all("v1", "Event", "default")}
-    assert "MissingProvisioningRequest" in reasons
-    assert plain.cluster.nodes("system") == before
+    assert "MissingProvisioningRequest" in {it["reason"] for it in cluster.events()}
+    assert cluster.nodes("system") == before

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, stages, status
+from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, stages
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -22,7 +20,7 @@ PATIENCE = (10, 400)  # accepted, then granted and ready
 
 
 @pytest.fixture
-def cluster(gke_of: Callable[..., Gke], clock: Clock) -> Gke:
+def cluster(gke_of: Make, clock: Clock) -> Gke:
     """With a queue whose nodes come, by a clock that is moved by hand."""
     made = gke_of("gke-ray-h200", "queue", "1")
     made.create()
@@ -42,8 +40,14 @@ def _pass(cluster: Gke, clock: Clock) -> None:
         cluster.pods()
 
 
-def test_a_ray_cluster_has_no_pods_before_it_is_admitted(cluster: Gke, clock: Clock) -> None:
-    made = _submit(cluster, jobs.ray_cluster(cluster.facts, jobs.main_pool(cluster.facts)))
+def _clusters(cluster: Gke) -> list[Object]:
+    return cluster.api.all("ray.io/v1", "RayCluster", "default")
+
+
+def test_a_ray_cluster_has_no_pods_before_it_is_admitted_and_runs_until_it_is_deleted(
+    cluster: Gke, clock: Clock
+) -> None:
+    made = _submit(cluster, jobs.ray_cluster(cluster.facts, cluster.pool))
     assert cluster.find(made)["status"]["state"] == "suspended"
     assert cluster.pods() == []
     _pass(cluster, clock)
@@ -54,68 +58,55 @@ def test_a_ray_cluster_has_no_pods_before_it_is_admitted(cluster: Gke, clock: Cl
     workers = cluster.pods("ray.io/node-type=worker")
     assert len({it["spec"]["nodeName"] for it in workers}) == 2
     assert all(len(it["spec"]["nodeName"].split("ray-h200")) == 2 for it in workers)
-
-
-def test_a_ray_cluster_runs_until_it_is_deleted(cluster: Gke, clock: Clock) -> None:
-    made = _submit(cluster, jobs.ray_cluster(cluster.facts, jobs.main_pool(cluster.facts)))
-    _pass(cluster, clock)
     clock.forward(10_000)
     assert cluster.find(made)["status"]["state"] == "ready"
     cluster.api.delete("ray.io/v1", "RayCluster", "one", "default")
     assert cluster.pods() == []
-    assert not status.read(cluster.api).workloads
+    assert not cluster.seen.workloads
 
 
 def test_a_ray_job_makes_a_cluster_runs_and_takes_it_down(cluster: Gke, clock: Clock) -> None:
-    made = _submit(cluster, jobs.ray_job(cluster.facts, jobs.main_pool(cluster.facts)))
+    made = _submit(cluster, jobs.ray_job(cluster.facts, cluster.pool))
     assert cluster.find(made)["status"]["jobDeploymentStatus"] == "Suspended"
     _pass(cluster, clock)
     assert cluster.find(made)["status"]["jobStatus"] == "RUNNING"
-    assert len(cluster.api.all("ray.io/v1", "RayCluster", "default")) == 1
+    assert len(_clusters(cluster)) == 1
     (submitter,) = cluster.pods("job-name=one")
     clock.forward(61)
     assert cluster.find(made)["status"]["jobStatus"] == "SUCCEEDED"
-    assert cluster.api.all("ray.io/v1", "RayCluster", "default") == []
-    log = cluster.api.log("default", submitter["metadata"]["name"], "ray-job-submitter")
-    assert "succeeded" in log
-    (work,) = status.read(cluster.api).workloads
-    assert (work.name, work.state) == ("RayJob one", "finished")
+    assert _clusters(cluster) == []
+    assert "succeeded" in cluster.log(submitter, "ray-job-submitter")
+    assert (cluster.work.name, cluster.work.state) == ("RayJob one", "finished")
 
 
-def _run_through(cluster: Gke, clock: Clock, **spec: Any) -> tuple[set[str], dict[str, Any]]:
-    """Submit a RayJob, and look at it every half minute for ten: its clusters' names, its end."""
-    made = jobs.ray_job(cluster.facts, jobs.main_pool(cluster.facts))
+def _run_through(cluster: Gke, clock: Clock, **spec: Any) -> tuple[int, Object]:
+    """Submit a RayJob, and look at it every half minute for ten: how many clusters, its end."""
+    made = jobs.ray_job(cluster.facts, cluster.pool)
     made["spec"] |= spec
     made = _submit(cluster, made)
-    names = set()
+    names: set[str] = set()
     for _ in range(20):
         clock.forward(30)
-        found = cluster.api.all("ray.io/v1", "RayCluster", "default")
-        names |= {it["metadata"]["name"] for it in found}
-    status_then: dict[str, Any] = cluster.find(made)["status"]
-    return names, status_then
+        names |= {it["metadata"]["name"] for it in _clusters(cluster)}
+    return len(names), cluster.find(made)["status"]
 
 
 def test_a_ray_job_that_fails_is_begun_again_on_another_cluster_as_often_as_it_says(
     cluster: Gke, clock: Clock
 ) -> None:
     clusters, then = _run_through(cluster, clock, entrypoint="exit 3", backoffLimit=1)
-    assert len(clusters) == 2
-    assert (then["jobDeploymentStatus"], then["jobStatus"], then["failed"]) == (
-        *("Failed", "FAILED"),
-        2,
-    )
+    assert (clusters, then["failed"]) == (2, 2)
+    assert (then["jobDeploymentStatus"], then["jobStatus"]) == ("Failed", "FAILED")
     assert then["reason"] == "AppFailed"
-    assert cluster.api.all("ray.io/v1", "RayCluster", "default") == []
+    assert _clusters(cluster) == []
 
 
 def test_a_ray_job_that_takes_too_long_is_not_begun_again(cluster: Gke, clock: Clock) -> None:
     limits = {"activeDeadlineSeconds": 40, "backoffLimit": 3}
     clusters, then = _run_through(cluster, clock, **limits)
-    assert len(clusters) == 1
+    assert clusters == 1
     assert (then["jobDeploymentStatus"], then["reason"]) == ("Failed", "DeadlineExceeded")
-    (work,) = status.read(cluster.api).workloads
-    assert work.state == "finished"
+    assert cluster.work.state == "finished"
 
 
 def test_a_ray_job_keeps_its_cluster_for_as_long_as_it_says_after_its_end(
@@ -123,35 +114,29 @@ def test_a_ray_job_keeps_its_cluster_for_as_long_as_it_says_after_its_end(
 ) -> None:
     _, then = _run_through(cluster, clock, ttlSecondsAfterFinished=1200)
     assert then["jobDeploymentStatus"] == "Complete"
-    assert len(cluster.api.all("ray.io/v1", "RayCluster", "default")) == 1
+    assert len(_clusters(cluster)) == 1
     clock.forward(1200)
     assert cluster.pods("ray.io/node-type=worker") == []
 
 
-def test_a_job_set_has_no_jobs_before_it_is_admitted(cluster: Gke, clock: Clock) -> None:
-    made = _submit(cluster, all_gather.job_set(cluster.facts, jobs.main_pool(cluster.facts), 2))
+def test_a_job_set_has_no_jobs_before_it_is_admitted_and_no_table_while_it_runs(
+    cluster: Gke, clock: Clock
+) -> None:
+    made = _submit(cluster, all_gather.job_set(cluster.facts, cluster.pool, 2))
     assert holds(cluster.find(made), "Suspended")
     assert cluster.api.all("batch/v1", "Job", "default") == []
     _pass(cluster, clock)
     (job,) = cluster.api.all("batch/v1", "Job", "default")
     assert job["metadata"]["name"] == "one-w-0"
-    indices = [
-        pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"]
-        for pod in cluster.pods("jobset.sigs.k8s.io/jobset-name=one")
-    ]
-    assert indices == ["0", "1"]
-
-
-def test_the_log_of_a_test_that_runs_has_no_table_yet(cluster: Gke, clock: Clock) -> None:
-    made = _submit(cluster, all_gather.job_set(cluster.facts, jobs.main_pool(cluster.facts), 2))
-    _pass(cluster, clock)
-    first, second = (pod["metadata"]["name"] for pod in cluster.pods())
-    running = bandwidth.parse(cluster.api.log("default", first, "nccl"))
+    first, second = cluster.pods("jobset.sigs.k8s.io/jobset-name=one")
+    index = "batch.kubernetes.io/job-completion-index"
+    assert [it["metadata"]["labels"][index] for it in (first, second)] == ["0", "1"]
+    running = bandwidth.parse(cluster.log(first, "nccl"))
     assert (running.networks, running.rows, running.average) == (("gIB",), (), None)
     clock.forward(241)
     assert holds(cluster.find(made), "Completed")
-    assert bandwidth.parse(cluster.api.log("default", first, "nccl")).average is not None
-    assert bandwidth.parse(cluster.api.log("default", second, "nccl")).rows == ()
+    assert bandwidth.parse(cluster.log(first, "nccl")).average is not None
+    assert bandwidth.parse(cluster.log(second, "nccl")).rows == ()
 
 
 def test_ray_asks_for_a_token_where_the_operator_knows_one(cluster: Gke) -> None:

@@ -2,67 +2,48 @@
 
 from __future__ import annotations
 
-import pytest
-
 from rehearsal.cloud.kubernetes import reasons
 from rehearsal.cloud.kubernetes.reasons import Error
+from tests.rehearsal.cloud.table import cases
 
 
 def _error(code: str, message: str = "words") -> Error:
     return Error(code, message, {})
 
 
-@pytest.mark.parametrize(
-    ("code", "reason", "message"),
-    [
-        ("INVALID_ARGUMENT", "InvalidArgument", "words"),
-        ("QUOTA_EXCEEDED", "QuotaExceeded", "words"),
-        ("INVALID_GPU_TYPE", "InvalidGPUType", "words"),
-        ("RESERVATION_NOT_READY", "ReservationNotReady", "words"),
-        (
-            "AGGREGATE_RESERVATION_NOT_EXIST",
-            "ZoneNotSupported",
-            "Provisioning Request is not supported in this zone. Try different locations.",
-        ),
-        (
-            "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
-            "InternalErrorFailedToQueue",
-            (
-                'Provisioning Request failed to queue in nodepool "gke-grp" in zone'
-                ' us-central1-a, got error: [ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS] "words"'
-            ),
-        ),
-        (
-            "",
-            "InternalErrorFailedToQueue",
-            (
-                'Provisioning Request failed to queue in nodepool "gke-grp" in zone'
-                " us-central1-a, got error: words"
-            ),
-        ),
-    ],
+@cases(
+    """
+code | reason | message
+INVALID_ARGUMENT | InvalidArgument | words
+QUOTA_EXCEEDED | QuotaExceeded | words
+INVALID_GPU_TYPE | InvalidGPUType | words
+RESERVATION_NOT_READY | ReservationNotReady | words
+AGGREGATE_RESERVATION_NOT_EXIST | ZoneNotSupported
+    | Provisioning Request is not supported in this zone. Try different locations.
+ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS | InternalErrorFailedToQueue
+    | @failed: [ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS] "words"
+ | InternalErrorFailedToQueue | @failed: words
+""",
+    failed='Provisioning Request failed to queue in nodepool "gke-grp" in zone us-central1-a,'
+    " got error",
 )
 def test_a_request_that_is_not_taken(code: str, reason: str, message: str) -> None:
     said = reasons.refused(_error(code), "gke-grp", "us-central1-a")
     assert (said.reason, said.message) == (reason, message)
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (_error("SOME_QUOTA_OF_OURS"), "QuotaExceeded"),
-        (_error("IP_SPACE_EXHAUSTED"), "IPSpaceExhausted"),
-        (_error("PERMISSIONS_ERROR"), "PermissionsError"),
-        (
-            _error("CONDITION_NOT_MET", "Constraint constraints/compute.vmExternalIpAccess"),
-            "VMExternalIPAccessPolicyConstraint",
-        ),
-        (_error("CONDITION_NOT_MET", "another"), "InternalError"),
-        (_error("RESERVATION_NOT_FOUND"), "ReservationNotFound"),
-    ],
-)
-def test_the_last_attempt_of_a_request_that_waits(error: Error, reason: str) -> None:
-    said = reasons.waiting([error])
+@cases("""
+code | message | reason
+SOME_QUOTA_OF_OURS | words | QuotaExceeded
+IP_SPACE_EXHAUSTED | words | IPSpaceExhausted
+PERMISSIONS_ERROR | words | PermissionsError
+CONDITION_NOT_MET | Constraint constraints/compute.vmExternalIpAccess
+    | VMExternalIPAccessPolicyConstraint
+CONDITION_NOT_MET | another | InternalError
+RESERVATION_NOT_FOUND | words | ReservationNotFound
+""")
+def test_the_last_attempt_of_a_request_that_waits(code: str, message: str, reason: str) -> None:
+    said = reasons.waiting([_error(code, message)])
     assert said is not None
     assert said.reason == reason
 
@@ -76,36 +57,21 @@ def test_of_several_errors_a_quota_is_told_and_otherwise_the_first() -> None:
     assert reasons.waiting([]) is None
 
 
-@pytest.mark.parametrize(
-    ("errors", "reason", "message"),
-    [
-        (
-            [_error("QUOTA_EXCEEDED", "a"), _error("IP_SPACE_EXHAUSTED", "b")],
-            "IPSpaceExhausted",
-            'b; The remaining received errors: [QUOTA_EXCEEDED] "a"',
-        ),
-        ([_error("NEW", "a")], "InternalError", 'Received unrecognized error: [NEW] "a"'),
-        (
-            [],
-            "InternalErrorResizeRequestFailed",
-            "Provisioning Request failed, but no errors with details can be provided.",
-        ),
-        (
-            [
-                _error(
-                    "LIMIT_EXCEEDED",
-                    "Resize request could not provision queued instances in the allocated time.",
-                )
-            ],
-            "WaitTimeExceeded",
-            "Provisioning Request could not provision queued instances in the allocated time.",
-        ),
-    ],
-)
+@cases("""
+errors | reason | message
+{"QUOTA_EXCEEDED": "a", "IP_SPACE_EXHAUSTED": "b"} | IPSpaceExhausted
+    | b; The remaining received errors: [QUOTA_EXCEEDED] "a"
+{"NEW": "a"} | InternalError | Received unrecognized error: [NEW] "a"
+{} | InternalErrorResizeRequestFailed
+    | Provisioning Request failed, but no errors with details can be provided.
+{"LIMIT_EXCEEDED": "Resize request could not provision queued instances in the allocated time."}
+    | WaitTimeExceeded
+    | Provisioning Request could not provision queued instances in the allocated time.
+""")
 def test_a_request_that_failed_after_it_was_taken(
-    errors: list[Error], reason: str, message: str
+    errors: dict[str, str], reason: str, message: str
 ) -> None:
-    said = reasons.ended(errors)
+    said = reasons.ended([_error(code, words) for code, words in errors.items()])
     assert (said.reason, said.message) == (reason, message)
 
 

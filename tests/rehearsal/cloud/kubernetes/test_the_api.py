@@ -10,10 +10,8 @@ from provision.kinds.gke.kubernetes.client import KubernetesError
 from tests.rehearsal.cloud.kubernetes.conftest import send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -23,7 +21,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @pytest.fixture
-def cluster(gke_of: Callable[..., Gke]) -> Gke:
+def cluster(gke_of: Make) -> Gke:
     return gke_of("gke-plain")
 
 
@@ -48,17 +46,14 @@ def _definition(properties: Object | None) -> Object:
         schema["properties"] = {"spec": spec}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"kind": "Loom", "plural": "looms", "singular": "loom", "listKind": "LoomList"}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "looms.example.com"},
-        "spec": {
-            "group": "example.com",
-            "names": names,
-            "scope": "Namespaced",
-            "versions": [version],
-        },
+    about: Object = {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": names,
+        "versions": [version],
     }
+    thing = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    return {**thing, "metadata": {"name": "looms.example.com"}, "spec": about}
 
 
 def _loom(**spec: Any) -> Object:
@@ -66,53 +61,41 @@ def _loom(**spec: Any) -> Object:
     return {"apiVersion": "example.com/v1", "kind": "Loom", "metadata": metadata, "spec": spec}
 
 
+TEXT = {"type": "string"}
 SIZE = {
     "size": {"type": "integer"},
     "color": {"type": "string", "enum": ["red", "blue"]},
-    "free": {"type": "object", "additionalProperties": {"type": "string"}},
+    "free": {"type": "object", "additionalProperties": TEXT},
     "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-    "parts": {
-        "type": "array",
-        "items": {"type": "object", "properties": {"name": {"type": "string"}}},
-    },
+    "parts": {"type": "array", "items": {"type": "object", "properties": {"name": TEXT}}},
     "port": {"x-kubernetes-int-or-string": True},
 }
+LOOMS = "/apis/example.com/v1/namespaces/default/looms"
 
 
-def test_a_request_without_a_token_is_refused(cluster: Gke) -> None:
+def test_a_request_without_a_token_or_to_no_cluster_is_refused(cluster: Gke) -> None:
     code, body, _ = cluster.raw("GET", "/api/v1/nodes")
     assert code == 200, body
     for header in ("", "Basic abc", "Bearer "):
         path = f"/kubernetes/{cluster.endpoint}/api/v1/nodes"
         code, body, _ = send(cluster.url, "GET", path, None, {"Authorization": header})
         assert (code, body["reason"]) == (401, "Unauthorized")
-
-
-def test_an_endpoint_of_no_cluster_leads_nowhere(cluster: Gke) -> None:
     code, body, _ = send(cluster.url, "GET", "/kubernetes/gke-0.us-central1.gke.goog/api/v1")
     assert (code, body["kind"], body["status"]) == (404, "Status", "Failure")
-
-
-def test_a_deleted_cluster_answers_no_more(cluster: Gke) -> None:
     at = "/container/v1/projects/my-project/locations/us-central1/clusters/demo-gke"
     cluster.google("DELETE", at)
     assert cluster.raw("GET", "/api/v1")[0] == 404
 
 
 def test_apply_takes_only_what_differs_and_keeps_the_rest(cluster: Gke) -> None:
-    assert _apply(cluster, _map(a="1"), "one")[0] == 201
+    code, first = _apply(cluster, _map(a="1"), "one")
+    assert code == 201
     code, again = _apply(cluster, _map(a="1"), "one")
-    assert code == 200
+    assert (code, again["metadata"]) == (200, first["metadata"])  # no new version
     code, both = _apply(cluster, _map(b="2"), "two")
     assert both["data"] == {"a": "1", "b": "2"}
     assert both["metadata"]["resourceVersion"] != again["metadata"]["resourceVersion"]
     assert {it["manager"] for it in both["metadata"]["managedFields"]} == {"one", "two"}
-
-
-def test_applying_the_same_again_makes_no_new_version(cluster: Gke) -> None:
-    _, first = _apply(cluster, _map(a="1"), "one")
-    _, second = _apply(cluster, _map(a="1"), "one")
-    assert second["metadata"] == first["metadata"]
 
 
 def test_a_field_of_somebody_else_is_a_conflict_unless_it_is_forced(cluster: Gke) -> None:
@@ -137,57 +120,35 @@ def test_a_field_that_its_only_manager_leaves_out_is_removed(cluster: Gke) -> No
 
 
 def test_entries_of_lists_with_a_key_are_owned_one_by_one(cluster: Gke) -> None:
-    def pod(*names: str) -> Object:
+    def apply(manager: str, *names: str) -> list[str]:
         containers = [{"name": name, "image": name} for name in names]
         metadata = {"name": "p", "namespace": "default"}
         spec = {"template": {"spec": {"containers": containers}}, "selector": {}}
-        return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec}
+        thing = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata, "spec": spec}
+        path = "/apis/apps/v1/namespaces/default/daemonsets/p?force=true&fieldManager="
+        _, made, _ = cluster.raw("PATCH", f"{path}{manager}", thing, APPLY)
+        return [it["name"] for it in made["spec"]["template"]["spec"]["containers"]]
 
-    path = "/apis/apps/v1/namespaces/default/daemonsets/p?force=true&fieldManager="
-    cluster.raw("PATCH", f"{path}one", pod("a", "b"), APPLY)
-    _, both, _ = cluster.raw("PATCH", f"{path}two", pod("c"), APPLY)
-    assert [it["name"] for it in both["spec"]["template"]["spec"]["containers"]] == ["a", "b", "c"]
-    _, left, _ = cluster.raw("PATCH", f"{path}one", pod("b"), APPLY)
-    assert [it["name"] for it in left["spec"]["template"]["spec"]["containers"]] == ["b", "c"]
+    apply("one", "a", "b")
+    assert apply("two", "c") == ["a", "b", "c"]
+    assert apply("one", "b") == ["b", "c"]
 
 
 def test_the_generation_counts_changes_of_the_spec_alone(cluster: Gke) -> None:
     cluster.api.apply(_definition(None))
     made = cluster.api.create(_loom(size=1))
-    path = "/apis/example.com/v1/namespaces/default/looms/l"
+    path = f"{LOOMS}/l"
     labelled = cluster.raw("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, MERGE)[1]
     assert labelled["metadata"]["generation"] == made["metadata"]["generation"] == 1
     changed = cluster.raw("PATCH", path, {"spec": {"size": 2}}, MERGE)[1]
     assert changed["metadata"]["generation"] == 2
 
 
-def test_an_object_can_be_made_once(cluster: Gke) -> None:
-    assert cluster.raw("POST", MAPS, _map(a="1"))[0] == 201
+def test_an_object_can_be_made_once_and_patches_merge(cluster: Gke) -> None:
+    assert cluster.raw("POST", MAPS, _map(a="1", b="2"))[0] == 201
     assert cluster.raw("POST", MAPS, _map(a="1"))[1]["reason"] == "AlreadyExists"
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "kind"),
-    [
-        ("GET", "/version", ""),
-        ("GET", "/apis", ""),
-        ("GET", f"{MAPS}?watch=true", ""),
-        ("DELETE", MAPS, ""),
-        ("PUT", f"{MAPS}/m", ""),
-        ("PATCH", f"{MAPS}/m", "application/json-patch+json"),
-        ("GET", f"{MAPS}/m/status", ""),
-    ],
-)
-def test_what_the_program_does_not_ask_for_is_named(
-    cluster: Gke, method: str, path: str, kind: str
-) -> None:
-    cluster.api.create(_map(a="1"))
-    code, said, _ = cluster.raw(method, path, _map(), kind or "application/json")
-    assert (code, said["reason"]) == (501, "NotImplemented")
-    assert "not part of the simulated cluster" in said["message"]
-
-
-def test_names_are_generated(cluster: Gke) -> None:
+    merged = cluster.raw("PATCH", f"{MAPS}/m", {"data": {"a": None, "c": "3"}}, MERGE)[1]
+    assert merged["data"] == {"b": "2", "c": "3"}
     thing = _map()
     thing["metadata"] = {"generateName": "map-", "namespace": "default"}
     names = {cluster.api.create(thing)["metadata"]["name"] for _ in range(3)}
@@ -195,10 +156,20 @@ def test_names_are_generated(cluster: Gke) -> None:
     assert all(name.startswith("map-") for name in names)
 
 
-def test_patches_merge(cluster: Gke) -> None:
-    cluster.api.create(_map(a="1", b="2"))
-    merged = cluster.raw("PATCH", f"{MAPS}/m", {"data": {"a": None, "c": "3"}}, MERGE)[1]
-    assert merged["data"] == {"b": "2", "c": "3"}
+def test_what_the_program_does_not_ask_for_is_named(cluster: Gke) -> None:
+    cluster.api.create(_map(a="1"))
+    for method, path, kind in (
+        ("GET", "/version", ""),
+        ("GET", "/apis", ""),
+        ("GET", f"{MAPS}?watch=true", ""),
+        ("DELETE", MAPS, ""),
+        ("PUT", f"{MAPS}/m", ""),
+        ("PATCH", f"{MAPS}/m", "application/json-patch+json"),
+        ("GET", f"{MAPS}/m/status", ""),
+    ):
+        code, said, _ = cluster.raw(method, path, _map(), kind or "application/json")
+        assert (code, said["reason"]) == (501, "NotImplemented"), path
+        assert "not part of the simulated cluster" in said["message"]
 
 
 def test_kinds_are_told_by_version(cluster: Gke) -> None:
@@ -208,30 +179,20 @@ def test_kinds_are_told_by_version(cluster: Gke) -> None:
         assert cluster.raw("GET", f"/apis/{version}")[0] == 404
 
 
-@pytest.mark.parametrize(
-    ("selector", "names"),
-    [
-        ("color=red", ["a"]),
-        ("color", ["a", "b"]),
-        ("color=red,size=big", []),
-    ],
-)
-def test_selectors_of_labels_choose(cluster: Gke, selector: str, names: list[str]) -> None:
+def test_selectors_of_labels_and_fields_choose(cluster: Gke) -> None:
     for name, labels in {"a": {"color": "red"}, "b": {"color": "blue"}, "c": {}}.items():
         thing = _map(name)
         thing["metadata"]["labels"] = labels
         cluster.api.create(thing)
-    found = cluster.api.all("v1", "ConfigMap", "default", selector)
-    assert [it["metadata"]["name"] for it in found] == names
-
-
-def test_selectors_of_fields_choose(cluster: Gke) -> None:
-    cluster.api.create(_map("a"))
-    cluster.api.create(_map("b"))
-    found = cluster.raw("GET", f"{MAPS}?fieldSelector=metadata.name%3Da")[1]["items"]
-    assert [it["metadata"]["name"] for it in found] == ["a"]
-    found = cluster.raw("GET", f"{MAPS}?fieldSelector=metadata.name!%3Da")[1]["items"]
-    assert [it["metadata"]["name"] for it in found] == ["b"]
+    for query, names in (
+        ("labelSelector=color%3Dred", ["a"]),
+        ("labelSelector=color", ["a", "b"]),
+        ("labelSelector=color%3Dred,size%3Dbig", []),
+        ("fieldSelector=metadata.name%3Da", ["a"]),
+        ("fieldSelector=metadata.name!%3Da", ["b", "c"]),
+    ):
+        found = cluster.raw("GET", f"{MAPS}?{query}")[1]["items"]
+        assert [it["metadata"]["name"] for it in found] == names, query
 
 
 def test_a_kind_is_served_from_its_definition_on_until_that_is_deleted(cluster: Gke) -> None:
@@ -271,48 +232,41 @@ def test_a_field_that_a_schema_has_not_is_a_500_of_apply_and_a_400_of_create(clu
     assert caught.value.message == 'strict decoding error: unknown field "spec.parts[0].weight"'
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
+def test_what_a_schema_allows_is_taken(cluster: Gke) -> None:
+    cluster.api.apply(_definition(SIZE))
+    for spec in (
         {"size": 1, "free": {"anything": "text"}},
         {"size": 1, "any": {"a": {"b": [1]}}},
         {"size": 1, "parts": [{"name": "a"}]},
         {"size": 1, "port": "http"},
         {"size": 1, "port": 80},
         {"size": 1, "color": "blue"},
-    ],
-)
-def test_what_a_schema_allows_is_taken(cluster: Gke, spec: Object) -> None:
-    cluster.api.apply(_definition(SIZE))
-    assert cluster.api.apply(_loom(**spec))["spec"] == spec
+    ):
+        assert cluster.api.apply(_loom(**spec))["spec"] == spec
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [
-        ({"size": "1"}, 'spec.size: Invalid value: "str": must be of type integer'),
-        ({"size": True}, "must be of type integer"),
-        ({"size": 1, "color": "green"}, 'Unsupported value: "green": supported values: "red"'),
-        ({"color": "red"}, "spec.size: Required value"),
-        ({"size": 1, "free": {"a": 1}}, "spec.free.a: Invalid value"),
-    ],
-)
-def test_values_that_a_schema_forbids_are_refused(cluster: Gke, spec: Object, words: str) -> None:
+def test_values_that_a_schema_forbids_are_refused(cluster: Gke) -> None:
     cluster.api.apply(_definition(SIZE))
-    with pytest.raises(KubernetesError) as caught:
-        cluster.api.apply(_loom(**spec))
-    assert caught.value.code == 422
-    assert words in caught.value.message
+    wrong: dict[str, Object] = {
+        'spec.size: Invalid value: "str": must be of type integer': {"size": "1"},
+        "must be of type integer": {"size": True},
+        'Unsupported value: "green": supported values: "red"': {"size": 1, "color": "green"},
+        "spec.size: Required value": {"color": "red"},
+        "spec.free.a: Invalid value": {"size": 1, "free": {"a": 1}},
+    }
+    for words, spec in wrong.items():
+        with pytest.raises(KubernetesError) as caught:
+            cluster.api.apply(_loom(**spec))
+        assert caught.value.code == 422
+        assert words in caught.value.message
 
 
 def test_where_there_is_no_schema_any_field_is_taken_and_a_warning_says_so(cluster: Gke) -> None:
     cluster.api.apply(_definition(None))
     assert cluster.api.apply(_loom(whatever=1))["spec"] == {"whatever": 1}
-    _, _, headers = cluster.raw("GET", "/apis/example.com/v1/namespaces/default/looms")
-    assert "any field is taken" in headers["Warning"]
+    assert "any field is taken" in cluster.raw("GET", LOOMS)[2]["Warning"]
     cluster.api.apply(_definition(SIZE))
-    _, _, headers = cluster.raw("GET", "/apis/example.com/v1/namespaces/default/looms")
-    assert "Warning" not in headers
+    assert "Warning" not in cluster.raw("GET", LOOMS)[2]
 
 
 def test_objects_go_with_their_namespace_and_need_one(cluster: Gke) -> None:
@@ -326,29 +280,23 @@ def test_objects_go_with_their_namespace_and_need_one(cluster: Gke) -> None:
     assert cluster.api.all("v1", "ConfigMap") == []
 
 
-def test_what_an_object_owns_goes_with_it(cluster: Gke) -> None:
-    container = {"name": "c", "image": "i", "args": ["60s"]}
-    spec = {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+def _job(**pod: Any) -> Object:
     metadata = {"name": "j", "namespace": "default"}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-    cluster.api.create(job)
+    spec = {"template": {"spec": {"restartPolicy": "Never", **pod}}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def test_what_an_object_owns_goes_with_it(cluster: Gke) -> None:
+    cluster.api.create(_job(containers=[{"name": "c", "image": "i", "args": ["60s"]}]))
     assert len(cluster.pods("job-name=j")) == 1
     cluster.api.delete("batch/v1", "Job", "j", "default")
     assert cluster.pods("job-name=j") == []
     assert cluster.api.delete("batch/v1", "Job", "j", "default") is False
 
 
-def test_a_log_is_read_by_container_and_not_before_the_pod_runs(
-    gke_of: Callable[..., Gke],
-) -> None:
-    cluster = gke_of("gke-plain")
-    containers = [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]
-    pod = {"nodeSelector": {"no": "node"}, "containers": containers}
-    metadata = {"name": "j", "namespace": "default"}
-    spec = {"template": {"spec": pod}}
-    cluster.api.create(
-        {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
-    )
+def test_a_log_is_read_by_container_and_not_before_the_pod_runs(cluster: Gke) -> None:
+    containers = [{"name": name, "image": "i"} for name in ("a", "b")]
+    cluster.api.create(_job(nodeSelector={"no": "node"}, containers=containers))
     (made,) = cluster.pods()
     path = f"/api/v1/namespaces/default/pods/{made['metadata']['name']}/log"
     assert "choose one of: [a b]" in cluster.raw("GET", path)[1]["message"]

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import jobs, status
+from provision.kinds.gke.kubernetes import jobs
 from provision.kinds.gke.kubernetes.objects import from_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Make
 
 pytestmark = pytest.mark.loopback
 
@@ -22,7 +20,7 @@ ALL = ["gke-plain", "gke-a3-ultra-flex-queued", "gke-ray-h200", "gke-t4-a100-que
 
 @pytest.mark.parametrize("example", ALL)
 def test_everything_is_applied_and_applying_it_again_changes_nothing(
-    gke_of: Callable[..., Gke], example: str
+    gke_of: Make, example: str
 ) -> None:
     cluster = gke_of(example)
     assert cluster.create() > 0
@@ -30,7 +28,7 @@ def test_everything_is_applied_and_applying_it_again_changes_nothing(
 
 
 @pytest.mark.parametrize("example", ALL)
-def test_all_example_jobs_run_to_their_end(gke_of: Callable[..., Gke], example: str) -> None:
+def test_all_example_jobs_run_to_their_end(gke_of: Make, example: str) -> None:
     cluster = gke_of(example)
     cluster.create()
     for text in jobs.render(cluster.facts).values():
@@ -50,7 +48,7 @@ def test_all_example_jobs_run_to_their_end(gke_of: Callable[..., Gke], example: 
 
 @pytest.mark.parametrize("example", ["gke-a3-ultra-flex-queued", "gke-ray-h200"])
 def test_the_bandwidth_test_of_an_a3_ultra_cluster_comes_to_the_reference(
-    gke_of: Callable[..., Gke], example: str
+    gke_of: Make, example: str
 ) -> None:
     cluster = gke_of(example)
     cluster.create()
@@ -62,4 +60,4 @@ def test_the_bandwidth_test_of_an_a3_ultra_cluster_comes_to_the_reference(
     assert set(measured.interfaces.values()) == {10}
     assert verdict.problems(tested) == []
     assert "335.7 GB/s, 100% of the 335.67 GB/s published" in verdict.passed(tested)
-    assert not status.read(cluster.api).workloads
+    assert not cluster.seen.workloads

@@ -12,9 +12,7 @@ from provision.kinds.gke.left_behind import claim_of
 from tests.rehearsal.cloud.kubernetes.conftest import send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+    from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -24,7 +22,7 @@ _SIZE = {"resources": {"requests": {"storage": "20Gi"}}, "accessModes": ["ReadWr
 
 
 @pytest.fixture
-def cluster(gke_of: Callable[..., Gke]) -> Gke:
+def cluster(gke_of: Make) -> Gke:
     return gke_of("gke-t4-a100-queued")
 
 
@@ -38,12 +36,10 @@ def service(name: str, **annotations: str) -> dict[str, Any]:
 def names(cluster: Gke, collection: str) -> list[str]:
     """The names of what Compute Engine has of a collection, but for what others have made."""
     found = cluster.google("GET", f"{PROJECT}/{collection}").get("items", [])
-    items = (
-        [it for scope in found.values() for it in scope[collection.rpartition("/")[2]]]
-        if isinstance(found, dict)
-        else found
-    )
-    return sorted(it["name"] for it in items if it["name"].startswith(("a", "k8s", "pvc-")))
+    kind = collection.rpartition("/")[2]
+    scopes = [scope[kind] for scope in found.values()] if isinstance(found, dict) else [found]
+    every = (it["name"] for items in scopes for it in items)
+    return sorted(name for name in every if name.startswith(("a", "k8s", "pvc-")))
 
 
 def balancers(cluster: Gke) -> dict[str, list[str]]:
@@ -51,6 +47,13 @@ def balancers(cluster: Gke) -> dict[str, list[str]]:
     found = {kind: names(cluster, f"aggregated/{kind}") for kind in kinds}
     found |= {kind: names(cluster, f"global/{kind}") for kind in ("httpHealthChecks", "firewalls")}
     return {kind: known for kind, known in found.items() if known}
+
+
+def settled(cluster: Gke, kind: str) -> list[str]:
+    """The names of what is there of a kind, once its controllers have had their turns."""
+    for _ in range(9):
+        found = cluster.api.all("v1", kind)
+    return [it["metadata"]["name"] for it in found]
 
 
 def test_a_load_balancer_comes_and_goes_with_its_service(cluster: Gke) -> None:
@@ -62,13 +65,11 @@ def test_a_load_balancer_comes_and_goes_with_its_service(cluster: Gke) -> None:
     assert found["firewalls"] == [f"{check}-http-hc", f"k8s-fw-{name}"]
     cluster.api.apply(service("api"))
     cluster.api.delete("v1", "Service", "web", "default")
-    for _ in range(9):
-        cluster.api.all("v1", "Service")
+    settled(cluster, "Service")
     assert len(balancers(cluster)["firewalls"]) == 2
     assert name not in str(balancers(cluster))
     cluster.api.delete("v1", "Service", "api", "default")
-    for _ in range(9):
-        cluster.api.all("v1", "Service")
+    settled(cluster, "Service")
     assert balancers(cluster) == {}
 
 
@@ -82,32 +83,27 @@ def _claim(cluster: Gke, policy: str) -> str:
     return str(made["spec"]["volumeName"])
 
 
-def test_a_disk_goes_with_its_claim(cluster: Gke) -> None:
-    name = _claim(cluster, "Delete")
+@pytest.mark.parametrize("policy", ["Delete", "Retain"])
+def test_a_disk_goes_with_its_claim_unless_its_policy_says_otherwise(
+    cluster: Gke, policy: str
+) -> None:
+    name = _claim(cluster, policy)
     assert names(cluster, "aggregated/disks") == [name]
     cluster.api.delete("v1", "PersistentVolumeClaim", "data", "default")
-    for _ in range(5):
-        left = [it["metadata"]["name"] for it in cluster.api.all("v1", "PersistentVolume")]
-    assert name not in left
-    assert names(cluster, "aggregated/disks") == []
-
-
-def test_a_disk_stays_whose_policy_says_so(cluster: Gke) -> None:
-    name = _claim(cluster, "Retain")
-    cluster.api.delete("v1", "PersistentVolumeClaim", "data", "default")
-    volumes = {it["metadata"]["name"]: it for it in cluster.api.all("v1", "PersistentVolume")}
-    assert volumes[name]["status"]["phase"] == "Released"
-    assert names(cluster, "aggregated/disks") == [name]
+    left = settled(cluster, "PersistentVolume")
+    if policy == "Delete":
+        assert name not in left
+    else:
+        volume = cluster.api.find("v1", "PersistentVolume", name) or {}
+        assert volume["status"]["phase"] == "Released"
+    assert names(cluster, "aggregated/disks") == ([name] if policy == "Retain" else [])
 
 
 def test_an_instance_of_filestore_is_as_the_driver_makes_it_and_goes_with_its_claim(
     cluster: Gke,
 ) -> None:
-    own: dict[str, Any] = {
-        "provisioner": "filestore.csi.storage.gke.io",
-        "parameters": {"network": "default"},
-    }
-    cluster.api.apply(build("storage.k8s.io/v1", "StorageClass", "shared", **own))
+    own = {"provisioner": "filestore.csi.storage.gke.io", "parameters": {"network": "default"}}
+    cluster.api.apply({**build("storage.k8s.io/v1", "StorageClass", "shared"), **own})
     spec = {**_SIZE, "accessModes": ["ReadWriteMany"], "storageClassName": "shared"}
     claim = build("v1", "PersistentVolumeClaim", "data", "default", spec=spec)
     name = cluster.find(cluster.api.apply(claim))["spec"]["volumeName"]
@@ -125,8 +121,7 @@ def test_an_instance_of_filestore_is_as_the_driver_makes_it_and_goes_with_its_cl
     assert clearing.storage(cluster.api, "my-project") == {f"{path}/{instance}": "Delete"}
     assert claim_of(found) == "default/data"
     cluster.api.delete("v1", "PersistentVolumeClaim", "data", "default")
-    for _ in range(5):
-        cluster.api.all("v1", "PersistentVolume")
+    settled(cluster, "PersistentVolume")
     assert cluster.google("GET", f"/file/v1/{path}").get("instances", []) == []
 
 
@@ -147,29 +142,21 @@ def test_a_claim_that_a_pod_uses_stays_until_the_pod_is_gone(cluster: Gke) -> No
     assert left is None
 
 
-def test_all_stays_that_a_deleted_cluster_has_not_taken_away(cluster: Gke) -> None:
+def test_all_stays_that_a_deleted_cluster_has_not_taken_away_and_keeps_its_network(
+    cluster: Gke,
+) -> None:
     cluster.api.apply(service("web"))
     cluster.api.apply(service("inside", **{"networking.gke.io/load-balancer-type": "Internal"}))
     disk = _claim(cluster, "Delete")
-    before = balancers(cluster)
-    facts = cluster.facts
+    left, facts = balancers(cluster), cluster.facts
     where = f"/container/v1/projects/{facts.project}/locations/{facts.location}"
     cluster.google("DELETE", f"{where}/clusters/{facts.name}")
-    assert balancers(cluster) == before
-    assert len(before["forwardingRules"]) == 2
+    assert balancers(cluster) == left
+    assert len(left["forwardingRules"]) == 2
     assert names(cluster, "aggregated/disks") == [disk]
 
-
-def test_a_network_does_not_go_while_something_of_a_deleted_cluster_is_in_it(cluster: Gke) -> None:
-    cluster.api.apply(service("web"))
-    cluster.api.apply(service("inside", **{"networking.gke.io/load-balancer-type": "Internal"}))
-    facts = cluster.facts
-    where = f"/container/v1/projects/{facts.project}/locations/{facts.location}"
-    cluster.google("DELETE", f"{where}/clusters/{facts.name}")
-    network = f"{PROJECT}/global/networks/default"
-
     def refusal() -> str:
-        status, found, _ = send(cluster.url, "DELETE", network)
+        status, found, _ = send(cluster.url, "DELETE", f"{PROJECT}/global/networks/default")
         assert status == 400
         return str(found["error"]["message"])
 
@@ -177,7 +164,7 @@ def test_a_network_does_not_go_while_something_of_a_deleted_cluster_is_in_it(clu
     for rule in [it["name"] for it in rules if not it["name"].startswith("k8s")]:
         cluster.google("DELETE", f"{PROJECT}/global/firewalls/{rule}")
     assert "/global/firewalls/k8s" in refusal()
-    for rule in balancers(cluster)["firewalls"]:
+    for rule in left["firewalls"]:
         cluster.google("DELETE", f"{PROJECT}/global/firewalls/{rule}")
     # That of the internal one: the other leads to a target pool, and is in no network.
     assert "/forwardingRules/" in refusal()

@@ -47,6 +47,25 @@ _SERVICES: dict[str, Service] = {
     "metadata": metadata.service,
 }
 _START = 1_795_000_000.0
+PLACE = "projects/proj-a1/locations/us-central1"
+CLUSTERS = f"{PLACE}/clusters"
+CLUSTER = f"{CLUSTERS}/loom"
+POOLS = f"{CLUSTER}/nodePools"
+ZONE = "projects/proj-a1/zones/us-central1-a"
+Json = dict[str, Any]
+BODY: Json = {
+    "name": "loom",
+    "initialNodeCount": 1,
+    "locations": ["us-central1-a"],
+    "networkConfig": {"datapathProvider": "ADVANCED_DATAPATH", "enableMultiNetworking": True},
+    "ipAllocationPolicy": {"useIpAliases": True, "stackType": "IPV4"},
+    "releaseChannel": {"channel": "REGULAR"},
+}
+L4: Json = {
+    "machineType": "g2-standard-4",
+    "accelerators": [{"acceleratorType": "nvidia-l4", "acceleratorCount": "1"}],
+}
+NO_RESERVATION = {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
 
 
 class Api:
@@ -86,7 +105,7 @@ class Api:
         except GoogleError as error:
             return error.reply()
 
-    def json(self, service: str, method: str, target: str, body: Any = None) -> dict[str, Any]:
+    def json(self, service: str, method: str, target: str, body: Any = None) -> Json:
         """The document of an answer that must be a success."""
         reply = self(service, method, target, body)
         assert isinstance(reply.body, dict), reply
@@ -103,7 +122,37 @@ class Api:
         assert error["code"] == reply.status
         return reply.status, error["errors"][0]["reason"], error["message"]
 
-    def bucket(self, name: str = "loom", **fields: Any) -> dict[str, Any]:
+    def gke(self, method: str, path: str, body: Any = None) -> Json:
+        """A request to Kubernetes Engine that must be a success."""
+        return self.json("container", method, path, body)
+
+    def gke_refused(self, method: str, path: str, body: Any = None) -> str:
+        """Code and message of Kubernetes Engine's refusal."""
+        code, _, message = self.refused("container", method, path, body)
+        return f"{code} {message}"
+
+    def cluster(self, **changes: Any) -> Json:
+        """Make a cluster, by default with one pool of one node; without what is None."""
+        body = {key: value for key, value in (BODY | changes).items() if value is not None}
+        return self.gke("POST", CLUSTERS, {"cluster": body})
+
+    def pool(self, **fields: Any) -> Json:
+        """Make a node pool."""
+        return self.gke("POST", POOLS, {"nodePool": {"name": "p", **fields}})
+
+    def compute(self, path: str) -> list[Json]:
+        """What Compute Engine lists."""
+        return list(self.json("compute", "GET", path).get("items", []))
+
+    def network(self, name: str, address: str, **subnetwork: Any) -> None:
+        """A network and its subnetwork."""
+        network = "projects/proj-a1/global/networks"
+        self.json("compute", "POST", network, {"name": name, "autoCreateSubnetworks": False})
+        body = {"name": f"{name}-sub", "network": f"{network}/{name}", "ipCidrRange": address}
+        subnetworks = "projects/proj-a1/regions/us-central1/subnetworks"
+        self.json("compute", "POST", subnetworks, body | subnetwork)
+
+    def bucket(self, name: str = "loom", **fields: Any) -> Json:
         """A new bucket of proj-a1."""
         return self.json("storage", "POST", "b?project=proj-a1", {"name": name, **fields})
 

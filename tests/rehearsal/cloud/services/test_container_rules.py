@@ -2,60 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api
+from tests.rehearsal.cloud.services.conftest import L4 as PLAIN
+from tests.rehearsal.cloud.services.conftest import NO_RESERVATION, POOLS, Api, Json
 
-CLUSTERS = "projects/proj-a1/locations/us-central1/clusters"
-L4 = {
-    "machineType": "g2-standard-4",
-    "accelerators": [{"acceleratorType": "nvidia-l4", "acceleratorCount": "1"}],
-    "reservationAffinity": {"consumeReservationType": "NO_RESERVATION"},
-}
-POOL: dict[str, Any] = {
+L4: Json = PLAIN | NO_RESERVATION
+POOL: Json = {
     "name": "p",
     "locations": ["us-central1-a"],
     "config": L4,
     "autoscaling": {"enabled": True, "totalMaxNodeCount": 4, "locationPolicy": "ANY"},
     "management": {"autoUpgrade": True},
 }
+
 FLEX = {**POOL, "config": {**L4, "flexStart": True}}
 QUEUED = {**POOL, "queuedProvisioning": {"enabled": True}}
 REPAIRED = {"management": {"autoUpgrade": True, "autoRepair": True}}
 BOTH = {**FLEX, "queuedProvisioning": {"enabled": True}}
 
 
-def _cluster(api: Api, **changes: Any) -> None:
-    body = {
-        "name": "loom",
-        "initialNodeCount": 1,
-        "networkConfig": {"datapathProvider": "ADVANCED_DATAPATH"},
-        "ipAllocationPolicy": {"useIpAliases": True},
-        "releaseChannel": {"channel": "REGULAR"},
-        **changes,
-    }
-    api.json("container", "POST", CLUSTERS, {"cluster": body})
+EXTENDED: Json = {"releaseChannel": {"channel": "EXTENDED"}}
 
 
-def _refusal(api: Api, pool: dict[str, Any]) -> str:
-    path = f"{CLUSTERS}/loom/nodePools"
-    code, reason, words = api.refused("container", "POST", path, {"nodePool": pool})
+def _make(api: Api, pool: Json) -> None:
+    api.gke("POST", POOLS, {"nodePool": pool})
+
+
+def _refusal(api: Api, pool: Json) -> str:
+    code, reason, words = api.refused("container", "POST", POOLS, {"nodePool": pool})
     assert (code, reason) == (400, "invalid")
-    assert [it["name"] for it in api.json("container", "GET", path)["nodePools"]] == [
-        "default-pool"
-    ]
+    assert [it["name"] for it in api.gke("GET", POOLS)["nodePools"]] == ["default-pool"]
     return words
-
-
-@pytest.mark.parametrize(
-    "pool", [POOL, FLEX, QUEUED, BOTH], ids=["plain", "flex", "queued", "both"]
-)
-def test_a_pool_that_keeps_the_rules_is_made(api: Api, pool: dict[str, Any]) -> None:
-    _cluster(api)
-    api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": pool})
 
 
 def _with(pool: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -69,29 +49,27 @@ def _in(before: Any, value: Any) -> Any:
 
 
 # Rule of flex start, rule of queueing -> what breaks them, and the end of Google's words.
-COMMON = [
-    pytest.param({"management": {"autoRepair": True}}, "auto-repair", id="F1-Q6"),
-    pytest.param(
-        {"config": {"reservationAffinity": {"consumeReservationType": "ANY_RESERVATION"}}},
-        "reservation affinity to be set to none",
-        id="F3-Q3",
-    ),
-    pytest.param({"config": {"reservationAffinity": None}}, "set to none", id="F3-Q3-omitted"),
-    pytest.param({"config": {"spot": True}}, "Spot", id="F4-Q5"),
-    pytest.param({"autoscaling": {"enabled": False}}, "autoscaling to be enabled", id="F5"),
-    pytest.param({"autoscaling": {"totalMinNodeCount": 1}}, "to be 0", id="F5-Q1"),
-    pytest.param({"autoscaling": {"locationPolicy": "BALANCED"}}, "policy ANY", id="F6"),
-    pytest.param({"placementPolicy": {"type": "COMPACT"}}, "ompact placement", id="F9-Q4"),
-]
+
+# Rule of flex start, rule of queueing -> what breaks them, and the end of Google's words.
+ANY = {"reservationAffinity": {"consumeReservationType": "ANY_RESERVATION"}}
+COMMON: dict[str, tuple[Json, str]] = {
+    "F1-Q6": ({"management": {"autoRepair": True}}, "auto-repair"),
+    "F3-Q3": ({"config": ANY}, "reservation affinity to be set to none"),
+    "F3-Q3-omitted": ({"config": {"reservationAffinity": None}}, "set to none"),
+    "F4-Q5": ({"config": {"spot": True}}, "Spot"),
+    "F5": ({"autoscaling": {"enabled": False}}, "autoscaling to be enabled"),
+    "F5-Q1": ({"autoscaling": {"totalMinNodeCount": 1}}, "to be 0"),
+    "F6": ({"autoscaling": {"locationPolicy": "BALANCED"}}, "policy ANY"),
+    "F9-Q4": ({"placementPolicy": {"type": "COMPACT"}}, "ompact placement"),
+}
 
 
-@pytest.mark.parametrize("pool", [FLEX, QUEUED, BOTH], ids=["flex", "queued", "both"])
-@pytest.mark.parametrize(("changes", "words"), COMMON)
-def test_what_flex_start_and_queueing_forbid_is_refused(
-    api: Api, pool: dict[str, Any], changes: dict[str, Any], words: str
-) -> None:
-    _cluster(api)
-    assert words in _refusal(api, _with(pool, changes))
+@pytest.mark.parametrize("rule", COMMON)
+def test_what_flex_start_and_queueing_forbid_is_refused(api: Api, rule: str) -> None:
+    changes, words = COMMON[rule]
+    api.cluster()
+    for pool in (FLEX, QUEUED, BOTH):
+        assert words in _refusal(api, _with(pool, changes))
 
 
 @pytest.mark.parametrize(
@@ -105,118 +83,85 @@ def test_what_flex_start_and_queueing_forbid_is_refused(
         (QUEUED, "3600s", "MaxRunDuration cannot be set on non-bulk QueuedProvisioning pools."),
     ],
 )
-def test_how_long_nodes_may_run(api: Api, pool: dict[str, Any], run: str, words: str) -> None:
+def test_how_long_nodes_may_run(api: Api, pool: Json, run: str, words: str) -> None:
     # What the autoscaler checks of the pools that it makes itself (row 21 of its differences); with
     # flex start and a queue it is stricter than this (ADR 17).
-    _cluster(api)
+    api.cluster()
     assert words in _refusal(api, _with(pool, {"config": {"maxRunDuration": run}}))
 
 
-def test_without_flex_start_nodes_may_run_for_months(api: Api) -> None:
-    _cluster(api)
-    pool = _with(POOL, {"config": {"maxRunDuration": "10368000s"}})
-    api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": pool})
+TPU = {"machineType": "ct6e-standard-4t", "accelerators": None}
+SSDS = {"machineType": "a3-highgpu-8g", "ephemeralStorageLocalSsdConfig": {"localSsdCount": 15}}
+TWO_ZONES = {
+    "locations": ["us-central1-a", "us-central1-b"],
+    "placementPolicy": {"type": "COMPACT"},
+}
+UPGRADE = "Auto_upgrade must be true when release_channel REGULAR is set."
+REFUSED: dict[str, tuple[Json, Json, str]] = {
+    "Q2": (QUEUED, {"initialNodeCount": 1}, "initial number"),
+    "F9-zones": (POOL, TWO_ZONES, "exactly one zone"),
+    "Q20": (
+        BOTH,
+        {"config": TPU},
+        "Flex start node pools don't support TPUs with queued provisioning.",
+    ),
+    "limits": (POOL, {"autoscaling": {"maxNodeCount": 3}}, "mutually exclusive"),
+    "order": (POOL, {"autoscaling": {"totalMinNodeCount": 5}}, "minimum 5"),
+    "most": (POOL, {"autoscaling": {"totalMaxNodeCount": 1001}}, "1000"),
+    "Q6-upgrade": (POOL, {"management": {"autoUpgrade": False}}, UPGRADE),
+    "gpus": (POOL, {"config": {"machineType": "g2-standard-24"}}, "requires 2"),
+    "local-ssds": (
+        POOL,
+        {"config": SSDS},
+        "Machine type a3-highgpu-8g requires 16 local SSDs; received 15.",
+    ),
+    "networks": (
+        POOL,
+        {"networkConfig": {"additionalNodeNetworkConfigs": [{"network": "n"}]}},
+        "multi-networking",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("pool", "words"),
-    [
-        pytest.param(_with(QUEUED, {"initialNodeCount": 1}), "initial number", id="Q2"),
-        pytest.param(
-            _with(POOL, {"locations": ["us-central1-a", "us-central1-b"]})
-            | {"placementPolicy": {"type": "COMPACT"}},
-            "exactly one zone",
-            id="F9-zones",
-        ),
-        pytest.param(
-            _with(BOTH, {"config": {"machineType": "ct6e-standard-4t", "accelerators": None}}),
-            "Flex start node pools don't support TPUs with queued provisioning.",
-            id="Q20",
-        ),
-        pytest.param(
-            _with(POOL, {"autoscaling": {"maxNodeCount": 3}}), "mutually exclusive", id="limits"
-        ),
-        pytest.param(
-            _with(POOL, {"autoscaling": {"totalMinNodeCount": 5}}), "minimum 5", id="order"
-        ),
-        pytest.param(_with(POOL, {"autoscaling": {"totalMaxNodeCount": 1001}}), "1000", id="most"),
-        pytest.param(
-            _with(POOL, {"management": {"autoUpgrade": False}}),
-            "Auto_upgrade must be true when release_channel REGULAR is set.",
-            id="Q6-upgrade",
-        ),
-        pytest.param(
-            _with(POOL, {"config": {"machineType": "g2-standard-24"}}), "requires 2", id="gpus"
-        ),
-        pytest.param(
-            _with(
-                POOL,
-                {
-                    "config": {
-                        "machineType": "a3-highgpu-8g",
-                        "ephemeralStorageLocalSsdConfig": {"localSsdCount": 15},
-                    }
-                },
-            ),
-            "Machine type a3-highgpu-8g requires 16 local SSDs; received 15.",
-            id="local-ssds",
-        ),
-        pytest.param(
-            POOL | {"networkConfig": {"additionalNodeNetworkConfigs": [{"network": "n"}]}},
-            "multi-networking",
-            id="networks",
-        ),
-    ],
-)
-def test_what_no_pool_may_be_is_refused(api: Api, pool: dict[str, Any], words: str) -> None:
-    _cluster(api)
-    assert words in _refusal(api, pool)
+@pytest.mark.parametrize("rule", REFUSED)
+def test_what_no_pool_may_be_is_refused(api: Api, rule: str) -> None:
+    api.cluster(networkConfig={"datapathProvider": "ADVANCED_DATAPATH"})
+    pool, changes, words = REFUSED[rule]
+    assert words in _refusal(api, _with(pool, changes))
 
 
 @pytest.mark.parametrize("pool", [FLEX, BOTH], ids=["F8", "Q8"])
-def test_flex_start_needs_its_version(api: Api, pool: dict[str, Any]) -> None:
-    _cluster(api, initialClusterVersion="1.31", releaseChannel={"channel": "EXTENDED"})
+def test_flex_start_needs_its_version(api: Api, pool: Json) -> None:
+    api.cluster(initialClusterVersion="1.31", **EXTENDED)
     assert _refusal(api, pool) == (
         "Flex start requires GKE version 1.32.2-gke.1652000 or later; the cluster has"
         " 1.31.14-gke.1986000."
     )
-    api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": QUEUED})
+    _make(api, QUEUED)
 
 
 def test_a_cluster_on_no_channel_takes_pools_that_are_not_upgraded(api: Api) -> None:
-    _cluster(api, releaseChannel={"channel": "UNSPECIFIED"})
-    pool = _with(QUEUED, {"management": {"autoUpgrade": False}})
-    api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": pool})
+    api.cluster(releaseChannel={"channel": "UNSPECIFIED"})
+    _make(api, _with(QUEUED, {"management": {"autoUpgrade": False}}))
 
 
 def test_compact_placement_with_flex_start_is_for_a_few_machines(api: Api) -> None:
-    _cluster(api)
-    config = {
-        "machineType": "a3-ultragpu-8g",
-        "diskType": "hyperdisk-balanced",
-        "accelerators": [{"acceleratorType": "nvidia-h200-141gb", "acceleratorCount": "8"}],
-    }
+    api.cluster()
+    config = _of("a3-ultragpu-8g", "nvidia-h200-141gb", 8)["config"]
     pool = _with(FLEX, {"config": config, "placementPolicy": {"type": "COMPACT"}})
-    pool["locations"] = ["us-central1-b"]
-    answer = api("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": pool})
+    answer = api("container", "POST", POOLS, {"nodePool": pool | {"locations": ["us-central1-b"]}})
     assert "ompact" not in str(answer.body)
 
 
-@pytest.mark.parametrize(
-    ("method", "body", "words"),
-    [
+def test_an_update_is_held_to_the_same_rules(api: Api) -> None:
+    api.cluster()
+    _make(api, FLEX)
+    for method, body, words in (
         ("setManagement", REPAIRED, "auto-repair to be disabled."),
         ("setAutoscaling", {"autoscaling": {"enabled": False}}, "autoscaling to be enabled."),
-    ],
-)
-def test_an_update_is_held_to_the_same_rules(
-    api: Api, method: str, body: dict[str, Any], words: str
-) -> None:
-    _cluster(api)
-    path = f"{CLUSTERS}/loom/nodePools"
-    api.json("container", "POST", path, {"nodePool": FLEX})
-    refused = api.refused("container", "POST", f"{path}/p:{method}", body)
-    assert refused[2] == f"Flex_start requires {words}"
+    ):
+        refused = api.gke_refused("POST", f"{POOLS}/p:{method}", body)
+        assert refused == f"400 Flex_start requires {words}"
 
 
 def _of(machine: str, gpu: str, count: int, **config: Any) -> dict[str, Any]:
@@ -230,57 +175,43 @@ def _of(machine: str, gpu: str, count: int, **config: Any) -> dict[str, Any]:
     return {**POOL, "locations": ["us-central1-b"], "config": own}
 
 
-@pytest.mark.parametrize(
-    ("pool", "words"),
-    [
+def test_a_pool_that_google_never_gives_in_that_way_is_refused(api: Api) -> None:
+    api.cluster()
+    for pool, words in (
         (_of("a4-highgpu-8g", "nvidia-b200", 8), "a4-highgpu-8g is not available as on-demand VMs"),
-        (
-            _of("a3-highgpu-2g", "nvidia-h100-80gb", 2),
-            "a3-highgpu-2g is not available as on-demand",
-        ),
-        (
-            _of("a4x-highgpu-4g", "nvidia-gb200", 4, spot=True),
-            "a4x-highgpu-4g is not available as Spot VMs",
-        ),
-    ],
+        (_of("a3-highgpu-2g", "nvidia-h100-80gb", 2), "a3-highgpu-2g is not available as on-dem"),
+        (_of("a4x-highgpu-4g", "nvidia-gb200", 4, spot=True), "4g is not available as Spot VMs"),
+    ):
+        assert words in _refusal(api, pool)
+    spot = _of("a4-highgpu-8g", "nvidia-b200", 8, spot=True)
+    elsewhere = {**spot, "locations": ["us-central1-a"]}
+    assert "machineTypes/a4-highgpu-8g' was not found" in _refusal(api, elsewhere)
+    _make(api, spot)
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [POOL, FLEX, QUEUED, BOTH, _with(POOL, {"config": {"maxRunDuration": "10368000s"}})],
+    ids=["plain", "flex", "queued", "both", "for months"],
 )
-def test_a_pool_that_google_never_gives_in_that_way_is_refused(
-    api: Api, pool: dict[str, Any], words: str
-) -> None:
-    _cluster(api)
-    assert words in _refusal(api, pool)
-
-
-def test_a_pool_that_comes_in_another_way_is_made(api: Api) -> None:
-    _cluster(api)
-    pool = _of("a4-highgpu-8g", "nvidia-b200", 8, spot=True)
-    api.json("container", "POST", f"{CLUSTERS}/loom/nodePools", {"nodePool": pool})
-
-
-def test_a_pool_in_a_zone_without_its_machines_is_refused(api: Api) -> None:
-    _cluster(api)
-    pool = {**_of("a4-highgpu-8g", "nvidia-b200", 8, spot=True), "locations": ["us-central1-a"]}
-    assert "machineTypes/a4-highgpu-8g' was not found" in _refusal(api, pool)
+def test_a_pool_that_keeps_the_rules_is_made(api: Api, pool: Json) -> None:
+    api.cluster()
+    _make(api, pool)
 
 
 def test_a_part_of_a_gpu_needs_its_version(api: Api) -> None:
-    _cluster(api, initialClusterVersion="1.33", releaseChannel={"channel": "EXTENDED"})
+    api.cluster(initialClusterVersion="1.33", **EXTENDED)
     words = _refusal(api, _of("g4-standard-6", "nvidia-rtx-pro-6000", 1))
     assert words.startswith("A machine type with a part of a GPU requires GKE version 1.34.5-gke.")
 
 
-@pytest.mark.parametrize(
-    ("machine", "gpu", "oldest"),
-    [
+def test_machines_need_the_version_that_came_with_them(api: Api) -> None:
+    api.cluster(initialClusterVersion="1.31", **EXTENDED)
+    for machine, gpu, oldest in (
         ("a4-highgpu-8g", "nvidia-b200", "1.32.2-gke.1475000"),
         ("g4-standard-384", "nvidia-rtx-pro-6000", "1.34.0-gke.1662000"),
-    ],
-)
-def test_machines_need_the_version_that_came_with_them(
-    api: Api, machine: str, gpu: str, oldest: str
-) -> None:
-    _cluster(api, initialClusterVersion="1.31", releaseChannel={"channel": "EXTENDED"})
-    assert _refusal(api, _of(machine, gpu, 8, spot=True)) == (
-        f"Machine type {machine} requires GKE version {oldest} or later; the cluster has"
-        " 1.31.14-gke.1986000."
-    )
+    ):
+        assert _refusal(api, _of(machine, gpu, 8, spot=True)) == (
+            f"Machine type {machine} requires GKE version {oldest} or later; the cluster has"
+            " 1.31.14-gke.1986000."
+        )

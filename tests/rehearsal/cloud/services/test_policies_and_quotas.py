@@ -75,10 +75,10 @@ def test_buckets_are_made_in_allowed_places_alone(api: Api) -> None:
     assert made["location"] == "EUROPE-WEST4"
 
 
-def _share(api: Api, name: str, size: int, zone: str = "us-central1-c") -> dict[str, Any]:
+def _share(api: Api, name: str, zone: str = "us-central1-c") -> dict[str, Any]:
     body = {
         "tier": "BASIC_SSD",
-        "fileShares": [{"name": "share", "capacityGb": size}],
+        "fileShares": [{"name": "share", "capacityGb": 2560}],
         "networks": [{"network": "default", "modes": ["MODE_IPV4"]}],
     }
     target = f"projects/proj-a1/locations/{zone}/instances?instanceId={name}"
@@ -89,11 +89,9 @@ def _share(api: Api, name: str, size: int, zone: str = "us-central1-c") -> dict[
 
 def test_filestore_refuses_what_is_beyond_the_quota_of_a_tier_in_a_region(api: Api) -> None:
     api.scenarios = frozenset({"small-quotas"})
-    assert "error" not in _share(api, "one", 2560)
-    assert "error" not in _share(api, "elsewhere", 2560, "us-east1-b")
-
-    error = _share(api, "two", 2560)["error"]
-
+    assert "error" not in _share(api, "one")
+    assert "error" not in _share(api, "elsewhere", "us-east1-b")
+    error = _share(api, "two")["error"]
     assert error["code"] == 429
     assert error["message"] == (
         "Quota limit 'PremiumStorageGbPerRegion' has been exceeded. Limit: 2560 in region"

@@ -4,55 +4,40 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import pytest
 
 from rehearsal.cloud import storage
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import Reply, Request, moment
+from rehearsal.cloud.wire import moment
+from tests.rehearsal.cloud.states import NOW, States
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+
 FOLDER = "np-deployment"
-NOW = 1_800_000_000.0
+
 Json = dict[str, Any]
 
 
-class State:
+class State(States):
     """A state folder, and the VMs that share a part of it."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self.now = NOW
-        self.rate = 0.0
-        body = json.dumps({"name": "states"}).encode()
-        self._call("POST", "b", body, project="rehearsal-host")
 
     def size(self, number: int) -> None:
         """Say how many VMs there are to be, as Create does."""
-        body = json.dumps({"instance_count": number}).encode()
-        name = f"{FOLDER}/vms/group.json"
-        self._call("POST", "b/states/o", body, upload=True, uploadType="media", name=name)
+        self.write(f"{FOLDER}/vms/group.json", json.dumps({"instance_count": number}).encode())
 
     def boot(self, name: str, number: int = 1, **told: Any) -> None:
         """Make a VM that has started a minute ago."""
-        startup = {
-            "begins": NOW - 600,
-            "pace": 1.0,
-            "skipped": {},
-            "failing": None,
-            "shared": ["states", FOLDER],
-            **told,
-        }
+        startup = {"begins": NOW - 600, "pace": 1.0, "skipped": {}, "failing": None, **told}
         vm = {
             "name": name,
             "id": f"{number}",
             "networkInterfaces": [{"networkIP": f"10.0.0.{number}"}],
             "_timeline": [[NOW - 600, "RUNNING"]],
-            "_startup": startup,
+            "_startup": {"shared": ["states", FOLDER], **startup},
         }
         with self.database.transaction() as store:
             store.put(INSTANCE.stored, f"projects/p/zones/z/instances/{name}", vm)
@@ -65,12 +50,6 @@ class State:
             assert vm is not None
             store.put(INSTANCE.stored, key, {**vm, "_accounts": {"gone@p": "1"}})
 
-    def beats(self) -> dict[str, float]:
-        """How many seconds ago each VM was heard of."""
-        prefix = f"{FOLDER}/vms/members/"
-        items = self._call("GET", "b/states/o", prefix=prefix).get("items", [])
-        return {it["name"][-6:-5]: self.now - moment(it["updated"]) for it in items}
-
     def end(self, name: str) -> None:
         """Delete a VM."""
         with self.database.transaction() as store:
@@ -78,8 +57,7 @@ class State:
 
     def roster(self) -> Json:
         """The roster; empty where there is none."""
-        name = quote(f"{FOLDER}/vms/roster.json", safe="")
-        found = self._reply("GET", f"b/states/o/{name}", alt="media")
+        found = self.read(f"{FOLDER}/vms/roster.json")
         if found.status != 200:
             return {}
         assert isinstance(found.body, bytes)
@@ -91,44 +69,25 @@ class State:
         members = self.roster().get("members", [])
         return {it["name"]: it["rank"] for it in members if it["present"]}
 
-    def members(self) -> list[str]:
-        """The VMs that say something of themselves."""
+    def beats(self) -> dict[str, float]:
+        """How many seconds ago each VM was heard of, that says something of itself."""
         prefix = f"{FOLDER}/vms/members/"
-        items = self._call("GET", "b/states/o", prefix=prefix).get("items", [])
-        return [it["name"].removeprefix(prefix) for it in items]
-
-    def _call(
-        self, method: str, path: str, body: bytes = b"", *, upload: bool = False, **query: str
-    ) -> Any:
-        return self._reply(method, path, body, upload=upload, **query).body
-
-    def _reply(
-        self, method: str, path: str, body: bytes = b"", *, upload: bool = False, **query: str
-    ) -> Reply:
-        request = Request(
-            method=method,
-            path=path,
-            query=query,
-            body=body,
-            now=self.now,
-            rate=self.rate,
-            headers={},
-        )
-        with self.database.transaction() as store:
-            service = storage.upload if upload else storage.json_api
-            return service(request, store)
+        listed = self.call(storage.json_api, "GET", "b/states/o", prefix=prefix).body
+        assert isinstance(listed, dict)
+        ages = {it["name"]: self.now - moment(it["updated"]) for it in listed.get("items", [])}
+        return {name.removeprefix(f"{prefix}np-vm-")[:-5]: age for name, age in ages.items()}
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> State:
     """A state folder on which no VM has written yet."""
-    return State(Database(tmp_path / "cloud.sqlite"))
+    return State(Database(tmp_path / "cloud.sqlite"), "rehearsal-host")
 
 
 def test_vms_agree_on_ranks_once_they_hear_how_many_they_are(state: State) -> None:
     for number, name in enumerate(("b", "a", "c"), 1):
         state.boot(f"np-vm-{name}", number)
-    assert state.members() == ["np-vm-a.json", "np-vm-b.json", "np-vm-c.json"]
+    assert list(state.beats()) == ["a", "b", "c"]
     assert state.roster() == {}
 
     state.size(3)
@@ -147,7 +106,7 @@ def test_a_rank_stays_and_that_of_a_vm_that_is_gone_goes_to_a_new_one(state: Sta
 
     state.end("np-vm-b")
     assert state.ranks() == {"np-vm-a": 1}
-    assert state.members() == ["np-vm-a.json"]
+    assert list(state.beats()) == ["a"]
     state.boot("np-vm-c", 3)
     assert state.ranks() == {"np-vm-a": 1, "np-vm-c": 0}
 
