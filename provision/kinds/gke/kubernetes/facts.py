@@ -37,7 +37,7 @@ from provision.state.record import Record
 
 T = TypeVar("T")
 _Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$")]
-_Number = Annotated[int, Field(ge=0, le=10**9)]
+_Number = Annotated[int, Field(ge=0, le=10**9, strict=True)]
 _Mode = Annotated[str, AfterValidator(Mode)]
 
 
