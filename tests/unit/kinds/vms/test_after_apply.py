@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -13,11 +14,12 @@ from provision.errors import CapacityError, ClusterError
 from provision.kinds.vms import after_apply
 from provision.spec import cluster
 from provision.time.clock import Clock
-from tests.unit.kinds.cases import having, unheard
+from provision.time.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from provision.context import Cloud, Context
     from provision.errors import Problem
 
 VM = "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/instances/"
@@ -94,30 +96,28 @@ def _started(
     loaded = intake.load(given | more)
     assert loaded.settings is not None, loaded.problems
     notes: list[Problem] = []
-    context = having(clock=Clock(0), progress=unheard(), note=notes.extend)
+    context = SimpleNamespace(
+        clock=Clock(0), progress=Progress(Clock(0), lambda _: None), note=notes.extend
+    )
     told, _ = after_apply.Started(
-        context, having(api=api, folder=Folder(*beats)), cluster.vms(loaded.settings)
+        cast("Context", context),
+        cast("Cloud", SimpleNamespace(api=api, folder=Folder(*beats))),
+        cluster.vms(loaded.settings),
     ).wait()
     return sorted(told), notes
 
 
-def test_a_create_is_done_at_once_or_waits_a_moment_for_a_sign_of_life() -> None:
+def test_without_a_loss_nothing_is_told() -> None:
     assert _started(FakeApi(RUNNING)) == (["np-vm-a", "np-vm-b"], [])
-    assert _started(FakeApi(RUNNING), beats=(720, 0)) == (["np-vm-a", "np-vm-b"], [])
 
 
-def test_a_vm_that_is_lost_after_its_start_up_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vm_that_is_lost_after_its_start_up_is_waited_for() -> None:
     # The group is looked at for the VMs, during the start-up, after it, and after the URLs.
     api = FakeApi(RUNNING, RUNNING, RUNNING, LOST, LOST, LOST, RUNNING)
     vms, (note,) = _started(api)
     assert vms == ["np-vm-a", "np-vm-b"]
     assert api.looks == [RUNNING]
     assert note.what.startswith("np-vm-b was preempted; it does not exist: its group makes it")
-    monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.0)
-    api = FakeApi(*[RUNNING] * 4, LOST, LOST, LOST, RUNNING)
-    vms, (note,) = _started(api, beats=(720, 0))
-    assert vms == ["np-vm-a", "np-vm-b"]
-    assert note.what.startswith("np-vm-b was preempted")
 
 
 def test_a_place_that_google_refuses_ends_the_wait() -> None:
@@ -132,7 +132,9 @@ def test_flex_start_makes_no_vm_again() -> None:
     assert "np-vm-b was preempted; it is TERMINATED" in caught.value.problems[0].what
 
 
-def test_a_vm_that_says_nothing_ends_a_create(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vm_that_started_up_long_ago_and_says_nothing_ends_a_create(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.1)
     with pytest.raises(ClusterError) as caught:
         _started(FakeApi(RUNNING), beats=(720,))
@@ -140,6 +142,20 @@ def test_a_vm_that_says_nothing_ends_a_create(monkeypatch: pytest.MonkeyPatch) -
     assert problem.what == "np-vm-b has not been heard of for 12 min"
     assert "instances reset np-vm-b --zone us-central1-a --project my-project" in problem.fix
     assert caught.value.exit_code == 8
+
+
+def test_a_create_waits_a_moment_for_a_sign_of_life() -> None:
+    assert _started(FakeApi(RUNNING), beats=(720, 0)) == (["np-vm-a", "np-vm-b"], [])
+
+
+def test_a_silent_vm_that_is_then_lost_is_waited_for_as_one_that_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.0)
+    api = FakeApi(*[RUNNING] * 4, LOST, LOST, LOST, RUNNING)
+    vms, (note,) = _started(api, beats=(720, 0))
+    assert vms == ["np-vm-a", "np-vm-b"]
+    assert note.what.startswith("np-vm-b was preempted")
 
 
 class Notebooks:
@@ -158,13 +174,16 @@ class Notebooks:
 
 
 def _urls(notebooks: Notebooks, wanted: set[str]) -> dict[str, str]:
-    return after_apply.wait_for_urls(notebooks, wanted, progress=unheard())
+    return after_apply.wait_for_urls(notebooks, wanted, progress=Progress(Clock(0), lambda _: None))
 
 
-def test_urls_are_looked_for_at_all_vms_at_once_that_have_a_notebook() -> None:
+def test_urls_are_looked_for_at_all_vms_at_once() -> None:
     notebooks = Notebooks({f"vm{number}": 1 + number % 3 for number in range(1000)})
     assert len(_urls(notebooks, set(notebooks.appears))) == 1000
     assert notebooks.looks == 3
+
+
+def test_a_vm_without_a_notebook_is_not_waited_for() -> None:
     notebooks = Notebooks({"a": 1, "b": 10**6})
     assert _urls(notebooks, {"a"}) == {"a": "https://a"}
 
