@@ -25,6 +25,7 @@ _SCHEDULING: Resource = {
     "preemptible": False,
     "provisioningModel": "STANDARD",
 }
+_LOCAL_SSD = "local-ssd"
 _RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 
 

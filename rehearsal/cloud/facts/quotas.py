@@ -13,6 +13,7 @@ _FACTS: Final = facts.read("quotas")
 SMALL: Final = "small-quotas"
 """The scenario in which a project has what a new one has."""
 
+OF_PROJECT: Final = tuple(_FACTS["of_project"])
 """The quotas that hold for all regions together."""
 OF_REGION: Final = tuple(_FACTS["of_region"])
 """The quotas of each region."""

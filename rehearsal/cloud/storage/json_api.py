@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.cloud import paging, policies, projects
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.storage import buckets, objects
-from rehearsal.cloud.storage.buckets import ConditionNotMet
+from rehearsal.cloud.storage.buckets import ConditionNotMet, NotModified
 from rehearsal.cloud.storage.upload import of_json_api
 from rehearsal.cloud.wire import GoogleError, Reply
 
@@ -41,7 +41,10 @@ def _list_buckets(request: Request, store: Store) -> Reply:
 
 def _get_bucket(request: Request, store: Store, bucket: str) -> Reply:
     found = buckets.find(store, bucket, "storage.buckets.get")
-    buckets.check(request.query, found)
+    try:
+        buckets.check_read(request, found)
+    except NotModified:
+        return Reply(status=304)
     return Reply(body=found)
 
 
@@ -153,7 +156,10 @@ def _get_object(request: Request, store: Store, bucket: str, name: str) -> Reply
         return of_json_api(request, store, bucket, name)
     buckets.find(store, bucket, "storage.objects.get")
     found = objects.require(store, bucket, name, request.query.get("generation"))
-    buckets.check(request.query, found)
+    try:
+        buckets.check_read(request, found)
+    except NotModified:
+        return Reply(status=304)
     return Reply(body=objects.shown(request, found))
 
 

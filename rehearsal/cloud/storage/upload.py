@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape
 
 from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.storage import buckets, objects
+from rehearsal.cloud.storage.buckets import NotModified
 from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 if TYPE_CHECKING:
@@ -225,7 +226,10 @@ def read(request: Request, store: Store, bucket: str, name: str) -> Reply:
     """An object's content, or the range of it that is asked for."""
     buckets.find(store, bucket, "storage.objects.get")
     found = objects.require(store, bucket, name, request.query.get("generation"))
-    buckets.check(request.query, found)
+    try:
+        buckets.check_read(request, found)
+    except NotModified:
+        return Reply(status=304)
     content = objects.content(store, found)
     headers = _headers(found)
     span = _span(request.headers.get("range", ""), len(content))
