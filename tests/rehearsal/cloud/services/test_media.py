@@ -45,6 +45,14 @@ def test_a_range_is_answered_as_http_has_it(
     assert reply.headers.get("Content-Range") == where
 
 
+def test_what_the_caller_has_already_is_not_sent(api: Api) -> None:
+    api.bucket()
+    made = api.put("x").body
+    assert isinstance(made, dict)
+    reply = api("storage", "GET", f"b/loom/o/x?alt=media&ifGenerationNotMatch={made['generation']}")
+    assert (reply.status, reply.body) == (304, None)
+
+
 def test_errors_of_the_xml_api_are_xml(api: Api) -> None:
     api.bucket()
     api("storage", "POST", "b?project=foreign-corp", {"name": "theirs"})

@@ -52,6 +52,11 @@ _GENERATION = "generation"  # stands for the generation that the object has
         (False, "ifGenerationMatch=1", False),
         (True, "ifMetagenerationMatch=1", True),
         (True, "ifMetagenerationMatch=2", False),
+        (True, f"ifGenerationNotMatch={_GENERATION}", False),
+        (True, "ifGenerationNotMatch=0", True),
+        (False, "ifGenerationNotMatch=0", False),
+        (True, "ifMetagenerationNotMatch=1", False),
+        (True, "ifMetagenerationNotMatch=2", True),
     ],
 )
 def test_an_upload_takes_effect_only_under_its_condition(

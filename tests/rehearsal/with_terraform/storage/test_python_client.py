@@ -7,36 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from google.api_core import exceptions
-from google.auth.credentials import AnonymousCredentials
-from google.cloud import storage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.cloud.server import Cloud
+    from google.cloud import storage
 
 _MEGABYTE = 1024 * 1024
-
-
-@pytest.fixture
-def client(cloud: Cloud) -> Iterator[storage.Client]:
-    made = storage.Client(
-        project="proj-a1",
-        credentials=AnonymousCredentials(),
-        client_options={"api_endpoint": cloud.base_url},
-    )
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def bucket(client: storage.Client) -> storage.Bucket:
-    made = client.bucket("loom-state")
-    made.iam_configuration.uniform_bucket_level_access_enabled = True
-    made.iam_configuration.public_access_prevention = "enforced"
-    made.versioning_enabled = True
-    made.create(location="us-central1")
-    return made
 
 
 def test_a_bucket_is_as_it_was_asked_for(client: storage.Client, bucket: storage.Bucket) -> None:
