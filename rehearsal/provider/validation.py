@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import datetime as dt
+import functools
 import ipaddress
 import json
 import re
@@ -245,18 +246,6 @@ def _cidr_or_empty(key: str, value: str) -> str:
     )
 
 
-def _full_hour(key: str, value: str) -> str:
-    if re.fullmatch(r"(?:[01]\d|2[0-3]):00", value):
-        return ""
-    return f'"{key}" must be in the format HH:00, got: {value}'
-
-
-def _time_of_day(key: str, value: str) -> str:
-    if re.fullmatch(r"(?:[01]\d|2[0-3]):[0-5]\d", value):
-        return ""
-    return f'"{key}" ("{value}") must be in the format HH:mm (RFC3339)'
-
-
 def _timestamp(_key: str, value: str) -> str:
     layout = "2006-01-02T15:04:05Z07:00"
     if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)", value):
@@ -268,12 +257,6 @@ def _timestamp(_key: str, value: str) -> str:
     return f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
 
 
-def _duration(key: str, value: str) -> str:
-    if re.fullmatch(_DURATION, value):
-        return ""
-    return f'"{key}" is not a valid duration: time: invalid duration "{value}"'
-
-
 def _private_asn(key: str, value: int) -> str:
     if any(value in asns for asns in _LOCAL_ASN):
         return ""
@@ -282,12 +265,6 @@ def _private_asn(key: str, value: int) -> str:
         "ranges: [64512..65534], [4200000000..4294967294];\nor be the value of [16550], "
         f"got {value}"
     )
-
-
-def _major_minor(key: str, value: str) -> str:
-    if re.fullmatch(r"\d+\.\d+", value):
-        return ""
-    return f"invalid value for {key} (desired_emulated_version must be in major.minor format)"
 
 
 def _json(key: str, value: str) -> str:
@@ -317,21 +294,6 @@ def _base64(_key: str, value: str) -> str:
     return ""
 
 
-def _jwt(key: str, value: str) -> str:
-    if re.fullmatch(r"[\w-]+\.[\w-]+\.[\w-]*", value):
-        return ""
-    return f'"{key}" is not a valid JWT format'
-
-
-def _service_account_email(key: str, value: str) -> str:
-    if re.fullmatch(r"[^@\s]+@[^@\s]+\.iam\.gserviceaccount\.com", value):
-        return ""
-    return (
-        f'"{key}" is not a valid service account email address '
-        "(expected format: name@project-id.iam.gserviceaccount.com)"
-    )
-
-
 def _iam_member(key: str, value: str) -> str:
     if value.startswith("deleted:"):
         return (
@@ -346,7 +308,38 @@ def _iam_member(key: str, value: str) -> str:
     )
 
 
+_FORMS: Final = {
+    "duration": (_DURATION, '"{key}" is not a valid duration: time: invalid duration "{value}"'),
+    "full_hour": (
+        r"(?:[01]\d|2[0-3]):00",
+        '"{key}" must be in the format HH:00, got: {value}',
+    ),
+    "jwt": (r"[\w-]+\.[\w-]+\.[\w-]*", '"{key}" is not a valid JWT format'),
+    "major_minor": (
+        r"\d+\.\d+",
+        "invalid value for {key} (desired_emulated_version must be in major.minor format)",
+    ),
+    "service_account_email": (
+        r"[^@\s]+@[^@\s]+\.iam\.gserviceaccount\.com",
+        (
+            '"{key}" is not a valid service account email address (expected format:'
+            " name@project-id.iam.gserviceaccount.com)"
+        ),
+    ),
+    "time_of_day": (
+        r"(?:[01]\d|2[0-3]):[0-5]\d",
+        '"{key}" ("{value}") must be in the format HH:mm (RFC3339)',
+    ),
+}
+"""What a whole value has to look like, and the provider's words if it does not."""
+
+
+def _form(pattern: str, words: str, key: str, value: str) -> str:
+    return "" if re.fullmatch(pattern, value) else words.format(key=key, value=value)
+
+
 CHECKS: Final[dict[str, Callable[..., str]]] = {
+    **{name: functools.partial(_form, *row) for name, row in _FORMS.items()},
     "at_least": _at_least,
     "at_most_long": _at_most_long,
     "base64": _base64,
@@ -354,17 +347,11 @@ CHECKS: Final[dict[str, Callable[..., str]]] = {
     "cidr_or_empty": _cidr_or_empty,
     "cluster_name": _cluster_name,
     "credentials": _credentials,
-    "duration": _duration,
-    "full_hour": _full_hour,
     "iam_member": _iam_member,
     "json": _json,
-    "jwt": _jwt,
-    "major_minor": _major_minor,
     "private_asn": _private_asn,
     "range": _in_range,
     "regexp": _regexp,
-    "service_account_email": _service_account_email,
-    "time_of_day": _time_of_day,
     "timestamp": _timestamp,
 }
 """What a check's name means: from key, value and the check's arguments to the message."""

@@ -7,6 +7,7 @@ it is too low, pairs of nodes tell which is at fault.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -243,7 +244,8 @@ def _cordoned(context: Context, cluster: Cluster, tested: Tested) -> Tested:
     done = []
     for name in tested.bad:
         why = tested.why(name)
-        if deadline.retry(lambda: nodes_module.cordon(cluster, name, why), f"cordon {name}"):  # noqa: B023 - called at once
+        cordon = functools.partial(nodes_module.cordon, cluster, name, why)
+        if deadline.retry(cordon, f"cordon {name}"):
             context.console.progress(f"{name} is cordoned: {why}; undo: kubectl uncordon {name}")
             done.append(name)
     return dataclasses.replace(tested, cordoned=tuple(done))

@@ -11,7 +11,7 @@ from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
@@ -239,22 +239,17 @@ def update(  # noqa: PLR0913, PLR0917 - the parts of the path
     return _lacking(request, store, name, changed, "UPDATE_NODE_POOL", made.error)
 
 
-def set_management(  # noqa: PLR0913, PLR0917 - the parts of the path
-    request: Request, store: Store, project: str, location: str, cluster: str, pool: str
-) -> Reply:
-    """Change whether nodes are repaired and upgraded."""
-    name, record = _idle(request, store, project, location, cluster, pool)
-    changed = {**record, "management": request.json().get("management") or {}}
-    return _changed(request, store, name, changed, "SET_NODE_POOL_MANAGEMENT")
+def setting(field: str, kind: str) -> Callable[..., Reply]:
+    """The method that changes one field of a pool, and nothing else."""
 
+    def change(  # noqa: PLR0913, PLR0917 - the parts of the path
+        request: Request, store: Store, project: str, location: str, cluster: str, pool: str
+    ) -> Reply:
+        name, record = _idle(request, store, project, location, cluster, pool)
+        changed = {**record, field: request.json().get(field) or {}}
+        return _changed(request, store, name, changed, kind)
 
-def set_autoscaling(  # noqa: PLR0913, PLR0917 - the parts of the path
-    request: Request, store: Store, project: str, location: str, cluster: str, pool: str
-) -> Reply:
-    """Change a pool's limits."""
-    name, record = _idle(request, store, project, location, cluster, pool)
-    changed = {**record, "autoscaling": request.json().get("autoscaling") or {}}
-    return _changed(request, store, name, changed, "UPDATE_NODE_POOL")
+    return change
 
 
 def set_size(  # noqa: PLR0913, PLR0917 - the parts of the path

@@ -6,6 +6,7 @@ get it when they come, and pods wait for it there (`nccl.gate`).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -68,7 +69,7 @@ def apply(
             for thing in stage.objects:
                 shown.counts(f"{done} of {everything} objects; {stage.name}: {title(thing)}")
                 changed += deadline.retry(
-                    lambda thing=thing: _apply(cluster, thing),  # type: ignore[misc]  # mypy knows no lambda with defaults
+                    functools.partial(_apply, cluster, thing),
                     f"apply {title(thing)}",
                 )
                 done += 1
