@@ -67,6 +67,13 @@ def _scheduling(properties: Resource) -> Resource:
     given = properties.get("scheduling") or {}
     # The provider sends what is not set as "" or [].
     result = resources.defaults({k: v for k, v in given.items() if v not in ("", [])}, _SCHEDULING)
+    against = {
+        "AutomaticRestart is true": result["automaticRestart"],
+        "OnHostMaintenance isn't TERMINATE": result["onHostMaintenance"] != "TERMINATE",
+    }
+    for words in (it for it, is_so in against.items() if result["preemptible"] and is_so):
+        needed = f"Scheduling must have preemptible be false when {words}."
+        raise invalid("scheduling.preemptible", "true", needed)
     if result["provisioningModel"] == "FLEX_START":
         _check_flex_start(properties, result)
     _check_reserved(properties, result)

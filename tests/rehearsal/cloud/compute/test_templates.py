@@ -113,6 +113,15 @@ def test_a_disk_as_big_as_its_image_in_the_default_network_will_do(wired: Comput
     assert made["status"] == "DONE"
 
 
+def test_spot_vms_neither_restart_nor_migrate(wired: Compute) -> None:
+    spot = {"preemptible": True, "provisioningModel": "SPOT", "onHostMaintenance": "TERMINATE"}
+    assert "AutomaticRestart is true" in _refusal(wired, scheduling=spot)
+    spot["automaticRestart"] = False
+    assert wired.template(scheduling=spot)["status"] == "DONE"
+    spot["onHostMaintenance"] = "MIGRATE"
+    assert "OnHostMaintenance isn't TERMINATE" in _refusal(wired, scheduling=spot)
+
+
 def test_labels_have_their_alphabet(wired: Compute) -> None:
     for labels in ({"Team": "ml"}, {"1st": "ml"}, {"team": "ML"}, {"team": "a.b"}):
         assert "violates format constraints" in _refusal(wired, labels=labels)
