@@ -18,7 +18,7 @@ from provision.codes import Code
 from provision.context import connect
 from provision.errors import Declined, SettingsError
 from provision.files.archive import COPY_FOLDER
-from provision.kinds import registry
+from provision.kinds import connection, registry
 from provision.lifecycle import consent, ownership, phases
 from provision.lifecycle.consent import Stake, Way
 from provision.screens import jobs as screen
@@ -105,7 +105,7 @@ def _stands(context: Context) -> bool:
         return False
     # What has powered itself off is started by Create, which changes nothing else.
     may_be_off = context.settings.idle_timeout is not None
-    return not may_be_off and cloud.folder.text("connection.json") is not None
+    return not may_be_off and cloud.folder.read(connection.KEPT) is not None
 
 
 def _folder(context: Context) -> Path | None:

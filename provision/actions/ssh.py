@@ -35,10 +35,7 @@ def ssh(context: Context) -> None:
     """
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to log in to")
-    try:
-        told = json_object.read(cloud.folder.text("connection.json") or "{}")
-    except ValueError:
-        told = {}
+    told = cloud.folder.read(connection.KEPT) or {}
     vms = {
         json_object.text(vm.get("name")): vm
         for vm in json_object.objects(told.get("vms"))

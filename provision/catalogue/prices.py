@@ -149,7 +149,7 @@ class Prices:
         return Price(usd=Decimal(usd), source=self.sources[source])
 
 
-def read(text: str, origin: Origin) -> Prices:
+def read(text: str | bytes, origin: Origin) -> Prices:
     """Read a list.
 
     Raises:

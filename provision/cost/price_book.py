@@ -17,6 +17,7 @@ from provision.cost import skus
 from provision.documents.cost import Origin
 from provision.errors import CheckError
 from provision.google.api import Service
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,10 +26,19 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.state.folder import StateFolder
 
-_FILE: Final = "prices.json"
 _KEPT: Final = dt.timedelta(days=7)
 _PAGE: Final = {"currencyCode": "USD", "pageSize": "5000"}
 """The largest page that the catalogue gives."""
+
+
+def _listed(content: bytes) -> Prices | None:
+    try:
+        return prices.read(content, Origin.LIVE)
+    except ValueError:
+        return None  # they are read again
+
+
+_LIST: Final = Stored("prices.json", Writer.PROGRAM, _listed, largest=2**24)
 
 
 class PriceBook:
@@ -56,16 +66,15 @@ class PriceBook:
     def keep(self) -> None:
         """Keep what was read from the catalogue; nothing if nothing was."""
         if self._new is not None:
-            self._folder.write(_FILE, prices.write(self._new), "application/json")
+            self._folder.write(_LIST.name, prices.write(self._new), "application/json")
             self._new = None
 
     def kept(self) -> Prices | None:
         """What was kept; None if there is nothing, or nothing that is good and new enough."""
-        text = self._folder.text(_FILE)
-        if text is None:
+        found = self._folder.read(_LIST)
+        if found is None:
             return None
         try:
-            found = prices.read(text, Origin.LIVE)
             days = [dt.date.fromisoformat(it.date or "") for it in found.sources.values()]
         except ValueError:
             return None

@@ -18,6 +18,8 @@ from provision.errors import Problem
 from provision.google.owner import MARKER
 from provision.lifecycle import ownership
 from provision.screens import ready
+from provision.state import objects
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
     from provision.state.location import Place
 
+KEPT: Final = Stored("connection.json", Writer.PROGRAM, objects.said, largest=2**24)
 _SHELLS: Final = 3
 """The number of VMs whose ssh command is printed; connection.json has all of them."""
 NOTEBOOK: Final = "http://localhost:8080"
@@ -87,7 +90,7 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
     ownership.require_standing(context, cloud)
     context.report.connection = connection
     cloud.folder.write(
-        "connection.json", json.dumps(plain(connection), indent=2) + "\n", "application/json"
+        KEPT.name, json.dumps(plain(connection), indent=2) + "\n", "application/json"
     )
     cost = context.report.cost
     # Once Create is done, VMs have all come, and nodes come with jobs.

@@ -19,6 +19,8 @@ from provision.documents.events import stamp
 from provision.documents.job import Job, JobFailure
 from provision.errors import SettingsError
 from provision.spec import job
+from provision.state import objects
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,13 +33,16 @@ if TYPE_CHECKING:
 FILES: Final = "jobs/files/"
 ORDER: Final = "index"
 """The one object beside the jobs that is none: the order in which VMs take them."""
-_JOBS: Final = "jobs/"
+_ASKED: Final = Stored("jobs/{}.json", Writer.PROGRAM, objects.said, most=objects.MANY)
+_PIECE: Final = Stored(
+    "{}/jobs/{}/logs/{}/0/{}", Writer.MACHINES, bytes, largest=2**23, most=objects.MANY
+)
 
 
 class JobFolder:
     """The jobs of a deployment, as they were asked for, and what they have said.
 
-    `told`: where machines write of jobs, such as "vms/jobs/".
+    `told`: who writes of them: "vms" or "pods".
     """
 
     def __init__(self, folder: StateFolder, told: str, clock: Clock) -> None:
@@ -67,35 +72,27 @@ class JobFolder:
                 "submitted": self.now(),
             }
             text = json.dumps(document)
-            if self._folder.write_once(f"{_JOBS}{named}.json", text, "application/json"):
+            if self._folder.write_once(_ASKED.at(named), text, "application/json"):
                 return named
 
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last."""
-        found = self._folder.created(_JOBS)
-        ours = sorted(found, key=lambda name: found[name])
-        names = (it.removeprefix(_JOBS).removesuffix(".json") for it in ours)
-        return [it for it in names if it != ORDER and "/" not in it]
+        found = self._folder.created(_ASKED)
+        return [it for it in sorted(found, key=lambda name: found[name]) if it != ORDER]
 
     def asked(self, name: str) -> dict[str, Any] | None:
         """A job as it was asked for; None if there is none of this name."""
-        text = self._folder.text(f"{_JOBS}{name}.json")
-        return None if text is None else read(text)
+        return self._folder.read(_ASKED, name)
 
     def ends_cluster(self, name: str) -> bool:
         """Whether the cluster is destroyed after a job, to which its Run has agreed."""
         return bool((self.asked(name) or {}).get("ends_cluster"))
 
-    def told(self, name: str, what: str) -> dict[str, Any]:
-        """A document that machines have written of a job; empty if there is none."""
-        return read(self._folder.text(f"{self._told}{name}/{what}") or "{}")
-
     def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces of what rank 0 said, in their order."""
-        prefix = f"{self._told}{job.name}/logs/{attempt}/0/"
-        for name in self._folder.names(prefix, first=f"{prefix}{after:015d}"):
-            begins = name.removeprefix(prefix)
-            piece = self._folder.data(name) if begins.isdigit() else None
+        of = (self._told, job.name, str(attempt))
+        for begins in self._folder.names(_PIECE, *of, first=f"{after:015d}"):
+            piece = self._folder.read(_PIECE, *of, begins) if begins.isdigit() else None
             if piece is not None:  # what is too old goes
                 yield int(begins), piece
 
@@ -105,7 +102,7 @@ class JobFolder:
 
     def forget(self, name: str) -> None:
         """Remove a job that nothing will run."""
-        self._folder.remove(f"{_JOBS}{name}.json")
+        self._folder.remove(_ASKED.at(name))
 
 
 def of_others(name: str, fix: str) -> SettingsError:
@@ -116,14 +113,6 @@ def of_others(name: str, fix: str) -> SettingsError:
         why="somebody submitted it with other means, and may need it",
         fix=fix,
     )
-
-
-def read(text: str) -> dict[str, Any]:
-    """A document; empty if somebody has spoiled it."""
-    try:
-        return json_object.read(text)
-    except ValueError:
-        return {}
 
 
 def failure(found: Mapping[str, Any]) -> JobFailure | None:

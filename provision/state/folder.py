@@ -6,8 +6,8 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     connection.json     how to connect
     prices.json         Google's prices, where they were asked for (see `cost.price_book`)
     runs/               the runs that may hold the lock (see `liveness`)
-    jobs/               what the VMs of a group are to run, which they can only read
-    vms/                what they tell each other, tasks for them, courses and logs of jobs
+    jobs/               what VMs and pods are to run, which they can only read
+    vms/, pods/, ray/   what they tell, tasks for them, courses and logs of jobs
     logs/               Terraform's logs; Destroy keeps them
 """
 
@@ -17,8 +17,9 @@ import contextlib
 import copy
 import dataclasses
 import functools
+import itertools
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from provision import words
@@ -27,10 +28,10 @@ from provision.errors import CredentialsError, Problem, ProvisionError, StateErr
 from provision.google import refusals as google_refusals
 from provision.google import sessions
 from provision.google.auth import refusals
-from provision.state import bucket_audit, lost_record, terraform_state
-from provision.state.location import DEEPEST, FOLDER, StateLocation
-from provision.state.location import RECORD as _RECORD
-from provision.state.location import STATE as _STATE
+from provision.settings import recorded
+from provision.state import bucket_audit, lost_record, objects, terraform_state
+from provision.state.location import DEEPEST, FOLDER, RECORD, STATE, StateLocation
+from provision.state.objects import Stored, Writer
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import configuration as declarations
 from provision.terraform import lock as locks
@@ -45,8 +46,15 @@ if TYPE_CHECKING:
 
     from provision.state.location import Place
 
-_LOCK: Final = "terraform/state/default.tflock"
-_LOGS: Final = "logs/"
+T = TypeVar("T")
+
+_RECORD: Final = Stored(RECORD, Writer.PROGRAM, Record.parse)
+_STATE: Final = Stored(STATE, Writer.TERRAFORM, terraform_state.parse, largest=2**27)
+_LOCK: Final = Stored("terraform/state/default.tflock", Writer.TERRAFORM, Lock.read)
+_LOG: Final = Stored("logs/{}.log", Writer.PROGRAM, objects.text, largest=2**30, most=objects.MANY)
+_SETTINGS: Final = Stored("{}", Writer.PEOPLE, objects.text, part=".+")
+"""An env.list, or a team's defaults, in any bucket."""
+_LOGS: Final = _LOG.start()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +73,7 @@ def read_object(url: str, credentials: Credentials, environ: Mapping[str, str]) 
     bucket, _, path = url.removeprefix("gs://").partition("/")
     within, _, name = path.rpartition("/")
     location = StateLocation(bucket=bucket, folder=within, is_default=False)
-    text = StateFolder(location, _Place(), credentials, environ).text(name)
+    text = StateFolder(location, _Place(), credentials, environ).read(_SETTINGS, name)
     if text is None:
         raise StateError(f"{url} does not exist")
     return text
@@ -229,12 +237,11 @@ class StateFolder:
 
         A record that is lost or damaged is made again from the state.
         """
-        text = self._read(_RECORD)
         try:
-            record = None if text is None else Record.parse(text)
+            record = self.read(_RECORD)
         except ForeignRecordError as error:
             raise StateError(
-                f"{self._url(_RECORD)} is not a record that this version can read",
+                f"{self._url(RECORD)} is not a record that this version can read",
                 code=Code.STATE_UNREADABLE,
                 why="another program wrote it, or a later version of this one",
                 fix="use the version of the tool that made this deployment; or choose another"
@@ -248,7 +255,7 @@ class StateFolder:
         try:
             record = lost_record.rebuild(self._state(), self._place)
         except ValueError as error:
-            raise self._unreadable(str(error)) from error
+            raise self._unreadable(_STATE, STATE, str(error)) from error
         if record is None:
             raise StateError(
                 f"There is a Terraform state in {self.location.url} that this tool did not make",
@@ -263,43 +270,87 @@ class StateFolder:
 
     def write_record(self, record: Record) -> None:
         """Write the record of what is deployed."""
-        self.write(_RECORD, record.document(), "application/json")
+        self.write(RECORD, record.document(), "application/json")
 
     def write(self, name: str, text: str, content_type: str) -> None:
         """Write a file to the folder."""
         with self._told(f"write {name}", "storage.objects.create"):
             self._blob(name).upload_from_string(text, content_type=content_type)
 
-    def text(self, name: str) -> str | None:
-        """The text of a file; None if it does not exist."""
-        return self._read(name)
+    def read(self, kept: Stored[T | None], *parts: str, **about: Any) -> T | None:
+        """An object as its type; None if it does not exist.
 
-    def texts(self, prefix: str) -> dict[str, str]:
-        """The files whose names begin with a prefix: name -> text."""
-        read = ((name, self._read(name)) for name in self.names(prefix))
-        return {name: text for name, text in read if text is not None}
+        `about`: what its reader needs beside the content.
 
-    def names(self, prefix: str, *, first: str = "") -> list[str]:
-        """The names of the files that begin with a prefix, in order."""
-        return [name for name, _ in self._listed(prefix, first)]
+        Raises:
+            StateError: It is damaged, and a person has to do something about that.
+        """
+        if not kept.fits(*parts):
+            return None
+        name = kept.at(*parts)
+        with self._told(f"read {name}", "storage.objects.get"):
+            try:
+                content = self._content(name, kept.largest + 1)
+            except self._errors.NotFound:
+                return None
+        return self._parsed(kept, name, content, **about)
 
-    def created(self, prefix: str) -> dict[str, float]:
-        """The files that begin with a prefix -> when each was written (Unix epoch)."""
-        return {name: blob.time_created.timestamp() for name, blob in self._listed(prefix)}
+    def all(self, kept: Stored[T | None], *parts: str) -> dict[str, T]:
+        """All objects of one form, by the last part of their names."""
+        read = ((name, self.read(kept, *parts, name)) for name in self.names(kept, *parts))
+        return {name: found for name, found in read if found is not None}
 
-    def changed(self, prefix: str) -> dict[str, float]:
-        """The files that begin with a prefix -> when each, or its metadata, was last changed."""
-        return {name: blob.updated.timestamp() for name, blob in self._listed(prefix)}
+    def names(self, kept: Stored[Any], *parts: str, first: str = "") -> list[str]:
+        """The last parts of the names of all objects of one form, in order.
 
-    def _listed(self, prefix: str, first: str = "") -> list[tuple[str, storage.Blob]]:
-        start = len(self._path(""))
-        with self._told(f"list {prefix}", "storage.objects.list"):
+        `first`: the last part from which on they are listed.
+        """
+        return list(self._listed(kept, *parts, first=first))
+
+    def created(self, kept: Stored[Any], *parts: str) -> dict[str, float]:
+        """The objects of one form -> when each was written (Unix epoch)."""
+        found = self._listed(kept, *parts)
+        return {name: blob.time_created.timestamp() for name, blob in found.items()}
+
+    def changed(self, kept: Stored[Any], *parts: str) -> dict[str, float]:
+        """The objects of one form -> when each, or its metadata, was last changed."""
+        found = self._listed(kept, *parts)
+        return {name: blob.updated.timestamp() for name, blob in found.items()}
+
+    def _listed(self, kept: Stored[Any], *parts: str, first: str = "") -> dict[str, storage.Blob]:
+        start, own = kept.start(*parts), len(self._path(""))
+        if not kept.fits(*parts):
+            return {}
+        with self._told(f"list {start}", "storage.objects.list"):
             blobs = self._client.list_blobs(
                 self.location.bucket,
-                prefix=self._path(prefix),
-                start_offset=self._path(first) if first else None,
+                prefix=self._path(start),
+                start_offset=self._path(f"{start}{first}") if first else None,
             )
-            return [(blob.name[start:], blob) for blob in blobs]
+            found = ((kept.last(it.name[own:], *parts), it) for it in blobs)
+            return dict(itertools.islice(((at, it) for at, it in found if at), kept.most))
+
+    def _content(self, name: str, most: int, **how: Any) -> bytes:
+        """The content of an object, or so many bytes of it."""
+        try:
+            return bytes(self._blob(name).download_as_bytes(end=most - 1, **how))
+        except self._errors.RequestRangeNotSatisfiable:
+            return b""  # there is no first byte
+
+    def _parsed(self, kept: Stored[T], name: str, content: bytes, **about: Any) -> T:
+        try:
+            found = kept.parse(content[: kept.largest], **about)
+        except ValueError as error:
+            why = recorded.misfit(error)
+            if len(content) > kept.largest:
+                why = f"it has more than {kept.largest:,} bytes"
+            raise self._unreadable(kept, name, why) from error
+        return found
+
+    def _unreadable(self, kept: Stored[Any], name: str, why: str) -> StateError:
+        url = self._url(name)
+        fix = kept.fix.format(url=url)
+        return StateError(f"{url} can't be read", code=Code.STATE_UNREADABLE, why=why, fix=fix)
 
     def write_once(self, name: str, content: str | Path, content_type: str) -> bool:
         """Write a file unless there is one; returns whether it was written."""
@@ -315,19 +366,25 @@ class StateFolder:
                 return False
         return True
 
-    def change(self, name: str, change: Callable[[str | None], str], content_type: str) -> None:
-        """Change a file that several runs may change at the same time.
+    def change(self, kept: Stored[T], change: Callable[[T | None], str], content_type: str) -> None:
+        """Change an object that several runs may change at the same time.
 
         `change`: makes the new text of what is there; None for nothing. May be called again.
         """
+        name = kept.at()
         with self._told(f"write {name}", "storage.objects.create"):
             while True:
                 blob = self._client.bucket(self.location.bucket).get_blob(self._path(name))
                 generation = blob.generation if blob else 0
                 try:
-                    old = blob.download_as_bytes(if_generation_match=generation) if blob else None
+                    old = None
+                    if blob:
+                        content = self._content(
+                            name, kept.largest + 1, if_generation_match=generation
+                        )
+                        old = self._parsed(kept, name, content)
                     self._blob(name).upload_from_string(
-                        change(None if old is None else old.decode("utf-8", "replace")),
+                        change(old),
                         content_type=content_type,
                         if_generation_match=generation,
                     )
@@ -352,12 +409,11 @@ class StateFolder:
 
         `declared`: the addresses of our roots' resources, without the keys of instances.
         """
-        state, url = self._state(), self._url(_STATE)
+        state, url = self._state(), self._url(STATE)
         problem = functools.partial(
             Problem,
             code=Code.STATE_FOREIGN,
-            fix="find out who may write to the bucket, then restore an older version of that"
-            f" object: gcloud storage ls --all-versions {url}",
+            fix=f"find out who may write to the bucket, then {objects.RESTORE.format(url=url)}",
         )
         problems = []
         if strange := terraform_state.providers(state) - set(providers):
@@ -400,29 +456,28 @@ class StateFolder:
 
     def last_log(self) -> str | None:
         """The URL of the newest log; None if there is none."""
-        with self._told("list the logs", "storage.objects.list"):
-            blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(_LOGS))
-            # The reports' pages lie beside the logs.
-            names = [str(blob.name) for blob in blobs if str(blob.name).endswith(".log")]
-        return f"gs://{self.location.bucket}/{max(names)}" if names else None
+        names = self.names(_LOG)
+        return self._url(_LOG.at(max(names))) if names else None
 
     def lock(self) -> Lock | None:
         """Terraform's lock; None if nobody holds it."""
         with self._told("look for a lock", "storage.objects.get"):
             try:
-                blob = self._client.bucket(self.location.bucket).get_blob(self._path(_LOCK))
+                blob = self._client.bucket(self.location.bucket).get_blob(self._path(_LOCK.name))
                 if blob is None:
                     return None
-                text = blob.download_as_bytes(if_generation_match=blob.generation)
+                held = blob.generation
+                content = self._content(_LOCK.name, _LOCK.largest, if_generation_match=held)
             except (self._errors.NotFound, self._errors.PreconditionFailed):
                 return None  # released between the two requests
-        return dataclasses.replace(Lock.read(text, self._url(_LOCK)), generation=blob.generation)
+        lock = self._parsed(_LOCK, _LOCK.name, content, url=self._url(_LOCK.name))
+        return dataclasses.replace(lock, generation=held)
 
     def free(self, lock: Lock) -> bool:
         """Release a lock that `lock` returned; returns whether it was still the same lock."""
         with self._told("release the lock", "storage.objects.delete"):
             try:
-                self._blob(_LOCK).delete(if_generation_match=lock.generation)
+                self._blob(_LOCK.name).delete(if_generation_match=lock.generation)
             except (self._errors.NotFound, self._errors.PreconditionFailed):
                 return False
         return True
@@ -430,7 +485,7 @@ class StateFolder:
     @contextlib.contextmanager
     def held(self, operation: str, lock_id: str) -> Iterator[None]:
         """Hold Terraform's lock; Terraform itself must not take it meanwhile."""
-        info = locks.info(self._url(_LOCK), operation, lock_id)
+        info = locks.info(self._url(_LOCK.name), operation, lock_id)
         try:
             self._take(info)
             yield
@@ -451,9 +506,9 @@ class StateFolder:
     def _take(self, info: Mapping[str, str]) -> None:
         with self._told("take the lock", "storage.objects.create"):
             try:
-                self._blob(_LOCK).upload_from_string(json.dumps(info), if_generation_match=0)
+                self._blob(_LOCK.name).upload_from_string(json.dumps(info), if_generation_match=0)
             except self._errors.PreconditionFailed as error:
-                lock = self.lock() or Lock.of({"Path": self._url(_LOCK)})
+                lock = self.lock() or Lock.of({"Path": self._url(_LOCK.name)})
                 # A retried request finds the lock that the first one made if its response was lost.
                 if lock.id != info["ID"]:
                     raise lock.error() from error
@@ -463,7 +518,7 @@ class StateFolder:
 
         `terraform init` would write one itself, and take the lock for that.
         """
-        if self._read(_STATE) is not None:
+        if self.read(_STATE) is not None:
             return
         text = terraform_state.empty(terraform_version)
         with (
@@ -471,7 +526,7 @@ class StateFolder:
             # A retried request whose answer was lost has written it.
             contextlib.suppress(self._errors.PreconditionFailed),
         ):
-            self._blob(_STATE).upload_from_string(
+            self._blob(STATE).upload_from_string(
                 text, content_type="application/json", if_generation_match=0
             )
 
@@ -492,8 +547,8 @@ class StateFolder:
             raise self._changed("the state has resources again")
         holder = self.lock()
         # Delete the record last: without it, a later Destroy would not look for the rest.
-        for name in sorted(found, key=lambda name: name == _RECORD):
-            if name.startswith(_LOGS) or name == _LOCK or _is_of_another(name):
+        for name in sorted(found, key=lambda name: name == RECORD):
+            if name.startswith(_LOGS) or name == _LOCK.name or _is_of_another(name):
                 continue
             if holder is not None and holder.id in name:
                 continue
@@ -504,7 +559,7 @@ class StateFolder:
                     continue
                 except self._errors.PreconditionFailed as error:
                     # VMs that have just ended may have written theirs a moment ago.
-                    if name in {_RECORD, _STATE}:
+                    if name in {RECORD, STATE}:
                         raise self._changed(f"{name} was written meanwhile") from error
                     self.remove(name)
 
@@ -518,36 +573,7 @@ class StateFolder:
 
     def _state(self) -> dict[str, Any]:
         """Terraform's state; {} if there is none."""
-        text = self._read(_STATE)
-        if text is None:
-            return {}
-        try:
-            document = terraform_state.parse(text)
-        except ValueError as error:
-            raise self._unreadable(str(error)) from error
-        return document
-
-    def _unreadable(self, why: str) -> StateError:
-        return StateError(
-            f"The Terraform state in {self._url(_STATE)} can't be read",
-            code=Code.STATE_UNREADABLE,
-            why=why,
-            fix="restore an older version of that object: gcloud storage ls --all-versions"
-            f" {self._url(_STATE)}",
-        )
-
-    def _read(self, name: str) -> str | None:
-        found = self.data(name)
-        return None if found is None else found.decode("utf-8", "replace")
-
-    def data(self, name: str) -> bytes | None:
-        """The content of a file; None if it does not exist."""
-        with self._told(f"read {name}", "storage.objects.get"):
-            try:
-                found: bytes = self._blob(name).download_as_bytes()
-            except self._errors.NotFound:
-                return None
-        return found
+        return self.read(_STATE) or {}
 
     def _url(self, name: str) -> str:
         return f"{self.location.url}/{name}"

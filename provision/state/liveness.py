@@ -25,6 +25,7 @@ from pydantic import Field, TypeAdapter
 from provision.documents import json_object
 from provision.errors import StateError
 from provision.files import private
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from provision.state.folder import StateFolder
     from provision.terraform.lock import Lock
 
-_NOTES: Final = "runs/"
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
 _NAMESPACE: Final = Path("/proc/self/ns/mnt")
 
@@ -72,7 +72,7 @@ class Note:
         return json.dumps(asdict(self)) + "\n"
 
     @classmethod
-    def parse(cls, text: str) -> Self | None:
+    def parse(cls, text: str | bytes) -> Self | None:
         """Read what `document` wrote; None if the text is not a note."""
         try:
             return TypeAdapter(cls).validate_python(json_object.read(text))
@@ -92,6 +92,9 @@ class Note:
             return bool(here.boot and here.files)
         except OSError:
             return False
+
+
+_NOTE: Final = Stored("runs/{}.json", Writer.PROGRAM, Note.parse, largest=2**14)
 
 
 @dataclass
@@ -117,7 +120,7 @@ def announced(folder: StateFolder, root: Path) -> Iterator[Presence]:
     note = Note(machine=Machine.here(), alive=str(file), lock_id=own)
     with _opened(file, os.O_RDWR | os.O_CREAT | os.O_EXCL) as alive:
         fcntl.flock(alive, fcntl.LOCK_EX)
-        name = f"{_NOTES}{own}.json"
+        name = _NOTE.at(own)
         run = Presence(alive, own, follows_dead=bool(_dead(folder, note.machine)))
         has_succeeded = False
         try:
@@ -140,14 +143,13 @@ def is_stale(folder: StateFolder, lock: Lock) -> bool:
     A run writes its note before it takes the lock, so the notes must be read after the lock was.
     """
     here = Machine.here()
-    notes = (Note.parse(text) for text in folder.texts(_NOTES).values())
-    holders = [note for note in notes if note is not None and note.lock_id == lock.id]
+    holders = [it for it in folder.all(_NOTE).values() if it.lock_id == lock.id]
     return bool(holders) and all(note.is_over(here) for note in holders)
 
 
 def has_notes(folder: StateFolder) -> bool:
     """Whether a run is at work here, or one that was killed has left its note."""
-    return bool(folder.names(_NOTES))
+    return bool(folder.names(_NOTE))
 
 
 def _holds(folder: StateFolder, lock_id: str) -> bool:
@@ -157,8 +159,8 @@ def _holds(folder: StateFolder, lock_id: str) -> bool:
 
 def _dead(folder: StateFolder, here: Machine) -> list[str]:
     """The names of the notes of dead runs."""
-    notes = {name: Note.parse(text) for name, text in folder.texts(_NOTES).items()}
-    return [name for name, note in notes.items() if note is not None and note.is_over(here)]
+    notes = folder.all(_NOTE).items()
+    return [_NOTE.at(own) for own, note in notes if note.is_over(here)]
 
 
 @contextlib.contextmanager

@@ -97,7 +97,7 @@ class Record:
         return json.dumps(whole, indent=2) + "\n"
 
     @classmethod
-    def parse(cls, text: str) -> Self | None:
+    def parse(cls, text: str | bytes) -> Self | None:
         """Read the text that `document` makes.
 
         Returns None when it is damaged: cut short, or with a field that breaks its rule. A setting

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PROVIDER: Final = re.compile(r'provider\["([^"]+)"\]')
 
 
-def parse(text: str) -> dict[str, Any]:
+def parse(text: str | bytes) -> dict[str, Any]:
     """Read a state.
 
     Raises:

@@ -15,7 +15,7 @@ from provision.documents.job import Job, JobState
 from provision.documents.timeline import StageName
 from provision.files import archive as files
 from provision.kinds.vms import agent
-from provision.kinds.vms.jobs import VmJobs
+from provision.kinds.vms import jobs as vm_jobs
 from provision.spec.job import JobSpec
 from provision.state.folder import StateFolder
 from provision.state.location import StateLocation
@@ -114,7 +114,7 @@ def test_what_run_submits_the_agents_run_and_what_it_says_comes_back_whole(
         code.mkdir()
         (code / "count.sh").write_text("for it in $(seq 100000); do echo $GREETING $it; done\n")
         archive = files.pack(code, tmp_path)
-        jobs = VmJobs(folder, Clock())
+        jobs = vm_jobs.VmJobs(folder, Clock())
         command = ("bash", "count.sh")
         name = jobs.submit(JobSpec(name="count", command=command, env={"GREETING": "hej"}), archive)
         done = _over(jobs, name)
@@ -141,15 +141,15 @@ def test_what_run_submits_the_agents_run_and_what_it_says_comes_back_whole(
         for waiting in jobs.names()[1:]:
             jobs.cancel(cast("Job", jobs.find(waiting)))
         assert {_over(jobs, it).state for it in names} == {JobState.CANCELLED}
-        assert json.loads(folder.text("jobs/index.json") or "")["jobs"]
+        assert folder.read(vm_jobs._INDEX)
         assert jobs.submit(again, None) == "count-6"
-        (left,) = json.loads(folder.text("jobs/index.json") or "")["jobs"]
+        (left,) = folder.read(vm_jobs._INDEX) or [{}]
         assert left == {"name": "count-6", "cancelled": False}, "those that are over are out"
     finally:
         world.close()
 
 
-def _over(jobs: VmJobs, name: str) -> Job:
+def _over(jobs: vm_jobs.VmJobs, name: str) -> Job:
     """A job once it is over."""
     test_agents._wait(lambda: cast("Job", jobs.find(name)).state.is_over)
     return cast("Job", jobs.find(name))

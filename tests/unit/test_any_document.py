@@ -11,40 +11,46 @@ import socket
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
 import requests
 from google.oauth2.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.catalogue import prices
+from provision.codes import Code
 from provision.documents import plain
-from provision.documents.cost import Origin
-from provision.errors import ProvisionError
+from provision.errors import ProvisionError, SettingsError, StateError
 from provision.google.api import GoogleApi, Service
 from provision.kinds.gke.kubernetes import kueue, run_jobs
-from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.left_behind import Fate, Traces
 from provision.kinds.spending import shares
 from provision.kinds.vms import agent, bandwidth, health, status
-from provision.kinds.vms.agent import Answer
 from provision.kinds.vms.instances import Vm
+from provision.kinds.vms.jobs import VmJobs
 from provision.kinds.vms.startup import Startup
+from provision.screens import jobs as screen
 from provision.settings import candidates
 from provision.settings import values as rules
-from provision.state import lost_record, terraform_state
+from provision.state import location, lost_record, terraform_state
 from provision.state.liveness import Machine, Note
+from provision.state.objects import Writer
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import configuration
-from provision.terraform.lock import Lock
 from provision.time.clock import Clock
 from provision.time.progress import Progress
+from tests import stored
 from tests.kubernetes import samples
+from tests.unit.memory_folder import MemoryFolder
 from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hypothesis.strategies import DrawFn
+
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.vms.agent import Answer
+    from provision.terraform.lock import Lock
 
 RECORD = dataclasses.replace(
     WHOLE,
@@ -145,7 +151,50 @@ TRACES = {
     "volumes": {"projects/my-project/locations/us-central1-a/instances/pvc-1": "Delete"},
 }
 FACTS = json.loads(samples.FLEX_QUEUED_ULTRA.document())
+ASKED = {"name": "train-1", "nodes": 2, "restarts": 1, "submitted": "2026-11-23T10:00:00.000Z"}
+FAILURE = {"vm": "np-vm-1", "rank": 1, "code": 137, "cause": "out of memory", "tail": "x"}
+COURSE = {
+    "name": "train-1",
+    "state": "failed",
+    "why": "x",
+    "nodes": [{"name": "np-vm-1"}],
+    "attempt": 1,
+    "began": 1.0,
+    "since": 2.0,
+    "failure": FAILURE,
+    "events": ["x"],
+}
+ON_RAY = {"jobs": [{"name": "raysubmit_x", "state": "RUNNING", "since": 1764000000.5}]}
 
+STORED = stored.found()
+SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "deployment.json": (RECORD_TEXT, {}),
+    "terraform/state/default.tfstate": (STATE, {}),
+    "terraform/state/default.tflock": (LOCK, {"url": "gs://b/lock"}),
+    "runs/{}.json": (NOTE, {}),
+    "cluster.json": (FACTS, {"record": RECORD}),
+    "leftovers.json": (TRACES, {"record": RECORD}),
+    "connection.json": ({"vms": [{"name": "np-vm-1", "rank": 0}]}, {}),
+    "prices.json": (PRICES, {}),
+    "jobs/{}.json": (ASKED, {}),
+    "jobs/index.json": ({"jobs": [{"name": "train-1", "cancelled": False}]}, {}),
+    "jobs/cancelled/{}": ("2026-11-23T10:00:00.000Z", {}),
+    "vms/group.json": ({"instance_count": 2}, {}),
+    "vms/idle.json": ({"at": 1.0}, {}),
+    "vms/job.json": (COURSE, {}),
+    "vms/jobs/{}/course.json": (COURSE, {}),
+    "vms/members/{}.json": ({"name": "np-vm-1"}, {}),
+    "vms/results/{}/{}.json": (ANSWER, {}),
+    "vms/roster.json": (ROSTER, {}),
+    "ray/jobs.json": (ON_RAY, {}),
+    "pods/jobs/{}/began.json": ({"began": 1.0, "why": "x"}, {}),
+    "pods/jobs/{}/attempts/{}": ("", {}),
+    "pods/jobs/{}/ends/{}/{}.json": (FAILURE, {}),
+    "{}/jobs/{}/logs/{}/0/{}": ("epoch 1", {}),
+    "logs/{}.log": ("Apply complete!", {}),
+    "{}": ("NAME_PREFIX=np", {}),
+}
+"""What is well in each object, and what its reader needs beside it."""
 TEMPLATES = ['${file("/etc/passwd")}', "%{ if true }x%{ endif }", "$${a}", "us-central1/x?a=b#"]
 ODD = st.one_of(
     st.none(),
@@ -174,6 +223,8 @@ def _places(document: Any) -> Iterator[tuple[Any, Any]]:
 @st.composite
 def _damaged(draw: DrawFn, whole: Any) -> bytes:
     """The document with some damage: of its values, its keys, its text, its bytes, or all of it."""
+    if isinstance(whole, str):
+        return draw(st.binary() | st.text().map(str.encode))
     document = copy.deepcopy(whole)
     for _ in range(draw(st.integers(0, 3))):
         inside, key = draw(st.sampled_from(list(_places(document)) or [({"": 0}, "")]))
@@ -198,9 +249,11 @@ def _damaged(draw: DrawFn, whole: Any) -> bytes:
     return draw(st.sampled_from([forms[0], *forms]))
 
 
-def _text(content: bytes) -> str:
-    """As `StateFolder` reads it."""
-    return content.decode("utf-8", "replace")
+def _read(name: str, content: bytes) -> Any:
+    """What the program gets of an object."""
+    one, (_, about) = STORED[name], SAMPLES[name]
+    parts = ["1"] * one.name.count("{}")
+    return MemoryFolder({one.at(*parts): content}).read(one, *parts, **about)
 
 
 def _require_fit(record: Record) -> None:
@@ -220,14 +273,35 @@ def _require_fit(record: Record) -> None:
     assert record.settings.get("PROTECT", False) in {True, False}
 
 
-def _folder(content: bytes) -> Any:
-    return SimpleNamespace(folder=SimpleNamespace(text=lambda _: _text(content)))
+def test_every_object_of_the_bucket_is_tried_with_a_sample_that_can_be_read() -> None:
+    assert SAMPLES.keys() == STORED.keys()
+    for name, (sample, _) in SAMPLES.items():
+        text = sample if isinstance(sample, str) else json.dumps(sample)
+        assert _read(name, text.encode()) or not text, name
+
+
+@pytest.mark.parametrize("name", STORED)
+@given(data=st.data())
+def test_an_object_of_the_bucket_is_read_as_its_type_or_refused(
+    name: str, data: st.DataObject
+) -> None:
+    content = data.draw(_damaged(SAMPLES[name][0]))
+    try:
+        _read(name, content)
+    except ForeignRecordError:
+        assert name == location.RECORD
+    except StateError as error:
+        # What machines write they may write wrongly: that is no reason to stop.
+        assert STORED[name].writer in {Writer.PROGRAM, Writer.TERRAFORM}
+        (problem,) = error.problems
+        assert problem.code is Code.STATE_UNREADABLE
+        assert problem.fix
 
 
 @given(_damaged(RECORD_TEXT))
 def test_a_record_has_only_what_its_settings_allow(content: bytes) -> None:
     with contextlib.suppress(ForeignRecordError):
-        record = Record.parse(_text(content))
+        record = _read("deployment.json", content)
         if record is not None:
             _require_fit(record)
 
@@ -237,8 +311,8 @@ def test_pods_are_made_of_what_the_settings_allow_whatever_is_kept_of_a_cluster(
     content: bytes,
 ) -> None:
     try:
-        facts = ClusterFacts.parse(_text(content), RECORD)
-    except ValueError:
+        facts: ClusterFacts = _read("cluster.json", content)
+    except StateError:
         return
     assert facts.project == RECORD.project_id
     json.dumps(kueue.objects(facts))
@@ -254,8 +328,8 @@ def test_pods_are_made_of_what_the_settings_allow_whatever_is_kept_of_a_cluster(
 @given(_damaged(TRACES))
 def test_traces_are_of_this_cluster_or_cannot_be_read(content: bytes) -> None:
     try:
-        found = Traces.parse(_text(content), RECORD)
-    except ValueError:
+        found: Traces = _read("leftovers.json", content)
+    except StateError:
         return
     assert dataclasses.replace(found, stems=frozenset(), volumes={}, networks=frozenset()) == (
         dataclasses.replace(Traces.of(RECORD, ()), volumes={})
@@ -273,9 +347,9 @@ def test_traces_are_of_this_cluster_or_cannot_be_read(content: bytes) -> None:
 @given(_damaged(STATE))
 def test_a_state_is_read_or_said_to_be_damaged(content: bytes) -> None:
     try:
-        state = terraform_state.parse(_text(content))
+        state = _read("terraform/state/default.tfstate", content)
         rebuilt = lost_record.rebuild(state, RECORD)
-    except ValueError:
+    except (StateError, ValueError):
         return
     if rebuilt is not None:
         _require_fit(rebuilt)
@@ -293,7 +367,7 @@ def test_a_state_is_read_or_said_to_be_damaged(content: bytes) -> None:
 
 @given(_damaged(LOCK))
 def test_a_lock_is_always_somebodys_and_its_id_fits_into_a_command(content: bytes) -> None:
-    lock = Lock.read(content, "gs://b/lock")
+    lock: Lock = _read("terraform/state/default.tflock", content)
 
     assert lock.url == "gs://b/lock"
     assert re.fullmatch(r"[A-Za-z0-9-]+", lock.id)
@@ -303,7 +377,7 @@ def test_a_lock_is_always_somebodys_and_its_id_fits_into_a_command(content: byte
 
 @given(_damaged(NOTE))
 def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
-    note = Note.parse(_text(content))
+    note = _read("runs/{}.json", content)
     if note is not None:
         assert re.fullmatch(r"/[^\0]*/alive", note.alive)
         assert all(isinstance(it, str) for it in (note.lock_id, *vars(note.machine).values()))
@@ -313,7 +387,8 @@ def test_a_note_names_a_file_that_only_a_run_has(content: bytes) -> None:
 
 @given(_damaged(ROSTER))
 def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
-    found = agent.seats(_folder(content))
+    folder = MemoryFolder({"vms/roster.json": content})
+    found = agent.seats(cast("Any", SimpleNamespace(folder=folder)))
 
     assert all(type(seat.rank) in {int, type(None)} for seat in found.values())
     assert all(isinstance(name, str) for name in found)
@@ -322,7 +397,7 @@ def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
 
 @given(_damaged(ANSWER))
 def test_a_vms_answer_is_judged_whatever_it_says(content: bytes) -> None:
-    answer = Answer.of(_text(content))
+    answer: Answer = _read("vms/results/{}/{}.json", content)
     plan = bandwidth.plan([VM, VM])
     assert plan is not None
 
@@ -334,7 +409,7 @@ def test_a_vms_answer_is_judged_whatever_it_says(content: bytes) -> None:
 
 @given(_damaged(STARTUP))
 def test_a_guest_attribute_is_a_start_up_whatever_it_says(content: bytes) -> None:
-    startup = Startup.of({"startup": _text(content)})
+    startup = Startup.of({"startup": content.decode("utf-8", "replace")})
 
     for text in (startup.state, startup.step, startup.words, startup.stage, startup.detail):
         assert isinstance(text, str)
@@ -347,13 +422,33 @@ def test_a_guest_attribute_is_a_start_up_whatever_it_says(content: bytes) -> Non
 
 @given(_damaged(PRICES))
 def test_kept_prices_are_prices_or_no_list(content: bytes) -> None:
-    try:
-        found = prices.read(_text(content), Origin.LIVE)
-    except ValueError:
+    found = _read("prices.json", content)
+    if found is None:
         return
     for item, way in found.rows:
         price = found.find(item, "us-central1", way)
         assert price is None or price.usd.is_finite()
+
+
+@pytest.mark.parametrize(
+    "name", ["jobs/train-1.json", "jobs/index.json", "vms/job.json", "ray/jobs.json"]
+)
+@given(data=st.data())
+def test_jobs_are_told_of_and_cancelled_whatever_stands_of_them(
+    name: str, data: st.DataObject
+) -> None:
+    files: dict[str, str | bytes] = {"jobs/train-1.json": json.dumps(ASKED)}
+    sample = SAMPLES[name.replace("train-1", "{}")][0]
+    jobs = VmJobs(MemoryFolder(files | {name: data.draw(_damaged(sample))}), Clock())
+
+    found = [it for it in map(jobs.find, jobs.names()) if it]
+    json.dumps(plain(found))
+    assert screen.lines(found)
+    assert "train-1" in jobs.names()
+    for one in found:
+        with contextlib.suppress(SettingsError):
+            jobs.cancel(one)
+    assert all(isinstance(it, str) for it in jobs.unfinished())
 
 
 def _api(content: bytes, urls: list[str] | None = None) -> GoogleApi:

@@ -11,7 +11,7 @@ from provision.errors import ClusterError, Problem, StateError
 from provision.google.resources import CLUSTER
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
-from provision.settings import recorded
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from provision.state.location import Place
     from provision.state.record import Record
 
-_FILE: Final = "cluster.json"
+_FACTS: Final = Stored(
+    "cluster.json",
+    Writer.PROGRAM,
+    ClusterFacts.parse,
+    fix="run Create again: it rewrites that file",
+)
 
 
 class State(enum.StrEnum):
@@ -131,23 +136,12 @@ def reach(
 
 def keep(folder: StateFolder, facts: ClusterFacts) -> None:
     """Store the facts of the cluster, for actions that run without its settings."""
-    folder.write(_FILE, facts.document(), "application/json")
+    folder.write(_FACTS.name, facts.document(), "application/json")
 
 
 def kept(folder: StateFolder, record: Record) -> ClusterFacts | None:
     """The facts that the last Create stored; None if no Create has stored any."""
-    text = folder.texts(_FILE).get(_FILE)
-    if text is None:
-        return None
-    try:
-        return ClusterFacts.parse(text, record)
-    except ValueError as error:
-        raise StateError(
-            f"{folder.location.url}/{_FILE} can't be read",
-            code=Code.STATE_UNREADABLE,
-            why=recorded.misfit(error),
-            fix="run Create again: it rewrites that file",
-        ) from error
+    return folder.read(_FACTS, record=record)
 
 
 def finished(folder: StateFolder, record: Record) -> ClusterFacts:

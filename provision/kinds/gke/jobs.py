@@ -45,6 +45,8 @@ from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
 from provision.screens import amounts, layout
 from provision.spec import job as job_spec
+from provision.state import objects
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -63,8 +65,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_TOLD: Final = "pods/jobs/"
-_CANCELLED: Final = "jobs/cancelled/"
+_PODS: Final = "pods"
+_CANCELLED: Final = Stored("jobs/cancelled/{}", Writer.PROGRAM, objects.text)
+_BEGAN: Final = Stored("pods/jobs/{}/began.json", Writer.MACHINES, objects.said)
+_ATTEMPT: Final = Stored("pods/jobs/{}/attempts/{}", Writer.MACHINES, bytes)
+_END: Final = Stored("pods/jobs/{}/ends/{}/{}.json", Writer.MACHINES, objects.said)
 _ANSWER: Final = 60.0
 """Seconds of cloud time for which a control plane may not answer."""
 _PAUSE: Final = 2.0
@@ -96,7 +101,7 @@ class GkeJobs(Jobs):
         self._context, self._cloud, self._record = context, cloud, record
         self._folder = cloud.folder
         self._facts = control_plane.finished(cloud.folder, record)
-        self._jobs = JobFolder(cloud.folder, _TOLD, context.clock)
+        self._jobs = JobFolder(cloud.folder, _PODS, context.clock)
         self._failures: dict[tuple[str, int], JobFailure | None] = {}
 
     def needs(self, spec: JobSpec) -> Needs:
@@ -122,7 +127,7 @@ class GkeJobs(Jobs):
             nodes=nodes,
             bucket=where.bucket,
             folder=folder,
-            told=f"{where.folder}/{_TOLD}{name}/",
+            told=f"{where.folder}/{_PODS}/jobs/{name}/",
         )
         try:
             thing = self._facts.mirrored(shape.build(self._facts, wanted), but=spec.image)
@@ -162,7 +167,7 @@ class GkeJobs(Jobs):
             submitted=json_object.text(asked.get("submitted")),
         )
         thing = self._thing(name, shape)
-        cancelled = self._folder.text(f"{_CANCELLED}{name}")
+        cancelled = self._folder.read(_CANCELLED, name)
         if cancelled is not None and thing is None:
             ended, _, why = cancelled.partition(" ")
             return replace(job, state=JobState.CANCELLED, why=why or _ENDED, ended=ended)
@@ -184,7 +189,7 @@ class GkeJobs(Jobs):
             raise job_folder.of_others(job.name, f"kubectl delete {job.name.lower()}")
         why = job.failure.words if job.failure else ""
         note = f"{self._jobs.now()} {why}".strip()
-        self._folder.write_once(f"{_CANCELLED}{job.name}", note, "text/plain")
+        self._folder.write_once(_CANCELLED.at(job.name), note, "text/plain")
         shape = _shape(ray=asked.get("ray"))
         self._ask(
             lambda: self._cluster.delete(shape.api, shape.kind, job.name, kueue.NAMESPACE),
@@ -239,7 +244,7 @@ class GkeJobs(Jobs):
         name, end, own = job.name, shape.end(thing), self._pods(job.name, shape)
         restarts = shape.restarts(thing)
         if restarts is None:
-            restarts = max(0, len(self._folder.names(f"{_TOLD}{name}/attempts/")) - 1)
+            restarts = max(0, len(self._folder.names(_ATTEMPT, name)) - 1)
         # First the queue: what is said of pods is then not older than what is said of it.
         if end is not None and end.succeeded:
             job = replace(job, state=JobState.SUCCEEDED, why="", ended=end.ended)
@@ -252,7 +257,7 @@ class GkeJobs(Jobs):
             job = self._of_queue(job, thing, own)
             stuck = next(filter(None, map(_stuck, own)), None)
             job = replace(job, failure=stuck or job.failure)
-        told = self._jobs.told(name, "began.json")
+        told = self._folder.read(_BEGAN, name) or {}
         started = json_object.number(told.get("began"))
         if job.state is JobState.SUCCEEDED:
             job = replace(job, why=json_object.text(told.get("why")))
@@ -360,8 +365,7 @@ class GkeJobs(Jobs):
 
     def _ends(self, name: str, attempt: int) -> list[dict[str, Any]]:
         """How the programs of an attempt have ended, as their pods have kept it."""
-        prefix = f"{_TOLD}{name}/ends/{attempt}/"
-        return [job_folder.read(self._folder.text(it) or "{}") for it in self._folder.names(prefix)]
+        return list(self._folder.all(_END, name, str(attempt)).values())
 
     def _told_by_job(self, name: str, own: Mapping[int, Object]) -> JobFailure | None:
         """What the Job of the last attempt says of the pod that ended it."""

@@ -45,17 +45,16 @@ from provision.codes import Code
 from provision.context import Cloud, Context
 from provision.deployment.deployment import Left
 from provision.documents import json_object
-from provision.errors import ClusterError, Problem, StateError
+from provision.errors import ClusterError, Problem
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.resources import CLUSTER, FIREWALL, Look, Marker, path_in_document
 from provision.lifecycle import phases
 from provision.lifecycle.phases import Phase
-from provision.settings import recorded
 from provision.state.folder import StateFolder
 from provision.state.location import Place
+from provision.state.objects import Stored, Writer
 from provision.state.record import Record
 
-_FILE: Final = "leftovers.json"
 _FORBIDDEN: Final = 403
 _AGAIN: Final = "then run Destroy again"
 
@@ -137,7 +136,7 @@ class Traces:
         )
 
     @classmethod
-    def parse(cls, text: str, record: Record) -> Self:
+    def parse(cls, text: str | bytes, record: Record) -> Self:
         """Read what `document` wrote; whose cluster it is says the record.
 
         Raises:
@@ -240,6 +239,15 @@ class Traces:
         networks = [str(it.get("network")) for it in thing.get("networks", [])]
         places = {it if "/" in it else f"{here}{it}" for it in networks}
         return self.alone and bool(places) and places <= self.networks
+
+
+_TRACES: Final = Stored(
+    "leftovers.json",
+    Writer.PROGRAM,
+    Traces.parse,
+    fix="run Destroy with the version of this tool that wrote it; or, to find what GKE has left by"
+    f" what Google says of it alone: gcloud storage rm {{url}}\n{_AGAIN}",
+)
 
 
 def _network(document: Mapping[str, Any]) -> str:
@@ -366,25 +374,12 @@ def _allowed(api: GoogleApi, look: Look, project: str, **query: str) -> list[dic
 
 def keep(folder: StateFolder, traces: Traces) -> None:
     """Store what tells this cluster's things from others', for when the cluster is gone."""
-    folder.write(_FILE, traces.document(), "application/json")
+    folder.write(_TRACES.name, traces.document(), "application/json")
 
 
 def kept(folder: StateFolder, record: Record) -> Traces | None:
     """What an earlier Destroy stored; None if none got that far."""
-    text = folder.texts(_FILE).get(_FILE)
-    if text is None:
-        return None
-    try:
-        return Traces.parse(text, record)
-    except ValueError as error:
-        url = f"{folder.location.url}/{_FILE}"
-        raise StateError(
-            f"{url} can't be read",
-            code=Code.STATE_UNREADABLE,
-            why=recorded.misfit(error),
-            fix="run Destroy with the version of this tool that wrote it; or, to find what GKE has"
-            f" left by what Google says of it alone: gcloud storage rm {url}\n{_AGAIN}",
-        ) from error
+    return folder.read(_TRACES, record=record)
 
 
 def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
@@ -406,7 +401,7 @@ def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         # What the rules tell is kept first: they go last, and the rest is known by them alone.
         if grown.stems != traces.stems:
             keep(cloud.folder, grown)
-        url = f"{cloud.folder.location.url}/{_FILE}"
+        url = f"{cloud.folder.location.url}/{_TRACES.name}"
         found = Sweep(grown, cloud.api, context.console.progress, url)
         for noun in (*found.nouns(), _DISKS, _INSTANCES):
             found.remove(noun)

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.documents import json_object
-from provision.kinds.job_folder import read
 from provision.kinds.vms import health
 from provision.kinds.vms.instances import arguments, moment
+from provision.state import objects
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,13 +41,7 @@ if TYPE_CHECKING:
 
 STEP: Final = "agent"
 """The step of the start-up from which on a VM says how it is, and hears of tasks."""
-_SIZE: Final = "vms/group.json"
-_ROSTER: Final = "vms/roster.json"
-_MEMBERS: Final = "vms/members/"
-_IDLE: Final = "vms/idle.json"
 _TASK: Final = "vms/task.json"
-_RESULTS: Final = "vms/results/"
-
 _MOST: Final = 4
 _LONGEST: Final = 160
 """Faults of a VM, and characters of one, as VMs write them."""
@@ -56,22 +51,41 @@ _NUMBER: Final = re.compile(r"[0-9]{1,32}")
 """An account's, which goes into commands."""
 
 
+def _size(content: bytes) -> int | None:
+    return json_object.whole(objects.said(content).get("instance_count"))
+
+
+def _members(content: bytes) -> list[dict[str, Any]]:
+    return json_object.objects(objects.said(content).get("members"))
+
+
+def _at(content: bytes) -> float | None:
+    return json_object.number(objects.said(content).get("at"))
+
+
+_SIZE: Final = Stored("vms/group.json", Writer.MACHINES, _size)
+_ROSTER: Final = Stored("vms/roster.json", Writer.MACHINES, _members, largest=2**24)
+_MEMBER: Final = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
+_IDLE: Final = Stored("vms/idle.json", Writer.MACHINES, _at)
+
+
 def tell_size(cloud: Cloud, spec: VmSpec) -> None:
     """Say how many VMs the group is to have: their NNODES."""
-    text = json.dumps({"instance_count": spec.group.size.first})
+    count = spec.group.size.first
     # Where older versions are kept, each write of the same leaves one behind.
-    if cloud.folder.text(_SIZE) != text:
-        cloud.folder.write(_SIZE, text, "application/json")
+    if size(cloud.folder) != count:
+        text = json.dumps({"instance_count": count})
+        cloud.folder.write(_SIZE.name, text, "application/json")
 
 
 def size(folder: StateFolder) -> int | None:
     """How many VMs the group is to have; None if no Create has said so."""
-    return json_object.whole(_read(folder, _SIZE).get("instance_count"))
+    return folder.read(_SIZE)
 
 
 def idle_since(folder: StateFolder) -> float | None:
     """When the last VM powered itself off, as it was idle (Unix epoch); None if none did."""
-    return json_object.number(_read(folder, _IDLE).get("at"))
+    return folder.read(_IDLE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +133,7 @@ class Heard:
 
 def heard(cloud: Cloud) -> Heard:
     """What is heard of the VMs of a group."""
-    beats = {
-        name.removeprefix(_MEMBERS).removesuffix(".json"): at
-        for name, at in cloud.folder.changed(_MEMBERS).items()
-    }
-    return Heard(seats(cloud), beats)
+    return Heard(seats(cloud), cloud.folder.changed(_MEMBER))
 
 
 def seats(cloud: Cloud) -> Mapping[str, Seat]:
@@ -134,7 +144,7 @@ def seats(cloud: Cloud) -> Mapping[str, Seat]:
             faults=tuple(it[:_LONGEST] for it in json_object.texts(it.get("faults"))[:_MOST]),
             since=moment(json_object.text(it.get("since"))),
         )
-        for it in _members(cloud.folder)
+        for it in cloud.folder.read(_ROSTER) or ()
         if (rank := json_object.whole(it.get("rank"))) is not None
     }
 
@@ -143,7 +153,7 @@ def accounts(folder: StateFolder) -> Mapping[str, str]:
     """The number of each VM -> that of the account whose tokens it gets, as it said last."""
     said = (
         (json_object.text(it.get("instance_id")), json_object.text(it.get("account")))
-        for it in _members(folder)
+        for it in folder.read(_ROSTER) or ()
     )
     return {vm: account for vm, account in said if _NUMBER.fullmatch(account)}
 
@@ -162,14 +172,6 @@ def another_start(vm: str, group: Group) -> str:
         f" runs there, restart it:\ngcloud compute instances reset {vm} --zone {group.zone}"
         f" --project {group.project}\nif that does not help, {recreate}"
     )
-
-
-def _members(folder: StateFolder) -> list[dict[str, Any]]:
-    return json_object.objects(_read(folder, _ROSTER).get("members"))
-
-
-def _read(folder: StateFolder, name: str) -> dict[str, Any]:
-    return read(folder.text(name) or "{}")
 
 
 # ------------------------------------------------------------------ tasks
@@ -204,9 +206,9 @@ class Answer:
     answer: Mapping[str, Any]  # what came of it; empty if it was not done
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def of(cls, content: bytes) -> Self:
         """Make it from a VM's object, which a program on the VM may have spoiled."""
-        document = read(text)
+        document = objects.said(content)
         if not isinstance(document.get("state"), str):
             return cls(state="failed", detail="its answer can't be read", answer={})
         return cls(
@@ -225,6 +227,9 @@ class Answer:
         """Why it was not done, as the end of a sentence about the VM; "" if it was."""
         why = _FAILURES.get(self.state, "failed")
         return ": ".join(filter(None, [why, self.detail])) if why else ""
+
+
+_RESULT: Final = Stored("vms/results/{}/{}.json", Writer.MACHINES, Answer.of)
 
 
 def ask(  # noqa: PLR0913 - a task, and how it is waited for
@@ -260,18 +265,16 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
             deadline.pause()
     finally:
         folder.remove(_TASK)
-        for name in folder.names(f"{_RESULTS}{number}/"):
-            folder.remove(name)
+        for vm in folder.names(_RESULT, number):
+            folder.remove(_RESULT.at(number, vm))
 
 
 def _answers(
     folder: StateFolder, number: str, known: Mapping[str, Answer]
 ) -> Iterator[tuple[str, Answer]]:
     """The answers of the VMs that are not done yet, as they are now."""
-    start = f"{_RESULTS}{number}/"
-    for name in folder.names(start):
-        vm = name.removeprefix(start).removesuffix(".json")
+    for vm in folder.names(_RESULT, number):
         if vm in known and not known[vm].is_over:
-            text = folder.text(name)
-            if text is not None:
-                yield vm, Answer.of(text)
+            answer = folder.read(_RESULT, number, vm)
+            if answer is not None:
+                yield vm, answer

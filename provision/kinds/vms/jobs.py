@@ -21,6 +21,8 @@ from provision.errors import SettingsError
 from provision.kinds import job_folder
 from provision.kinds.job_folder import JobFolder
 from provision.kinds.vms import agent
+from provision.state import objects
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,11 +32,6 @@ if TYPE_CHECKING:
     from provision.state.folder import StateFolder
     from provision.time.clock import Clock
 
-_INDEX: Final = f"jobs/{job_folder.ORDER}.json"
-_NOW: Final = "vms/job.json"
-_TOLD: Final = "vms/jobs/"
-_COURSE: Final = "course.json"
-_OTHERS: Final = "ray/jobs.json"
 _STATES: Final = {"PENDING": JobState.WAITING, "RUNNING": JobState.RUNNING}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """Any program on a VM may write what others run: no other name is shown."""
@@ -43,6 +40,28 @@ _UNHEARD: Final = (
     "the VMs have not taken note of it yet; those that have powered themselves off (IDLE_TIMEOUT)"
     " are started by Create"
 )
+
+
+def _order(content: bytes) -> list[dict[str, Any]]:
+    known = json_object.objects(objects.said(content).get("jobs"))
+    return [it | {"name": json_object.text(it.get("name"))} for it in known]
+
+
+def _others(content: bytes) -> dict[str, Job]:
+    found: dict[str, Job] = {}
+    for it in json_object.objects(objects.said(content).get("jobs")):
+        name, since = json_object.text(it.get("name")), job_folder.moment(it.get("since"))
+        state = _STATES.get(json_object.text(it.get("state")))
+        if state and _NAME.fullmatch(name):
+            began = since if state is JobState.RUNNING else None
+            found[name] = Job(name=name, state=state, why=_SENT, submitted=since or "", began=began)
+    return found
+
+
+_INDEX: Final = Stored(f"jobs/{job_folder.ORDER}.json", Writer.PROGRAM, _order)
+_NOW: Final = Stored("vms/job.json", Writer.MACHINES, objects.said)
+_COURSE: Final = Stored("vms/jobs/{}/course.json", Writer.MACHINES, objects.said)
+_OTHERS: Final = Stored("ray/jobs.json", Writer.MACHINES, _others)
 
 
 class VmJobs(Jobs):
@@ -54,7 +73,7 @@ class VmJobs(Jobs):
     def __init__(self, folder: StateFolder, clock: Clock, lost: Callable[[], str] = str) -> None:
         self._folder = folder
         self._lost = lost
-        self._jobs = JobFolder(folder, _TOLD, clock)
+        self._jobs = JobFolder(folder, "vms", clock)
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""
@@ -101,7 +120,10 @@ class VmJobs(Jobs):
             raise job_folder.of_others(job.name, f"ray job stop {job.name}, on a VM")
 
         def marked(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
-            return [it | {"cancelled": it["cancelled"] or it["name"] == job.name} for it in known]
+            return [
+                it | {"cancelled": bool(it.get("cancelled")) or it["name"] == job.name}
+                for it in known
+            ]
 
         self._change_index(marked)
 
@@ -118,36 +140,24 @@ class VmJobs(Jobs):
     def _change_index(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         """Change the order of jobs, and take those out that are over."""
 
-        def changed(text: str | None) -> str:
-            known = json_object.objects(job_folder.read(text or "{}").get("jobs"))
-            left = [it for it in known if not self._is_over(json_object.text(it.get("name")))]
+        def changed(known: list[dict[str, Any]] | None) -> str:
+            left = [it for it in known or () if not self._is_over(it["name"])]
             return json.dumps({"jobs": change(left)})
 
         self._folder.change(_INDEX, changed, "application/json")
 
     def _is_over(self, name: str) -> bool:
-        return self._folder.text(f"{_TOLD}{name}/{_COURSE}") is not None
+        return self._folder.read(_COURSE, name) is not None
 
     def _order(self) -> list[str]:
-        index = job_folder.read(self._folder.text(_INDEX) or "{}")
-        return [json_object.text(it.get("name")) for it in json_object.objects(index.get("jobs"))]
+        return [it["name"] for it in self._folder.read(_INDEX) or ()]
 
     def _others(self) -> dict[str, Job]:
         """What others run on Ray, by name, as its head said last."""
-        told = job_folder.read(self._folder.text(_OTHERS) or "{}")
-        found: dict[str, Job] = {}
-        for it in json_object.objects(told.get("jobs")):
-            name, since = json_object.text(it.get("name")), job_folder.moment(it.get("since"))
-            state = _STATES.get(json_object.text(it.get("state")))
-            if state and _NAME.fullmatch(name):
-                began = since if state is JobState.RUNNING else None
-                found[name] = Job(
-                    name=name, state=state, why=_SENT, submitted=since or "", began=began
-                )
-        return found
+        return self._folder.read(_OTHERS) or {}
 
     def _course(self, name: str) -> dict[str, Any]:
-        found = self._jobs.told(name, _COURSE) or job_folder.read(self._folder.text(_NOW) or "{}")
+        found = self._folder.read(_COURSE, name) or self._folder.read(_NOW) or {}
         return found if found.get("name") == name else {}
 
 

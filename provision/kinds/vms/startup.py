@@ -23,8 +23,8 @@ from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
-from provision.kinds.job_folder import read
 from provision.kinds.vms.instances import moment
+from provision.state import objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -84,7 +84,7 @@ class Startup:
     @classmethod
     def of(cls, attributes: Mapping[str, str]) -> Self:
         """Make it from a VM's guest attributes; what can't be parsed counts as not reported."""
-        whole = read(attributes.get(_KEY) or "{}")
+        whole = objects.said(attributes.get(_KEY) or "{}")
         steps = json_object.inner(whole.get("steps"))
         gpu_check = json_object.inner(whole.get("gpu_check"))
         if gpu_check and isinstance(whole.get("fabric"), dict):

@@ -12,6 +12,7 @@ import pytest
 
 from provision.actions import ssh
 from provision.errors import ClusterError
+from tests.unit.memory_folder import MemoryFolder
 
 GCLOUD = "/bin/gcloud compute ssh"
 VMS = [
@@ -35,8 +36,7 @@ def test_gcloud_is_run_where_a_person_sits_and_the_command_printed_elsewhere(
     calls: list[list[str]] = []
     printed: list[str] = []
     text = json.dumps({"vms": VMS})
-    location = SimpleNamespace(url="gs://b/np-deployment")
-    folder = SimpleNamespace(text=lambda _: text, location=location)
+    folder = MemoryFolder({"connection.json": text})
     record = SimpleNamespace(project_id="p", zone="z", name_prefix="np")
     monkeypatch.setattr(ssh, "connect", lambda _: SimpleNamespace(folder=folder))
     monkeypatch.setattr("provision.lifecycle.ownership.existing", lambda *_: record)

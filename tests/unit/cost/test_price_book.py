@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -21,32 +20,18 @@ from provision.google.http import Service
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from rehearsal.cloud.server import Cloud
+from tests.unit.memory_folder import MemoryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provision.state.folder import StateFolder
 
 pytestmark = pytest.mark.loopback
 
 TODAY = dt.date(2026, 11, 22)
 IOWA = "us-central1"
 ROUNDED = Decimal("0.0001")
-
-
-class Folder(SimpleNamespace):
-    """A state folder that is a dict."""
-
-    def __init__(self) -> None:
-        super().__init__(files={})
-
-    def text(self, name: str) -> str | None:
-        return cast("str | None", self.files.get(name))
-
-    def write(self, name: str, text: str, content_type: str) -> None:
-        assert content_type == "application/json"
-        self.files[name] = text
 
 
 @pytest.fixture
@@ -56,14 +41,14 @@ def api(tmp_path: Path) -> Iterator[GoogleApi]:
         yield GoogleApi(Credentials("token"), moved, Progress(Clock(0), lambda _: None))
 
 
-def _book(api: GoogleApi, folder: Folder, day: dt.date = TODAY) -> PriceBook:
-    return PriceBook(api, cast("StateFolder", folder), day)
+def _book(api: GoogleApi, folder: MemoryFolder, day: dt.date = TODAY) -> PriceBook:
+    return PriceBook(api, folder, day)
 
 
 def test_all_pages_of_all_services_are_read_and_no_trap_is_a_price(api: GoogleApi) -> None:
     first = api.call("GET", Service.BILLING, "services/6F81-5844-456A/skus", {"pageSize": "5000"})
     assert first["nextPageToken"]
-    found = _book(api, Folder()).prices(lambda _: None, bucket=False)
+    found = _book(api, MemoryFolder()).prices(lambda _: None, bucket=False)
 
     def usd(item: str, way: Consumption = Consumption.ON_DEMAND) -> Decimal | None:
         price = found.find(item, IOWA, way)
@@ -100,7 +85,7 @@ class Closed:
 
 
 def test_what_is_kept_counts_for_a_week_and_is_kept_once(api: GoogleApi) -> None:
-    folder, said = Folder(), list[str]()
+    folder, said = MemoryFolder(), list[str]()
     book = _book(api, folder)
     found = book.prices(said.append, bucket=True)
     assert len(said) == 1
@@ -133,7 +118,7 @@ def test_what_is_kept_counts_for_a_week_and_is_kept_once(api: GoogleApi) -> None
 def test_what_is_damaged_too_old_or_of_tomorrow_is_read_again(
     api: GoogleApi, text: str | None, days: int
 ) -> None:
-    folder = Folder()
+    folder = MemoryFolder()
     if text is None:
         before = _book(api, folder)
         before.prices(lambda _: None, bucket=True)
@@ -156,6 +141,6 @@ def test_a_catalogue_without_machines_is_refused_and_a_refusal_of_google_is_its_
     api: GoogleApi,
 ) -> None:
     with pytest.raises(CheckError, match="not as it was"):
-        _book(cast("GoogleApi", Odd()), Folder()).prices(lambda _: None, bucket=False)
+        _book(cast("GoogleApi", Odd()), MemoryFolder()).prices(lambda _: None, bucket=False)
     with pytest.raises(GoogleApiError):
         api.call("GET", Service.BILLING, "services/0000-0000-0000/skus", {})

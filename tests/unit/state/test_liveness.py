@@ -6,7 +6,7 @@ import dataclasses
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,36 +14,20 @@ from provision.errors import StateError
 from provision.state import liveness
 from provision.state.liveness import Machine, Note, Presence
 from provision.terraform.lock import Lock
+from tests.unit.memory_folder import MemoryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from provision.state.folder import StateFolder
 
+class Folder(MemoryFolder):
+    """A state folder whose lock somebody may hold."""
 
-class Folder:
-    """A state folder in memory."""
-
-    def __init__(self) -> None:
-        self.files: dict[str, str] = {}
-        self.held: Lock | None = None
-
-    def write(self, name: str, text: str, _content_type: str) -> None:
-        self.files[name] = text
-
-    def texts(self, prefix: str) -> dict[str, str]:
-        return {name: text for name, text in self.files.items() if name.startswith(prefix)}
-
-    def remove(self, name: str) -> None:
-        del self.files[name]
+    holder: Lock | None = None
 
     def lock(self) -> Lock | None:
-        return self.held
-
-    @property
-    def as_folder(self) -> StateFolder:
-        return cast("StateFolder", self)
+        return self.holder
 
 
 HERE = Machine(host="here", boot="boot-1", files="mnt:[1]")
@@ -60,7 +44,7 @@ def _lock(own_id: str = "1") -> Lock:
 
 
 def _is_stale(folder: Folder, lock: Lock) -> bool:
-    return liveness.is_stale(folder.as_folder, lock)
+    return liveness.is_stale(folder, lock)
 
 
 def _note(folder: Folder, file: Path, **elsewhere: str) -> None:
@@ -126,7 +110,7 @@ def test_notes_of_runs_that_hold_other_locks_have_no_say(folder: Folder, tmp_pat
 
 def test_while_one_process_of_a_run_lives_it_is_not_over(folder: Folder, tmp_path: Path) -> None:
     """The tool is dead, and Terraform, which has inherited the file, is not."""
-    with liveness.announced(folder.as_folder, tmp_path) as run:
+    with liveness.announced(folder, tmp_path) as run:
         child = _child_with(run.alive)
         left = dict(folder.files)
     folder.files = left
@@ -149,7 +133,7 @@ def _child_with(descriptor: int) -> subprocess.Popen[bytes]:
 def test_a_run_takes_its_note_away_and_those_of_dead_ones(folder: Folder, tmp_path: Path) -> None:
     _note(folder, tmp_path / "gone" / "alive")
     _other(folder)
-    with liveness.announced(folder.as_folder, tmp_path):
+    with liveness.announced(folder, tmp_path):
         assert len(folder.files) == 3
     assert set(folder.files) == {"runs/other.json"}
 
@@ -165,7 +149,7 @@ def _fail(folder: Folder, root: Path, meanwhile: Callable[[Presence], None]) -> 
     """A run that fails, after something has happened to it."""
 
     def run() -> None:
-        with liveness.announced(folder.as_folder, root) as presence:
+        with liveness.announced(folder, root) as presence:
             meanwhile(presence)
             raise RuntimeError
 
@@ -178,7 +162,7 @@ def test_the_note_of_a_run_that_failed_stays_while_it_has_the_lock(
     folder: Folder, tmp_path: Path, lock: str, stays: object
 ) -> None:
     def meets(run: Presence) -> None:
-        folder.held = {"none": None, "another": _lock(), "own": _lock(run.lock_id)}[lock]
+        folder.holder = {"none": None, "another": _lock(), "own": _lock(run.lock_id)}[lock]
 
     _fail(folder, tmp_path, meets)
     assert bool(folder.files) is stays
@@ -195,10 +179,10 @@ def test_a_run_that_lost_track_of_its_terraform_leaves_word_for_the_next_one(
         run.has_lost_track = True
 
     _fail(folder, roots[0], loses_track)
-    with liveness.announced(folder.as_folder, roots[1]) as after:
+    with liveness.announced(folder, roots[1]) as after:
         assert after.follows_dead
     assert folder.files == {}
-    with liveness.announced(folder.as_folder, roots[2]) as later:
+    with liveness.announced(folder, roots[2]) as later:
         assert not later.follows_dead
 
 
@@ -208,8 +192,8 @@ def test_a_note_that_can_not_be_removed_changes_nothing_about_how_a_run_ended(
     def refuse(*_: Any) -> None:
         raise StateError("not now")
 
-    with liveness.announced(folder.as_folder, tmp_path):
-        monkeypatch.setattr(folder, "texts", refuse)
+    with liveness.announced(folder, tmp_path):
+        monkeypatch.setattr(folder, "all", refuse)
         monkeypatch.setattr(folder, "remove", refuse)
     monkeypatch.undo()
     (tmp_path / "alive").unlink()
@@ -219,5 +203,5 @@ def test_a_note_that_can_not_be_removed_changes_nothing_about_how_a_run_ended(
 def test_the_descriptor_is_for_those_alone_to_whom_it_is_given(
     folder: Folder, tmp_path: Path
 ) -> None:
-    with liveness.announced(folder.as_folder, tmp_path) as run:
+    with liveness.announced(folder, tmp_path) as run:
         assert not os.get_inheritable(run.alive)

@@ -170,12 +170,12 @@ def _test(run: Run) -> None:
 
 def _tasks(run: Run) -> None:
     """A VM that begins, and never ends."""
-    answer = '{"state": "running"}'
+    answer = agent.Answer(state="running", answer={})
     folder = SimpleNamespace(
         write=lambda *_: None,
         remove=lambda *_: None,
-        names=lambda start: [f"{start}vm-1.json"],
-        text=lambda _: answer,
+        names=lambda *_: ["vm-1"],
+        read=lambda *_: answer,
     )
     with run.progress.stage(StageName.TEST) as stage:
         agent.ask(cast("Any", folder), stage, "check", {}, vms={"vm-1": "1"}, seconds=1800)

@@ -151,7 +151,7 @@ class ClusterFacts:
         return TypeAdapter(type(self)).dump_json(self, indent=2).decode() + "\n"
 
     @classmethod
-    def parse(cls, text: str, record: Record) -> Self:
+    def parse(cls, text: str | bytes, record: Record) -> Self:
         """Read what `document` wrote; what the record says goes before it.
 
         Raises:

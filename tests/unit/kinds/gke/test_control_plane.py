@@ -20,6 +20,7 @@ from provision.kinds.gke.control_plane import State
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
+from tests.unit.memory_folder import MemoryFolder
 from tests.unit.state.test_record import WHOLE
 
 RECORD = dataclasses.replace(
@@ -36,10 +37,7 @@ KEPT = json.loads(samples.FLEX_QUEUED_ULTRA.document())
 
 
 def _folder(**changes: Any) -> Any:
-    text = json.dumps(KEPT | changes)
-    return SimpleNamespace(
-        texts=lambda _: {"cluster.json": text}, location=SimpleNamespace(url="gs://b/np-deployment")
-    )
+    return MemoryFolder({"cluster.json": json.dumps(KEPT | changes)})
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from provision.errors import ClusterError, StateError, TerraformError
 from provision.google.api import GoogleApiError, Service
 from provision.kinds.gke import left_behind
 from provision.kinds.gke.left_behind import Fate, Traces, balancer, claim_of, stem
+from tests.unit.memory_folder import MemoryFolder
 from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
@@ -349,26 +350,12 @@ class Google:
             raise GoogleApiError(self.refused[what], "no", "https://x")
 
 
-class Folder:
-    """A state folder with one file."""
-
-    def __init__(self, text: str | None) -> None:
-        self.text = text
-        self.location = SimpleNamespace(url="gs://b/np")
-
-    def texts(self, name: str) -> dict[str, str]:
-        return {} if self.text is None else {name: self.text}
-
-    def write(self, _: str, text: str, kind: str) -> None:
-        assert kind == "application/json"
-        self.text = text
-
-
 def swept(google: Google, *, last: bool = True, text: str | None = None) -> tuple[int, list[Any]]:
     notes: list[Problem] = []
     said: list[str] = []
     context = SimpleNamespace(note=notes.extend, console=SimpleNamespace(progress=said.append))
-    folder = Folder(TRACES.document() if text is None else text or None)
+    text = TRACES.document() if text is None else text
+    folder = MemoryFolder({"leftovers.json": text} if text else {})
     cloud = SimpleNamespace(api=google, folder=folder)
     count = left_behind.sweep(cast("Context", context), cast("Cloud", cloud), RECORD, last=last)
     assert len(said) == count
@@ -453,7 +440,7 @@ def test_what_gateways_have_left_goes_by_the_rule_of_their_network_if_no_other_c
 def test_traces_that_cannot_be_read_are_said_to_be() -> None:
     with pytest.raises(StateError, match=r"leftovers\.json can't be read") as caught:
         swept(Google(), text="{}")
-    assert "gcloud storage rm gs://b/np/leftovers.json" in caught.value.problems[0].fix
+    assert "gcloud storage rm gs://b/np-deployment/leftovers.json" in caught.value.problems[0].fix
 
 
 @pytest.mark.parametrize(
@@ -518,7 +505,9 @@ def test_a_filestore_instance_that_may_be_anothers_is_left_and_named(what: dict[
     google.share = what
     found = problem(google, **{SHARE: "Delete"})
     assert found.what == f"{SHARE} is kept, and is billed"
-    assert "if it is another's: gcloud storage rm gs://b/np/leftovers.json\n" in found.fix
+    assert (
+        "if it is another's: gcloud storage rm gs://b/np-deployment/leftovers.json\n" in found.fix
+    )
     assert google.paths == [SHARE]
 
 

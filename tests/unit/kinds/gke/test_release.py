@@ -13,6 +13,7 @@ from provision.kinds.gke.kubernetes import clearing
 from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership
 from provision.state.location import StateLocation
+from tests.unit.memory_folder import MemoryFolder
 from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ def test_a_cluster_that_the_state_names_is_touched_only_in_the_records_place() -
 
 def test_facts_that_cannot_be_read_keep_nothing_from_being_destroyed() -> None:
     said: list[str] = []
-    location = SimpleNamespace(url="gs://b/np-deployment")
-    folder = SimpleNamespace(texts=lambda name: {name: "{"}, location=location)
+    folder = MemoryFolder({"cluster.json": "{"})
     context = SimpleNamespace(console=SimpleNamespace(progress=said.append))
     release._cancel(
         cast("Context", context),

@@ -15,6 +15,7 @@ from provision.kinds.vms import after_apply
 from provision.spec import cluster
 from provision.time.clock import Clock
 from provision.time.progress import Progress
+from tests.unit.memory_folder import MemoryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,18 +74,16 @@ class FakeApi:
         return set()
 
 
-class Folder:
+class Folder(MemoryFolder):
     """A state folder in which both VMs say that they live, look by look so many seconds ago."""
 
     def __init__(self, *beats: float) -> None:
+        super().__init__()
         self.beats = list(beats)
 
-    def text(self, _name: str) -> None:
-        return None
-
-    def changed(self, prefix: str) -> dict[str, float]:
+    def changed(self, _kept: object, *_parts: str) -> dict[str, float]:
         ago = self.beats.pop(0) if len(self.beats) > 1 else self.beats[0]
-        return {f"{prefix}np-vm-a.json": time.time(), f"{prefix}np-vm-b.json": time.time() - ago}
+        return {"np-vm-a": time.time(), "np-vm-b": time.time() - ago}
 
 
 def _started(

@@ -13,33 +13,14 @@ import pytest
 from provision.documents.vm_status import StartupStep
 from provision.kinds.vms import agent
 from provision.time.clock import Clock
+from tests.unit.memory_folder import MemoryFolder
 
 if TYPE_CHECKING:
     from provision.context import Cloud
     from provision.spec.cluster import VmSpec
-    from provision.state.folder import StateFolder
 
 
-class Folder:
-    """A state folder that keeps older versions of what is written."""
-
-    def __init__(self, beat: float = 0.0, /, **files: str) -> None:
-        self.beat = beat
-        self.files = files
-        self.written: list[str] = []
-
-    def text(self, name: str) -> str | None:
-        return self.files.get(name)
-
-    def write(self, name: str, text: str, _content_type: str) -> None:
-        self.files[name] = text
-        self.written.append(text)
-
-    def changed(self, prefix: str) -> dict[str, float]:
-        return {name: self.beat for name in self.files if name.startswith(prefix)}
-
-
-def _cloud(folder: Folder) -> Cloud:
+def _cloud(folder: MemoryFolder) -> Cloud:
     return cast("Cloud", SimpleNamespace(folder=folder))
 
 
@@ -49,7 +30,7 @@ def _spec(size: int) -> VmSpec:
 
 
 def test_the_number_of_vms_is_written_when_it_is_another() -> None:
-    folder = Folder()
+    folder = MemoryFolder()
     for size in (3, 3, 4):
         agent.tell_size(_cloud(folder), _spec(size))
 
@@ -62,9 +43,9 @@ def test_the_number_of_vms_is_written_when_it_is_another() -> None:
     ids=str,
 )
 def test_a_roster_that_is_missing_or_spoiled_ranks_nobody(text: str | None) -> None:
-    folder = Folder(**({} if text is None else {"vms/roster.json": text}))
+    folder = MemoryFolder({} if text is None else {"vms/roster.json": text})
     assert agent.seats(_cloud(folder)) == {}
-    assert agent.accounts(cast("StateFolder", folder)) == {}
+    assert agent.accounts(folder) == {}
 
 
 AWAY = {"name": "a", "rank": 0, "present": False}
@@ -80,9 +61,12 @@ def _silence(
 ) -> str:
     """What is said of a VM, all of whose moments are so many seconds ago."""
     now = time.time()
-    files = {} if seat is None else {"vms/roster.json": json.dumps({"members": [seat]})}
-    members = {} if beat is None else {"vms/members/a.json": "{}"}
-    heard = agent.heard(_cloud(Folder(now - (beat or 0), **files, **members)))
+    folder = MemoryFolder(now=now - (beat or 0))
+    if seat is not None:
+        folder.files["vms/roster.json"] = json.dumps({"members": [seat]})
+    if beat is not None:
+        folder.files["vms/members/a.json"] = "{}"
+    heard = agent.heard(_cloud(folder))
     steps = {"agent": StartupStep(state=step)} if step else {}
     return heard.silence("a", steps, _moment(now - age), Clock())
 
@@ -128,7 +112,7 @@ def test_a_vm_that_is_not_to_say_anything_yet_or_at_all_is_not_silent(step: str)
 
 def test_a_vm_that_is_away_has_its_faults_and_no_rank() -> None:
     seat = AWAY | {"faults": ["NVRM: Xid 79"]}
-    folder = Folder(**{"vms/roster.json": json.dumps({"members": [seat]})})
+    folder = MemoryFolder({"vms/roster.json": json.dumps({"members": [seat]})})
     (found,) = agent.seats(_cloud(folder)).values()
     assert (found.rank, found.faults) == (None, ("NVRM: Xid 79",))
 
@@ -139,12 +123,12 @@ def test_an_account_that_is_no_number_never_comes_into_a_command() -> None:
         {"instance_id": "2", "account": "1; rm -rf ~"},
         {"instance_id": "3", "account": None},
     ]
-    folder = Folder(**{"vms/roster.json": json.dumps({"members": members})})
-    assert agent.accounts(cast("StateFolder", folder)) == {"1": "103271949540120710052"}
+    folder = MemoryFolder({"vms/roster.json": json.dumps({"members": members})})
+    assert agent.accounts(folder) == {"1": "103271949540120710052"}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"state": 7}', "no JSON"])
 def test_an_answer_that_a_program_has_spoiled_is_a_failure(text: str) -> None:
-    answer = agent.Answer.of(text)
+    answer = agent.Answer.of(text.encode())
     assert answer.is_over
     assert answer.failure == "failed: its answer can't be read"

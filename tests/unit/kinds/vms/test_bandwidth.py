@@ -13,12 +13,12 @@ from provision.kinds.vms import agent, bandwidth, testing
 from provision.kinds.vms.instances import Vm
 from provision.time.clock import Clock
 from provision.time.progress import Progress
+from tests.unit.memory_folder import MemoryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provision.kinds.vms.bandwidth import Measured
-    from provision.state.folder import StateFolder
 
 Answers = Callable[[dict[str, Any], str], dict[str, Any] | None]
 WHERE = "np-mig --zone z --project p"
@@ -26,13 +26,13 @@ GOOD, HALF = 188.0, 94.0
 MEGA = "a3-megagpu-8g"
 
 
-class Folder:
+class Folder(MemoryFolder):
     """A state folder that VMs answer in as soon as a task is there."""
 
     def __init__(self, answer: Answers) -> None:
+        super().__init__()
         self._answer = answer
         self.asked: list[dict[str, Any]] = []  # the tasks that were written
-        self.files: dict[str, str] = {}
 
     def write(self, name: str, text: str, _: str) -> None:
         task = json.loads(text)
@@ -42,15 +42,6 @@ class Folder:
             document = self._answer(task, vm)
             if document is not None:
                 self.files[f"vms/results/{task['id']}/{vm}.json"] = json.dumps(document)
-
-    def text(self, name: str) -> str | None:
-        return self.files.get(name)
-
-    def names(self, prefix: str) -> list[str]:
-        return [name for name in self.files if name.startswith(prefix)]
-
-    def remove(self, name: str) -> None:
-        self.files.pop(name, None)
 
 
 def made(count: int, machine: str = MEGA, interfaces: int = 9) -> list[Vm]:
@@ -101,7 +92,7 @@ def _measured(answer: Answers, vms: Sequence[Vm]) -> tuple[Measured, Folder]:
     plan, folder = bandwidth.plan(vms), Folder(answer)
     assert plan is not None
     with Progress(Clock(1e-9), lambda _: None).stage(StageName.TEST) as stage:
-        return bandwidth.measure(cast("StateFolder", folder), plan, stage), folder
+        return bandwidth.measure(folder, plan, stage), folder
 
 
 def _told(answer: Answers, vms: Sequence[Vm]) -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +14,7 @@ from provision.errors import SettingsError
 from provision.kinds.vms.jobs import VmJobs
 from provision.screens import jobs as screen
 from provision.time.clock import Clock
+from tests.unit.memory_folder import MemoryFolder
 
 ASKED = json.dumps(
     {"name": "train-1", "nodes": None, "restarts": 1, "submitted": "2026-11-23T10:00:00.000Z"}
@@ -24,9 +24,7 @@ JOB, INDEX, NOW, RAY = "jobs/train-1.json", "jobs/index.json", "vms/job.json", "
 
 def _jobs(texts: dict[str, str], lost: str = "") -> VmJobs:
     """The jobs of a folder, by the texts of its objects; `lost`: why VMs hear of none."""
-    created = {name: name for name in texts if name.startswith("jobs/")}
-    folder = SimpleNamespace(text=texts.get, created=lambda _: created)
-    return VmJobs(cast("Any", folder), Clock(), lambda: lost)
+    return VmJobs(MemoryFolder(dict(texts)), Clock(), lambda: lost)
 
 
 def _train(name: str, text: str, *, lost: str = "", **more: str) -> Job:

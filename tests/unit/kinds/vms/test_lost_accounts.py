@@ -15,6 +15,7 @@ from provision.google.api import GoogleApiError
 from provision.kinds.vms import lost_accounts, out_of_date
 from provision.lifecycle import plan_document
 from provision.time.clock import Clock
+from tests.unit.memory_folder import MemoryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,7 +67,8 @@ def _cloud(google: Google) -> Cloud:
     """The VM 1 has said as which account it acts, and 2 has not."""
     said = {"members": [{"instance_id": "1", "account": FIRST, "present": False}]}
     record = SimpleNamespace(**vars(PLACE))
-    folder = SimpleNamespace(text=lambda _: json.dumps(said), record=lambda: record)
+    folder = MemoryFolder({"vms/roster.json": json.dumps(said)})
+    vars(folder)["record"] = lambda: record
     found = SimpleNamespace(api=google, folder=folder, project_number="42")
     return cast("Cloud", found)
 

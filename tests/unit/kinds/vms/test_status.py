@@ -16,6 +16,7 @@ from provision.kinds.vms import status
 from provision.report import Report
 from provision.settings.model import Settings
 from provision.time.clock import Clock
+from tests.unit.memory_folder import MemoryFolder
 from tests.unit.preflight.test_quotas import RECORD as ANY
 
 if TYPE_CHECKING:
@@ -95,24 +96,16 @@ class Api:
         return []
 
 
-class Folder:
-    """A state folder with the VMs' roster, which counts what it is asked."""
-
-    def __init__(self, asked: Counter[str]) -> None:
-        self.asked = asked
-
-    def text(self, name: str) -> str:
-        self.asked[name] += 1
-        members = [
-            {"name": f"np-vm-{number:04d}", "rank": VMS - 1 - number, "present": number != 3}
-            for number in range(VMS)
-        ]
-        members[3] |= {"since": "2026-11-22T09:00:00Z", "faults": ["NVRM: Xid 79"]}
-        return json.dumps({"members": members})
-
-    def changed(self, prefix: str) -> dict[str, float]:
-        self.asked[prefix] += 1
-        return {f"{prefix}np-vm-{it:04d}.json": time.time() for it in range(VMS) if it != 3}
+def _folder() -> MemoryFolder:
+    """A state folder with the VMs' roster."""
+    members: list[dict[str, Any]] = [
+        {"name": f"np-vm-{number:04d}", "rank": VMS - 1 - number, "present": number != 3}
+        for number in range(VMS)
+    ]
+    members[3] |= {"since": "2026-11-22T09:00:00Z", "faults": ["NVRM: Xid 79"]}
+    beats = {f"vms/members/np-vm-{it:04d}.json": "{}" for it in range(VMS) if it != 3}
+    roster = {"vms/roster.json": json.dumps({"members": members})}
+    return MemoryFolder({**roster, **beats}, now=time.time())
 
 
 def _context() -> Context:
@@ -144,8 +137,11 @@ RECORD = dataclasses.replace(
 
 
 def _look(api: Api, before: VmGroup | None = None) -> VmGroup:
-    cloud = cast("Cloud", SimpleNamespace(api=api, folder=Folder(api.asked)))
-    return status.look(_context(), cloud, RECORD, before)
+    folder = _folder()
+    cloud = cast("Cloud", SimpleNamespace(api=api, folder=folder))
+    found = status.look(_context(), cloud, RECORD, before)
+    api.asked.update(folder.looked)
+    return found
 
 
 def test_a_thousand_vms_are_looked_at_with_one_listing_of_each_kind() -> None:
