@@ -197,6 +197,15 @@ class Traces:
         }
         return dataclasses.replace(self, stems=self.stems - others)
 
+    def without_others_networks(self, things: Iterable[Mapping[str, Any]]) -> Self:
+        """Without the stems of what Google says is in another network than the deployment's.
+
+        Gateways and what they lead to have no rule for nodes, and whoever may write to the bucket
+        may have written the stem of another cluster's.
+        """
+        others = {stem(it["name"]) for it in things if _network(it) not in self.networks}
+        return dataclasses.replace(self, stems=self.stems - others)
+
     def has_named(self, document: Mapping[str, Any]) -> bool:
         """Whether something is of this cluster by its name."""
         return stem(document["name"]) in self.stems
@@ -355,8 +364,9 @@ def of_gone(api: GoogleApi, traces: Traces) -> Traces | None:
     if others is not None:
         traces = traces.beside(others)
     # That groups may not be listed is one of the problems of the sweep.
-    groups = _allowed(api, _LOOKS[_ENDPOINTS], traces.project, filter=_NAMED)
-    return traces.with_rules(rules).with_endpoints(groups or ())
+    groups = _allowed(api, _LOOKS[_ENDPOINTS], traces.project, filter=_NAMED) or ()
+    traces = traces.without_others_networks([*rules, *groups])
+    return traces.with_rules(rules).with_endpoints(groups)
 
 
 def _allowed(api: GoogleApi, look: Look, project: str, **query: str) -> list[dict[str, Any]] | None:

@@ -336,9 +336,15 @@ class Google:
         if look.collection == "clusters":
             return self.clusters
         found = [path for path in self.paths if f"/{look.collection}/" in path]
-        about = {"network": LINK + NETWORK, "targetTags": self.tags}
+        prod = "projects/p/global/networks/prod"
         return [
-            {"name": path.rpartition("/")[2], "selfLink": LINK + path, **about} for path in found
+            {
+                "name": path.rpartition("/")[2],
+                "selfLink": LINK + path,
+                "network": LINK + (prod if "prod" in path else NETWORK),
+                "targetTags": self.tags,
+            }
+            for path in found
         ]
 
     def delete(self, _: object, path: str) -> None:
@@ -435,6 +441,23 @@ def test_what_gateways_have_left_goes_by_the_rule_of_their_network_if_no_other_c
     google.clusters = _in(f"projects/p/global/networks/{network}")
     assert swept(google) == (len(goes) + len(PARTS), [])
     assert google.paths == [it for it in (*GATEWAY, OTHER_GATEWAY) if it not in goes]
+
+
+@pytest.mark.parametrize(
+    "tells",
+    [
+        "projects/p/global/firewalls/gkegw1-26e6-l7-prod-global",
+        "projects/p/zones/z-a/networkEndpointGroups/gkegw1-26e6-prod-web-80-d9441438",
+    ],
+)
+def test_what_is_of_something_in_another_network_stays_whatever_the_bucket_says(
+    tells: str,
+) -> None:
+    google = Google(*GATEWAY, OTHER_GATEWAY, tells)
+    stems = frozenset({"gkegw1-nv9e", "gkegw1-26e6"})
+    text = dataclasses.replace(OURS, stems=stems).document()
+    assert swept(google, text=text) == (len(GATEWAY), [])
+    assert google.paths == [OTHER_GATEWAY, tells]
 
 
 def test_traces_that_cannot_be_read_are_said_to_be() -> None:
