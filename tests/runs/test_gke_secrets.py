@@ -30,3 +30,9 @@ def test_pods_may_read_the_secrets_that_their_jobs_ask_for(rehearsal: Rehearsal)
 
     job = cluster_side.job(rehearsal, created.document["connection"], "torchrun-np-nodepool-1.yaml")
     assert "read_secret HF_TOKEN my-project hf-token 3" in json.dumps(job)
+
+    # What the record says of them is what the cluster itself was told.
+    (rehearsal.folder / "empty").mkdir()
+    copied = f"--copy={rehearsal.folder / 'empty'}"
+    ran = rehearsal.run("Run", copied, "--detach", behind=["--", "true"])
+    assert ran.code == 0, ran.said

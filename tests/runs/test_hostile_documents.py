@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.runs import state_file
+from tests.runs.test_jobs import GKE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,6 +153,28 @@ def test_what_the_state_names_and_is_anothers_is_neither_changed_nor_deleted(
     assert f"{rules}/{theirs}" in ended.problem["why"]
     assert rehearsal.google("GET", f"compute/v1/{rules}/{theirs}")["name"] == theirs
     assert all("storage/" in line for line in rehearsal.resources())
+
+
+@OTHER_ACTIONS
+def test_no_job_runs_an_image_of_a_registry_that_the_bucket_alone_names(
+    standing: Callable[..., Rehearsal], tmp_path: Path
+) -> None:
+    rehearsal = standing(GKE)
+    rehearsal.settings |= GKE
+    evil = {"IMAGE_MIRROR": ["evil.example.com/x"]}
+    _change_record(rehearsal, lambda it: it | {"settings": it["settings"] | evil})
+
+    for action, words in (("Run", ["--", "true"]), ("Test", [])):
+        copied = [f"--copy={tmp_path / 'empty'}", "--detach"] if action == "Run" else []
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        ended = rehearsal.finish(rehearsal.start(action, *copied, behind=words))
+
+        assert ended.code == 5, ended.said
+        assert "evil.example.com/x" in ended.problem["why"]
+        assert "run Create again" in ended.problem["fix"]
+    asked = [json.dumps(it) for it in rehearsal.requests() if "kubernetes" in it["path"]]
+    assert asked
+    assert not any("evil.example.com" in it for it in asked)
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ from provision.kinds.gke.kubernetes import (
     pods,
     reasons,
     run_jobs,
+    stages,
     status,
     workloads,
 )
@@ -115,6 +116,7 @@ class GkeJobs(Jobs):
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder and the job, and make its JobSet or RayJob."""
         control_plane.require_settings(self._folder, self._record)
+        self._ask(lambda: stages.require_sources(self._cluster, self._facts), "look at its account")
         pool, nodes = self._room(spec)
         spec, shape = replace(spec, nodes=nodes), _shape(ray=spec.ray)
         name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._things()])

@@ -24,7 +24,7 @@ from provision.errors import (
     StillWaiting,
 )
 from provision.kinds.gke import control_plane, pools, verdict
-from provision.kinds.gke.kubernetes import all_gather, trials
+from provision.kinds.gke.kubernetes import all_gather, stages, trials
 from provision.kinds.gke.kubernetes import nodes as nodes_module
 from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
 from provision.lifecycle import pricing
@@ -85,6 +85,8 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         facts = dataclasses.replace(facts, test_nodes=settings.test_nodes)
     document = control_plane.find(cloud.api, record)
     cluster = control_plane.reach(document, cloud.api, context.environ)
+    deadline = context.progress.deadline(_CHANGING, _POLL)
+    deadline.retry(lambda: stages.require_sources(cluster, facts), "look at the account of pods")
     prices = pricing.known(context, cloud)
     made = pools.made(document, facts) if prices else {}
     parts = chosen(facts, settings.test_pool, record.name_prefix, made, prices)

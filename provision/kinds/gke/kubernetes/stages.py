@@ -7,10 +7,13 @@ persistent volumes, which pods claim by name; and who may reach Ray.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import gcsfuse
+from provision.codes import Code
+from provision.errors import StateError
 from provision.kinds.gke.kubernetes import kueue, manifests, nccl
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.manifests import Manifest
@@ -108,6 +111,9 @@ def network_annotations(pool: GpuPool) -> dict[str, str]:
 # ------------------------------------------------------------------------------ identity
 
 
+_SOURCES: Final = "aiinfra/sources"
+
+
 def account_name(facts: ClusterFacts) -> str:
     """The Kubernetes account of pods: named as the account that they act as.
 
@@ -120,8 +126,41 @@ def account_name(facts: ClusterFacts) -> str:
 def account(facts: ClusterFacts) -> Object:
     """The Kubernetes service account that may impersonate the cluster's workload account."""
     made = build("v1", "ServiceAccount", account_name(facts), NAMESPACE)
-    made["metadata"]["annotations"] = {"iam.gke.io/gcp-service-account": facts.workload_account}
+    made["metadata"]["annotations"] = {
+        "iam.gke.io/gcp-service-account": facts.workload_account,
+        **_sources(facts),
+    }
     return made
+
+
+def _sources(facts: ClusterFacts) -> dict[str, str]:
+    """What tells of the registries and secrets of pods in the cluster itself; {} for none.
+
+    A digest: who may look at accounts need not know the names of secrets.
+    """
+    found = json.dumps([facts.image_mirrors, [it.model_dump() for it in facts.secrets]])
+    known = facts.image_mirrors or facts.secrets
+    return {_SOURCES: hashlib.sha256(found.encode()).hexdigest()} if known else {}
+
+
+def require_sources(cluster: Cluster, facts: ClusterFacts) -> None:
+    """See that pods get images and secrets from where Create has told the cluster.
+
+    The record lies in the bucket: whoever may write there could run an image of theirs as the
+    pods' account, with all secrets of a job.
+    """
+    found = cluster.find("v1", "ServiceAccount", account_name(facts), NAMESPACE) or {}
+    annotations = (found.get("metadata") or {}).get("annotations") or {}
+    if annotations.get(_SOURCES) != _sources(facts).get(_SOURCES):
+        raise StateError(
+            "deployment.json names other registries or secrets than the cluster was made with",
+            code=Code.STATE_FOREIGN,
+            why="pods would run what these registries have, and get these secrets: IMAGE_MIRROR is"
+            f" {', '.join(facts.image_mirrors) or 'empty'} there, and SECRETS has"
+            f" {', '.join(it.name for it in facts.secrets) or 'nothing'}",
+            fix="if that is what you want, run Create again; else find out who may write to the"
+            " bucket of the state",
+        )
 
 
 # ------------------------------------------------------------------------------ storage

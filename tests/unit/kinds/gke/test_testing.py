@@ -75,7 +75,7 @@ class World:
             environ={},
             progress=Progress(Clock(0), self.told.append),
         )
-        cluster = SimpleNamespace(all=self._all, merge=self._merge)
+        cluster = SimpleNamespace(all=self._all, merge=self._merge, find=lambda *_: None)
         monkeypatch.setattr(control_plane, "kept", lambda *_: facts)
         monkeypatch.setattr(control_plane, "find", lambda *_: {})
         monkeypatch.setattr(control_plane, "reach", lambda *_: cluster)

@@ -1,14 +1,22 @@
-"""Who may reach Ray where its operator knows no tokens."""
+"""What pods mount, fetch and may reach."""
 
 from __future__ import annotations
 
 import dataclasses
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
 
 from provision.catalogue import gcsfuse
+from provision.codes import Code
+from provision.errors import StateError
 from provision.kinds.gke.kubernetes import stages
+from provision.settings.secrets import Secret
 from tests.kubernetes import samples
+
+if TYPE_CHECKING:
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
 
 
 def test_only_machines_with_a_gpu_network_get_its_interfaces() -> None:
@@ -71,3 +79,37 @@ def test_heads_and_workers_are_closed_on_all_ports_but_those_for_users() -> None
     assert chosen == {"key": "ray.io/node-type", "operator": "Exists"}
     (for_all,) = [rule for rule in spec["ingress"] if "from" not in rule]
     assert not {it["port"] for it in for_all["ports"]} & {6379, 8265, 10001}
+
+
+TOKEN = Secret(name="HF_TOKEN", project="my-project", secret="hf-token")  # noqa: S106 - its name
+PLAIN = dataclasses.replace(samples.TWO_QUEUED, image_mirrors=(), secrets=())
+FETCHES = dataclasses.replace(PLAIN, image_mirrors=("mirror.example.com",), secrets=(TOKEN,))
+
+
+@pytest.mark.parametrize(
+    ("made", "kept", "named"),
+    [
+        (PLAIN, PLAIN, None),
+        (FETCHES, FETCHES, None),
+        (PLAIN, dataclasses.replace(PLAIN, image_mirrors=("evil.example.com",)), "evil"),
+        (FETCHES, dataclasses.replace(FETCHES, image_mirrors=("evil.example.com",)), "evil"),
+        (PLAIN, dataclasses.replace(PLAIN, secrets=(TOKEN,)), "HF_TOKEN"),
+        (FETCHES, PLAIN, "IMAGE_MIRROR is empty there, and SECRETS has nothing"),
+        (None, FETCHES, "mirror.example.com"),
+        (None, PLAIN, None),
+    ],
+)
+def test_pods_fetch_from_where_the_cluster_was_told_and_not_from_where_the_bucket_says(
+    made: ClusterFacts | None, kept: ClusterFacts, named: str | None
+) -> None:
+    account = stages.account(made) if made else None
+    cluster = cast("Any", SimpleNamespace(find=lambda *_: account))
+
+    if named is None:
+        stages.require_sources(cluster, kept)
+        return
+    with pytest.raises(StateError) as caught:
+        stages.require_sources(cluster, kept)
+    (problem,) = caught.value.problems
+    assert problem.code is Code.STATE_FOREIGN
+    assert named in problem.why
