@@ -311,7 +311,7 @@ def _words(vms: Sequence[Mapping[str, Any]], member: str, clock: Clock) -> Itera
 
 def _counts(cloud: Cloud) -> dict[str, int]:
     """The resources in the state, by what people call them, what matters most first."""
-    found = Counter(resources.noun(type_) for type_ in cloud.folder.types())
+    found = Counter(resources.noun(type_) for type_, _ in cloud.folder.resources())
     return dict(sorted(found.items(), key=lambda one: resources.place(one[0])))
 
 
