@@ -18,8 +18,7 @@ from pydantic_core import PydanticUndefined
 
 from provision.codes import ExitCode
 from provision.settings import derived, spelling
-from provision.settings.choices import Orchestrator
-from provision.settings.model import BY_VARIABLES, Settings, example_of, kinds_of
+from provision.settings.model import BY_VARIABLES, Settings, audience_of, example_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,13 +122,13 @@ def _sections() -> dict[str, list[_Row]]:
 
 
 def _row(name: str) -> _Row:
-    about, kinds, extra = Settings.model_fields[name], kinds_of(name), {}
+    about, extra = Settings.model_fields[name], {}
     if isinstance(about.json_schema_extra, dict):
         extra = about.json_schema_extra
     default = about.default_factory if about.default is PydanticUndefined else about.default
     words = str(extra.get("default_words") or derived.words_of(default))
-    is_vms = Orchestrator.NONE in kinds and Orchestrator.GKE not in kinds
-    kind = f"({'VMs' if is_vms else ', '.join(kinds)}) " if kinds else ""
+    audience = audience_of(name)
+    kind = f"({audience}) " if audience else ""
     return _Row(
         name=name.upper(),
         default="mandatory" if about.is_required() else words,

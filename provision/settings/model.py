@@ -26,6 +26,7 @@ from provision.settings.choices import (
     ReleaseChannel,
     Restart,
     Way,
+    asking_for,
 )
 from provision.settings.derived import Derived
 from provision.settings.job_options import JobOptions
@@ -98,6 +99,25 @@ class Settings(BaseSettings):
         self._given, self._way = texts, way
         if found is not None:
             self._places = found
+
+    @property
+    def is_gke(self) -> bool:
+        """Whether a GKE cluster is asked for, and no group of VMs."""
+        return self.orchestrator_type is Orchestrator.GKE
+
+    @property
+    def is_ray(self) -> bool:
+        """Whether Ray is to run on the VMs."""
+        return self.orchestrator_type is Orchestrator.RAY
+
+    @property
+    def kind_words(self) -> str:
+        """The kind of cluster, as an env.list asks for it."""
+        return asking_for(self.orchestrator_type)
+
+    def takes(self, name: str) -> bool:
+        """Whether a setting means something for this kind of cluster."""
+        return is_for(name, self.orchestrator_type)
 
     @property
     def places(self) -> Choice:
@@ -662,6 +682,18 @@ def kinds_of(name: str) -> list[str]:
     """The orchestrators with which a field means something; empty for all."""
     extra: dict[str, list[str]] = Settings.model_fields[name].json_schema_extra  # type: ignore[assignment]  # as `_setting` makes it
     return extra["only_with"]
+
+
+def audience_of(name: str) -> str:
+    """Which clusters a field is for, in words; "" for all."""
+    kinds = kinds_of(name)
+    is_vms = Orchestrator.NONE in kinds and Orchestrator.GKE not in kinds
+    return "VMs" if is_vms else ", ".join(kinds)
+
+
+def kind_in(texts: Mapping[str, str]) -> str:
+    """The kind of cluster that texts of fields ask for."""
+    return texts.get("orchestrator_type", Orchestrator.NONE).lower()
 
 
 def is_for(name: str, kind: str) -> bool:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from provision.settings import spelling
-from provision.settings.model import Settings, example_of, is_for
+from provision.settings.model import Settings, example_of, is_for, kind_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,8 +62,7 @@ class Team:
 
         `given`: field -> the text that somebody gave.
         """
-        usual = {"orchestrator_type": str(Settings.model_fields["orchestrator_type"].default)}
-        kind = (usual | dict(self.texts) | dict(given))["orchestrator_type"].lower()
+        kind = kind_in({**self.texts, **given})
         return {
             name: text
             for name, text in self.texts.items()

@@ -16,7 +16,7 @@ from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines, names,
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.candidates import Site
-from provision.settings.choices import NetworkConfig, Orchestrator
+from provision.settings.choices import NetworkConfig
 from provision.spec import pools, ranges
 from provision.spec.networks import ExistingNetwork
 from provision.spec.outbound import Outbound
@@ -359,7 +359,6 @@ def _stop_notice(run: int | None) -> int | None:
 
 def vms(settings: Settings) -> VmSpec:
     """Make the specification of a group of VMs."""
-    is_ray = settings.orchestrator_type is Orchestrator.RAY
     return VmSpec(
         **_common(settings),
         group=pools.group(settings),
@@ -377,7 +376,7 @@ def vms(settings: Settings) -> VmSpec:
         ops_agent=not settings.disable_ops_agent,
         secure_boot=settings.secure_boot,
         os_updates=settings.os_updates,
-        ray_version=settings.ray_version if is_ray else None,
+        ray_version=settings.ray_version if settings.is_ray else None,
     )
 
 

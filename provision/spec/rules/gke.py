@@ -233,7 +233,7 @@ def _one_by_one(case: Case) -> Iterator[Finding]:
             return
 
 
-@RULES.on("orchestrator_type", "authorized_cidr")
+@RULES.on("authorized_cidr")
 def _endpoint(case: Case) -> Iterator[Finding]:
     if not EVERY_ADDRESS.isdisjoint(case.settings.authorized_cidr or ()):
         yield Finding(
