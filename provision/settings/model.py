@@ -29,11 +29,16 @@ from provision.settings.choices import (
     asking_for,
 )
 from provision.settings.derived import Derived
+from provision.settings.gke import (
+    Maintenance,
+    NodePools,
+    QueueName,
+    Queues,
+    SystemPool,
+    TheSystemPool,
+)
 from provision.settings.job_options import JobOptions
 from provision.settings.labels import Environment, Labels, Metadata
-from provision.settings.maintenance import Maintenance
-from provision.settings.pools import NodePools, SystemPool, TheSystemPool
-from provision.settings.queues import QueueName, Queues
 from provision.settings.resource_paths import owners
 from provision.settings.secrets import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from provision.catalogue import images
     from provision.catalogue.gpu_networks import Network
     from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart, Way
-    from provision.settings.maintenance import Window
+    from provision.settings.gke import Queue, Window
     from provision.settings.model import Settings
-    from provision.settings.queues import Queue
     from provision.settings.secrets import Secret
     from provision.settings.storage import Mount, Share
     from provision.spec.networks import FirewallRule

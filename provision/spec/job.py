@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from provision.codes import Code
 from provision.errors import SettingsError
 from provision.settings.choices import KIND, asking_for
-from provision.settings.queues import LOCAL_QUEUE
+from provision.settings.gke import LOCAL_QUEUE
 from provision.spec import pools
 
 if TYPE_CHECKING:

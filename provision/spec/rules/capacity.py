@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.machines import MachineType
-    from provision.settings.pools import NodePool
+    from provision.settings.gke import NodePool
 
 
 RULES: Final = Rules()

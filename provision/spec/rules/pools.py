@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.catalogue.machines import MachineType
-    from provision.settings.pools import NodePool
+    from provision.settings.gke import NodePool
     from provision.spec.pools import Pool
 
 
