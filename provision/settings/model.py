@@ -38,9 +38,9 @@ from provision.settings.gke import (
     TheSystemPool,
 )
 from provision.settings.job_options import JobOptions
-from provision.settings.labels import Environment, Labels, Metadata
+from provision.settings.pairs import Environment, Labels, Metadata
 from provision.settings.resource_paths import owners
-from provision.settings.secrets import Secrets
+from provision.settings.pairs import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 
 _GKE = (Orchestrator.GKE,)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart, Way
     from provision.settings.gke import Queue, Window
     from provision.settings.model import Settings
-    from provision.settings.secrets import Secret
+    from provision.settings.pairs import Secret
     from provision.settings.storage import Mount, Share
     from provision.spec.networks import FirewallRule
     from provision.spec.pools import Pool
