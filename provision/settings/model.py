@@ -38,9 +38,8 @@ from provision.settings.gke import (
     TheSystemPool,
 )
 from provision.settings.job_options import JobOptions
-from provision.settings.pairs import Environment, Labels, Metadata
+from provision.settings.pairs import Environment, Labels, Metadata, Secrets
 from provision.settings.resource_paths import owners
-from provision.settings.pairs import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 
 _GKE = (Orchestrator.GKE,)

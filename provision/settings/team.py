@@ -101,7 +101,10 @@ def parse(text: str, where: str) -> Team:
         texts={name: it.text for name, it in texts.items()},
         locked=locked,
         at_most=at_most,
-        allowed={name: tuple(_patterns(it)) for name, it in tables["allowed"].items()},
+        allowed={
+            name: tuple(str(one).lower() for one in (it if isinstance(it, list) else [it]))
+            for name, it in tables["allowed"].items()
+        },
     )
 
 
@@ -134,7 +137,3 @@ def _text(given: Any) -> str:
             return ",".join(map(str, given))
         case _:
             return str(given)
-
-
-def _patterns(given: Any) -> list[str]:
-    return [str(it).lower() for it in (given if isinstance(given, list) else [given])]
