@@ -716,6 +716,13 @@ def is_for(name: str, kind: str) -> bool:
     return not kinds_of(name) or kind in kinds_of(name)
 
 
+def default_words_of(name: str) -> str:
+    """The description of a field's default."""
+    about = Settings.model_fields[name]
+    default = about.default_factory if about.default is PydanticUndefined else about.default
+    return str(_extra(name).get("default_words") or derived.words_of(default))
+
+
 def example_of(name: str) -> str:
     """A valid value of the field."""
     examples = Settings.model_fields[name].examples
