@@ -19,7 +19,7 @@ from provision.documents.timeline import StageName
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import path_in_document
 from provision.kinds.vms import contents, instances, lost_accounts
-from provision.settings import labels as reserved
+from provision.settings import pairs as reserved
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

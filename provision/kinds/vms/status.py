@@ -23,7 +23,7 @@ from provision.kinds.vms import (
     trouble,
 )
 from provision.lifecycle import pricing
-from provision.settings.choices import NetworkConfig
+from provision.settings.choices import KIND, NetworkConfig
 from provision.spec import capacity
 from provision.spec.capacity import Mode
 from provision.spec.pools import Group, Pool, Size
@@ -109,7 +109,7 @@ def look(
         ready=sum(vm.is_ready for vm in vms),
     )
     return vm_status.VmGroup(
-        words="Ray cluster" if asked.get("ORCHESTRATOR_TYPE") == "ray" else "VM group",
+        words="Ray cluster" if asked.get(KIND) == "ray" else "VM group",
         trouble=tuple(trouble.found(case)),
         waiting=tuple(trouble.waiting(case)),
         machines=(pool,),
