@@ -29,7 +29,7 @@ from provision.errors import (
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Remedies, Tried
 from provision.kinds.gke import control_plane, pools
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, fabric_pods, trials
+from provision.kinds.gke.kubernetes import all_gather, fabric_pods, trials
 from provision.kinds.gke.kubernetes import nodes as nodes_module
 from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
 from provision.lifecycle import pricing
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
     from provision.documents.checks import RayCheck
-    from provision.kinds.gke.kubernetes.bandwidth import Measurement, Told
+    from provision.kinds.gke.kubernetes.all_gather import Measurement, Told
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node
@@ -321,7 +321,7 @@ class Tested:
         }
         found = []
         for nodes, it in ((whole, self.told.whole), *parts.items()):
-            why = bandwidth.why_bad(it, self.pool, len(nodes))
+            why = all_gather.why_bad(it, self.pool, len(nodes))
             found.append(Tried(nodes, not why, it.peak if it.average is not None else None, why))
         return found
 
@@ -345,7 +345,7 @@ class Tested:
     @property
     def document(self) -> Bandwidth:
         """It for the report."""
-        measured = self.told.whole if self.told else bandwidth.parse("")
+        measured = self.told.whole if self.told else all_gather.parse("")
         figures, finding = self.figures, self.finding
         return Bandwidth(
             nodes=len(self.nodes),
@@ -380,10 +380,10 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
 
     `unfit`: nodes that could take no part, with what is wrong with them.
     """
-    told = bandwidth.read(ran.logs[0] if ran.logs else "")
+    told = all_gather.read(ran.logs[0] if ran.logs else "")
     found = dict(unfit)
     for number, (node, log) in enumerate(zip(ran.nodes, ran.logs, strict=True)):
-        one = bandwidth.of_log(log, pool)
+        one = all_gather.of_log(log, pool)
         more = (_SILENT,) if number in told.silent else ()
         found[node] = dataclasses.replace(one, faults=(*one.faults, *more))
     _, strayed = _on_sockets(told.whole, pool, len(ran.nodes))
@@ -394,7 +394,7 @@ def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
 
 def unfit(nodes: Sequence[Node], pool: GpuPool) -> dict[str, NodeCheck]:
     """The nodes of a pool that can take no part in a test, with what is wrong with them."""
-    told = {node.name: bandwidth.of_node(node, pool) for node in nodes}
+    told = {node.name: all_gather.of_node(node, pool) for node in nodes}
     return {name: NodeCheck(faults=it) for name, it in told.items() if it}
 
 
@@ -454,7 +454,7 @@ def passed(tested: Tested) -> str:
 
 def _on_sockets(whole: Measurement, pool: GpuPool, nodes: int) -> tuple[bool, set[int]]:
     """Whether no node used the network of its GPUs; and where some did, who did not, by number."""
-    hosts = bandwidth.on_sockets(whole, pool) if nodes >= bandwidths.MACHINES else frozenset()
+    hosts = all_gather.on_sockets(whole, pool) if nodes >= bandwidths.MACHINES else frozenset()
     if not hosts or len(hosts) >= len(whole.used):
         return bool(hosts), set()
     numbers = {int(found[1]) for host in hosts if (found := _HOST.search(host))}

@@ -27,7 +27,7 @@ from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import jobs as gke_jobs
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke import testing as gke_testing
-from provision.kinds.gke.kubernetes import clearing, rollout, trials
+from provision.kinds.gke.kubernetes import rollout, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.left_behind import Traces
 from provision.kinds.vms import after_apply, agent, bake, flex_start, out_of_date, startup
@@ -331,7 +331,7 @@ def test_a_wait_gives_a_sign_of_life_each_minute_and_says_until_when(
     monkeypatch: pytest.MonkeyPatch, name: StageName, wait: Callable[[Run], None]
 ) -> None:
     monkeypatch.setattr(release, "_told", lambda _, known: known)
-    monkeypatch.setattr(clearing, "step", lambda _: ["Service default/web"])
+    monkeypatch.setattr(release, "step", lambda _: ["Service default/web"])
     run = Run(monkeypatch)
     with contextlib.suppress(ProvisionError):
         wait(run)

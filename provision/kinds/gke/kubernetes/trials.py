@@ -20,7 +20,7 @@ from provision.documents.checks import RayCheck
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.google import refusals
-from provision.kinds.gke.kubernetes import all_gather, fabric_pods, jobs, reasons, status, workloads
+from provision.kinds.gke.kubernetes import all_gather, fabric_pods, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import field, holds
 from provision.time.retries import TransientError
@@ -148,7 +148,7 @@ class Trial:
 
     def _refused(self, work: Workload) -> CapacityError:
         """The error if Kueue makes no more attempts; the job is deleted, so it is not told to."""
-        advice = [line for line in work.advice.splitlines() if line != workloads.GIVEN_UP]
+        advice = [line for line in work.advice.splitlines() if line != status.GIVEN_UP]
         return CapacityError(
             f"No nodes came for {self.words}",
             code=refusals.code_in(work.message, Code.CAPACITY_REFUSED),

@@ -8,8 +8,8 @@ import pytest
 
 from provision.documents.checks import NodeCheck, RayCheck
 from provision.kinds.gke import testing
-from provision.kinds.gke.kubernetes import bandwidth
-from provision.kinds.gke.kubernetes.bandwidth import Measurement, Told
+from provision.kinds.gke.kubernetes import all_gather
+from provision.kinds.gke.kubernetes.all_gather import Measurement, Told
 from provision.kinds.gke.kubernetes.nodes import Node
 from tests.kubernetes import samples
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from provision.kinds.gke.kubernetes.facts import GpuPool
 
-GOOD = bandwidth.parse(
+GOOD = all_gather.parse(
     (Path(__file__).parent / "kubernetes" / "a3-ultra-all-gather.log").read_text(encoding="utf-8")
 )
 WELL = NodeCheck(gpus=8, interfaces=10)
@@ -131,7 +131,7 @@ def test_a_single_node_has_no_network_and_fails_by_itself_alone() -> None:
     tested = _tested(GOOD, "a")
     assert testing.problems(tested) == []
     assert testing.passed(tested).endswith("one node has no network to measure")
-    (problem,) = testing.problems(_tested(bandwidth.parse(""), "a"))
+    (problem,) = testing.problems(_tested(all_gather.parse(""), "a"))
     assert problem.what == "a: the measurement did not end, or failed"
 
 

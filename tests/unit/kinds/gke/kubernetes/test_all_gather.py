@@ -11,7 +11,7 @@ import pytest
 
 from provision.kinds import diagnosis as search
 from provision.kinds.gke import testing
-from provision.kinds.gke.kubernetes import all_gather, bandwidth
+from provision.kinds.gke.kubernetes import all_gather
 from provision.kinds.gke.kubernetes.trials import Ran
 from tests.kubernetes import samples
 
@@ -94,7 +94,7 @@ def test_good_nodes_are_measured_once_and_the_first_pod_tells_of_its_own(tmp_pat
     node = Node(tmp_path, samples.ULTRA, 4)
     log = node.run()
     assert node.asked == [[0, 1, 2, 3]]
-    told = bandwidth.read(log)
+    told = all_gather.read(log)
     assert (told.silent, told.pairs) == ((), {})
     assert told.whole.peak == 335.67
 

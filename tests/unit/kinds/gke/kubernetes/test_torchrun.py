@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import kueue, torch_training, torchrun
+from provision.kinds.gke.kubernetes import kueue, torchrun
 from provision.kinds.gke.kubernetes.facts import NfsShare
 from tests.kubernetes import samples
 
@@ -40,7 +40,7 @@ def _script(facts: ClusterFacts) -> str:
 
 
 def test_vms_have_the_same_program(golden: Golden) -> None:
-    golden.check(EXAMPLE, torch_training.PROGRAM)
+    golden.check(EXAMPLE, torchrun.PROGRAM)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def _run(tmp_path: Path, program: str, *, told: bool, age: int | None = None) ->
         (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
         (tmp_path / name).chmod(0o755)
     (tmp_path / "uptime").write_text(f"{age}.25 1.0\n")
-    script = _script(samples.facts(samples.MEGA)).replace(torch_training.STOP_FILE, str(stop))
+    script = _script(samples.facts(samples.MEGA)).replace(torchrun.STOP_FILE, str(stop))
     script = script.replace("/tmp/train.py", str(tmp_path / "train.py"))  # noqa: S108
     script = script.replace("/proc/uptime", str(tmp_path / "uptime"))
     names = ("NNODES", "NPROC_PER_NODE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
