@@ -24,7 +24,7 @@ from provision.google.api import GoogleApi, Service
 from provision.kinds.gke.kubernetes import kueue, run_jobs
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.left_behind import Fate, Traces
-from provision.kinds.spending import shares
+from provision.kinds.status import shares
 from provision.kinds.vms import agent, bandwidth, health, status
 from provision.kinds.vms.agent import Answer
 from provision.kinds.vms.instances import Vm

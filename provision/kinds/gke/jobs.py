@@ -28,7 +28,7 @@ from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError
 from provision.kinds import gpus, job_folder
-from provision.kinds.gke import control_plane, pools
+from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import fabric_pods, jobs, kueue, pods, reasons, run_jobs, status
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import conditions
@@ -210,7 +210,7 @@ class GkeJobs(Jobs):
 
     @functools.cached_property
     def _made(self) -> Mapping[str, Pool]:
-        return pools.made(self._document, self._facts)
+        return control_plane.made(self._document, self._facts)
 
     def _coming(self, pool: GpuPool, made: Pool | None, nodes: int) -> int:
         """How many nodes come for a job of so many: a queued pool's never wait for another one."""

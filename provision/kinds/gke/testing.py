@@ -28,7 +28,7 @@ from provision.errors import (
 )
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Remedies, Tried
-from provision.kinds.gke import control_plane, pools
+from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import all_gather, fabric_pods, trials
 from provision.kinds.gke.kubernetes import nodes as nodes_module
 from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
@@ -94,7 +94,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     document = control_plane.find(cloud.api, record)
     cluster = control_plane.reach(document, cloud.api, context.environ)
     prices = pricing.known(context, cloud)
-    made = pools.made(document, facts) if prices else {}
+    made = control_plane.made(document, facts) if prices else {}
     parts = chosen(facts, settings.test_pool, record.name_prefix, made, prices)
     context.console.progress(told(parts, settings.capacity_timeout))
     left = float(settings.capacity_timeout)

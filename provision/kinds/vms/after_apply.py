@@ -11,14 +11,7 @@ from provision.documents.connection import VmConnection, VmsConnection
 from provision.documents.timeline import StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, machines
-from provision.kinds.vms import (
-    agent,
-    flex_start,
-    instances,
-    lost_accounts,
-    out_of_date,
-    startup,
-)
+from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup
 from provision.lifecycle import phases, plan_document
 
 if TYPE_CHECKING:
@@ -123,7 +116,7 @@ class Started:
             reader = startup.Reader(self._cloud.api, spec, context.clock, started)
             told = startup.wait(reader, found, progress=context.progress, stay=self._all_run)
             urls = self._urls(told) if self._all_run() else {}
-            lost_accounts.require(self._cloud, spec)
+            out_of_date.require_accounts(self._cloud, spec)
             self._hear(found, told)
             # A start-up takes many minutes, and so do the notebooks' URLs.
             if self._all_run():

@@ -90,7 +90,7 @@ class VmGroup(Kind[VmSpec]):
         """Jobs by the agents of the VMs."""
         del record
         from provision.kinds.vms.jobs import VmJobs
-        from provision.kinds.vms.lost_accounts import Watch
+        from provision.kinds.vms.out_of_date import Watch
 
         return VmJobs(cloud.folder, context.clock, Watch(cloud, context.clock).look)
 

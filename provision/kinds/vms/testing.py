@@ -13,16 +13,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds import diagnosis
-from provision.kinds.vms import (
-    agent,
-    bandwidth,
-    flex_start,
-    health,
-    instances,
-    lost_accounts,
-    out_of_date,
-    status,
-)
+from provision.kinds.vms import agent, bandwidth, flex_start, health, instances, out_of_date, status
 from provision.lifecycle import plan_document
 from provision.screens import checks as screen
 
@@ -53,7 +44,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     """
     found = instances.find(cloud.api, record, context.clock)
     require_all(cloud, record, found)
-    lost_accounts.require(cloud, record)
+    out_of_date.require_accounts(cloud, record)
     older = out_of_date.find(cloud, record)
     plan_document.tell_of_older(context, older)
     if older:
