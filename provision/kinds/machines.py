@@ -41,16 +41,7 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
     young: bool = False,
     may_leave: bool = False,
 ) -> None:
-    """Wait until all VMs of a managed instance group run.
-
-    `timeout`: the longest wait in seconds of cloud time (CAPACITY_TIMEOUT). `young`, `may_leave`:
-    see `check`.
-
-    Raises:
-        CapacityError: Google refused machines. The group is kept and keeps trying.
-        ClusterError: The group can't be read.
-        StillWaiting: Not all VMs run in time; everything is kept.
-    """
+    """Wait until all VMs of a managed instance group run; `young`, `may_leave`: see `check`."""
     with progress.stage(StageName.MACHINES) as stage:
         deadline = stage.deadline(timeout, _POLL)
         while True:
@@ -77,24 +68,14 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
 
 
 def all_run(api: GoogleApi, group: Group) -> bool:
-    """Whether all VMs of a managed instance group run now.
-
-    Raises:
-        ClusterError: The group can't be read.
-    """
+    """Whether all VMs of a managed instance group run now."""
     instances = _look(api, group)
     return len(instances) == group.size and all(map(_runs, instances))
 
 
 @contextlib.contextmanager
 def checking(what: str) -> Iterator[None]:
-    """Report Google's errors after the apply as errors of a cluster that exists.
-
-    `what`: what could not be checked; it completes "could not check whether".
-
-    Raises:
-        ClusterError: In place of Google's error.
-    """
+    """Make a ClusterError of Google's after the apply: it could not be checked whether `what`."""
     try:
         yield
     except GoogleApiError as error:
@@ -145,13 +126,10 @@ def check(  # noqa: PLR0913 - each is a fact of its own
     young: bool = False,
     may_leave: bool = False,
 ) -> None:
-    """Raise if Google has refused machines.
+    """Raise if Google has refused machines; the error has all reasons.
 
     `young`: whether the machines' account is new: what is said of it may pass. `may_leave`: whether
     there is another zone or way, so that a full reservation is not waited for.
-
-    Raises:
-        CapacityError: Google refused machines; the error has all reasons.
     """
     texts = RefusalTexts(words=f"{running} of {group.size} {group.members} run")
     errors = [

@@ -59,10 +59,7 @@ def look(
     kind: Kind[ClusterSpec],
     before: Status | None = None,
 ) -> Status:
-    """Collect the status of a deployment.
-
-    `before`: what an earlier look of this run returned; None for the first one.
-    """
+    """Collect the status of a deployment; `before`: what an earlier look of this run returned."""
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
     found = kind.status(context, cloud, record, before)

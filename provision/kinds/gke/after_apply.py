@@ -32,12 +32,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     """Wait for the nodes of pools of a fixed size; other nodes come when a job needs them.
 
     Terraform waits for the nodes of a new pool. This also finds nodes that an older pool lacks,
-    and a cluster or a pool that has failed since.
-
-    Raises:
-        CapacityError: Google refused machines.
-        StillWaiting: The nodes did not come in time; everything is kept.
-        ClusterError: A pool's group can't be read, or the cluster or a pool is not in order.
+    and a cluster or a pool that has failed since. Errors are those of `Kind.capacity`.
     """
     spec = made.target.spec
     for group in _groups(cloud, spec):
@@ -66,11 +61,7 @@ def instances(cloud: Cloud, spec: GkeSpec) -> list[Mapping[str, Any]]:
 
 
 def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
-    """Raise the cause if Terraform failed because of missing nodes: its own message lacks it.
-
-    Raises:
-        CapacityError: Google refused machines for a pool; the pool exists and Google keeps trying.
-    """
+    """Raise the cause if Terraform failed because of missing nodes: its own message lacks it."""
     for group in _groups(cloud, target.spec):
         instances = cloud.api.managed_instances(group.project, group.zone, group.name)
         running = sum(one.get("instanceStatus") == "RUNNING" for one in instances)
@@ -78,11 +69,7 @@ def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
-    """Apply all objects in the cluster; say how to connect even if that failed.
-
-    Raises:
-        ClusterError: Kubernetes refused an object, or an object did not become ready.
-    """
+    """Apply all objects in the cluster; say how to connect even if that failed."""
     known = facts.read(made.target.spec, made.outputs)
     control_plane.keep(cloud.folder, known)
     try:

@@ -84,11 +84,7 @@ def node_pools(cluster: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 
 
 def require(cluster: Mapping[str, Any], pools: Iterable[str]) -> list[Problem]:
-    """See that a cluster ({} for none) and its pools can be worked with; notes on their state.
-
-    Raises:
-        ClusterError: The cluster or some pools do not exist, go, or failed.
-    """
+    """See that a cluster ({} for none) and its pools can be worked with; notes on their state."""
     there = node_pools(cluster)
     parts = {"The cluster": cluster}
     parts |= {f"The node pool {name}": there.get(name, {}) for name in pools}
@@ -142,10 +138,7 @@ def reach(
 ) -> client.Cluster:
     """The API of a cluster at its DNS endpoint, where the IAM roles of the credentials apply.
 
-    `document`: the cluster as Google has it: a host that the bucket names would get the token.
-
-    Raises:
-        ClusterError: The cluster does not exist.
+    Google says where that is: a host that the bucket names would get the token.
     """
     if not document:
         raise ClusterError.of([problem("The cluster", {})])
@@ -214,10 +207,7 @@ def made(document: Mapping[str, Any] | None, facts: ClusterFacts) -> Mapping[str
 
 
 def as_spec(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:
-    """A node pool as a specification has it, by what Google says of it.
-
-    `mine`: what Create has kept of it; None for a pool that runs no jobs.
-    """
+    """A node pool as a specification has it; `mine`: what Create has kept of one that runs jobs."""
     config = pool["config"]
     least, most = scale(pool)
     usual = Mode.SPOT if config.get("spot") else Mode.STANDARD
@@ -285,10 +275,8 @@ def first_kind(
 ) -> str | None:
     """The kind of GPU network that has the names without a kind.
 
-    `asked`: the kinds that the settings ask for, in the order of the pools -> their networks.
-    `there`: the networks in the state: address -> attributes. Returns the kind that has these
-    names; None where the first asked for is to get them, and "" where nothing is, as all have names
-    of their own.
+    None where the first that is asked for is to get them, and "" where nothing is, as all have
+    names of their own. `there`: the networks in the state: address -> attributes.
     """
     more = {found[1] for address in there if (found := _MORE.fullmatch(address))}
     made = {
@@ -311,8 +299,7 @@ def first_kind(
 def behind(cloud: Cloud, spec: GkeSpec, cluster: Mapping[str, Any]) -> dict[str, str]:
     """The pools that are to get their control plane's version, and that version.
 
-    Those with nodes are left as they are: an upgrade replaces their nodes. `cluster`: the cluster
-    as Google's API returns it; {} for none.
+    Those with nodes are left as they are: an upgrade replaces their nodes.
     """
     if not cluster:
         return {}
@@ -346,9 +333,6 @@ def to_untaint(cloud: Cloud, replaced: Sequence[Creation]) -> list[str]:
     The provider fails if a new pool lacks nodes when its operation ends (a stock-out, a quota).
     Terraform marks the pool as tainted and would replace it, although Google keeps the pool and
     goes on trying to get the nodes.
-
-    Raises:
-        GoogleApiError: Google does not say how the pools are.
     """
     look, kept = resources.NODE_POOL.look, []
     for pool in replaced:
@@ -365,9 +349,6 @@ def delete_lost(context: Context, cloud: Cloud) -> int:
     A run was killed, or somebody made them. They go with their cluster. But Terraform deletes what
     it made for a pool, such as its placement policy, before the cluster, and Google refuses that as
     long as the pool uses it.
-
-    Raises:
-        TerraformError: One can't be deleted.
     """
     known = cloud.folder.known()
     deleted = 0

@@ -129,11 +129,7 @@ def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> N
 
 
 def _answer(deadline: Deadline, ask: Callable[[], T]) -> T:
-    """The answer of a control plane that may be silent for a while.
-
-    Raises:
-        TransientError: It stays silent.
-    """
+    """The answer of a control plane that may be silent for a while."""
     for _ in range(_SILENCES - 1):
         try:
             return ask()
@@ -167,15 +163,10 @@ _FORM: Final = re.compile(r"projects/[a-z0-9.:-]+(/[a-z0-9-]+){4}")
 
 
 def cancel_requests(cluster: Cluster, facts: ClusterFacts) -> int:
-    """Cancel the open ProvisioningRequests by deleting them (rule Q14).
+    """Cancel the open ProvisioningRequests by deleting them (rule Q14); how many there were.
 
     The queue is stopped first, because it would create each request again. If there is another
-    Create, that starts the queue again. Returns the number of requests; if there are none, nothing
-    in the cluster is changed.
-
-    Raises:
-        KubernetesError: These credentials may not do that.
-        TransientError: The cluster does not answer now.
+    Create, that starts the queue again. Without requests nothing in the cluster is changed.
     """
     requests = cluster.all(status.REQUEST_API, status.REQUEST)
     waiting = [one for one in requests if not (holds(one, "Provisioned") or holds(one, "Failed"))]
@@ -195,10 +186,6 @@ def step(cluster: Cluster) -> list[str]:
 
     To be repeated until nothing is left: a Service or a claim is there until GKE has unmade its
     load balancer or its disk, and what runs in the cluster may make new ones.
-
-    Raises:
-        KubernetesError: These credentials may not do that.
-        TransientError: The cluster does not answer now.
     """
     volumes = {it["metadata"]["name"]: it for it in cluster.all("v1", _VOLUME)}
     claims = [it for it in cluster.all("v1", _CLAIM) if _goes(it, volumes)]

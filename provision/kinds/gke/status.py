@@ -240,10 +240,7 @@ def existing(
     told: status.Status,
     clock: Clock,
 ) -> common.Existing | None:
-    """The cluster as far as its cost goes; None if it does not exist, or no Create has kept facts.
-
-    `document`: the cluster as Google's API returns it.
-    """
+    """The cluster as far as its cost goes; None if there is none, or no Create has kept facts."""
     if document is None or facts is None:
         return None
     known = {pool.name: pool for pool in facts.pools}

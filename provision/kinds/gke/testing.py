@@ -79,13 +79,7 @@ class Part:
 
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
-    """Test the pool of --pool, or each pool; what a test makes is always deleted afterwards.
-
-    Raises:
-        CapacityError: Google refused the nodes of a pool.
-        StillWaiting: The nodes of a pool did not come in time.
-        ClusterError: There are faults; the error has those of all pools.
-    """
+    """Test the pool of --pool, or each pool; what a test makes is always deleted afterwards."""
     settings = context.settings
     facts = control_plane.finished(cloud.folder, record)
     control_plane.require_settings(cloud.folder, record)
@@ -133,8 +127,7 @@ def chosen(
 ) -> list[Part]:
     """The pools to test, the cheapest first: what is wrong there is known before the dear ones.
 
-    `asked`: the pool of --pool; None for every pool that can be tested. `made`: name -> a pool
-    as prices are looked up for it. `listed`: the prices; None if none are wanted.
+    `made`: name -> a pool as prices are looked up for it.
     """
     known = [pool.name for pool in facts.pools]
     wanted = known if asked is None else [names.own_pool(prefix, asked, known)]
@@ -184,11 +177,7 @@ def told(parts: Sequence[Part], wait: float) -> str:
 def _test(
     context: Context, cluster: Cluster, facts: ClusterFacts, part: Part, timeout: float
 ) -> tuple[Tested, float]:
-    """Test a pool, and show what was found; also the seconds that it waited for nodes.
-
-    Raises:
-        ClusterError: All nodes that the pool may have are cordoned.
-    """
+    """Test a pool, and show what was found; also the seconds that it waited for nodes."""
     pool, ran, waited = part.pool, None, 0.0
     no_ray: CapacityError | StillWaiting | None = None
     there = _nodes(context, cluster, pool.name)
@@ -376,10 +365,7 @@ class Tested:
 
 
 def of(pool: GpuPool, ran: Ran, unfit: Mapping[str, NodeCheck]) -> Tested:
-    """What a test has found.
-
-    `unfit`: nodes that could take no part, with what is wrong with them.
-    """
+    """What a test has found, beside what is wrong with nodes that could take no part."""
     told = all_gather.read(ran.logs[0] if ran.logs else "")
     found = dict(unfit)
     for number, (node, log) in enumerate(zip(ran.nodes, ran.logs, strict=True)):

@@ -170,10 +170,7 @@ def _nodes(case: Case) -> Iterator[Trouble]:
 
 
 def missing(pool: PoolNow) -> int:
-    """How many nodes a pool lacks; 0 where that is not known.
-
-    Of a pool that scales automatically its least number counts.
-    """
+    """How many nodes a pool lacks, of its least number if it scales; 0 where that is not known."""
     least = pool.asked if pool.asked is not None else pool.least or 0
     return 0 if pool.there is None else max(0, least - pool.there)
 
@@ -285,10 +282,7 @@ _FLEX: Final = frozenset({PoolMode.FLEX_START, PoolMode.FLEX_START_QUEUED})
 
 
 def all_ends(facts: ClusterFacts | None, nodes: Sequence[Nodes], clock: Clock) -> Iterator[End]:
-    """When the nodes of each GPU pool end; those of the others never do.
-
-    `facts`: what Create has kept of the pools; None if no Create has.
-    """
+    """When the nodes of each GPU pool end; those of the others never do."""
     others = {one.pool: one for one in nodes}
     free = 0
     for pool in facts.pools if facts else ():
@@ -317,7 +311,7 @@ def remaining(pool: GpuPool | None, nodes: Nodes | None, clock: Clock) -> tuple[
     """Seconds of cloud time until Google deletes the nodes of a pool that go first and last.
 
     GKE says on a node when that is. Without that, the pool's run duration counts (rule F7); in a
-    queued pool each request has its own. `pool`: the pool; None for one that Create has not kept.
+    queued pool each request has its own.
     """
     if pool is None or nodes is None:
         return None
@@ -365,10 +359,7 @@ def _named(nodes: Sequence[object], pool: str) -> str:
 def nodes(
     pools: Sequence[Nodes], gpus: Mapping[str, int], clock: Clock
 ) -> tuple[gke_status.Node, ...]:
-    """All nodes as Status tells them, those that need a look first, then those that end first.
-
-    `gpus`: how many GPUs each node of a pool has; pools without are not in it.
-    """
+    """All nodes as Status tells them, those that need a look first, then those that end first."""
     found = [_told(node, it.pool, gpus.get(it.pool, 0), clock) for it in pools for node in it.each]
     return tuple(sorted(found, key=lambda it: (it.is_in_order, it.ends or "9", it.pool, it.name)))
 
@@ -415,11 +406,7 @@ def _is_repaired(node: Node) -> bool:
 def troubles(
     pool: Nodes, gpus: int, document: Mapping[str, Any], mode: PoolMode | None, clock: Clock
 ) -> Iterator[Trouble]:
-    """What is broken about the nodes of a pool: GPUs first, then nodes that are not ready.
-
-    `document`: the pool as Google's API returns it. `mode`: how its nodes are got; None if not
-    known.
-    """
+    """What is broken about the nodes of a pool: GPUs first, then nodes that are not ready."""
     by_faults = alike(pool.each, lambda node: faults(node, gpus, clock))
     by_faults.pop((), None)
     for found, them in by_faults.items():

@@ -73,12 +73,6 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
 
     A VM that Google takes away meanwhile is waited for, with its start-up: done is done only with
     all VMs running.
-
-    Raises:
-        ClusterError: A start-up failed, a VM is gone that its group does not make again, or VMs
-            act as an account that was deleted.
-        CapacityError: Google refused the place of a VM that it took away.
-        StillWaiting: Such a VM did not come again in time; everything is kept.
     """
     started = Started(context, cloud, made.target.spec)
     try:
@@ -129,11 +123,7 @@ class Started:
         return machines.all_run(self._cloud.api, self._group)
 
     def _hear(self, vms: Mapping[str, instances.Vm], told: Mapping[str, Startup]) -> None:
-        """Wait a moment for a sign of life of VMs that started up long ago and say nothing now.
-
-        Raises:
-            ClusterError: There is none of some that run.
-        """
+        """Wait a moment for a sign of life of VMs that started up long ago and say nothing now."""
         clock, progress = self._context.clock, self._context.progress
         deadline = progress.deadline(_HEARING, _POLL)
         while True:
@@ -158,11 +148,7 @@ class Started:
                 deadline.pause()
 
     def _await_again(self, timeout: float) -> None:
-        """Say which VMs run no longer, and wait until their group has made them again.
-
-        Raises:
-            ClusterError: It makes none again, as one of flex start.
-        """
+        """Say which VMs run no longer, and wait until their group has made them again."""
         api, clock, progress = self._cloud.api, self._context.clock, self._context.progress
         seen = instances.see(api, self._spec)
         known = instances.interruptions(api, self._spec, clock)
@@ -190,11 +176,7 @@ class Started:
 def wait_for_urls(
     look: Callable[[], Mapping[str, str | None]], wanted: Collection[str], *, progress: Progress
 ) -> dict[str, str]:
-    """Wait for the notebooks' URLs of all VMs at once.
-
-    `look`: asks Google once for all VMs: name of the VM -> URL, or None if there is none yet.
-    Returns name of the VM -> URL, for those that had one in time.
-    """
+    """Wait for the notebooks' URLs of all VMs at once; those that came in time."""
     with progress.stage(StageName.URLS) as stage:
         deadline = stage.deadline(_URLS_AT_MOST, _POLL)
         while True:

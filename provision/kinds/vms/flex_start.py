@@ -194,8 +194,7 @@ def group(spec: VmSpec) -> Group:
 def present(instances: Sequence[Mapping[str, Any]], requests: Sequence[ResizeRequest]) -> int:
     """The number of VMs in a group that are not part of an open request.
 
-    `requests`: the requests of the group. While one is open, VMs that do not run yet may belong to
-    it.
+    While one is open, VMs that do not run yet may belong to it.
     """
     staying = [one for one in instances if one.get("currentAction") not in _LEAVING]
     if any(request.is_open for request in requests):
@@ -212,11 +211,7 @@ def decide(  # noqa: PLR0913 - each is a fact of its own
     last: int,
     run_seconds: int,
 ) -> ResizePlan:
-    """Decide which requests to keep and whether to make a new one.
-
-    Raises:
-        SettingsError: The group would have to shrink.
-    """
+    """Decide which requests to keep and whether to make a new one; no group ever shrinks."""
     open_ones = [request for request in requests if request.is_open]
     least = vms + sum(request.count for request in open_ones)
     missing = group.size - least
@@ -273,15 +268,7 @@ def _over(cloud: Cloud, kept: dict[str, dict[str, Any]], but: str) -> list[str]:
 def wait(
     api: GoogleApi, group: Group, names: Collection[str], *, timeout: float, progress: Progress
 ) -> None:
-    """Wait until resize requests are granted.
-
-    `timeout`: the longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
-
-    Raises:
-        CapacityError: A request failed or was cancelled.
-        ClusterError: Google does not return the requests.
-        StillWaiting: Not all are granted in time; they stay in Google's queue.
-    """
+    """Wait until resize requests are granted."""
     with progress.stage(StageName.REQUESTS, OnInterrupt.STAYS_QUEUED) as stage:
         deadline = stage.deadline(timeout, _POLL)
         said = ""

@@ -45,10 +45,7 @@ def judge(vm: Vm, found: Mapping[str, Any]) -> VmCheck:
 
 
 def reported(vm: Vm, found: Mapping[str, Any] | None, state: str = "") -> VmCheck:
-    """What a VM that can't be asked reported at its start-up, judged likewise.
-
-    `found`: None where it has reported nothing. `state`: why it can't be asked, as another fault.
-    """
+    """What a VM reported at its start-up, judged likewise; `state`: why it can't be asked."""
     more = (state,) if state else ()
     if found is None:
         return VmCheck(faults=more)

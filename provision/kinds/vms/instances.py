@@ -264,10 +264,7 @@ class Member:
 
 
 def down(managed: Iterable[Mapping[str, Any]], restarting: Collection[str] = ()) -> list[Member]:
-    """The VMs of a group that do not run, by name.
-
-    `managed`: the managed instances of the group, as Google's API returns them.
-    """
+    """The VMs of a group that do not run, by name."""
     found = {
         one["instance"].rpartition("/")[2]: one
         for one in managed
@@ -314,10 +311,7 @@ def interruptions(api: GoogleApi, place: Place, clock: Clock) -> dict[str, Inter
 def gone(
     members: Sequence[Member], known: Mapping[str, Interruption], group: Group | None = None
 ) -> list[Problem]:
-    """What has become of VMs that run no longer, a problem for each kind of event.
-
-    `group`: theirs where it makes no VM again, as one of flex start; None where it does.
-    """
+    """What has become of VMs that run no longer; `group`: theirs if it makes none again."""
     alike: dict[str, list[Member]] = {}
     for one in members:
         alike.setdefault(one.story(known), []).append(one)

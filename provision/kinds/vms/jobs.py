@@ -46,10 +46,7 @@ _UNHEARD: Final = (
 
 
 class VmJobs(Jobs):
-    """The jobs of a group of VMs.
-
-    `lost`: says why VMs can hear of no job at all; "" for no such reason.
-    """
+    """The jobs of a group of VMs; `lost` says why they can hear of none at all, "" for nothing."""
 
     def __init__(self, folder: StateFolder, clock: Clock, lost: Callable[[], str] = str) -> None:
         self._folder = folder

@@ -57,10 +57,7 @@ def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
 
 
 def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[OutOfDate]:
-    """The VMs that are of an older template than their group's, or of no account, by name.
-
-    `api`: Google, for the template; it is asked only where there are such VMs.
-    """
+    """The VMs that are of an older template than their group's, or of no account, by name."""
     newest = template_of(seen.group or {})
     older = {
         one["instance"].rpartition("/")[2]: made_from
@@ -302,8 +299,7 @@ class Keeper:
     """Keeps what others have added to the metadata of VMs, whatever an update makes of it.
 
     Google says that an update of a group's VMs gives them a template's metadata, and not what
-    becomes of the rest (Compute Engine, InstanceGroupManagerUpdatePolicy, 2026-09-01). `vms`: the
-    VMs as they were before the update, by path ("projects/...").
+    becomes of the rest (Compute Engine, InstanceGroupManagerUpdatePolicy, 2026-09-01).
     """
 
     def __init__(self, api: GoogleApi, vms: Mapping[str, Mapping[str, Any]]) -> None:
@@ -311,11 +307,7 @@ class Keeper:
         self._before = {path: _read(vm) for path, vm in vms.items()}
 
     def restore(self, template: Mapping[str, Any]) -> None:
-        """Give the VMs a template's metadata, beside what is not ours.
-
-        Raises:
-            GoogleApiError: These credentials may not do that, or others kept changing them.
-        """
+        """Give the VMs a template's metadata, beside what is not ours."""
         wanted = _read(template)
 
         def one(path: str) -> None:
@@ -395,11 +387,7 @@ def without_account(
 
 
 def require_accounts(cloud: Cloud, place: Place) -> None:
-    """See that the accounts of all VMs are there.
-
-    Raises:
-        ClusterError: One is not.
-    """
+    """See that the accounts of all VMs are there."""
     lost = without_account(cloud, place, instances.documents(cloud.api, place))
     if lost:
         raise ClusterError.of([one.problem for one in lost])

@@ -50,10 +50,7 @@ class _Reported(NamedTuple):
 def look(
     context: Context, cloud: Cloud, record: Record, before: Status | None
 ) -> vm_status.VmGroup:
-    """Look at the VMs of a group and its resize requests.
-
-    `before`: what an earlier look of this run returned; what is over is not asked again.
-    """
+    """Look at a group and its requests; of what an earlier look found done, nothing is asked."""
     clock = context.clock
     seen = instances.see(cloud.api, record)
     found = seen.vms(clock)
@@ -150,10 +147,7 @@ def startups(
     wanted: list[str],
     started: Mapping[str, str | None] | None = None,
 ) -> dict[str, Startup]:
-    """What the VMs of a deployment report of their start-up, by name.
-
-    `started`: when each was last started, in RFC 3339 format, as far as that is known.
-    """
+    """What the VMs of a deployment report of their start-up, by name."""
     return startup.Reader(cloud.api, record, context.clock, started).read(wanted)
 
 

@@ -36,12 +36,7 @@ _MOST: Final = 5
 
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
-    """Test all VMs, and what is between them.
-
-    Raises:
-        StillWaiting: Google has not given all VMs yet.
-        ClusterError: There are faults, or VMs that do not answer; the error has all of them.
-    """
+    """Test all VMs, and what is between them."""
     found = instances.find(cloud.api, record, context.clock)
     require_all(cloud, record, found)
     out_of_date.require_accounts(cloud, record)
@@ -78,12 +73,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
 
 
 def require_all(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
-    """See that as many VMs run as Create was to make: a part would say nothing of the rest.
-
-    Raises:
-        StillWaiting: Google is still making them.
-        ClusterError: There are others than those.
-    """
+    """See that as many VMs run as Create was to make: a part would say nothing of the rest."""
     running = sum(vm.status == "RUNNING" for vm in found)
     asked = json_object.inner(cloud.folder.outputs().get("group"))
     wanted = json_object.whole(asked.get("size")) or record.settings.get("INSTANCE_COUNT") or 1
@@ -176,10 +166,7 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
 
 
 def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem:
-    """What is said of VMs that somebody works on: they are looked at, and not measured.
-
-    `used`: the VMs, each with the programs that have its GPUs in use, as far as they are known.
-    """
+    """What is said of VMs whose GPUs these programs use: they are looked at, and not measured."""
     named = [f"{name} ({', '.join(its)})" if its else name for name, its in used.items()]
     more = f", and {len(named) - _MOST} more" if len(named) > _MOST else ""
     what = "nothing was measured" if all_of_them else "not measured"
@@ -191,10 +178,7 @@ def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem
 
 
 def passed(checked: Mapping[str, VmCheck], measured: VmBandwidth | None) -> str:
-    """The verdict on VMs without faults, in one sentence.
-
-    `measured`: the bandwidth between them; None where there is nothing to measure.
-    """
+    """The verdict on VMs without faults, in one sentence."""
     gpus = sum(it.gpus or 0 for it in checked.values())
     well = f"{len(checked)} VMs" if len(checked) > 1 else "The VM"
     text = f"{well} with {gpus} GPUs: no faults"

@@ -107,11 +107,7 @@ class Kind(enum.Enum):
 
 
 def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) -> Object:
-    """A pod template for a pool, with all that its container needs.
-
-    Raises:
-        ValueError: The container has no command, before which the environment could be set.
-    """
+    """A pod template for a pool, with all that its container needs."""
     volumes, mounts, annotations = stages.pod_volumes(facts)
     spec: Object = {"serviceAccountName": stages.account_name(facts)}
     if kind is not Kind.HEAD:

@@ -152,11 +152,7 @@ class ClusterFacts:
 
     @classmethod
     def parse(cls, text: str, record: Record) -> Self:
-        """Read what `document` wrote; what the record says goes before it.
-
-        Raises:
-            ValueError: It is something else, or a value breaks its rule.
-        """
+        """Read what `document` wrote, or raise a ValueError; what the record says goes first."""
         asked = record.settings
         recorded = {
             "project": record.project_id,

@@ -92,9 +92,7 @@ def ray_job(
 ) -> Object:
     """A job with its own Ray cluster, which is deleted after it.
 
-    `nodes`: how many workers it has, each with all GPUs of a node; None for those of the example.
-    `entrypoint`: the line of shell that Ray runs on the head; it uses each GPU once if not told.
-    `image`: the image of all its pods; None for Ray's own.
+    `nodes`: its workers, each with all GPUs of a node. `entrypoint`: what a shell runs on the head.
     """
     cluster = _ray_spec(facts, pool, nodes or min(_RAY_NODES, pool.max_nodes), image)
     # KubeRay's own template of what submits a job (1.6.2, common/job.go), which must stay.
@@ -123,10 +121,7 @@ def ray_job(
 def _queued(
     facts: ClusterFacts, pool: GpuPool, what: tuple[str, str, str], seconds: int, spec: Object
 ) -> Object:
-    """A job that the queue starts, where there is one.
-
-    `what`: API version, kind, and how its name begins.
-    """
+    """A job that the queue starts, where there is one; `what`: API version, kind, name so far."""
     api, kind, prefix = what
     suspended = {"suspend": True} if facts.has_queue else {}
     metadata = kueue.job_metadata(facts, pool, prefix, seconds)

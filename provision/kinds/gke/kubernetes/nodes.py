@@ -129,10 +129,7 @@ class Nodes:
 def read(
     things: Iterable[Object], events: Iterable[Object] = (), clock: Clock = _CLOCK
 ) -> tuple[Nodes, ...]:
-    """The nodes of each pool.
-
-    `things`: the nodes as the API returns them, all with the label of their pool.
-    """
+    """The nodes of each pool, of whose name all have the label."""
     seen: dict[str, set[str]] = collections.defaultdict(set)
     for event in events:
         about = event["involvedObject"]
@@ -147,10 +144,7 @@ def read(
 
 
 def cordon(cluster: Cluster, node: str, why: str) -> bool:
-    """Let Kubernetes start no new pod on a node, and write on it why; those that run there stay.
-
-    As `kubectl cordon` does. Returns whether the node still exists.
-    """
+    """Take a node out of use as `kubectl cordon` does, and write why on it; whether it is there."""
     text = f"Test found: {why}; undo with: kubectl uncordon {node}"
     change = {"metadata": {"annotations": {CORDONED: text}}, "spec": {"unschedulable": True}}
     return cluster.merge("v1", "Node", node, change)

@@ -102,12 +102,7 @@ def read(
     nodes: Iterable[Object],
     events: Iterable[Object],
 ) -> Jobs:
-    """The jobs of a cluster by their pods.
-
-    Raises:
-        KubernetesError: These credentials may not read it.
-        TransientError: The cluster does not answer now.
-    """
+    """The jobs of a cluster by their pods."""
     tops = [job for version, kind in _JOBS for job in cluster.all(version, kind)]
     pods = cluster.all("v1", "Pod", fields=_ALIVE)
     queued = {uid for work in works for uid in owners(work)}

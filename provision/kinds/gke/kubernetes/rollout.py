@@ -51,14 +51,7 @@ def apply(
     progress: Progress,
     timeout: float = TIMEOUT,
 ) -> int:
-    """Apply all stages in order; objects that are up to date do not change.
-
-    `timeout`: the timeout of each stage, in seconds of cloud time.
-
-    Raises:
-        KubernetesError: Kubernetes refused an object, and a retry would not help.
-        ClusterError: A stage was not ready in time.
-    """
+    """Apply all stages in order; objects that are up to date do not change."""
     total = done = 0
     wanted = [stage for stage in stages if stage.objects]
     everything = sum(len(stage.objects) for stage in wanted)
@@ -145,15 +138,7 @@ _WRONG: Final = frozenset(
 def wait(
     cluster: Cluster, facts: ClusterFacts, *, progress: Progress, timeout: float = TIMEOUT
 ) -> list[Problem]:
-    """Wait until NCCL's software is on all GPU nodes that there are.
-
-    `timeout`: the longest wait, in seconds of cloud time. Returns notes on what is still being
-    installed then, and on pools that get nothing.
-
-    Raises:
-        ClusterError: Something can't be installed.
-        KubernetesError: Kubernetes refused to tell.
-    """
+    """Wait until NCCL is on all GPU nodes that there are; notes on what is slow or gets none."""
     names = [it["metadata"]["name"] for it in nccl.objects(facts)]
 
     def look(deadline: Deadline) -> dict[str, _Unfinished]:

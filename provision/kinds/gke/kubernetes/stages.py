@@ -28,11 +28,7 @@ _NOTHING: Final = Manifest(definitions=[], rest=[])
 
 
 def stages(facts: ClusterFacts, environ: Mapping[str, str]) -> tuple[list[Stage], list[Problem]]:
-    """The stages, and notes on manifests that are not the pinned ones.
-
-    Raises:
-        ClusterError: A manifest is missing or is not the pinned one.
-    """
+    """The stages, and notes on manifests that are not the pinned ones."""
     add_ons = manifests.wanted(queue=facts.has_queue)
     read = {add_on.name: manifests.read(add_on, environ) for add_on in add_ons}
     return _with(facts, read), [it.note for it in read.values() if it.note]

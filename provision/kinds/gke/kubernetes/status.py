@@ -53,12 +53,7 @@ def is_out_of_stock(thing: NodeRequest | Workload) -> bool:
 
 
 def read(cluster: Cluster, clock: Clock = _CLOCK) -> Status:
-    """Read the status of a cluster; kinds that it does not have count as empty.
-
-    Raises:
-        KubernetesError: These credentials may not read it.
-        TransientError: The cluster does not answer now.
-    """
+    """Read the status of a cluster; kinds that it does not have count as empty."""
     works = cluster.all(kueue.API, "Workload")
     machines = cluster.all("v1", "Node", selector=kueue.POOL_LABEL)
     events = cluster.all("v1", "Event")

@@ -74,12 +74,7 @@ class Trial:
             self._clean(progress)
 
     def await_nodes(self, asked: str, timeout: float, progress: Progress) -> float:
-        """Wait until the job runs; returns the seconds of cloud time that it took.
-
-        Raises:
-            StillWaiting: No nodes came in time.
-            CapacityError: The requests for nodes failed, one after the other.
-        """
+        """Wait until the job runs; returns the seconds of cloud time that it took."""
         with progress.stage(StageName.TEST_NODES, OnInterrupt.ENDS_TEST) as stage:
             waited = self._await(asked, timeout, stage)
             stage.counts(asked)
@@ -203,15 +198,7 @@ def bandwidth(  # noqa: PLR0913 - what a test is about
     timeout: float,
     progress: Progress,
 ) -> Ran:
-    """Run the bandwidth test on nodes of a pool; its objects are always deleted at the end.
-
-    `timeout`: the longest wait for nodes, in seconds of cloud time.
-
-    Raises:
-        StillWaiting: No nodes came in time.
-        CapacityError: The requests for nodes failed, one after the other.
-        ClusterError: The test did not end in time; the error has the last lines of the log.
-    """
+    """Run the bandwidth test on nodes of a pool; the error of a late one has the end of its log."""
     first = f"{_BANDWIDTH_PODS},{fabric_pods.RANK_LABEL}=0"
     ours = Trial(
         cluster=cluster,
@@ -340,15 +327,7 @@ def ray(  # noqa: PLR0913 - what a test is about
     timeout: float,
     progress: Progress,
 ) -> tuple[RayCheck, float]:
-    """Run the test through Ray; the RayJob, its cluster and its pods are deleted at the end.
-
-    `timeout`: the longest wait for nodes, in seconds of cloud time. Returns what became of it, and
-    the seconds of cloud time until it had its nodes.
-
-    Raises:
-        StillWaiting: No nodes came in time.
-        CapacityError: The requests for nodes failed, one after the other.
-    """
+    """Run the test through Ray; what became of it, and after how many seconds it had nodes."""
 
     def look() -> Mapping[str, Any]:
         found = cluster.find(jobs.RAY_API, "RayJob", RAY, NAMESPACE) or {}
