@@ -25,7 +25,7 @@ from provision.kinds.gke.kubernetes import kueue, run_jobs
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.left_behind import Fate, Traces
 from provision.kinds.status import shares
-from provision.kinds.vms import agent, bandwidth, health, status
+from provision.kinds.vms import agent, health, status, testing
 from provision.kinds.vms.agent import Answer
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
@@ -323,12 +323,12 @@ def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
 @given(_damaged(ANSWER))
 def test_a_vms_answer_is_judged_whatever_it_says(content: bytes) -> None:
     answer = Answer.of(_text(content))
-    plan = bandwidth.plan([VM, VM])
+    plan = testing.plan([VM, VM])
     assert plan is not None
 
     assert isinstance(answer.failure, str)
     json.dumps(plain(health.judge(VM, answer.answer)))
-    outcome = bandwidth.outcome(plan, (VM.name,), {VM.name: answer})
+    outcome = testing.outcome(plan, (VM.name,), {VM.name: answer})
     assert outcome.bandwidth is None or outcome.bandwidth > 0 or outcome.why
 
 

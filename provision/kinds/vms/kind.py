@@ -46,9 +46,9 @@ class VmGroup(Kind[VmSpec]):
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         """Resolve the image and the reservation if their checks did not."""
-        from provision.kinds.vms import boot_image
+        from provision.kinds.vms import preflight
 
-        image = boot_image.resolve(spec.image, record)
+        image = preflight.resolve(spec.image, record)
         return reservations.resolve(dataclasses.replace(spec, image=image), record)
 
     def kept(
