@@ -130,7 +130,13 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
             annotations |= _devices(fabric, pool)
             _join(wanted, fabric, pool)
             volumes += [*_volumes(fabric), nccl.READY_VOLUME]
-            sidecar = nccl.daemon(fabric, stack, _daemon_mounts(fabric))
+            beside_it = {
+                f"{nccl.BIN}/nvidia/lib64": nccl.LIBRARIES,
+                "/sys": "/hostsysfs",
+                "/proc/sys": "/hostprocsysfs",
+            }
+            mounted = [mount(_volume(path), at) for path, at in beside_it.items()]
+            sidecar = nccl.daemon(fabric, stack, [*mounted, *_socket_mount(fabric)])
             before.append(gate)
             beside += [sidecar] if sidecar else []
             bring = nccl.libraries(fabric, stack) if kind is Kind.RAY else None
@@ -189,6 +195,23 @@ def job_set(
             "replicatedJobs": [{"name": REPLICATED_JOB, "template": {"spec": pods}}],
         },
     }
+
+
+def restarted(most: int, rule: Object) -> Object:
+    """The part of a JobSet's spec that has all of it begun again, so often at most."""
+    # The GPUs of a pod are free when it is gone, not when it is told to go.
+    policy = {"maxRestarts": most, "restartStrategy": "BlockingRecreate", "rules": [rule]}
+    return {"failurePolicy": policy}
+
+
+def failed_by(codes: Object) -> Object:
+    """The part of a Job's spec that has it fail at once with a lost pod, or by an exit code."""
+    lost = {"type": "DisruptionTarget", "status": "True"}
+    rules = [
+        {"action": "FailJob", "onPodConditions": [lost]},
+        {"action": "FailJob", "onExitCodes": codes},
+    ]
+    return {"podFailurePolicy": {"rules": rules}}
 
 
 def _read_secrets(facts: ClusterFacts) -> Object:
@@ -281,15 +304,6 @@ def _volumes(fabric: PodFabric) -> list[Object]:
     if fabric.socket:
         found.append({"name": _volume(fabric.socket), "emptyDir": {}})
     return found
-
-
-def _daemon_mounts(fabric: PodFabric) -> list[Object]:
-    return [
-        mount(_volume(f"{nccl.BIN}/nvidia/lib64"), nccl.LIBRARIES),
-        mount(_volume("/sys"), "/hostsysfs"),
-        mount(_volume("/proc/sys"), "/hostprocsysfs"),
-        *_socket_mount(fabric),
-    ]
 
 
 def _socket_mount(fabric: PodFabric) -> list[Object]:

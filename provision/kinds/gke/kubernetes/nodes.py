@@ -159,7 +159,9 @@ def _node(thing: Object, seen: Collection[str], clock: Clock) -> Node:
     ends, run = str(annotations.get(kueue.NODE_ENDS, "")), str(labels.get(_RUN, ""))
     if not ends and created and run.isdecimal():
         ends = later(created, clock.wall(int(run)))
-    xids = _critical(thing)
+    # The node's condition has them in its reason, as the keys of a JSON object.
+    said = str(conditions(thing).get(_XID, {}).get("reason", ""))
+    xids = (tuple(_object(said)) or (said or "not told",)) if holds(thing, _XID) else ()
     recent = set(seen) - _OF_PROGRAMS - set(xids)
     gpus, usable = (
         int((status.get(part) or {}).get(kueue.GPU) or 0) for part in ("capacity", "allocatable")
@@ -179,14 +181,6 @@ def _node(thing: Object, seen: Collection[str], clock: Clock) -> Node:
         reported=": ".join(filter(None, (labels.get(it, "") for it in _REPORTED))),
         is_leaving=any(taint["key"] in _LEAVING for taint in spec.get("taints") or []),
     )
-
-
-def _critical(thing: Object) -> tuple[str, ...]:
-    """The XIDs of the node's condition, whose reason has them as the keys of a JSON object."""
-    if not holds(thing, _XID):
-        return ()
-    reason = str(conditions(thing)[_XID].get("reason", ""))
-    return tuple(map(str, _object(reason))) or (reason or "not told",)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -74,34 +74,28 @@ _PART: Final = 4
 
 def job_set(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """A torchrun job on all GPUs of `nodes` nodes of a pool."""
-    pod = fabric_pods.template(facts, pool, _container(facts, pool, nodes), fabric_pods.Kind.WHOLE)
+    container = {
+        "name": NAME,
+        "image": IMAGE,
+        "command": ["bash", "-c", _script(facts)],
+        "env": launch_variables(pool, nodes),
+    }
+    pod = fabric_pods.template(facts, pool, container, fabric_pods.Kind.WHOLE)
     end = ordered(kueue.run_seconds(pool, _SECONDS))
     pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": end.grace}
-    codes = {"containerName": NAME, "operator": "In", "values": [STOPPED]}
-    lost = {"type": "DisruptionTarget", "status": "True"}
-    # What is no failure of its own: a node that is lost or drained, and a stop in order.
-    interruptions = [
-        {"action": "FailJob", "onPodConditions": [lost]},
-        {"action": "FailJob", "onExitCodes": codes},
-    ]
     interrupted = {
         "name": "interrupted",
         "action": "RestartJobSetAndIgnoreMaxRestarts",
         "onJobFailureReasons": ["PodFailurePolicy"],
     }
-    policy = {
-        # Of failures of the program itself.
-        "maxRestarts": 3,
-        # The GPUs of a pod are free when it is gone, not when it is told to go.
-        "restartStrategy": "BlockingRecreate",
-        "rules": [interrupted],
-    }
+    # Restarts are of failures of the program itself; a node that is lost or drained is none, nor is
+    # a stop in order.
     return fabric_pods.job_set(
         kueue.job_metadata(facts, pool, f"{NAME}-", _SECONDS),
         pod,
         nodes,
-        {"failurePolicy": policy, "ttlSecondsAfterFinished": _KEPT},
-        {"podFailurePolicy": {"rules": interruptions}},
+        {**fabric_pods.restarted(3, interrupted), "ttlSecondsAfterFinished": _KEPT},
+        fabric_pods.failed_by({"containerName": NAME, "operator": "In", "values": [STOPPED]}),
     )
 
 
@@ -136,6 +130,7 @@ exit "${{code}}"
 
 def launch_variables(pool: GpuPool, nodes: int) -> list[Object]:
     """What the processes of a job find each other by: the variables of a pod of a JobSet."""
+    run = kueue.run_seconds(pool, _SECONDS) if pool.queued else pool.max_run_seconds
     values = {
         "NNODES": nodes,
         "NPROC_PER_NODE": pool.gpus,
@@ -143,22 +138,14 @@ def launch_variables(pool: GpuPool, nodes: int) -> list[Object]:
         "MASTER_ADDR": f"$(JOB_SET)-{fabric_pods.REPLICATED_JOB}-0-0.$(JOB_SET)",
         "MASTER_PORT": _PORT,
         "GLOO_SOCKET_IFNAME": FIRST,
-        **_stop_age(pool),
+        # Not where the nodes' run has no end.
+        **({STOP_AGE: ordered(run).most} if run else {}),
     }
     return [
         labelled("JOB_SET", fabric_pods.SET_LABEL),
         field("NODE_RANK", f"metadata.annotations['{fabric_pods.RANK_LABEL}']"),
         *variables(values),
     ]
-
-
-def _container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
-    return {
-        "name": NAME,
-        "image": IMAGE,
-        "command": ["bash", "-c", _script(facts)],
-        "env": launch_variables(pool, nodes),
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,12 +160,6 @@ def ordered(run_seconds: int) -> OrderedEnd:
     """The end of a job whose nodes run for so many seconds; short runs have a shorter one."""
     margin = min(_MOST_MARGIN, run_seconds // _PART)
     return OrderedEnd(most=run_seconds - margin, grace=margin * _MOST_GRACE // _MOST_MARGIN)
-
-
-def _stop_age(pool: GpuPool) -> dict[str, int]:
-    """The variable of a job on a pool; {} where its nodes' run has no end."""
-    run = kueue.run_seconds(pool, _SECONDS) if pool.queued else pool.max_run_seconds
-    return {STOP_AGE: ordered(run).most} if run else {}
 
 
 # ------------------------------------------------------------------------------ the training

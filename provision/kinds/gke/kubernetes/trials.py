@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.status import Status
     from provision.time.deadline import Deadline
     from provision.time.progress import Progress
     from provision.time.stages import OpenStage
@@ -57,10 +58,6 @@ class Trial:
     # its pods, and all else that has to be gone before the next one begins
     pods: Callable[[], list[Object]]
     has_started: Callable[[], bool]  # whether its pods have nodes, and run
-
-    @property
-    def _title(self) -> str:
-        return f"{self.wanted['kind']} {self.wanted['metadata']['name']}"
 
     @contextlib.contextmanager
     def there(self, progress: Progress) -> Iterator[None]:
@@ -107,7 +104,8 @@ class Trial:
     def _await(self, wanted: str, timeout: float, stage: OpenStage) -> float:
         deadline = stage.deadline(timeout, _POLL)
         while not deadline.retry(self.has_started, f"look at {self.words}"):
-            work = deadline.retry(self._workload, "look at the queue")
+            queue = deadline.retry(lambda: status.read(self.cluster), "look at the queue")
+            work = next(iter(self._workloads(queue)), None)
             if work and (work.state == "given up" or work.retries >= _MOST_RETRIES):
                 raise self._refused(work)
             # One that the queue has let in may still wait for nodes.
@@ -126,9 +124,9 @@ class Trial:
             deadline.pause()
         return deadline.passed
 
-    def _workload(self) -> Workload | None:
-        found = status.read(self.cluster).workloads
-        return next((work for work in found if work.name == self._title), None)
+    def _workloads(self, found: Status) -> list[Workload]:
+        title = f"{self.wanted['kind']} {self.wanted['metadata']['name']}"
+        return [work for work in found.workloads if work.name == title]
 
     def _advice(self) -> str:
         """What Status advises about the job's request for nodes; "" for nothing."""
@@ -137,7 +135,7 @@ class Trial:
         except (ClusterError, TransientError):
             return ""
         name = self.wanted["metadata"]["name"]
-        advice = [work.advice for work in found.workloads if work.name == self._title]
+        advice = [work.advice for work in self._workloads(found)]
         advice += [request.advice for request in found.requests if name in request.name]
         return next(filter(None, advice), "")
 
