@@ -133,10 +133,9 @@ def _connection(
 
 def _groups(cloud: Cloud, spec: GkeSpec) -> Iterator[Group]:
     """The managed instance groups of the pools of a fixed size, as far as they exist."""
-    cluster = control_plane.find(cloud.api, spec) or {}
-    urls = {it["name"]: it.get("instanceGroupUrls", []) for it in cluster.get("nodePools", [])}
+    there = control_plane.node_pools(control_plane.find(cloud.api, spec))
     for pool in spec.gpu_pools:
         if pool.size.count is not None:
             # A pool has one zone, so one group.
-            for url in urls.get(pool.name, []):
+            for url in there.get(pool.name, {}).get("instanceGroupUrls", []):
                 yield Group.of(spec.project_id, pool, url.rpartition("/")[2])

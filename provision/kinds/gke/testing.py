@@ -101,7 +101,10 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
             tested, waited = _test(context, cluster, facts, part, share)
         except (CapacityError, StillWaiting, ClusterError) as error:
             left -= share if isinstance(error, StillWaiting) else 0.0
-            failed.append(_of_pool(error, part) if len(parts) > 1 else error)
+            # One of several says which pool it is about.
+            whose = f"{part.pool.name}: " * (len(parts) > 1)
+            named = [dataclasses.replace(it, what=f"{whose}{it.what}") for it in error.problems]
+            failed.append(type(error).of(named))
             continue
         left -= min(waited, share)
         if bad := problems(tested):
@@ -249,14 +252,6 @@ def _nodes(context: Context, cluster: Cluster, pool: str) -> Sequence[Node]:
         lambda: cluster.all("v1", "Node", selector=f"{POOL_LABEL}={pool}"), "look at the nodes"
     )
     return [node for one in nodes_module.read(found) for node in one.each]
-
-
-def _of_pool(error: ProvisionError, part: Part) -> ProvisionError:
-    """An error that says which pool it is about."""
-    name = part.pool.name
-    return type(error).of(
-        [dataclasses.replace(it, what=f"{name}: {it.what}") for it in error.problems]
-    )
 
 
 def _together(failed: Sequence[ProvisionError]) -> ProvisionError:

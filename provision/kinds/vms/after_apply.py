@@ -55,11 +55,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         young=made.young,
         may_leave=bool(spec.places),
     )
-    _renew(context, cloud, spec)
-
-
-def _renew(context: Context, cloud: Cloud, spec: VmSpec) -> None:
-    """Bring running VMs to the newest template, as far as that disturbs nobody or was asked for."""
+    # Running VMs get the newest template, as far as that disturbs nobody or was asked for.
     older: Sequence[OutOfDate] = out_of_date.find(cloud, spec)
     if not spec.group.mode.means.flex_start:  # Google updates none of these (rule M6)
         older = out_of_date.refresh(cloud, spec, older, context.progress)

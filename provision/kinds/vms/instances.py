@@ -58,6 +58,9 @@ class Vm:
         """Make it from the API's document."""
         interfaces = instance.get("networkInterfaces", [])
         scheduling = instance.get("scheduling", {})
+        # The notebook's proxy reports its URL without a scheme.
+        items = instance.get("metadata", {}).get("items", [])
+        url = next((it.get("value") for it in items if it["key"] == _URL_KEY), None)
         return cls(
             name=instance["name"],
             status=instance["status"],
@@ -68,7 +71,7 @@ class Vm:
                 for it in instance.get("guestAccelerators", [])
             },
             remaining=_remaining(instance, clock),
-            notebook=_notebook(instance),
+            notebook=(url if "://" in url else f"https://{url}") if url else None,
             maintenance=_maintenance(instance, clock),
             created=instance.get("creationTimestamp"),
             started=_started(instance),
@@ -174,13 +177,6 @@ def _maintenance(instance: Mapping[str, Any], clock: Clock) -> float | None:
         return None
     moment = dt.datetime.fromisoformat(begins).timestamp()
     return 0.0 if known.get("maintenanceStatus") == "ONGOING" else clock.until(moment)
-
-
-def _notebook(instance: Mapping[str, Any]) -> str | None:
-    """The notebook's URL; its proxy reports it without a scheme."""
-    items = instance.get("metadata", {}).get("items", [])
-    url = next((it.get("value") for it in items if it["key"] == _URL_KEY), None)
-    return (url if "://" in url else f"https://{url}") if url else None
 
 
 def arguments(group: Group) -> str:

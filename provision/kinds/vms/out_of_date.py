@@ -242,7 +242,10 @@ def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator
     if _accounts(vm) != _accounts(template):
         yield _Difference("its service account")
     if keys := differing(vm, template):
-        in_place = not any(map(_is_read_at_start, keys))
+        in_place = not any(
+            key in _AT_START or (key.startswith(reserved.OWN_METADATA) and key != _USERS)
+            for key in keys
+        )
         only = "" if in_place else " (read at its start only)"
         # The list of keys differs with them; alone it does where an older version made the VM.
         named = sorted(keys - {_USERS} or keys)
@@ -322,10 +325,6 @@ class Keeper:
 
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(one, self._before))
-
-
-def _is_read_at_start(key: str) -> bool:
-    return key in _AT_START or (key.startswith(reserved.OWN_METADATA) and key != _USERS)
 
 
 def _ours(keys: Mapping[str, str]) -> set[str]:

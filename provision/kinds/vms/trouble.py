@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,8 +98,23 @@ def found(case: Case) -> Iterator[Trouble]:
             why=("its defaultActionOnFailure is DO_NOTHING, as it is for flex start",),
             fix="run Create: it sets the group right",
         )
-    yield from _silent(case)
-    yield from _unhealthy(case)
+    # VMs that run, and say nothing any more: what they told of their start-up is history.
+    mute = {name for one in case.lost for name in one.vms}
+    silent = [vm for vm in case.vms if vm.silence and vm.name not in mute]
+    for what, them in alike(silent, lambda vm: vm.silence).items():
+        fix = agent.another_start(them[0].name, case.group)
+        yield _of(them, what, why=(agent.WHY_SILENT,), fix=fix)
+    for vm in case.running:
+        # Google moves a VM to another host only when a person asks.
+        if vm.faults:
+            yield Trouble(
+                about=About.MACHINES,
+                what=f"the GPUs of {vm.name} complain: {vm.faults[0]}",
+                names=(vm.name,),
+                why=vm.faults[1:],
+                fix="when nobody needs what runs there, "
+                + health.another_host([vm.name], arguments(case.group), bound=case.bound),
+            )
     yield from _starts(case)
     yield from _partly(case)
 
@@ -237,29 +251,6 @@ def _missing(case: Case) -> Trouble:
     )
 
 
-def _silent(case: Case) -> Iterator[Trouble]:
-    """VMs that run, and say nothing any more: what they told of their start-up is history."""
-    mute = {name for one in case.lost for name in one.vms}
-    silent = [vm for vm in case.vms if vm.silence and vm.name not in mute]
-    for what, them in alike(silent, lambda vm: vm.silence).items():
-        fix = agent.another_start(them[0].name, case.group)
-        yield _of(them, what, why=(agent.WHY_SILENT,), fix=fix)
-
-
-def _unhealthy(case: Case) -> Iterator[Trouble]:
-    """VMs that run with faulty GPUs: Google moves them to another host only when a person asks."""
-    for vm in case.running:
-        if vm.faults:
-            yield Trouble(
-                about=About.MACHINES,
-                what=f"the GPUs of {vm.name} complain: {vm.faults[0]}",
-                names=(vm.name,),
-                why=vm.faults[1:],
-                fix="when nobody needs what runs there, "
-                + health.another_host([vm.name], arguments(case.group), bound=case.bound),
-            )
-
-
 # ------------------------------------------------------------------ start-up
 
 
@@ -298,12 +289,12 @@ def _starts(case: Case) -> Iterator[Trouble]:
 
 def _partly(case: Case) -> Iterator[Trouble]:
     """Steps that failed in start-ups that went on without them."""
-    alike: dict[str, list[Vm]] = collections.defaultdict(list)
-    for vm in case.vms:
-        for name, step in vm.startup.steps.items():
-            if step.state == "failed" and vm.startup.state is not StartupState.FAILED:
-                alike[name].append(vm)
-    for name, them in alike.items():
+    partly = [vm for vm in case.vms if vm.startup.state is not StartupState.FAILED]
+    every = (
+        (name, vm) for vm in partly for name, it in vm.startup.steps.items() if it.state == "failed"
+    )
+    for name, pairs in alike(every, lambda it: it[0]).items():
+        them = [vm for _, vm in pairs]
         output = them[0].startup.steps[name].detail
         yield Trouble(
             about=About.START_UP,
