@@ -50,6 +50,12 @@ T = TypeVar("T")
 K = TypeVar("K")
 _CONSOLE: Final = "https://console.cloud.google.com"
 _SHARE: Final = ("name", "path", "ip", "share")
+_HALF_WAY: Final = Trouble(
+    about=About.CLUSTER,
+    what="a Destroy began and stopped half-way",
+    why=("what is left of it, listed with --full, may be billed",),
+    fix="run Destroy again to remove the rest, or Create to make the cluster again",
+)
 
 
 def look(
@@ -63,6 +69,9 @@ def look(
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
     found = kind.status(context, cloud, record, before)
+    if record.removing:
+        # What is missing was removed by this program, and by nobody else.
+        found = dataclasses.replace(found, trouble=() if lock else (_HALF_WAY,))
     return dataclasses.replace(
         found,
         kind=record.kind,

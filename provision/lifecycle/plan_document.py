@@ -15,6 +15,7 @@ from provision.documents.older_machine import OlderMachine
 from provision.documents.plan import Change, Plan, SettingChange
 from provision.errors import Problem
 from provision.google.resources import TEMPLATE
+from provision.lifecycle import opens
 from provision.settings import masking
 from provision.settings.derived import Derived
 from provision.settings.model import Settings
@@ -133,15 +134,18 @@ def begun(  # noqa: PLR0913, PLR0917 - each is a fact of its own
 ) -> Plan:
     """The plan as far as it is known before Terraform is asked."""
     changed: tuple[SettingChange, ...] = ()
+    now = context.report.settings or {}
     if record is not None:
         given = {name.upper() for name in context.settings.model_fields_set}
-        now = context.report.settings or {}
         changed = changed_settings(record.settings, now, given)
+    # A record that was lost knows no settings.
+    before = (record and record.settings) or None
     return Plan(
         change=Change.NEW if record is None else Change.CHANGE,
         topology=topology.of(spec),
         contents=kind.contents(spec),
         settings=changed,
+        opens=tuple(opens.found(before, now, context.settings.metadata)),
         checks=checks,
         candidates=candidates,
     )
