@@ -11,7 +11,7 @@ from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
 from provision.kinds import connection, machines
 from provision.kinds.gke import control_plane
-from provision.kinds.gke.kubernetes import facts, jobs, pods, rollout, stages
+from provision.kinds.gke.kubernetes import facts, jobs, pods, stages
 from provision.lifecycle import phases
 from provision.spec.pools import Group
 
@@ -98,15 +98,15 @@ def _apply(
     context.note(notes)
     document = control_plane.find(cloud.api, made.target.spec)
     cluster = control_plane.reach(document, cloud.api, context.environ)
-    changed = rollout.apply(cluster, wanted, progress=context.progress)
+    changed = stages.apply(cluster, wanted, progress=context.progress)
     if not changed:
         context.console.progress("Kubernetes: no changes")
-    context.note(rollout.wait(cluster, known, progress=context.progress))
+    context.note(stages.wait(cluster, known, progress=context.progress))
     if not known.ray_operator:
         return known
     if not stages.ray_tokens(cluster):
-        wall = rollout.Stage("a network policy for Ray", [stages.ray_policy(cluster)])
-        rollout.apply(cluster, [wall], progress=context.progress)
+        wall = stages.Stage("a network policy for Ray", [stages.ray_policy(cluster)])
+        stages.apply(cluster, [wall], progress=context.progress)
         return known
     told = dataclasses.replace(known, ray_tokens=True)
     control_plane.keep(cloud.folder, told)

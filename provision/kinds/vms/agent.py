@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from provision import words
 from provision.documents import json_object
 from provision.kinds.job_folder import read
-from provision.kinds.vms import health
+from provision.kinds.vms import instances
 from provision.kinds.vms.instances import arguments, moment
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ WHY_SILENT: Final = (
 
 def another_start(vm: str, group: Group) -> str:
     """What to do about a VM that is not heard of; an account that was deleted takes the latter."""
-    recreate = health.another_host([vm], arguments(group), bound=False)
+    recreate = instances.another_host([vm], arguments(group), bound=False)
     return (
         f"see `journalctl -u aiinfra-agent` on {vm}, or its serial port 1; when nobody needs what"
         f" runs there, restart it:\ngcloud compute instances reset {vm} --zone {group.zone}"

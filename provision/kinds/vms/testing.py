@@ -23,7 +23,7 @@ from provision.errors import ClusterError, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Remedies, Tried, failed
-from provision.kinds.vms import agent, flex_start, health, instances, out_of_date, status
+from provision.kinds.vms import agent, flex_start, instances, out_of_date, status
 from provision.lifecycle import plan_document
 from provision.screens import checks as screen
 
@@ -139,24 +139,24 @@ def _judged(vm: Vm, startup: Startup, answer: Answer | None) -> VmCheck:
     if answer is not None:
         if answer.failure:
             return VmCheck(faults=(f"it {answer.failure}",))
-        return health.judge(vm, answer.answer)
+        return instances.judge(vm, answer.answer)
     state = f"it can't be asked: it {startup.words}"
     if startup.state == "done":
         state += ", by a version of this tool whose VMs hear of nothing; run Create --replace-vms"
-    return health.reported(vm, startup.gpu_check, state)
+    return instances.reported(vm, startup.gpu_check, state)
 
 
 # ------------------------------------------------------------------ in words
 
 
 def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> list[Problem]:
-    """What is wrong with single VMs; `where` as `health.another_host` has it."""
+    """What is wrong with single VMs; `where` as `instances.another_host` has it."""
     by_name = {vm.name: vm for vm in vms}
 
     def fix(name: str) -> str:
         users = checked[name].users
         freed = f"end {words.listed(users)}, or let them end; then " if users else ""
-        return freed + health.another_host([name], where, bound=by_name[name].bound)
+        return freed + instances.another_host([name], where, bound=by_name[name].bound)
 
     in_order = {vm.name: checked[vm.name] for vm in vms}
     found = diagnosis.of_single(in_order, lambda name: by_name[name].machine_type, fix)
@@ -256,7 +256,7 @@ def plan(vms: Sequence[Vm]) -> Plan | None:
     """What to measure between VMs; None where there is nothing between them to measure."""
     if len(vms) < bandwidths.MACHINES:
         return None
-    gpus, _ = health.due(vms[0])
+    gpus, _ = instances.due(vms[0])
     if not gpus:
         return None
     machine = machines.lookup(vms[0].machine_type)
@@ -473,7 +473,7 @@ def _round(plan: Plan, groups: Sequence[Members], number: int, most: int) -> str
 
 
 def problems(measured: Measured, where: str) -> list[Problem]:
-    """What is wrong between the VMs; `where` as `health.another_host` has it."""
+    """What is wrong between the VMs; `where` as `instances.another_host` has it."""
     if measured.not_measured:
         return []
     plan, blamed = measured.plan, measured.blamed
@@ -493,14 +493,14 @@ def problems(measured: Measured, where: str) -> list[Problem]:
             failed(
                 f"{name}: {why}",
                 why="the others were measured without it",
-                fix=health.another_host([name], where, bound=bound),
+                fix=instances.another_host([name], where, bound=bound),
             )
             for name, why in blamed.items()
         ]
     bar = diagnosis.bar(next(iter(plan.vms.values())).machine_type, plan.reference)
     remedies = Remedies(
         members="VMs",
-        another=lambda vms: health.another_host(vms, where, bound=bound),
+        another=lambda vms: instances.another_host(vms, where, bound=bound),
         more="set INSTANCE_COUNT to more, run Create, and Test again",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, so that new VMs stand close to each other, and"
         " run Create with --replace-vms",

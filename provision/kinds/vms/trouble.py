@@ -11,7 +11,7 @@ from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.kinds import machines, status
 from provision.kinds.status import alike, who
-from provision.kinds.vms import agent, flex_start, health, startup
+from provision.kinds.vms import agent, flex_start, instances, startup
 from provision.kinds.vms.instances import arguments, moment
 from provision.screens.layout import counted
 
@@ -113,7 +113,7 @@ def found(case: Case) -> Iterator[Trouble]:
                 names=(vm.name,),
                 why=vm.faults[1:],
                 fix="when nobody needs what runs there, "
-                + health.another_host([vm.name], arguments(case.group), bound=case.bound),
+                + instances.another_host([vm.name], arguments(case.group), bound=case.bound),
             )
     yield from _starts(case)
     yield from _partly(case)

@@ -17,7 +17,7 @@ from provision.files.archive import Archive
 from provision.kinds import registry
 from provision.kinds.gke.kubernetes import all_gather, nccl
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-from provision.kinds.vms import health
+from provision.kinds.vms import instances
 from provision.kinds.vms.instances import Vm
 from provision.state.location import locate
 from tests.unit.preflight.conftest import google
@@ -101,7 +101,7 @@ def test_test_takes_no_other_gpu_for_its_own() -> None:
 
     def faults(*names: str) -> tuple[str, ...]:
         found = {"gpus": 4, "names": list(names), "driver": "570", "interfaces": 9}
-        return health.reported(vm, found).faults
+        return instances.reported(vm, found).faults
 
     assert faults("NVIDIA Z900 80GB") == ()
     assert faults("NVIDIA Z900 80GB", "NVIDIA GeForce") == ("NVIDIA GeForce instead of Z900",)

@@ -182,11 +182,6 @@ class ClusterFacts:
         """Whether jobs wait in Kueue's queue."""
         return self.kueue and bool(self.pools)
 
-    @property
-    def most_nodes(self) -> int:
-        """The largest number of GPU nodes."""
-        return sum(pool.max_nodes for pool in self.pools)
-
 
 def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
     """Combine the specification with the outputs of the root `terraform/gke`."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits
 from provision.documents import json_object
-from provision.kinds.gke.kubernetes import fabric_pods, job_attendant, jobs, kueue, torchrun
+from provision.kinds.gke.kubernetes import fabric_pods, job_attendant, jobs, kueue
 from provision.kinds.gke.kubernetes.fabric_pods import RANK_LABEL, SET_LABEL
 from provision.kinds.gke.kubernetes.objects import (
     MANAGER,
@@ -132,9 +132,9 @@ def _grace(wanted: Wanted) -> int:
     return max(_GRACE, _end_of_nodes(wanted).grace) if by_nodes else _GRACE
 
 
-def _end_of_nodes(wanted: Wanted) -> torchrun.OrderedEnd:
+def _end_of_nodes(wanted: Wanted) -> jobs.OrderedEnd:
     asked = (wanted.spec.seconds or limits.LONGEST_RUN) + _MARGIN
-    return torchrun.ordered(kueue.run_seconds(wanted.pool, asked))
+    return jobs.ordered(kueue.run_seconds(wanted.pool, asked))
 
 
 def _variables(wanted: Wanted, ours: list[Object]) -> list[Object]:
@@ -220,13 +220,13 @@ def _container(wanted: Wanted) -> Object:
         **{f"PET_{name}": f"$({name})" for name in names},
     }
     ours = [
-        *torchrun.launch_variables(wanted.pool, wanted.nodes),
+        *jobs.launch_variables(wanted.pool, wanted.nodes),
         labelled("JOB_RESTART", ATTEMPT_LABEL),
         *variables(others),
     ]
     return {
         "name": CONTAINER,
-        "image": spec.image or torchrun.IMAGE,
+        "image": spec.image or jobs.IMAGE,
         "command": ["bash", "-c", PROGRAM, CONTAINER, *map(_as_it_is, spec.command)],
         "env": _variables(wanted, ours),
         "volumeMounts": [dict(_MOUNT)],

@@ -18,7 +18,7 @@ from provision.google.owner import Owner
 from provision.intake import load
 from provision.kinds.gke import testing
 from provision.kinds.gke import variables as gke
-from provision.kinds.gke.kubernetes import facts, jobs, rollout, stages, status, trials
+from provision.kinds.gke.kubernetes import facts, jobs, stages, status, trials
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
 from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
@@ -59,7 +59,7 @@ class Gke:
     def create(self) -> int:
         """Bring everything into the cluster that Create does; how many objects changed."""
         wanted, _ = stages.stages(self.facts, self.environ)
-        return rollout.apply(self.api, wanted, progress=self.progress)
+        return stages.apply(self.api, wanted, progress=self.progress)
 
     def test(self, timeout: float = 10) -> Tested:
         """What Test finds on the pool that jobs get without asking for one."""

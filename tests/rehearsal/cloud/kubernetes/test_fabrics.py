@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import all_gather, jobs, nccl, rollout, torchrun
+from provision.kinds.gke.kubernetes import all_gather, jobs, nccl, stages
 from provision.kinds.gke.kubernetes.objects import holds
 from tests.rehearsal.cloud.table import cases
 
@@ -96,7 +96,7 @@ def test_pods_of_the_program_are_on_the_network_of_their_machines(
 @pytest.mark.parametrize(("kind", "network"), [(MEGA, "FasTrak"), (HIGH, "GPUDirectTCPX_v7")])
 def test_training_says_which_network_it_uses(made: Make, kind: Any, network: str) -> None:
     cluster = made(kind)
-    cluster.api.create(torchrun.job_set(cluster.facts, cluster.pool, 2))
+    cluster.api.create(jobs.torchrun(cluster.facts, cluster.pool, 2))
     logs = [cluster.log(it, "torchrun") for it in cluster.pods()]
     assert len(logs) == 2
     assert all(f"Using network {network}" in log for log in logs), logs
@@ -304,7 +304,7 @@ def test_an_image_that_its_registry_lacks_is_never_installed(made: Make) -> None
     for it in thing["spec"]["template"]["spec"]["initContainers"]:
         it["image"] = it["image"].replace("v1.0.15", "v9.9.9")
     cluster.api.apply(thing)
-    (note,) = rollout.wait(cluster.api, cluster.facts, progress=cluster.progress)
+    (note,) = stages.wait(cluster.api, cluster.facts, progress=cluster.progress)
     assert "nccl-tcpxo-installer is ready on 0 of 2 GPU nodes" in note.what
     assert _submit(cluster)["status"]["phase"] == "Failed"
 

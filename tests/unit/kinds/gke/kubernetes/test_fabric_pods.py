@@ -12,7 +12,7 @@ import yaml
 
 from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects, torchrun
+from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
 from provision.settings.secrets import Secret
 from tests.kubernetes import samples
@@ -484,7 +484,7 @@ def test_the_bandwidth_test_runs_the_build_with_mpi(facts: ClusterFacts) -> None
 
 
 def test_torchrun_tells_each_pod_its_rank_and_where_the_first_one_is() -> None:
-    thing = torchrun.job_set(MEGA, samples.MEGA, 2)
+    thing = jobs.torchrun(MEGA, samples.MEGA, 2)
     (replicated,) = thing["spec"]["replicatedJobs"]
     job = replicated["template"]["spec"]
     assert job["parallelism"] == job["completions"] == 2
