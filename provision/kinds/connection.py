@@ -119,9 +119,8 @@ def rows(
 def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
     vms = connection.vms
     shown = vms if len(vms) <= _SHELLS else vms[:1]
-    found = _named("shell", [vm.ssh for vm in shown])
-    if len(vms) > len(shown):
-        found += [("", f"and {len(vms) - 1} more: {connection.state}/connection.json")]
+    more = [f"and {len(vms) - 1} more: {connection.state}/connection.json"]
+    found = _named("shell", [*(vm.ssh for vm in shown), *more * (len(vms) > len(shown))])
     links = [vm.notebook for vm in shown if vm.notebook]
     tunnels = [vm.notebook_tunnel for vm in vms if vm.notebook_tunnel]
     if tunnels and not links:

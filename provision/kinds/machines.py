@@ -262,21 +262,17 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts
     )
 
 
-_REASONS: Final[Mapping[Refusal, str]] = {
-    Refusal.PERMISSION: "an account lacks a permission",
-    Refusal.API_OFF: "the project has not enabled the API",
-    Refusal.POLICY: "a policy of the organization forbids it",
-    Refusal.MISSING: "something that they need does not exist",
-    Refusal.RESERVATION: "the reservation does not exist, or does not fit",
-    Refusal.RESERVED_OUT: "the reservation has no machines left",
-    Refusal.CONFIGURATION: "what is asked for does not go together",
-    Refusal.ADDRESSES: "the subnetwork has no free IP addresses",
+_REASONS: Final[Mapping[Refusal, tuple[str, str]]] = {
+    Refusal.PERMISSION: ("an account lacks a permission", ""),
+    Refusal.API_OFF: ("the project has not enabled the API", ""),
+    Refusal.POLICY: ("a policy of the organization forbids it", ""),
+    Refusal.MISSING: ("something that they need does not exist", ""),
+    Refusal.RESERVATION: ("the reservation does not exist, or does not fit", "RESERVATION_NAME"),
+    Refusal.RESERVED_OUT: ("the reservation has no machines left", "RESERVATION_NAME"),
+    Refusal.CONFIGURATION: ("what is asked for does not go together", "VM_TYPE"),
+    Refusal.ADDRESSES: ("the subnetwork has no free IP addresses", ""),
 }
-_SETTINGS: Final = {
-    Refusal.RESERVATION: "RESERVATION_NAME",
-    Refusal.RESERVED_OUT: "RESERVATION_NAME",
-    Refusal.CONFIGURATION: "VM_TYPE",
-}
+"""A refusal that lasts -> why, and the setting that it is about; "" for none."""
 
 
 def _lasting(
@@ -284,10 +280,11 @@ def _lasting(
 ) -> Problem:
     """A refusal that no waiting fixes: in Google's words, and who has to change what."""
     said = "\n".join(dict.fromkeys(map(refusals.words, found)))
+    reason, setting = _REASONS[kind]
     return Problem(
         code=kind.code,
-        setting=_SETTINGS.get(kind, ""),
-        what=f"Google refuses the {group.members}: {_REASONS[kind]}; {standing}",
+        setting=setting,
+        what=f"Google refuses the {group.members}: {reason}; {standing}",
         why=f"{said}\nwaiting does not fix that",
         fix=_lines(
             *_remedies(kind, group, said),

@@ -501,10 +501,8 @@ class Sweep:
                     self._delete(noun, path_in_document(found))
                 case Fate.STAYS:
                     self.kept.append(_kept(noun, found, fate))
-                case Fate.UNKNOWN:
-                    self.problems.append(_kept(noun, found, fate))
-                case Fate.UNPROVEN:
-                    self.problems.append(_unproven(noun, path_in_document(found), self.url))
+                case Fate.UNKNOWN | Fate.UNPROVEN:
+                    self.problems.append(_kept(noun, found, fate, self.url))
 
     def _delete(self, noun: str, path: str) -> None:
         service = Service.FILESTORE if noun == _INSTANCES else Service.COMPUTE
@@ -524,11 +522,18 @@ class Sweep:
             self.removed += 1
 
 
-def _kept(noun: str, thing: Mapping[str, Any], fate: Fate) -> Problem:
+def _kept(noun: str, thing: Mapping[str, Any], fate: Fate, url: str = "") -> Problem:
     """A disk or an instance whose volume's policy is not known to be Delete."""
-    path = path_in_document(thing)
-    name, more = path.rpartition("/")[2], f"\n{_AGAIN}" if fate is Fate.UNKNOWN else ""
-    if noun == _INSTANCES:
+    path, again = path_in_document(thing), f"\n{_AGAIN}" if fate is not Fate.STAYS else ""
+    name, fix = path.rpartition("/")[2], f"nobody needs its data: {_command(noun, path)}"
+    if fate is Fate.UNPROVEN:
+        what = f"{path} is kept, and is billed"
+        why = (
+            f"{url} says that it was made for a claim of this cluster, and Google does not: neither"
+            " its labels nor its network are this cluster's alone"
+        )
+        fix = f"it was this cluster's and {fix}\nif it is another's: gcloud storage rm {url}"
+    elif noun == _INSTANCES:
         what = f"The Filestore instance {name} is kept, and is billed"
         why = "a claim's volume is on it that was not to go with the claim (its reclaim policy)"
     else:
@@ -538,19 +543,7 @@ def _kept(noun: str, thing: Mapping[str, Any], fate: Fate) -> Problem:
             if fate is Fate.UNKNOWN
             else "its volume was not to go with that (its reclaim policy)"
         )
-    fix = f"if nobody needs its data: {_command(noun, path)}{more}"
-    return Problem(code=Code.STILL_BILLED, what=what, why=why, fix=fix)
-
-
-def _unproven(noun: str, path: str, url: str) -> Problem:
-    return Problem(
-        code=Code.STILL_BILLED,
-        what=f"{path} is kept, and is billed",
-        why=f"{url} says that it was made for a claim of this cluster, and Google does not: neither"
-        " its labels nor its network are this cluster's alone",
-        fix=f"if it was this cluster's and nobody needs its data: {_command(noun, path)}\n"
-        f"if it is another's: gcloud storage rm {url}\n{_AGAIN}",
-    )
+    return Problem(code=Code.STILL_BILLED, what=what, why=why, fix=f"if {fix}{again}")
 
 
 def _command(noun: str, path: str) -> str:
