@@ -40,10 +40,7 @@ _PIECE: Final = Stored(
 
 
 class JobFolder:
-    """The jobs of a deployment, as they were asked for, and what they have said.
-
-    `told`: who writes of them: "vms" or "pods".
-    """
+    """The jobs of a deployment as they were asked for, and what "vms" or "pods" say (`told`)."""
 
     def __init__(self, folder: StateFolder, told: str, clock: Clock) -> None:
         self._folder = folder

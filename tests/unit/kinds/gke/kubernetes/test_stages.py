@@ -12,7 +12,7 @@ from provision.catalogue import gcsfuse
 from provision.codes import Code
 from provision.errors import StateError
 from provision.kinds.gke.kubernetes import stages
-from provision.settings.secrets import Secret
+from provision.settings.pairs import Secret
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
