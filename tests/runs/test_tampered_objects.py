@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from tests.runs.conftest import Ended, Rehearsal
 
-SIBLING: Final = (
-    "tests/runs/test_hostile_documents.py::test_a_state_that_names_what_no_root_has_is_refused"
-)
 ACTIONS: Final = ("Status", "Plan", "Create", "Run", "Jobs", "Logs", "Destroy")
 PATH: Final = "projects/my-project/locations/us-central1-a/instances/victim-share"
 NAMES: Final = ("victim-data", "/instances/victim-share", "firewalls/default-allow-ssh")
@@ -159,7 +156,10 @@ def test_each_object_is_tampered_with() -> None:
     assert changed == stored.found().keys() - {"{}", "logs/{}.log"}
 
 
-@pytest.mark.slow(sibling=SIBLING)
+@pytest.mark.slow(
+    sibling="tests/runs/test_hostile_documents.py"
+    "::test_a_state_that_names_what_no_root_has_is_refused"
+)
 @pytest.mark.parametrize("name", ROWS)
 def test_whatever_stands_in_an_object_no_token_goes_elsewhere_and_others_keep_all(
     standing: Callable[..., Rehearsal], name: str

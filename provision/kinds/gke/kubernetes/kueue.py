@@ -140,7 +140,7 @@ def shares(quota: int, wanted: Sequence[int]) -> list[int]:
 
     Kueue has one quota per flavor, the settings have one for the whole queue.
     """
-    total = sum(wanted)
+    total = sum(wanted) or 1  # facts that somebody has changed may have none
     parts = [quota * part // total for part in wanted]
     left = quota - sum(parts)
     return [part + (number < left) for number, part in enumerate(parts)]

@@ -167,3 +167,8 @@ def test_the_manifest_itself_is_not_changed() -> None:
     kept = copy.deepcopy(UPSTREAM)
     configured(UPSTREAM, 4)
     assert kept == UPSTREAM
+
+
+def test_a_quota_is_divided_in_proportion_and_among_pools_of_no_gpus_too() -> None:
+    assert kueue.shares(10, [16, 8]) == [7, 3]
+    assert kueue.shares(1, [0]) == [1], "facts that somebody has changed"
