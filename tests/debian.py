@@ -3,18 +3,13 @@
 What is made is kept outside the tree, in one folder for all tests.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 

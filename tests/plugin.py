@@ -1,22 +1,18 @@
 """What pytest does here on top: parts of the tests, and a count of every layer at the end."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from rehearsal.errors import ProviderNotUsable
 from rehearsal.provider import given
 from tests import layers, real_provider
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _LEFT_OUT: Final = "left_out_by_layer"
 """How a worker tells what it left out, which is what every other leaves out too."""

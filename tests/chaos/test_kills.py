@@ -1,17 +1,12 @@
 """Some of the moments at which a run can be hit; `make chaos` draws any number of others."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.chaos import processes
 from tests.chaos.cases import Case
 from tests.chaos.chaos import Chaos
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(
     not processes.PROC.is_dir(), reason="blows are aimed with the help of /proc; there is none here"

@@ -1,7 +1,5 @@
 """The layers of tests: none is forgotten, none is empty in silence, and the Makefile has each."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

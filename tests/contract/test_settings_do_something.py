@@ -3,9 +3,7 @@
 A setting that is taken and does nothing is a promise that is not kept.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -13,9 +11,7 @@ from provision.intake import load
 from provision.settings.choices import Orchestrator
 from provision.settings.model import BY_VARIABLES, Settings
 from provision.spec import cluster
-
-if TYPE_CHECKING:
-    from provision.spec.cluster import ClusterSpec
+from provision.spec.cluster import ClusterSpec
 
 MANDATORY: Final = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 OF_THE_RUN: Final = {

@@ -3,19 +3,15 @@
 When tests are collected the plugin looks closer still: a sibling with cases needs a quick one.
 """
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from tests import layers, plugin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TESTS = layers.TREE / "tests"
 

@@ -4,12 +4,10 @@ A rehearsal refuses what is wrong in the first that comes to Google; this names 
 row. Where Google's own lists differ from the program's on purpose, the reason stands here.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -33,9 +31,6 @@ from rehearsal.cloud.facts import (
 )
 from rehearsal.cloud.facts import gke_versions as their_versions
 from rehearsal.cloud.kubernetes import pools
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # Where one list has a machine type and the other has not: region -> why.
 REGIONS_APART = {

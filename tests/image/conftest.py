@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,6 @@ from tests.image.engine import Ended, Engine, NoEngineError, running
 from tests.image.runs import CLOUD, MANDATORY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from testcontainers.core.container import DockerContainer
 
 TREE = Path(__file__).parents[2]

@@ -1,20 +1,15 @@
 """A container engine for the tests: the one that runs, else Debian's, installed and started."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests import debian
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _PACKAGES = ("docker.io", "debootstrap")
 _CLIENT = "/usr/bin/docker"

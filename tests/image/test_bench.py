@@ -1,17 +1,10 @@
 """What `make bench` says of the image."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from tests.image.conftest import TREE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.image.conftest import Image
+from tests.image.conftest import TREE, Image
 
 
 def _bench(environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

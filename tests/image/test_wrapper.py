@@ -1,20 +1,14 @@
 """The wrapper that the image hands out, by the real engine."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.image.conftest import Image
 from tests.image.runs import MANDATORY
 from tests.image.terminal import typed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.image.conftest import Image
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])

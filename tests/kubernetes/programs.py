@@ -1,21 +1,16 @@
 """Building the control plane's programs: once, outside the tree."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from provision.kinds.gke.kubernetes.manifests import AddOn
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MODULES = Path(__file__).parent / "control_plane"
 KUEUE = AddOn(

@@ -1,25 +1,18 @@
 """What the real Kueue makes of our queues: whose turn it is, where, and what mends itself."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from provision.documents.gke_status import JobState, PodCounts, RequestState
+from provision.documents.gke_status import JobState, PodCounts, RequestState, Workload
 from provision.kinds.gke.kubernetes import kueue, status
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.facts import GpuPool
+from provision.kinds.gke.kubernetes.objects import Object, holds
 from provision.settings.queues import Queue
 from tests.kubernetes import processes, queues, samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.documents.gke_status import Workload
-    from provision.kinds.gke.kubernetes.facts import GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.kubernetes.world import World
+from tests.kubernetes.world import World
 
 _NUMBERS = itertools.count()
 

@@ -1,15 +1,16 @@
 """What a real API server and a real Kueue make of our objects and jobs."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from provision.documents.gke_status import NodeRequest, Workload
 from provision.kinds.gke.kubernetes import (
     all_gather,
     fabric_pods,
@@ -21,18 +22,11 @@ from provision.kinds.gke.kubernetes import (
     status,
 )
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
-from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml, holds
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes.objects import MANAGER, Object, from_yaml, holds
 from provision.kinds.gke.kubernetes.rollout import Stage
 from tests.kubernetes import programs, samples
 from tests.kubernetes.world import PROGRESS, World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from provision.documents.gke_status import NodeRequest, Workload
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
 
 # The job of a published walk-through, with nothing changed but the pool: it knows of no taint of
 # queued nodes.

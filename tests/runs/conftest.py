@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -27,13 +28,8 @@ from rehearsal.cloud.store import Database
 from rehearsal.presumption import named, things
 from tests import attached, forked, output_schema, real_provider
 from tests.chaos import processes
-from tests.forked import Process
+from tests.forked import Process, Started
 from tests.runs import reachable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from tests.forked import Started
 
 PROGRAM = [sys.executable, str(Path(__file__).parents[2] / "entrypoint.py")]
 # In namespaces of its own, by which a run can't tell whether another machine's lives.

@@ -1,10 +1,8 @@
 """By a company's proxy that reads TLS, at Google's own names: Python, Terraform, its provider."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import certifi
@@ -15,11 +13,7 @@ from provision.google.http import Service
 from rehearsal import session
 from tests import real_provider
 from tests.intercepting import Company, Proxy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 BUILDER = "builder@my-project.iam.gserviceaccount.com"
 LOGIN = {

@@ -1,20 +1,15 @@
 """ZONE names several zones: where the cluster ends up, what that takes, and what it leaves."""
 
-from __future__ import annotations
-
 import itertools
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.runs.conftest import Ended, Rehearsal
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from tests.runs.conftest import Ended, Rehearsal
 
 A, B, C = "us-central1-a", "us-central1-b", "europe-west4-a"
 ZONES = f"{A},{B},{C}"

@@ -1,11 +1,10 @@
 """Bake: an image of one's own, and nothing else that is left of it, whatever happens."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,11 +12,7 @@ from rehearsal import session
 from rehearsal.cloud.compute.resources import IMAGE
 from rehearsal.cloud.store import Database
 from tests.runs import rights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 IMAGES = "compute/v1/projects/my-project/global/images"
 

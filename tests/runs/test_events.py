@@ -1,23 +1,18 @@
 """`--output ndjson`: what a program reads of a run while it goes on, however it ends."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import json
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from provision.documents.events import EventKind
 from provision.documents.timeline import OnInterrupt, StageName, StageState
 from tests import output_schema
+from tests.forked import Started
+from tests.runs.conftest import Rehearsal
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.forked import Started
-    from tests.runs.conftest import Rehearsal
 
 NDJSON = ("--output", "ndjson")
 FLEX = {"VM_TYPE": "a3-highgpu-8g", "ENABLE_FLEX_START": "yes", "CAPACITY_TIMEOUT": "2h"}

@@ -1,12 +1,11 @@
 """Machines in a network of others: nothing is made there, and what is lacking is said before."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 from dotenv import dotenv_values
@@ -16,12 +15,8 @@ from rehearsal import session
 from rehearsal.cloud import projects
 from rehearsal.cloud.store import Database
 from tests.runs import state_file
+from tests.runs.conftest import Rehearsal
 from tests.runs.test_examples import EXAMPLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.runs.conftest import Rehearsal
 
 HOST = "compute/v1/projects/my-host"
 REGION = f"{HOST}/regions/us-central1"

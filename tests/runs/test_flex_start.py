@@ -1,23 +1,18 @@
 """DWS flex start: asked for once, waited for in the open, and given up without a trace."""
 
-from __future__ import annotations
-
 import re
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal.inventory import stays
+from tests.conftest import Golden
+from tests.runs.conftest import Rehearsal
 from tests.runs.reading import normal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Rehearsal
 
 FLEX = {
     "VM_TYPE": "a3-highgpu-8g",

@@ -5,24 +5,18 @@ package: other bytes, hence another checksum, in another mirror; it notes each s
 stand-in. All that a real one would go through is gone through; `make test-provider` has the rest.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal import session
 from rehearsal.provider import given, mirror
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 TREE = Path(__file__).parents[2]
 SETTINGS = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}

@@ -1,24 +1,18 @@
 """Debug of a GKE cluster has what Create would apply in Kubernetes, before and after a Create."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.kinds.gke.kubernetes.objects import from_yaml, title
 from provision.terraform.plan import UNKNOWN
+from tests.conftest import Golden
 from tests.runs import cluster_side
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "debug" / "gke.txt"
 SETTINGS = {

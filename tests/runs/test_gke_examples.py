@@ -1,24 +1,19 @@
 """Each GKE story of `examples/`: Create, Status, Create without changes, a job, Destroy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from dotenv import dotenv_values
 
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.client import Cluster
+from provision.kinds.gke.kubernetes.objects import Object, holds
 from rehearsal.inventory import stays
 from tests.runs import cluster_side, rights
+from tests.runs.conftest import Ended, Rehearsal
 from tests.runs.reading import to_read
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.runs.conftest import Ended, Rehearsal
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOTHING = {"add": 0, "change": 0, "destroy": 0}

@@ -1,19 +1,13 @@
 """A GKE cluster that a killed run has left: adopted by Create, removed by Destroy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from rehearsal.inventory import stays
 from tests.chaos import processes
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal
 
 GKE = {
     "ORCHESTRATOR_TYPE": "gke",

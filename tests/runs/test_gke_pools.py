@@ -1,18 +1,12 @@
 """What a plan leaves as it is of the pools and networks of a GKE cluster that stands."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from rehearsal.inventory import stays
 from tests.runs import cluster_side
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 GKE = {"ORCHESTRATOR_TYPE": "gke", "ZONE": "us-central1-b"}
 MEGA = "name=mega,vm_type=a3-megagpu-8g,spot=yes,count=1"

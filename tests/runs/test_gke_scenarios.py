@@ -1,25 +1,19 @@
 """Each scenario on GKE: its exit code, what a person reads, and the way out that it names."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from provision.kinds.gke.kubernetes import manifests
 from rehearsal.inventory import stays
+from tests.conftest import Golden
 from tests.runs import cluster_side
+from tests.runs.conftest import Ended, Rehearsal, Standing
 from tests.runs.reading import normal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Ended, Rehearsal, Standing
 
 FIXED = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"}
 QUEUED = {

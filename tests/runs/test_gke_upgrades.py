@@ -1,15 +1,11 @@
 """GKE upgrades a cluster by itself: that is no change of the settings, and holds nobody up."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "GKE_VERSION": "1.35."}
 WINDOW = {**GKE, "GKE_MAINTENANCE": "Sat,Sun 02:00-08:00"}

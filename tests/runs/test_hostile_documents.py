@@ -1,19 +1,14 @@
 """What whoever may write to the bucket can do to the one who runs the program: nothing."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal
 
 RECORD = "np-deployment/deployment.json"
 OTHER_ACTIONS = pytest.mark.slow(

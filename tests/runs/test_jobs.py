@@ -1,22 +1,17 @@
 """Jobs on clusters of each kind, from the command line to the end: Run, Jobs, Logs, Cancel."""
 
-from __future__ import annotations
-
 import re
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from tests.runs import cluster_side
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal
 
 TWO = {"INSTANCE_COUNT": "2"}
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", **TWO}

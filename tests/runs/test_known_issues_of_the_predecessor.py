@@ -1,12 +1,11 @@
 """The known issues that the predecessor's README lists, avoided or explained."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import requests
 from cryptography.hazmat.primitives import serialization
@@ -14,12 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from provision.catalogue import names
 from rehearsal.inventory import stays
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 FIREWALLS = "projects/my-project/global/firewalls"
 NETWORK = names.NETWORK.at("np", "us-central1")

@@ -1,16 +1,12 @@
 """VMs whose service account somebody deletes: told by each action, and mended by what it says."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal
 
 OURS: Final = "np-nodes@my-project.iam.gserviceaccount.com"
 IAM: Final = f"iam/v1/projects/my-project/serviceAccounts/{OURS}"

@@ -1,7 +1,5 @@
 """What `make bench` prints: that each measure still finds what it counts."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

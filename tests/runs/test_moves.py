@@ -1,20 +1,14 @@
 """Another zone, region, machine family or network for a cluster that exists."""
 
-from __future__ import annotations
-
 import re
 import signal
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.chaos import processes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 MULTI = {"NETWORK_CONFIG": "multi_nic_network"}

@@ -1,22 +1,17 @@
 """Machines with a network for their GPUs; A3 High and Mega also come and go as stories."""
 
-from __future__ import annotations
-
 import itertools
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rehearsal import session
 from rehearsal.cloud.store import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 
 @dataclass(frozen=True)

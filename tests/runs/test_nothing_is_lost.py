@@ -1,8 +1,7 @@
 """What a killed run leaves behind is found again: adopted by Create, removed by Destroy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import requests
@@ -10,11 +9,7 @@ import requests
 from provision.catalogue import names
 from provision.google import resources
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 EVERYTHING = {
     "NETWORK_CONFIG": "new_network",

@@ -1,26 +1,19 @@
 """A person at a terminal: the question before a first Create, and how much there is to read."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from rehearsal import clock
 from rehearsal.inventory import stays
+from tests.conftest import Golden
 from tests.image.terminal import typed
-from tests.runs.conftest import PROGRAM
+from tests.runs.conftest import PROGRAM, Rehearsal
 from tests.runs.test_jobs import QUEUED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Rehearsal
 
 _QUESTION = re.compile(r"Go on\?|to confirm:")
 _PLAN = re.compile(r"^(?:Plan|Destroy): .*\n(?:.*(?:Go on\?|to confirm:).*)?", re.MULTILINE)

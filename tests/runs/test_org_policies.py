@@ -1,17 +1,11 @@
 """Policies of the organization, and quotas of what is no machine: found before, and survived."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from provision.errors import ExitCode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 SLOW = pytest.mark.slow(
     sibling="tests/runs/test_org_policies.py::test_a_policy_in_force_is_found_before_anything_is_made"

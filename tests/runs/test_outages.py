@@ -1,23 +1,16 @@
 """Google does not answer, or somebody else does in its place: an outage is called one."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from google.cloud.storage import retry
 
 from provision import cli
-from tests.runs.conftest import Ended
+from tests.runs.conftest import Ended, Rehearsal
 from tests.runs.outage import OUTAGES, saying, served
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.runs.conftest import Rehearsal
 
 ACTIONS = ("Create", "Plan", "Validate", "Status", "Destroy", "Test")
 NOT_SAID = ("does not exist", "may not", "permission", "othing to destroy", "no such", "not found")

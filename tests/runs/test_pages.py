@@ -1,13 +1,12 @@
 """The commands of the pages are run in a rehearsal, and what the pages show is what they say."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import re
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from dotenv import dotenv_values
@@ -18,13 +17,8 @@ from provision.intake import load
 from provision.kinds import registry
 from rehearsal.inventory import stays
 from tests.runs import cluster_side
-from tests.runs.conftest import MANDATORY, PROGRAM, rehearsed
+from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal, rehearsed
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.runs.conftest import Rehearsal
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 _COMMANDS: Final = re.compile(

@@ -1,15 +1,10 @@
 """Refusals that no waiting mends end a Create at once (row 8 of the mistakes that were tried)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 SLOW = pytest.mark.slow(
     sibling="tests/runs/test_permanent_refusals.py::test_row_8_what_no_waiting_mends_ends_within_a_look"

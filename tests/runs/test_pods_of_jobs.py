@@ -1,7 +1,5 @@
 """A job's pods, with the programs that run in them: real bash, a real program beside it."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import http.server
@@ -15,21 +13,18 @@ import sys
 import tarfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
 from provision.kinds.gke.kubernetes import job_attendant, kueue, run_jobs
+from provision.kinds.gke.kubernetes.objects import Object
 from provision.settings.choices import Priority
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.kinds.gke.kubernetes.objects import Object
 
 LINES = 100_000
 PREFIX = "np-deployment/pods/jobs/train-1/"

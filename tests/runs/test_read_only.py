@@ -1,17 +1,11 @@
 """An account that may only look plans and looks at a cluster, and creates none."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from tests.runs import rights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
 

@@ -1,20 +1,14 @@
 """Secrets do not leak, and what is valid offline is valid for Terraform: row 12 of the mistakes."""
 
-from __future__ import annotations
-
 import base64
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 
 def test_row_12_a_command_that_is_valid_offline_is_valid_for_terraform(

@@ -1,20 +1,15 @@
 """What GKE makes for a cluster's Services and claims goes with the cluster, and nothing else."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.gke.kubernetes.objects import build
 from rehearsal.inventory import stays
 from tests.runs import cluster_side, state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal
 
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "1"}
 COMPUTE = "compute/v1/"

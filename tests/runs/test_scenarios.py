@@ -1,22 +1,15 @@
 """Each scenario: its exit code, what a person reads, and the way out that it names."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from rehearsal.inventory import stays
+from tests.conftest import Golden
+from tests.runs.conftest import Rehearsal
 from tests.runs.reading import normal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Rehearsal
-
 
 UNCHECKED = {"quota": "quota", "forbidden": "permissions"}
 """Which check to skip to see how it goes when Google refuses only what is under way."""

@@ -1,22 +1,16 @@
 """The lock of a run that was killed: freed by --yes, and only once none of its processes lives."""
 
-from __future__ import annotations
-
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from rehearsal import session
 from tests.chaos import processes
 from tests.chaos.processes import Role
+from tests.runs.conftest import Rehearsal
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
 
 LOCK = "b/aiinfra-terraform-my-project/o/np-deployment/terraform/state/default.tflock"
 

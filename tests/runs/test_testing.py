@@ -1,22 +1,16 @@
 """Test on VMs: what a person reads of good machines, and whom it names of bad ones."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from dotenv import dotenv_values
 
 from rehearsal.inventory import stays
+from tests.conftest import Golden
 from tests.runs import rights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 _NAME = re.compile(r"\b[a-z]+-vm-[a-z0-9]{4}\b")
 EXAMPLES = Path(__file__).parents[2] / "examples"

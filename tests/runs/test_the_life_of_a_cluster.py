@@ -1,9 +1,8 @@
 """Create, again, change, Plan and Destroy: whole actions, with real Terraform."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -11,13 +10,7 @@ import pytest
 from rehearsal.inventory import stays
 from tests.image.terminal import typed
 from tests.runs import state_file
-from tests.runs.conftest import PROGRAM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import PROGRAM, Rehearsal
 
 
 def test_an_env_list_becomes_a_cluster_and_goes_away_again(

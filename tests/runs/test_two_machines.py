@@ -1,20 +1,14 @@
 """Two machines at work on one deployment: no state is lost, and nobody says done of what is not."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from rehearsal.inventory import stays
 from tests.chaos import processes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.forked import Started
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.forked import Started
+from tests.runs.conftest import Ended, Rehearsal
 
 pytestmark = pytest.mark.skipif(
     not processes.PROC.is_dir(), reason="another machine is made of Linux's namespaces"

@@ -1,15 +1,10 @@
 """A state that Terraform could not write at the end of an apply."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 # The first write is the run's own, of a state without resources.
 _REFUSED = "POST|PUT /upload/storage/**/default.tfstate: refuse 403 after=1"

@@ -1,16 +1,11 @@
 """What Google does to VMs of its own accord: Create is not done without them, Status says why."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 SPOT = {"ENABLE_SPOT": "yes", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"}
 

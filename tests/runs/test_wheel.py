@@ -1,7 +1,5 @@
 """The program as a wheel: installed elsewhere, it needs nothing of the tree it was made from."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,20 +1,14 @@
 """What a run needs around it: the state's bucket (row 15), the network, its own folders."""
 
-from __future__ import annotations
-
 import signal
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 ROW_15 = pytest.mark.slow(
     sibling="tests/runs/test_where_it_runs.py"

@@ -1,20 +1,14 @@
 """Whose it is, by the rows of the table of mistakes that were tried: states, records, owners."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.image import terminal
 from tests.runs import state_file
-from tests.runs.conftest import PROGRAM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import PROGRAM, Rehearsal
 
 RECORD = "np-deployment/deployment.json"
 OWN = "gs://my-own-state"

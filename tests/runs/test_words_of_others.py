@@ -1,22 +1,17 @@
 """What a cloud, its VMs and other runs say never acts on the terminal of who reads it."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from rehearsal.cloud import wire
 from rehearsal.cloud.compute import startup_told
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal
 
 HOSTILE: Final = (
     "x\x1b]0;title\x07\x1b[2J\x1b[31m\x9b2K\r\x7f\u202e\u2066\u200b\nDestroyed 6 resources"

@@ -12,12 +12,9 @@ import itertools
 import os
 import subprocess
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 METADATA = "169.254.169.254"
 """Where a VM reaches its metadata server, as on Google Cloud."""

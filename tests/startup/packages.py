@@ -5,18 +5,13 @@ and `key.asc`, the key that all are signed with. apt, dpkg and the key are real;
 do when they are installed and run is little.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests import debian
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -31,8 +32,6 @@ from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import PAYLOAD, configuration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tests.startup.environments import Environment
 
 _BRIDGE = "10.77.0.1"

@@ -1,17 +1,12 @@
 """The user's command as a unit: attempts, reboots, what it finds, what it is told of the end."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.startup.sandbox import VM
+from tests.startup.sandbox import VM
 
 # They wait for processes of other processes, on machines that may have much else to do.
 pytestmark = pytest.mark.timeout(400)

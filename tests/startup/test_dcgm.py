@@ -1,13 +1,8 @@
 """DCGM: which packages, from which source, and that it gives values before the step is done."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from tests.startup.sandbox import VM
+from tests.startup.sandbox import VM
 
 DCGM = "datacenter-gpu-manager-4"
 LIST = "etc/apt/sources.list.d/nvidia-of-the-image.list"

@@ -3,28 +3,22 @@
 One VM has all at once that went wrong at somebody's first boot; then it is turned off and on.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.startup.group import Group
+from tests.startup.debian_vm import DebianVM
+from tests.startup.group import Group, Site
 from tests.startup.namespaces import INTERNET
+from tests.startup.roots import Root
 from tests.startup.sandbox import SCRIPT
 from tests.startup.test_boots import MOUNTS
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.startup.debian_vm import DebianVM
-    from tests.startup.group import Site
-    from tests.startup.roots import Root
 
 # The first of them makes the roots, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)

@@ -5,23 +5,17 @@ mdadm writes the superblock that it would write, and a mount shows a folder that
 system's UUID.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.startup.sandbox import VM
 from tests.startup.stubs import MDADM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.startup.sandbox import VM
 
 LINK = "google-local-nvme-ssd-"
 SIZE = 4 << 20

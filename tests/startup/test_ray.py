@@ -1,17 +1,13 @@
 """Real Ray on three VMs of one machine, its lease and token in the simulated Cloud Storage."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.startup import environments, room
 from tests.startup.sandbox import PAYLOAD
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ALL = ["10.77.0.11", "10.77.0.12", "10.77.0.13"]
 RAYS_OWN = 880  # the user aiinfra-ray

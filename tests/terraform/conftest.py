@@ -1,15 +1,14 @@
 """Terraform in a copy of `terraform/`, with the stand-in for the google provider."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +16,6 @@ from provision import terraform as driver
 from provision.errors import TerraformError
 from rehearsal.provider import mirror
 from tests import attached
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 

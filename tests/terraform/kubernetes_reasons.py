@@ -1,7 +1,5 @@
 """Why our Kubernetes objects differ from those of the walk-throughs: the only place for it."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Final
 

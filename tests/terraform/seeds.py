@@ -5,8 +5,6 @@ and README), the guide `nearmap-gcp-ml` (gcloud, Ray on H200), and Zencore's art
 GPU capacity? DWS got you covered!" (gcloud, T4 and A100).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final

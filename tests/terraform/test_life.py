@@ -7,9 +7,10 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
@@ -18,11 +19,7 @@ from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from tests import attached
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tests.terraform.conftest import Terraform
+from tests.terraform.conftest import Terraform
 
 BUCKETS = ("my-data", "my-state")
 SOURCES = Path(__file__).parents[2] / "terraform"

@@ -1,7 +1,5 @@
 """What Terraform names is what `provision.names` says, in both directions."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace

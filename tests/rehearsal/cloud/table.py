@@ -4,8 +4,6 @@ A column is a string, or JSON where it is some; `@name` is a part that several l
 text. A line that is indented goes on with the one before.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

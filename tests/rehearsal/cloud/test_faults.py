@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import http.client
 import json
 import re
@@ -8,8 +6,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +16,6 @@ from rehearsal.cloud.faults import CONTROL, EFFECTS, Effect, Faults, Rule
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
 from tests.rehearsal.cloud.table import cases
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 NETWORKS = "/compute/v1/projects/proj-a1/global/networks"
 OBJECTS = "/storage/v1/b/states/o"

@@ -1,7 +1,5 @@
 """The server as a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,14 +7,12 @@ import subprocess
 import sys
 import threading
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.loopback
 

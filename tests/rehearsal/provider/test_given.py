@@ -1,7 +1,5 @@
 """A google provider from outside: which files are taken, which are refused and why."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

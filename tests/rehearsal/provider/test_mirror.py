@@ -1,19 +1,14 @@
-from __future__ import annotations
-
 import hashlib
 import os
 import platform
 import stat
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rehearsal.provider import certificate, mirror
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_plugin_is_the_same_bytes_for_ever() -> None:

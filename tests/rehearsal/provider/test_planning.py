@@ -1,7 +1,5 @@
 """Planning on small schemas of its own, then on the provider's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Each planted error, on the provider's true schema."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,20 +4,15 @@ Each recording is a few commands of Terraform under faults; compared are the req
 repetitions, Terraform's exit code, and the words of its error.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.rehearsal.recorded.conftest import Player
-    from tests.rehearsal.recorded.proxy import Row
+from tests.rehearsal.recorded.conftest import Player
+from tests.rehearsal.recorded.proxy import Row
 
 FAILURES = sorted(path.stem for path in (Path(__file__).parent / "failures").glob("*.json"))
 QUICK = {

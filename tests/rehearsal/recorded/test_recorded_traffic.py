@@ -4,20 +4,16 @@ Compared are method, path, query, content type and body. Requests to one path ke
 those to different paths come in any order, as Terraform runs ten at once.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.rehearsal.recorded.conftest import Player
-    from tests.rehearsal.recorded.proxy import Row
+from tests.rehearsal.recorded.conftest import Player
+from tests.rehearsal.recorded.proxy import Row
 
 # What may differ, why, and how it is made equal on both sides.
 TOLERATED = (

@@ -1,7 +1,5 @@
 """The README of the simulated cloud, typed into a shell."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,10 +1,9 @@
 """Where the page of a run goes, and when there is one."""
 
-from __future__ import annotations
-
 import dataclasses
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +16,6 @@ from provision.intake import load
 from provision.report import Report
 from provision.time.clock import Clock
 from tests import pages
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Folder:

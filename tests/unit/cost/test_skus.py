@@ -1,9 +1,7 @@
 """Google's catalogue is matched by whole descriptions; what only resembles is never a price."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,12 +10,10 @@ from hypothesis import strategies as st
 from provision.catalogue import prices
 from provision.catalogue.filestores import Tier
 from provision.catalogue.machines import Consumption
+from provision.catalogue.prices import Prices
 from provision.cost import skus
 from provision.documents.cost import Origin
 from tests.unit import table
-
-if TYPE_CHECKING:
-    from provision.catalogue.prices import Prices
 
 IOWA = ("us-central1",)
 CORE = Decimal("0.031611")

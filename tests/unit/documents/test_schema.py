@@ -1,7 +1,5 @@
 """The schema of documents: what it says, and that it is the one that is kept."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

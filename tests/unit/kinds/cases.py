@@ -6,24 +6,19 @@ is a part that is handed over; - is no text; all else is text. A line that is in
 the row before. What stands after # at a line's beginning, or after two spaces, is a comment.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
+from provision.errors import Problem, ProvisionError
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.errors import Problem, ProvisionError
 
 _YAML = re.compile(r"[{\[\"'].*|-?[0-9.]+|true|false|null", re.DOTALL)
 

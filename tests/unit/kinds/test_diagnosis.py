@@ -1,8 +1,6 @@
 """The search for VMs at fault: nobody good is blamed, and nobody bad is cleared."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,9 +8,6 @@ from hypothesis import strategies as st
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Tried
 from tests.unit.kinds.cases import cases
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 
 def _names(count: int) -> tuple[str, ...]:

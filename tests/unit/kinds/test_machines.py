@@ -1,8 +1,7 @@
 """Waiting for VMs: what ends it, and what is told then."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -16,9 +15,6 @@ from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.unit.kinds.cases import looks_at, problem_of
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 RUNNING = {"instanceStatus": "RUNNING", "currentAction": "NONE"}
 COMING = {"instanceStatus": "STAGING", "currentAction": "CREATING"}

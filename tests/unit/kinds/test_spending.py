@@ -1,14 +1,14 @@
 """What exists costs by the hour and has cost so far, and what is unknown is never nothing."""
 
-from __future__ import annotations
-
 import dataclasses
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from provision.catalogue import prices
+from provision.documents.cost import Cost
+from provision.documents.status import SoFar
 from provision.kinds import spending
 from provision.kinds.gke import status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
@@ -18,10 +18,6 @@ from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 from provision.state.record import Record
 from provision.time.clock import Clock
-
-if TYPE_CHECKING:
-    from provision.documents.cost import Cost
-    from provision.documents.status import SoFar
 
 POOL = Pool(
     name="np-mig",

@@ -1,18 +1,19 @@
 """What Status tells of every kind of cluster: who changes it, and the end of its reservations."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import inspect
+from collections.abc import Callable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from provision.catalogue import prices
 from provision.deployment.kind import Kind, Later
-from provision.documents.status import About, EndedBy, Status
+from provision.documents.cost import Cost
+from provision.documents.status import About, EndedBy, SoFar, Status
 from provision.google.api import GoogleApiError
 from provision.kinds import spending, status
 from provision.kinds.gke import status as gke_status
@@ -22,20 +23,13 @@ from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.nodes import Node, Nodes
 from provision.kinds.vms.kind import VmGroup
 from provision.spec.capacity import Mode
+from provision.spec.cluster import ClusterSpec
 from provision.spec.pools import Pool, Size
 from provision.state.location import StateLocation
 from provision.state.record import Record, Reserved
 from provision.terraform.lock import Lock
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from provision.documents.cost import Cost
-    from provision.documents.status import SoFar
-    from provision.spec.cluster import ClusterSpec
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@laptop", "2026-11-22 09:00:00", "1-2")
 RESERVED = {"np-mig": Reserved(reservation="projects/owner/reservations/r", bound=True)}

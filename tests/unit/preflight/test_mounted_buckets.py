@@ -1,7 +1,5 @@
 """Where states are looked for in a bucket to mount, and what is said where that takes too long."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

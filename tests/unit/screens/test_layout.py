@@ -1,7 +1,5 @@
 """Lines for people: no word broken, nothing over the width but what is copied."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.screens import layout

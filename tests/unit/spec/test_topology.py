@@ -1,7 +1,5 @@
 """What a cluster consists of, for the drawing and for programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The record of what is deployed: read, written, lost and made again from the state."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

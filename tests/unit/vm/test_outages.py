@@ -3,20 +3,16 @@
 Each VM has a thread of its own in which it does one thing after the other, and waits for answers.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from aiinfra_vm import agent, members, roster, storage
 from aiinfra_vm.members import Member
 from aiinfra_vm.storage import Version
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PACE = agent.Pace()
 SETTLED = 600.0

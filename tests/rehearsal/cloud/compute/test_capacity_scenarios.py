@@ -1,7 +1,5 @@
 """`stockout`, `quota` and `forbidden`, as a managed instance group shows them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

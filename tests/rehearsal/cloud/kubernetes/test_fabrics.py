@@ -1,22 +1,17 @@
 """NCCL in the simulated cluster: what the program's pods get, and pods that lack one thing."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, nccl, rollout, torchrun
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.objects import Object, holds
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 from tests.rehearsal.cloud.table import cases
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 

@@ -1,24 +1,18 @@
 """How jobs end, by themselves or with their nodes, and what begins them again."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import yaml
 
 from provision.kinds.gke.kubernetes import fabric_pods, jobs, kueue, torchrun
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes.objects import Object, conditions, holds
 from provision.settings.storage import Mount
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 

@@ -1,7 +1,5 @@
 """The autoscaler's words for Compute Engine's errors, as its published source has them."""
 
-from __future__ import annotations
-
 from rehearsal.cloud.kubernetes import reasons
 from rehearsal.cloud.kubernetes.reasons import Error
 from tests.rehearsal.cloud.table import cases

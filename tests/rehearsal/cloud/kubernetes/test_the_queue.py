@@ -1,22 +1,16 @@
 """Jobs in Kueue's queue, and the nodes that they wait for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from provision.documents.gke_status import NodeRequest
 from provision.errors import CapacityError
 from provision.kinds.gke.kubernetes import all_gather, clearing, jobs, kueue, status
-from provision.kinds.gke.kubernetes.objects import build, conditions, holds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.documents.gke_status import NodeRequest
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes.objects import Object, build, conditions, holds
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 

@@ -1,14 +1,13 @@
 """How the provider reaches Google: addresses, credentials, retries, waits, batches."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,11 +15,7 @@ from rehearsal.provider import durations
 from rehearsal.provider.api import Api
 from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApiError
 from rehearsal.provider.transport import retry_waits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
 
 NETWORK = "/compute/v1/projects/p/global/networks/n"
 

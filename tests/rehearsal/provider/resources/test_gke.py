@@ -1,24 +1,19 @@
 """Clusters and pools of GKE, beyond what the recorded traffic has."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from rehearsal.cloud import discovery
 from rehearsal.provider import schema
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN, PartialError
 from rehearsal.provider.resources import RESOURCES
 from rehearsal.provider.resources.cluster import CHANGES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
 
 pytestmark = pytest.mark.loopback
 

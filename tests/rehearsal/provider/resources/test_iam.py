@@ -1,17 +1,13 @@
 """Service accounts, and members of policies."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import RESOURCES
-
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
 
 pytestmark = pytest.mark.loopback
 

@@ -1,15 +1,11 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import ProviderError
 from rehearsal.provider.resources import operations
-
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
 
 pytestmark = pytest.mark.loopback
 

@@ -1,21 +1,16 @@
 """What a collection makes, reads, changes and deletes, beyond what the recorded traffic has."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import DATA_SOURCES, RESOURCES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
 
 pytestmark = pytest.mark.loopback
 

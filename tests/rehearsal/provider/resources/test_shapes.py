@@ -1,7 +1,5 @@
 """The rules of the conversion, on fields of the provider's own schema."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,14 +4,13 @@ One root has them all, so that a life costs a few runs of Terraform: made, plann
 imported into an empty state, and destroyed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,10 +18,6 @@ from provision import terraform
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PROVIDER = """
 terraform {

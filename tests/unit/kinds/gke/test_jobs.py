@@ -1,10 +1,8 @@
 """What a job on GKE takes is said before it is submitted."""
 
-from __future__ import annotations
-
 import dataclasses
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,12 +11,9 @@ from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes import run_jobs
 from provision.spec.job import JobSpec
-from provision.spec.pools import Size
+from provision.spec.pools import Pool, Size
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import cases, having
-
-if TYPE_CHECKING:
-    from provision.spec.pools import Pool
 
 SCALES = Size(min=0, max=4)
 HOURS = 4 * 3600

@@ -1,26 +1,20 @@
 """Whose something is that GKE made, never another cluster's, and what is said and done of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from provision.codes import Code
 from provision.deployment.deployment import Left
-from provision.errors import ClusterError, StateError, TerraformError
+from provision.errors import ClusterError, Problem, StateError, TerraformError
 from provision.google.api import GoogleApiError, Service
 from provision.kinds.gke import left_behind
 from provision.kinds.gke.left_behind import Fate, Traces, balancer, claim_of, stem
 from tests.unit.kinds.cases import cases, having, problem_of
 from tests.unit.state.test_record import WHOLE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from provision.errors import Problem
 
 BALANCER = "a9f2b1c3d4e5f60718293a4b5c6d7e8f"
 OTHER = "a" + "0" * 31

@@ -1,10 +1,8 @@
 """What a plan keeps of a cluster that exists, and which pools it brings to its version."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from google.oauth2.credentials import Credentials
@@ -17,6 +15,7 @@ from provision.google.owner import Owner
 from provision.kinds.gke import control_plane, pools, release
 from provision.kinds.gke.control_plane import State
 from provision.kinds.gke.kubernetes import clearing
+from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership
 from provision.spec.pools import Size
@@ -26,9 +25,6 @@ from provision.terraform.plan import Creation
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import cases, having, unheard
 from tests.unit.state.test_record import WHOLE
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.client import Cluster
 
 NETWORKS = {
     kind.label: gpu_networks.beside_the_first(machines.lookup(name))

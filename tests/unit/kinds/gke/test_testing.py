@@ -1,10 +1,9 @@
 """Test of a cluster with several pools: which come when, who waits, what fails, who is cordoned."""
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,7 +19,9 @@ from provision.errors import (
 from provision.kinds.gke import control_plane, testing, verdict
 from provision.kinds.gke.kubernetes import bandwidth, trials
 from provision.kinds.gke.kubernetes.bandwidth import Measurement, Told
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.nodes import Node
+from provision.kinds.gke.kubernetes.objects import Object
 from provision.kinds.gke.kubernetes.trials import Ran
 from provision.lifecycle import pricing
 from provision.spec.pools import Size
@@ -28,12 +29,6 @@ from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import cases, having, problem_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
 
 ONE = dataclasses.replace(samples.facts(samples.MEGA), ray_operator=False)
 FACTS = dataclasses.replace(ONE, pools=(samples.L4, samples.MEGA))

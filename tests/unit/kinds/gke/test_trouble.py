@@ -1,7 +1,5 @@
 """What Status finds broken in a GKE cluster, and what it finds only under way."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, cast
 

@@ -1,14 +1,13 @@
 """A GKE cluster: from settings to Terraform's variables, from outputs to words."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from provision.deployment.deployment import Applied, RunInputs
 from provision.documents.connection import ClusterConnection, NodePoolMade
+from provision.errors import Problem
 from provision.google.owner import Owner
 from provision.kinds.gke import after_apply, preview, variables
 from provision.settings.model import Settings
@@ -17,9 +16,6 @@ from provision.state.location import StateLocation
 from provision.terraform.plan import UNKNOWN, Plan
 from rehearsal import session
 from tests.unit.kinds.cases import follows, having, settings
-
-if TYPE_CHECKING:
-    from provision.errors import Problem
 
 MANDATORY = {
     "project_id": "my-project",

@@ -1,24 +1,18 @@
 """Create is done when all VMs run and have started up, and not when they once did."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from provision import intake
-from provision.errors import CapacityError, ClusterError
+from provision.errors import CapacityError, ClusterError, Problem
 from provision.kinds.vms import after_apply
 from provision.spec import cluster
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having, unheard
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from provision.errors import Problem
 
 VM = "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/instances/"
 RUNNING: list[dict[str, Any]] = [

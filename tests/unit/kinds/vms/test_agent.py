@@ -1,7 +1,5 @@
 """What the tool tells a group of VMs, and reads of what they have agreed on."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import time

@@ -1,9 +1,9 @@
 """The image of VMs is chosen among those that the simulated Google Cloud has, and checked there."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,11 +11,14 @@ from provision import preflight
 from provision.catalogue import images
 from provision.codes import Code
 from provision.documents.image import BootImage
+from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner
 from provision.kinds import registry
+from provision.preflight import CheckResults
 from provision.preflight.answers import Answers
 from provision.settings.model import Settings
+from provision.spec.cluster import VmSpec
 from provision.state.record import Record
 from rehearsal.cloud import compute
 from rehearsal.cloud.store import Database
@@ -23,14 +26,6 @@ from rehearsal.cloud.wire import GoogleError, Request
 from tests.unit.kinds.cases import cases
 from tests.unit.preflight.stand_in import ID, ZONE, Google
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from provision.errors import Problem
-    from provision.preflight import CheckResults
-    from provision.spec.cluster import VmSpec
 
 Json = dict[str, Any]
 

@@ -1,9 +1,7 @@
 """Flex start: what a Create asks for, how it waits for that, and what Destroy cancels."""
 
-from __future__ import annotations
-
 import datetime as dt
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -18,6 +16,7 @@ from provision.errors import (
     TerraformError,
 )
 from provision.google.api import GoogleApi, GoogleApiError
+from provision.google.owner import Owner
 from provision.kinds.vms import flex_start
 from provision.kinds.vms.flex_start import ResizePlan, ResizeRequest
 from provision.lifecycle import ownership
@@ -29,9 +28,6 @@ from provision.time.clock import Clock
 from provision.time.progress import Progress
 from provision.words import duration
 from tests.unit.kinds.cases import cases, having, problem_of, unheard
-
-if TYPE_CHECKING:
-    from provision.google.owner import Owner
 
 HERE, NEAR = "us-central1-a", "us-central1-c"
 RUN = 86400

@@ -1,9 +1,8 @@
 """VMs whose account was deleted run on and may do nothing: that is told, with the way out."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -12,14 +11,10 @@ from provision.codes import Code
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
 from provision.kinds.vms import lost_accounts, out_of_date
+from provision.kinds.vms.lost_accounts import LostAccount
 from provision.lifecycle import plan_document
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from provision.kinds.vms.lost_accounts import LostAccount
 
 PLACE = having(project_id="p", region="r", zone="z", name_prefix="np")
 OURS = "np-nodes@p.iam.gserviceaccount.com"

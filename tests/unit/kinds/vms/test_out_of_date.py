@@ -1,20 +1,14 @@
 """What VMs are made of: what of it differs, what Google can change on them, what they hold."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Collection
+from typing import Any, cast
 
 import pytest
 
-from provision.google.api import GoogleApiError
+from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds.vms import out_of_date
 from provision.kinds.vms.instances import Seen
 from tests.unit.kinds.cases import cases, having, unheard
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from provision.google.api import GoogleApi
 
 LINK = "https://www.googleapis.com/compute/v1/"
 ZONE = "projects/p/zones/z"

@@ -1,17 +1,17 @@
 """Start-ups: who is asked how often, what ends the wait, and who is named."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
 from provision.errors import ClusterError, Problem
+from provision.google.api import GoogleApi
 from provision.kinds.vms import instances, startup
 from provision.kinds.vms.instances import Event, Interruption, Vm
 from provision.kinds.vms.startup import Reader, Startup
@@ -20,11 +20,6 @@ from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.unit.kinds.cases import cases, having
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from provision.google.api import GoogleApi
 
 AT_ONCE = Clock(0)
 PLACE = having(project_id="p", zone="z")

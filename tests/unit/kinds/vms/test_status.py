@@ -1,13 +1,12 @@
 """A look at 1,000 VMs: few requests, and none again for what is over."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import json
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from provision.console import Console
 from provision.context import Context
 from provision.documents import plain
 from provision.documents.status import About, Trouble, Waiting
-from provision.documents.vm_status import Startup, StartupState, StartupStep, Vm
+from provision.documents.vm_status import Startup, StartupState, StartupStep, Vm, VmGroup
 from provision.kinds.vms import status, trouble
 from provision.kinds.vms.flex_start import ResizeRequest
 from provision.kinds.vms.instances import Event, Interruption, Member
@@ -26,11 +25,6 @@ from provision.spec.pools import Group
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import cases, having
 from tests.unit.preflight.test_quotas import RECORD as ANY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from provision.documents.vm_status import VmGroup
 
 VMS = 1000
 ZONE = "projects/p/zones/us-central1-a"

@@ -1,10 +1,8 @@
 """A Test of VMs: all of them, who is asked, and what is said of single ones."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -13,16 +11,12 @@ from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, StillWaiting
 from provision.kinds.vms import agent, bandwidth, health, testing
+from provision.kinds.vms.bandwidth import Measured
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.unit.kinds.cases import cases, having
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from provision.kinds.vms.bandwidth import Measured
 
 SEVEN = "7 GPUs instead of 8"
 

@@ -1,10 +1,8 @@
 """A group of VMs: from settings to Terraform's variables."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,11 +13,9 @@ from provision.intake import load
 from provision.kinds.vms import contents, variables
 from provision.settings.model import Settings
 from provision.spec import cluster
+from provision.spec.cluster import VmSpec
 from provision.state.location import StateLocation
 from tests.unit.kinds.cases import cases, follows, settings
-
-if TYPE_CHECKING:
-    from provision.spec.cluster import VmSpec
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = StateLocation("state", "clusters/np-deployment", is_default=False)

@@ -1,23 +1,19 @@
-from __future__ import annotations
-
 import dataclasses
 import re
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.kinds import diagnosis as search
 from provision.kinds.gke import verdict
 from provision.kinds.gke.kubernetes import all_gather, bandwidth, nodes
+from provision.kinds.gke.kubernetes.bandwidth import Measurement
+from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.trials import Ran
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import cases
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.bandwidth import Measurement
-    from provision.kinds.gke.kubernetes.facts import GpuPool
 
 # The published result of two A3 Ultra nodes, among lines of other programs.
 LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="utf-8")

@@ -1,17 +1,13 @@
 """What is deleted through Kubernetes before the cluster is, and what is waited for."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from provision.kinds.gke.kubernetes import clearing, stages
+from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.gke.kubernetes.objects import Object, build
 from provision.settings.storage import Mount
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.client import Cluster
 
 MADE = {"pv.kubernetes.io/provisioned-by": "pd.csi.storage.gke.io"}
 DISK = "projects/p/zones/z-a/disks/pvc-1"

@@ -1,11 +1,11 @@
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json
 import ssl
 import threading
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -14,15 +14,9 @@ from provision import endpoints
 from provision.errors import CredentialsError
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
-from provision.kinds.gke.kubernetes.objects import build
+from provision.kinds.gke.kubernetes.objects import Object, build
 from provision.time.retries import TransientError
 from rehearsal.provider import certificate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from provision.kinds.gke.kubernetes.objects import Object
 
 pytestmark = pytest.mark.loopback
 KINDS = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}

@@ -1,11 +1,11 @@
 """Pods on GPU nodes: whether they have what the facts about their network say."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,15 +13,10 @@ from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects, pod_fabrics
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
+from provision.kinds.gke.kubernetes.objects import Object
 from provision.settings.secrets import Secret
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
 
 MEGA = samples.facts(samples.MEGA, networks=samples.TCPXO)
 HIGH = samples.facts(samples.HIGH, networks=samples.TCPX)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -8,7 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -23,18 +21,15 @@ from provision.kinds.gke.kubernetes import (
     torch_training,
     torchrun,
 )
-from provision.kinds.gke.kubernetes.facts import NfsShare
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, NfsShare
+from provision.kinds.gke.kubernetes.objects import Object
+from provision.kinds.gke.kubernetes.run_jobs import Shape
 from provision.kinds.gke.kubernetes.stages import stages
 from provision.settings.secrets import Secret
 from rehearsal import session
+from tests.conftest import Golden
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import cases
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
-    from provision.kinds.gke.kubernetes.run_jobs import Shape
-    from tests.conftest import Golden
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "jobs"
 GOLDEN = Path(__file__).parents[4] / "golden" / "kubernetes"

@@ -1,9 +1,7 @@
-from __future__ import annotations
-
 import copy
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -11,14 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provision.kinds.gke.kubernetes import kueue, objects
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.kueue import configured
-from provision.kinds.gke.kubernetes.objects import name_of
+from provision.kinds.gke.kubernetes.objects import Object, name_of
 from provision.settings.queues import Queue
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
 
 
 @given(

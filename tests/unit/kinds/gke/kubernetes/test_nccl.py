@@ -1,21 +1,16 @@
 """What Create brings to nodes for NCCL, and what pods wait for: their scripts are run here."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from provision.kinds.gke.kubernetes import nccl
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import cases
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
 
 A4X = samples.pool_like(
     samples.A4, machine_type="a4x-highgpu-4g", accelerator="nvidia-gb200", gpus=4

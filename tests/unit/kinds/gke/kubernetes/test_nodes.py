@@ -1,7 +1,5 @@
 """What a node's labels, annotations, conditions and events say of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import json

@@ -1,18 +1,14 @@
 """Which jobs no queue knows, and what keeps their pods."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from provision.documents.gke_status import JobState, PodCounts, Workload
 from provision.kinds.gke.kubernetes import pods
+from provision.kinds.gke.kubernetes.client import Cluster
+from provision.kinds.gke.kubernetes.objects import Object
 from tests.unit.kinds.cases import cases
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
 
 NODE = {"metadata": {"name": "gke-1", "labels": {"cloud.google.com/gke-nodepool": "np-gpu"}}}
 

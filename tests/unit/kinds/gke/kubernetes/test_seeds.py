@@ -1,7 +1,5 @@
 """Each Kubernetes object of published walk-throughs against ours, field by field."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.terraform import kubernetes_page

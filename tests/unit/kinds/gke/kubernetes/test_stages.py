@@ -1,10 +1,10 @@
 """Who may reach Ray where its operator knows no tokens."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -14,9 +14,9 @@ from provision.errors import ClusterError
 from provision.kinds.gke.kind import GKE_CLUSTER
 from provision.kinds.gke.kubernetes import facts as cluster_facts
 from provision.kinds.gke.kubernetes import kueue, manifests, rollout, stages
-from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.facts import NfsShare
-from provision.kinds.gke.kubernetes.objects import build
+from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, NfsShare
+from provision.kinds.gke.kubernetes.objects import Object, build
 from provision.kinds.gke.kubernetes.rollout import Stage
 from provision.settings.model import Settings
 from provision.settings.storage import Mount
@@ -28,14 +28,6 @@ from provision.time.retries import TransientError
 from rehearsal import session
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import having, problem_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
 
 
 def test_machines_get_their_interfaces_and_buckets_as_asked_for() -> None:

@@ -1,16 +1,10 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from provision.documents.gke_status import JobState
 from provision.kinds.gke.kubernetes import reasons, status, workloads
+from provision.kinds.gke.kubernetes.objects import Object
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import cases
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.objects import Object
 
 
 def _request(*conditions: str) -> Object:

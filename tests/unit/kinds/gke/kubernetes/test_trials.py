@@ -1,27 +1,22 @@
-from __future__ import annotations
-
 import ast
 import dataclasses
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.documents.timeline import StageName, StageState
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds.gke.kubernetes import trials
+from provision.kinds.gke.kubernetes.objects import Object
+from provision.kinds.gke.kubernetes.trials import Ran
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import problem_of, unheard
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.objects import Object
-    from provision.kinds.gke.kubernetes.trials import Ran
-
 
 LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="utf-8")
 INDEX = "batch.kubernetes.io/job-completion-index"
