@@ -15,7 +15,7 @@ import pytest
 from rehearsal.cloud.faults import CONTROL, EFFECTS, Effect, Faults, Rule
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
-from tests.rehearsal.cloud.table import cases
+from tests.table import cases
 
 NETWORKS = "/compute/v1/projects/proj-a1/global/networks"
 OBJECTS = "/storage/v1/b/states/o"
@@ -77,7 +77,7 @@ def test_each_effect_has_its_words() -> None:
 
 @cases("""
 text | why
- | is no fault
+- | is no fault
 GET ** | is no fault
 get **: refuse | is no fault
 GET **: explode | there is no effect 'explode'

@@ -1,10 +1,4 @@
-"""Cases of a test as a table of text, and what tests of kinds make again and again.
-
-One line is a case, its cells between bars; the first line names the parameters. A cell is YAML
-where it begins as an object, a list or a quoted text, or is a number, true, false or null; `@name`
-is a part that is handed over; - is no text; all else is text. A line that is indented goes on with
-the row before. What stands after # at a line's beginning, or after two spaces, is a comment.
-"""
+"""What tests of kinds make again and again."""
 
 import json
 import re
@@ -14,30 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
 from provision.errors import Problem, ProvisionError
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-
-_YAML = re.compile(r"[{\[\"'].*|-?[0-9.]+|true|false|null", re.DOTALL)
-
-
-def cases(table: str, **parts: Any) -> pytest.MarkDecorator:
-    """Make the cases of a test, whose parameters are in the first line."""
-    text = re.sub(r"\n +", " ", re.sub(r"(?m)^#.*\n|  # .*$", "", table))
-    names, *lines = [line for line in text.strip().splitlines() if line]
-    found = [[_cell(cell.strip(), parts) for cell in line.split("|")] for line in lines]
-    words = names.replace("|", " ").split()
-    return pytest.mark.parametrize(words, found, ids=lines)
-
-
-def _cell(text: str, parts: dict[str, Any]) -> Any:
-    if text == "-":
-        return ""
-    if text.startswith("@"):
-        return parts[text[1:]]
-    return yaml.safe_load(text) if _YAML.fullmatch(text) else text
 
 
 def settings(table: str) -> pytest.MarkDecorator:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Tried
-from tests.unit.kinds.cases import cases
+from tests.table import cases
 
 
 def _names(count: int) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from tests.rehearsal.cloud.compute.conftest import (
     Compute,
     group_body,
 )
-from tests.rehearsal.cloud.table import cases
+from tests.table import cases
 
 Under = Callable[..., Compute]
 NOTHING_LEFT = (

@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.cloud import discovery
 from rehearsal.cloud.wire import GoogleError
-from tests.rehearsal.cloud.table import cases
+from tests.table import cases
 
 P = "projects/proj-a1"
 TEMPLATES = f"{P}/global/instanceTemplates"

@@ -11,7 +11,7 @@ import pytest
 from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, nccl, rollout, torchrun
 from provision.kinds.gke.kubernetes.objects import Object, holds
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
-from tests.rehearsal.cloud.table import cases
+from tests.table import cases
 
 pytestmark = pytest.mark.loopback
 

@@ -13,7 +13,8 @@ from provision.kinds.gke.kubernetes import run_jobs
 from provision.spec.job import JobSpec
 from provision.spec.pools import Pool, Size
 from tests.kubernetes import samples
-from tests.unit.kinds.cases import cases, having
+from tests.table import cases
+from tests.unit.kinds.cases import having
 
 SCALES = Size(min=0, max=4)
 HOURS = 4 * 3600

@@ -13,7 +13,8 @@ from provision.errors import ClusterError, Problem, StateError, TerraformError
 from provision.google.api import GoogleApiError, Service
 from provision.kinds.gke import left_behind
 from provision.kinds.gke.left_behind import Fate, Traces, balancer, claim_of, stem
-from tests.unit.kinds.cases import cases, having, problem_of
+from tests.table import cases
+from tests.unit.kinds.cases import having, problem_of
 from tests.unit.state.test_record import WHOLE
 
 BALANCER = "a9f2b1c3d4e5f60718293a4b5c6d7e8f"

@@ -23,7 +23,8 @@ from provision.state import terraform_state
 from provision.state.location import StateLocation
 from provision.terraform.plan import Creation
 from tests.kubernetes import samples
-from tests.unit.kinds.cases import cases, having, unheard
+from tests.table import cases
+from tests.unit.kinds.cases import having, unheard
 from tests.unit.state.test_record import WHOLE
 
 NETWORKS = {

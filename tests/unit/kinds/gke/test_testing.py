@@ -28,7 +28,8 @@ from provision.spec.pools import Size
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
-from tests.unit.kinds.cases import cases, having, problem_of
+from tests.table import cases
+from tests.unit.kinds.cases import having, problem_of
 
 ONE = dataclasses.replace(samples.facts(samples.MEGA), ray_operator=False)
 FACTS = dataclasses.replace(ONE, pools=(samples.L4, samples.MEGA))

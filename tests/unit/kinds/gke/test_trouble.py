@@ -17,7 +17,8 @@ from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.nodes import Node, Nodes
 from provision.lifecycle import pricing
 from provision.time.clock import Clock
-from tests.unit.kinds.cases import cases, having, unheard
+from tests.table import cases
+from tests.unit.kinds.cases import having, unheard
 from tests.unit.state.test_record import WHOLE
 
 NAME = "np-gpu"

@@ -23,7 +23,7 @@ from provision.state.record import Record
 from rehearsal.cloud import compute
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Request
-from tests.unit.kinds.cases import cases
+from tests.table import cases
 from tests.unit.preflight.stand_in import ID, ZONE, Google
 from tests.unit.table import Row, rows
 

@@ -27,7 +27,8 @@ from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from provision.words import duration
-from tests.unit.kinds.cases import cases, having, problem_of, unheard
+from tests.table import cases
+from tests.unit.kinds.cases import having, problem_of, unheard
 
 HERE, NEAR = "us-central1-a", "us-central1-c"
 RUN = 86400

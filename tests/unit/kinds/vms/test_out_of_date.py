@@ -8,7 +8,8 @@ import pytest
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds.vms import out_of_date
 from provision.kinds.vms.instances import Seen
-from tests.unit.kinds.cases import cases, having, unheard
+from tests.table import cases
+from tests.unit.kinds.cases import having, unheard
 
 LINK = "https://www.googleapis.com/compute/v1/"
 ZONE = "projects/p/zones/z"

@@ -19,7 +19,8 @@ from provision.spec.pools import Group
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-from tests.unit.kinds.cases import cases, having
+from tests.table import cases
+from tests.unit.kinds.cases import having
 
 AT_ONCE = Clock(0)
 PLACE = having(project_id="p", zone="z")

@@ -23,7 +23,8 @@ from provision.report import Report
 from provision.settings.model import Settings
 from provision.spec.pools import Group
 from provision.time.clock import Clock
-from tests.unit.kinds.cases import cases, having
+from tests.table import cases
+from tests.unit.kinds.cases import having
 from tests.unit.preflight.test_quotas import RECORD as ANY
 
 VMS = 1000

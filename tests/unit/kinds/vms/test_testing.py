@@ -16,7 +16,8 @@ from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-from tests.unit.kinds.cases import cases, having
+from tests.table import cases
+from tests.unit.kinds.cases import having
 
 SEVEN = "7 GPUs instead of 8"
 

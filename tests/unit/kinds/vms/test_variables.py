@@ -15,7 +15,8 @@ from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.spec.cluster import VmSpec
 from provision.state.location import StateLocation
-from tests.unit.kinds.cases import cases, follows, settings
+from tests.table import cases
+from tests.unit.kinds.cases import follows, settings
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = StateLocation("state", "clusters/np-deployment", is_default=False)

@@ -13,7 +13,7 @@ from provision.kinds.gke.kubernetes.bandwidth import Measurement
 from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.trials import Ran
 from tests.kubernetes import samples
-from tests.unit.kinds.cases import cases
+from tests.table import cases
 
 # The published result of two A3 Ultra nodes, among lines of other programs.
 LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="utf-8")

@@ -29,7 +29,7 @@ from provision.settings.secrets import Secret
 from rehearsal import session
 from tests.conftest import Golden
 from tests.kubernetes import samples
-from tests.unit.kinds.cases import cases
+from tests.table import cases
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "jobs"
 GOLDEN = Path(__file__).parents[4] / "golden" / "kubernetes"

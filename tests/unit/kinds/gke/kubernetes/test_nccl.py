@@ -10,7 +10,7 @@ import pytest
 from provision.kinds.gke.kubernetes import nccl
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from tests.kubernetes import samples
-from tests.unit.kinds.cases import cases
+from tests.table import cases
 
 A4X = samples.pool_like(
     samples.A4, machine_type="a4x-highgpu-4g", accelerator="nvidia-gb200", gpus=4

@@ -12,7 +12,7 @@ from provision.kinds.gke import health
 from provision.kinds.gke.kubernetes import nodes
 from provision.kinds.gke.kubernetes.nodes import Maintenance, Node, Nodes
 from provision.time.clock import Clock
-from tests.unit.kinds.cases import cases
+from tests.table import cases
 
 READY = {"type": "Ready", "status": "True"}
 

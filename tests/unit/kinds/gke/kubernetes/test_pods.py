@@ -8,7 +8,7 @@ from provision.documents.gke_status import JobState, PodCounts, Workload
 from provision.kinds.gke.kubernetes import pods
 from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.gke.kubernetes.objects import Object
-from tests.unit.kinds.cases import cases
+from tests.table import cases
 
 NODE = {"metadata": {"name": "gke-1", "labels": {"cloud.google.com/gke-nodepool": "np-gpu"}}}
 

@@ -4,7 +4,7 @@ from provision.documents.gke_status import JobState
 from provision.kinds.gke.kubernetes import reasons, status, workloads
 from provision.kinds.gke.kubernetes.objects import Object
 from provision.time.clock import Clock
-from tests.unit.kinds.cases import cases
+from tests.table import cases
 
 
 def _request(*conditions: str) -> Object:
