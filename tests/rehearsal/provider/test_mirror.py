@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.provider import certificate, mirror
+from tests.table import cases
 
 
 def test_the_plugin_is_the_same_bytes_for_ever() -> None:
@@ -26,15 +27,13 @@ def test_the_package_holds_the_plugin_and_nothing_else(tmp_path: Path) -> None:
     assert plugin.stat().st_mode & 0o777 == 0o755
 
 
-@pytest.mark.parametrize(
-    ("system", "machine", "name"),
-    [
-        ("Linux", "x86_64", "linux_amd64"),
-        ("Linux", "aarch64", "linux_arm64"),
-        ("Darwin", "arm64", "darwin_arm64"),
-        ("Darwin", "x86_64", "darwin_amd64"),
-    ],
-)
+@cases("""
+system | machine | name
+Linux | x86_64 | linux_amd64
+Linux | aarch64 | linux_arm64
+Darwin | arm64 | darwin_arm64
+Darwin | x86_64 | darwin_amd64
+""")
 def test_the_platform_has_terraforms_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str, machine: str, name: str
 ) -> None:
@@ -52,13 +51,12 @@ def test_the_configuration_takes_google_from_the_mirror_alone(tmp_path: Path) ->
 
 
 def test_installing_again_changes_nothing(tmp_path: Path) -> None:
-    def contents() -> dict[Path, bytes]:
-        return {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
-
-    mirror.install(tmp_path, sys.executable)
-    before = contents()
-    mirror.install(tmp_path, sys.executable)
-    assert contents() == before
+    made = []
+    for _ in range(2):
+        mirror.install(tmp_path, sys.executable)
+        made.append({it: it.read_bytes() for it in tmp_path.rglob("*") if it.is_file()})
+    assert made[0] == made[1]
+    assert stat.S_IMODE((tmp_path / "plugin.pem").stat().st_mode) == 0o600  # its owner's alone
 
 
 def test_the_plugin_starts_the_python_beside_the_configuration(tmp_path: Path) -> None:
@@ -71,11 +69,6 @@ def test_the_plugin_starts_the_python_beside_the_configuration(tmp_path: Path) -
     assert done.returncode == 1
     assert "Terraform starts it, nobody by hand" in done.stderr
     assert done.stdout == ""
-
-
-def test_the_certificate_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
-    mirror.install(tmp_path, sys.executable)
-    assert stat.S_IMODE((tmp_path / "plugin.pem").stat().st_mode) == 0o600
 
 
 def test_a_ready_certificate_is_used_and_a_new_one_made_without(tmp_path: Path) -> None:
