@@ -99,7 +99,10 @@ def _file(node: str) -> str:
 
 def _sibling(item: pytest.Item) -> str | None:
     mark = item.get_closest_marker("slow")
-    return None if mark is None else str(mark.kwargs.get("sibling", ""))
+    if mark is None:
+        return None
+    named = str(mark.kwargs.get("sibling", ""))
+    return _file(item.nodeid) + named if named.startswith("::") else named
 
 
 def _is_quick(item: pytest.Item) -> bool:

@@ -12,9 +12,7 @@ pytestmark = pytest.mark.skipif(
     not processes.PROC.is_dir(), reason="blows are aimed with the help of /proc; there is none here"
 )
 
-SLOW = pytest.mark.slow(
-    sibling="tests/chaos/test_kills.py::test_nothing_is_left_and_nothing_is_there_twice_after"
-)
+SLOW = pytest.mark.slow(sibling="::test_nothing_is_left_and_nothing_is_there_twice_after")
 
 
 @pytest.fixture(scope="module")

@@ -61,8 +61,7 @@ def behind(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_a_proxy.py"
-    "::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
+    sibling="::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
 )
 def test_a_cluster_comes_and_goes_by_a_proxy_that_reads_tls(
     behind: tuple[Rehearsal, Proxy],
@@ -94,8 +93,7 @@ def test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_a_proxy.py"
-    "::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
+    sibling="::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
 )
 def test_a_proxy_of_the_shell_is_terraforms_too_and_nobody_elses(
     behind: tuple[Rehearsal, Proxy], company: Company, tmp_path: Path
@@ -117,9 +115,7 @@ def test_a_proxy_of_the_shell_is_terraforms_too_and_nobody_elses(
     assert any(it.endswith("/networks/default") for it in looked), looked
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_a_proxy.py::test_all_is_done_as_the_account_that_is_impersonated"
-)
+@pytest.mark.slow(sibling="::test_all_is_done_as_the_account_that_is_impersonated")
 def test_a_login_is_renewed_by_terraform_too_as_the_account_that_is_impersonated(
     behind: tuple[Rehearsal, Proxy], tmp_path: Path
 ) -> None:

@@ -18,9 +18,7 @@ NO_QUOTA = {"quota": 0}
 RATE = 0.004
 """Wall seconds for a second of Google's: a run has 12 hours in three minutes."""
 LONG = {"CAPACITY_TIMEOUT": "12h"}
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_cluster_goes_from_zone_to_zone_until_one_has_it")
 
 
 def _moves(said: str) -> list[tuple[str, str]]:
@@ -220,9 +218,7 @@ def test_any_zone_is_the_cheapest_of_those_that_google_has(rehearsal: Rehearsal)
     assert limited["setting"] == "MAX_HOURLY_COST"
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_any_zone.py::test_any_zone_is_the_cheapest_of_those_that_google_has"
-)
+@pytest.mark.slow(sibling="::test_any_zone_is_the_cheapest_of_those_that_google_has")
 def test_a_cluster_that_runs_stays_where_it_is(rehearse: Callable[..., Rehearsal]) -> None:
     rehearsal = rehearse(rate=RATE)
     rehearsal.stock(_none(A))
@@ -240,9 +236,7 @@ def test_a_cluster_that_runs_stays_where_it_is(rehearse: Callable[..., Rehearsal
     assert _groups(rehearsal) == [B]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
-)
+@pytest.mark.slow(sibling="::test_a_cluster_goes_from_zone_to_zone_until_one_has_it")
 def test_a_search_without_an_end_says_what_was_tried_and_goes_on_later(
     rehearse: Callable[..., Rehearsal],
 ) -> None:
@@ -285,9 +279,7 @@ def _mode(rehearsal: Rehearsal) -> object:
     return pool["mode"]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
-)
+@pytest.mark.slow(sibling="::test_a_cluster_goes_from_zone_to_zone_until_one_has_it")
 def test_a_cluster_goes_from_way_to_way_and_stays_how_it_came(
     rehearse: Callable[..., Rehearsal],
 ) -> None:

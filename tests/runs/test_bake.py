@@ -37,7 +37,7 @@ def _delay_images(rehearsal: Rehearsal, seconds: float) -> None:
             store.put(IMAGE.stored, name, image | {"_ready": time.time() + seconds})
 
 
-@pytest.mark.slow(sibling="tests/runs/test_bake.py::test_without_a_seal_there_is_no_image")
+@pytest.mark.slow(sibling="::test_without_a_seal_there_is_no_image")
 def test_an_image_is_made_and_used_and_listed_and_stays(rehearsal: Rehearsal) -> None:
     asked = {"STARTUP_COMMAND": "docker run hello", "INSTANCE_COUNT": "2", "PROTECT": "yes"}
     baked = rehearsal.run("Bake", behind=("mine",), **asked)
@@ -68,7 +68,7 @@ def test_an_image_is_made_and_used_and_listed_and_stays(rehearsal: Rehearsal) ->
     assert [it["name"] for it in _images(rehearsal)] == ["mine"]
 
 
-_SLOW = pytest.mark.slow(sibling="tests/runs/test_bake.py::test_without_a_seal_there_is_no_image")
+_SLOW = pytest.mark.slow(sibling="::test_without_a_seal_there_is_no_image")
 
 
 @_SLOW
@@ -127,7 +127,7 @@ def test_without_a_seal_there_is_no_image(rehearsal: Rehearsal) -> None:
     assert not _images(rehearsal)
 
 
-@pytest.mark.slow(sibling="tests/runs/test_bake.py::test_without_a_seal_there_is_no_image")
+@pytest.mark.slow(sibling="::test_without_a_seal_there_is_no_image")
 def test_without_machines_nothing_is_left(rehearse: Callable[..., Rehearsal]) -> None:
     rehearsal = rehearse(scenario="stockout")
     ended = rehearsal.run("Bake", CAPACITY_TIMEOUT="60s")

@@ -86,10 +86,7 @@ def test_what_is_bought_is_waited_for_whatever_zones_are_named(rehearsal: Rehear
     assert rehearsal.objects() == set()
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_calendar.py"
-    "::test_what_is_bought_is_waited_for_whatever_zones_are_named"
-)
+@pytest.mark.slow(sibling="::test_what_is_bought_is_waited_for_whatever_zones_are_named")
 @pytest.mark.parametrize("kind", ["none", "gke"])
 def test_what_is_bought_is_used_once_its_time_has_begun(rehearsal: Rehearsal, kind: str) -> None:
     rehearsal.settings |= RESERVED

@@ -335,9 +335,7 @@ def _cells() -> Iterator[Cell]:
 
 
 CELLS: Final = tuple(_cells())
-SLOW: Final = pytest.mark.slow(
-    sibling="tests/runs/test_changes.py::test_a_change_does_what_the_plan_says_and_no_more"
-)
+SLOW: Final = pytest.mark.slow(sibling="::test_a_change_does_what_the_plan_says_and_no_more")
 
 
 def test_each_setting_that_can_change_has_a_row() -> None:

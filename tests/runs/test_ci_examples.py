@@ -19,9 +19,7 @@ SCHEMAS = {
     "cloudbuild.yaml": "vendor.cloudbuild",
 }
 MOST_LINES = 32
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_ci_examples.py::test_a_recipe_fits_the_published_schema_of_its_system"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_recipe_fits_the_published_schema_of_its_system")
 
 
 def test_every_recipe_is_one_of_these_and_short() -> None:

@@ -23,14 +23,9 @@ REGION = f"{HOST}/regions/us-central1"
 SUBNETWORK = f"{REGION}/subnetworks/gpu-vms"
 AGENT = f"{projects.number('my-project')}@cloudservices.gserviceaccount.com"
 ROBOT = f"service-{projects.number('my-project')}@container-engine-robot.iam.gserviceaccount.com"
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_existing_network.py::test_what_lacks_is_said_before_anything_is_made"
-)
+SLOW = pytest.mark.slow(sibling="::test_what_lacks_is_said_before_anything_is_made")
 
-OF_RULES = pytest.mark.slow(
-    sibling="tests/runs/test_existing_network.py"
-    "::test_the_rules_that_are_not_there_are_told_ready_to_send"
-)
+OF_RULES = pytest.mark.slow(sibling="::test_the_rules_that_are_not_there_are_told_ready_to_send")
 
 
 @pytest.fixture
@@ -95,9 +90,7 @@ def test_a_host_project_is_byte_for_byte_as_it_was(shared: Callable[..., Rehears
     assert _of_host(rehearsal) == before
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_existing_network.py::test_a_host_project_is_byte_for_byte_as_it_was"
-)
+@pytest.mark.slow(sibling="::test_a_host_project_is_byte_for_byte_as_it_was")
 def test_a_share_joins_the_network_of_others_by_private_services_access(
     shared: Callable[..., Rehearsal],
 ) -> None:
@@ -486,9 +479,7 @@ def for_gke(shared: Callable[..., Rehearsal]) -> Rehearsal:
     return rehearsal
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_existing_network.py::test_a_host_project_is_byte_for_byte_as_it_was"
-)
+@pytest.mark.slow(sibling="::test_a_host_project_is_byte_for_byte_as_it_was")
 def test_a_gke_cluster_joins_the_network_of_a_host_project(for_gke: Rehearsal) -> None:
     rehearsal = for_gke
     before = _of_host(rehearsal)

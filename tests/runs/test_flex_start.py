@@ -22,9 +22,7 @@ FLEX = {
     "CAPACITY_TIMEOUT": "10m",
 }
 
-AGAIN = pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
-)
+AGAIN = pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
 
 
 @pytest.fixture
@@ -56,9 +54,7 @@ def test_create_waits_in_the_queue_and_says_so(flex: Callable[..., Rehearsal]) -
     assert len(created.document["connection"]["vms"]) == 2
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
-)
+@pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
 def test_a_request_outlives_the_create_that_gave_up_and_the_next_one_goes_on_waiting(
     flex: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:
@@ -106,9 +102,7 @@ def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
-)
+@pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
 def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
     flex: Callable[..., Rehearsal],
 ) -> None:
@@ -122,9 +116,7 @@ def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
     assert [line for line in granting.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
-)
+@pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
 def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
     standing: Callable[..., Rehearsal],
 ) -> None:

@@ -21,8 +21,7 @@ from tests.runs.conftest import Rehearsal
 TREE = Path(__file__).parents[2]
 SETTINGS = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_given_provider.py"
-    "::test_a_rehearsal_without_the_provider_that_it_wants_is_no_rehearsal"
+    sibling="::test_a_rehearsal_without_the_provider_that_it_wants_is_no_rehearsal"
 )
 
 

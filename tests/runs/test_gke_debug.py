@@ -52,8 +52,7 @@ def _contents(files: dict[str, str]) -> str:
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_gke_debug.py"
-    "::test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirror"
+    sibling="::test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirror"
 )
 def test_debug_writes_what_create_applies_and_the_jobs_that_it_writes(
     rehearse: Callable[..., Rehearsal], golden: Golden

@@ -52,9 +52,7 @@ STORIES = {
 }
 
 QUICK = {"gke-plain"}
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_gke_examples.py::test_a_gke_story_comes_works_and_goes"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_gke_story_comes_works_and_goes")
 
 
 def test_every_gke_example_is_a_story() -> None:

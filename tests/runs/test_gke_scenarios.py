@@ -88,10 +88,7 @@ def test_a_quota_that_is_too_small_is_told_before_anything_is_made(
     assert rehearsal.resources() == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 def test_a_create_whose_nodes_have_no_quota_keeps_all_and_goes_on_once_there_is_some(
     rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:
@@ -116,10 +113,7 @@ def test_a_create_whose_nodes_have_no_quota_keeps_all_and_goes_on_once_there_is_
     assert "2 of 2 nodes of np-nodepool-1 run" in created.said
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 def test_a_pool_of_a_zone_without_machines_moves_once_somebody_agrees(
     rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:
@@ -152,9 +146,7 @@ REFUSED = {
 """Scenario -> what Google says of the request, and what to do."""
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 def test_nodes_that_do_not_come_in_time_end_the_test_with_a_reason_and_advice(
     queue: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:
@@ -185,10 +177,7 @@ def test_a_job_whose_nodes_do_not_come_is_told_with_advice_and_goes_with_the_clu
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 @pytest.mark.parametrize("scenario", REFUSED)
 def test_a_job_whose_requests_are_refused_is_asked_for_on_and_on_and_tells_why(
     queue: Callable[..., Rehearsal], created: Ended, scenario: str
@@ -206,10 +195,7 @@ def test_a_job_whose_requests_are_refused_is_asked_for_on_and_on_and_tells_why(
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
     queue: Callable[..., Rehearsal],
 ) -> None:
@@ -224,10 +210,7 @@ def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
     assert re.search(r"2 nodes of np-nodepool-1: (?:the first )?in \d+ min", told), told
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 def test_nodes_that_no_queue_asks_for_are_refused_in_the_autoscalers_words(
     rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
 ) -> None:
@@ -312,9 +295,7 @@ def _of_nodes(text: str) -> str:
     return re.sub(r"(?<=-system-)[0-9a-f]{8}-\w{4}", "<id>", text)
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py::test_without_the_manifests_nothing_is_begun"
-)
+@pytest.mark.slow(sibling="::test_without_the_manifests_nothing_is_begun")
 def test_objects_that_cannot_be_brought_leave_a_cluster_that_can_be_reached(
     queue: Callable[..., Rehearsal], golden: Golden, goldens: Path, tmp_path: Path
 ) -> None:
@@ -337,10 +318,7 @@ def test_objects_that_cannot_be_brought_leave_a_cluster_that_can_be_reached(
     assert "Kubernetes: no changes" in _ok(rehearsal.run("Create")).said
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_a_gpu_that_falls_off_its_bus_and_a_job_in_no_queue_are_named"
-)
+@pytest.mark.slow(sibling="::test_a_gpu_that_falls_off_its_bus_and_a_job_in_no_queue_are_named")
 def test_ray_is_reached_from_its_namespace_alone_where_its_operator_knows_no_tokens(
     rehearse: Callable[..., Rehearsal],
 ) -> None:

@@ -12,8 +12,7 @@ from tests.runs.conftest import Ended, Rehearsal
 
 RECORD = "np-deployment/deployment.json"
 OTHER_ACTIONS = pytest.mark.slow(
-    sibling="tests/runs/test_hostile_documents.py"
-    "::test_a_state_that_wants_another_provider_is_refused_before_terraform_starts"
+    sibling="::test_a_state_that_wants_another_provider_is_refused_before_terraform_starts"
 )
 OTHER_DAMAGE = pytest.mark.slow(
     sibling="tests/unit/state/test_record.py"

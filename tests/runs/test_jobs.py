@@ -20,8 +20,7 @@ RAYJOB = {**GKE, "ENABLE_RAY_OPERATOR": "yes"}
 KINDS = {"none": TWO, "ray": RAY, "gke": GKE, "gke_ray": RAYJOB}
 QUICK = {"none"}
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py"
-    "::test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once[none]"
+    sibling="::test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once[none]"
 )
 QUEUED = {
     "ORCHESTRATOR_TYPE": "gke",
@@ -171,9 +170,7 @@ def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
     assert (again.code, _job(again)["state"]) == (0, "cancelled"), "twice is no error"
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed"
-)
+@pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
 def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     there: Callable[..., Rehearsal], folder: Path
 ) -> None:
@@ -192,9 +189,7 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     assert re.findall(r"^epoch \d$", followed.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed"
-)
+@pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
 def test_of_two_at_once_the_second_says_what_it_waits_for(
     there: Callable[..., Rehearsal], folder: Path
 ) -> None:
@@ -208,9 +203,7 @@ def test_of_two_at_once_the_second_says_what_it_waits_for(
     assert _job(rehearsal.run("Jobs", behind=("train-1",)))["state"] == "succeeded"
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed"
-)
+@pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
 def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
     there: Callable[..., Rehearsal], folder: Path
 ) -> None:
@@ -511,8 +504,7 @@ def test_after_a_kill_the_next_destroy_asks_nobody_about_the_job(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py"
-    "::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
+    sibling="::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
 )
 def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
     standing: Callable[..., Rehearsal], folder: Path
@@ -530,8 +522,7 @@ def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py"
-    "::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
+    sibling="::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
 )
 def test_a_destroy_that_fails_after_a_job_that_succeeded_is_how_the_run_ends(
     standing: Callable[..., Rehearsal], folder: Path

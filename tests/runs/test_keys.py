@@ -61,9 +61,7 @@ def _keys(rehearsal: Rehearsal) -> dict[str, set[Any]]:
         pytest.param(
             GKE,
             {"share", "state", "secrets", "nodes", "disks"},
-            marks=pytest.mark.slow(
-                sibling="tests/runs/test_keys.py::test_all_that_keeps_data_has_the_key"
-            ),
+            marks=pytest.mark.slow(sibling="::test_all_that_keeps_data_has_the_key"),
         ),
     ],
     ids=["vms", "gke"],

@@ -28,18 +28,14 @@ def test_a_check_without_google_is_measured_against_python() -> None:
     assert "| ratio, pair by pair, of processor time | " in told
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_measures.py::test_a_check_without_google_is_measured_against_python"
-)
+@pytest.mark.slow(sibling="::test_a_check_without_google_is_measured_against_python")
 def test_one_create_is_drawn_with_each_of_terraforms_commands() -> None:
     told = _measured("timeline")
     for command in ("version", "init", "plan", "show", "apply", "output"):
         assert told.count(f"\nterraform {command} ") == 1
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_measures.py::test_a_check_without_google_is_measured_against_python"
-)
+@pytest.mark.slow(sibling="::test_a_check_without_google_is_measured_against_python")
 def test_the_requests_of_a_thousand_vms_are_counted() -> None:
     rows = dict(
         line.strip("| ").split(" | ")

@@ -107,9 +107,7 @@ def test_vms_have_the_interfaces_of_their_machine_type(
     assert [list(map(_interface, interfaces)) for interfaces in vms] == 2 * [machine.interfaces]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_multi_nic.py::test_vms_have_the_interfaces_of_their_machine_type"
-)
+@pytest.mark.slow(sibling="::test_vms_have_the_interfaces_of_their_machine_type")
 def test_networks_for_rdma_are_found_unchanged_and_go_with_the_cluster(
     standing: Callable[..., Rehearsal],
 ) -> None:

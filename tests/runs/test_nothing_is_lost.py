@@ -75,9 +75,7 @@ def test_destroy_removes_what_the_state_does_not_know(
     assert _left(rehearsal) == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_nothing_is_lost.py::test_create_adopts_all_of_it_and_changes_nothing_that_runs"
-)
+@pytest.mark.slow(sibling="::test_create_adopts_all_of_it_and_changes_nothing_that_runs")
 def test_an_orphaned_template_takes_the_place_of_the_one_that_the_state_has(
     standing: Callable[..., Rehearsal],
 ) -> None:
@@ -129,9 +127,7 @@ def test_somebody_elses_network_of_that_name_is_never_touched(
     assert _left(rehearsal) == before
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_nothing_is_lost.py::test_destroy_removes_what_the_state_does_not_know"
-)
+@pytest.mark.slow(sibling="::test_destroy_removes_what_the_state_does_not_know")
 def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(
     standing: Callable[..., Rehearsal],
 ) -> None:

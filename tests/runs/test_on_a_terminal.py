@@ -44,8 +44,7 @@ def at_terminal(
 
 
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_on_a_terminal.py"
-    "::test_a_first_create_that_is_answered_by_no_or_ctrl_c_makes_nothing"
+    sibling="::test_a_first_create_that_is_answered_by_no_or_ctrl_c_makes_nothing"
 )
 
 

@@ -7,9 +7,7 @@ import pytest
 from provision.errors import ExitCode
 from tests.runs.conftest import Rehearsal
 
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_org_policies.py::test_a_policy_in_force_is_found_before_anything_is_made"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_policy_in_force_is_found_before_anything_is_made")
 MEGA = {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-megagpu-8g"}
 
 
@@ -112,9 +110,7 @@ def test_an_a3_mega_is_refused_to_a_project_that_may_have_five_networks(
     assert rehearsal.writes() == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_org_policies.py::test_an_a3_mega_is_refused_to_a_project_that_may_have_five_networks"
-)
+@pytest.mark.slow(sibling="::test_an_a3_mega_is_refused_to_a_project_that_may_have_five_networks")
 def test_a_quota_of_networks_that_was_not_asked_for_ends_create_and_leaves_nothing(
     rehearse: Callable[..., Rehearsal],
 ) -> None:

@@ -56,10 +56,7 @@ def test_an_outage_of_all_apis_is_told_as_one_and_may_be_tried_again(
     _is_an_outage(ended, 4, "unreachable")
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_outages.py"
-    "::test_an_outage_of_all_apis_is_told_as_one_and_may_be_tried_again"
-)
+@pytest.mark.slow(sibling="::test_an_outage_of_all_apis_is_told_as_one_and_may_be_tried_again")
 @pytest.mark.parametrize(
     ("action", "way"), list(zip(itertools.cycle(["Plan", "Destroy"]), OUTAGES, strict=False))
 )

@@ -153,7 +153,7 @@ def _follow(page: Path, rehearsal: Rehearsal) -> None:
 
 
 SLOW_RECIPE: Final = pytest.mark.slow(
-    sibling="tests/runs/test_pages.py::test_the_command_of_a_recipe_makes_its_cluster_runs_it_and_leaves_nothing"
+    sibling="::test_the_command_of_a_recipe_makes_its_cluster_runs_it_and_leaves_nothing"
 )
 
 

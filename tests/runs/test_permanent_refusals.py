@@ -6,9 +6,7 @@ import pytest
 
 from tests.runs.conftest import Rehearsal
 
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_permanent_refusals.py::test_row_8_what_no_waiting_mends_ends_within_a_look"
-)
+SLOW = pytest.mark.slow(sibling="::test_row_8_what_no_waiting_mends_ends_within_a_look")
 
 
 @pytest.mark.parametrize(

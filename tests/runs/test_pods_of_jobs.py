@@ -239,18 +239,14 @@ def test_the_exit_code_is_that_of_the_program(node: Node, command: str, code: in
     assert (end["code"], end["told"]) == (code, False)
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_pods_of_jobs.py::test_the_exit_code_is_that_of_the_program"
-)
+@pytest.mark.slow(sibling="::test_the_exit_code_is_that_of_the_program")
 def test_a_signal_to_the_pod_reaches_the_program_which_has_time_to_save(node: Node) -> None:
     script = "trap 'echo saved; exit 75' TERM; touch ready; sleep 30 & wait"
     end = node.run("bash", "-c", script, told=True)
     assert (end["code"], end["told"], end["tail"]) == (75, True, "saved")
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_pods_of_jobs.py::test_a_head_on_which_ray_began_nothing_is_no_attempt"
-)
+@pytest.mark.slow(sibling="::test_a_head_on_which_ray_began_nothing_is_no_attempt")
 def test_on_ray_each_head_takes_the_next_attempt_but_for_one_that_was_told_to_end(
     node: Node,
 ) -> None:

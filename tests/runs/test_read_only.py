@@ -11,8 +11,7 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_read_only.py"
-    "::test_an_account_that_may_only_look_plans_a_first_cluster_and_creates_none"
+    sibling="::test_an_account_that_may_only_look_plans_a_first_cluster_and_creates_none"
 )
 @pytest.mark.parametrize("settings", [{}, GKE], ids=["vms", "gke"])
 def test_an_account_that_may_only_look_plans_a_cluster_that_stands(

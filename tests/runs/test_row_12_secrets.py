@@ -27,10 +27,7 @@ def test_row_12_a_command_that_is_valid_offline_is_valid_for_terraform(
     assert "--copy" in refused.problem["why"]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_row_12_secrets.py"
-    "::test_command_and_metadata_are_in_nothing_that_is_shown_or_kept"
-)
+@pytest.mark.slow(sibling="::test_command_and_metadata_are_in_nothing_that_is_shown_or_kept")
 def test_row_12_what_terraform_shows_has_neither_metadata_nor_command(rehearsal: Rehearsal) -> None:
     given = {
         "METADATA": "token=first-of-all-values,colour=second-of-all-values",
@@ -117,10 +114,7 @@ def test_command_and_metadata_are_in_nothing_that_is_shown_or_kept(
     assert "in my-project, us-central1-a" in everything[1]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_row_12_secrets.py"
-    "::test_command_and_metadata_are_in_nothing_that_is_shown_or_kept"
-)
+@pytest.mark.slow(sibling="::test_command_and_metadata_are_in_nothing_that_is_shown_or_kept")
 def test_what_changed_is_told_without_its_value(standing: Callable[..., Rehearsal]) -> None:
     rehearsal = standing(_PRIVATE)
     same = rehearsal.run("Plan", **_PRIVATE)

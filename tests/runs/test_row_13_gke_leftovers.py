@@ -21,10 +21,7 @@ SILENT = "http://127.0.0.1:9/{endpoint}"
 """Where nothing listens."""
 
 
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_row_13_gke_leftovers.py"
-    "::test_destroy_leaves_only_the_disk_that_is_to_stay_and_names_it"
-)
+SLOW = pytest.mark.slow(sibling="::test_destroy_leaves_only_the_disk_that_is_to_stay_and_names_it")
 
 
 @pytest.fixture

@@ -68,8 +68,7 @@ def test_a_gpu_that_is_missing_fails_the_test_by_the_vms_name(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_scenarios.py"
-    "::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
+    sibling="::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
 )
 def test_a_group_without_vms_is_kept_and_goes_with_destroy(
     rehearse: Callable[..., Rehearsal],
@@ -86,8 +85,7 @@ def test_a_group_without_vms_is_kept_and_goes_with_destroy(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_scenarios.py"
-    "::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
+    sibling="::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
 )
 def test_a_stockout_is_told_at_the_first_look_with_a_zone_that_has_machines(
     rehearse: Callable[..., Rehearsal],
@@ -133,9 +131,7 @@ def test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy(
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_scenarios.py::test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy"
-)
+@pytest.mark.slow(sibling="::test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy")
 def test_a_bad_day_loses_nothing(rehearse: Callable[..., Rehearsal]) -> None:
     # "slow" makes this a tenth of a second of ours for ten seconds of the cloud's.
     rehearsal = rehearse(rate=0.001, scenario="flaky,slow")

@@ -14,10 +14,7 @@ from tests.waiting import until
 
 LOCK = "b/aiinfra-terraform-my-project/o/np-deployment/terraform/state/default.tflock"
 
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_stale_locks.py"
-    "::test_a_lock_whose_holder_may_live_is_released_by_its_id_alone"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_lock_whose_holder_may_live_is_released_by_its_id_alone")
 
 
 def _terraform_alone(rehearsal: Rehearsal) -> int:

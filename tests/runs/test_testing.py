@@ -16,9 +16,7 @@ _NAME = re.compile(r"\b[a-z]+-vm-[a-z0-9]{4}\b")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_testing.py::test_an_examples_vms_are_tested_with_a_table_and_a_verdict"
-)
+SLOW = pytest.mark.slow(sibling="::test_an_examples_vms_are_tested_with_a_table_and_a_verdict")
 
 
 def _settings(name: str) -> dict[str, str]:

@@ -19,8 +19,7 @@ LOCKED = 5
 FAILED = {6, 8}
 """Terraform failed, or machines are gone: what another machine has ended under a run."""
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_two_machines.py"
-    "::test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_said_in_vain"
+    sibling="::test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_said_in_vain"
 )
 
 

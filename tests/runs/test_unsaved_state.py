@@ -22,9 +22,7 @@ def test_it_is_written_again_as_soon_as_that_works(rehearsal: Rehearsal) -> None
     assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_unsaved_state.py::test_it_is_written_again_as_soon_as_that_works"
-)
+@pytest.mark.slow(sibling="::test_it_is_written_again_as_soon_as_that_works")
 def test_it_is_kept_where_it_can_be_had_and_the_next_create_needs_it_not(
     rehearsal: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

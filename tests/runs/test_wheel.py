@@ -61,7 +61,7 @@ def _act(programs: Path, folder: Path, action: str) -> None:
     assert document["action"] == action
 
 
-@pytest.mark.slow(sibling="tests/runs/test_wheel.py::test_an_installed_wheel_is_what_runs")
+@pytest.mark.slow(sibling="::test_an_installed_wheel_is_what_runs")
 def test_an_installed_wheel_rehearses_a_cluster(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "env.list").write_text(SETTINGS)
     _act(installed, tmp_path, "Create")

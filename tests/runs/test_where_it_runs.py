@@ -11,8 +11,7 @@ from tests.runs import state_file
 from tests.runs.conftest import Rehearsal
 
 ROW_15 = pytest.mark.slow(
-    sibling="tests/runs/test_where_it_runs.py"
-    "::test_row_15_no_state_is_written_where_everybody_reads_or_nobody_can_remove_it"
+    sibling="::test_row_15_no_state_is_written_where_everybody_reads_or_nobody_can_remove_it"
 )
 DEFAULT = "developer.gserviceaccount.com"
 OWN = {"TERRAFORM_GCS_PATH": "gs://my-own-state"}
@@ -100,8 +99,7 @@ def test_a_network_that_is_down_is_called_that(rehearsal: Rehearsal) -> None:
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_where_it_runs.py"
-    "::test_row_15_a_bucket_that_keeps_no_versions_is_noted_with_what_mends_it"
+    sibling="::test_row_15_a_bucket_that_keeps_no_versions_is_noted_with_what_mends_it"
 )
 def test_the_next_run_deletes_what_a_killed_one_left_on_this_machine(
     rehearse: Callable[..., Rehearsal], short: Path

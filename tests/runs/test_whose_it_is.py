@@ -12,16 +12,10 @@ from tests.runs.conftest import PROGRAM, Rehearsal
 
 RECORD = "np-deployment/deployment.json"
 OWN = "gs://my-own-state"
-ROW_3 = pytest.mark.slow(
-    sibling="tests/runs/test_whose_it_is.py"
-    "::test_row_3_without_its_state_a_deployment_that_lives_is_named"
-)
-ROW_4 = pytest.mark.slow(
-    sibling="tests/runs/test_whose_it_is.py::test_row_4_a_lost_record_is_made_again_from_the_state"
-)
+ROW_3 = pytest.mark.slow(sibling="::test_row_3_without_its_state_a_deployment_that_lives_is_named")
+ROW_4 = pytest.mark.slow(sibling="::test_row_4_a_lost_record_is_made_again_from_the_state")
 ROW_17 = pytest.mark.slow(
-    sibling="tests/runs/test_whose_it_is.py"
-    "::test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back"
+    sibling="::test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back"
 )
 
 
@@ -187,10 +181,7 @@ def test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked(
     assert not any("np-mig" in line for line in rehearsal.resources())
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_whose_it_is.py"
-    "::test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked"
-)
+@pytest.mark.slow(sibling="::test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked")
 def test_a_protected_deployment_is_destroyed_by_a_yes_alone(
     standing: Callable[..., Rehearsal],
 ) -> None:

@@ -65,9 +65,7 @@ def test_what_a_vm_tells_of_its_start_up(
     _run(rehearsal, "Status")
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_words_of_others.py::test_what_a_vm_tells_of_its_start_up"
-)
+@pytest.mark.slow(sibling="::test_what_a_vm_tells_of_its_start_up")
 def test_with_which_words_google_refuses(
     rehearse: Callable[..., Rehearsal], monkeypatch: pytest.MonkeyPatch
 ) -> None:

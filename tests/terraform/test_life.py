@@ -158,8 +158,7 @@ def test_the_readme_shows_every_variable() -> None:
             "default_network",
             10,
             marks=pytest.mark.slow(
-                sibling="tests/terraform/test_life.py"
-                "::test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing"
+                sibling="::test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing"
             ),
         ),
         ("new_network", 16),
@@ -226,9 +225,7 @@ def test_a_flex_start_group_asks_for_vms_once_and_keeps_those_that_came(root: Ro
     assert root.left() == []
 
 
-@pytest.mark.slow(
-    sibling="tests/terraform/test_life.py::test_changes_touch_what_they_must_and_nothing_else"
-)
+@pytest.mark.slow(sibling="::test_changes_touch_what_they_must_and_nothing_else")
 def test_files_shares_and_a_ray_cluster_leave_nothing(root: Root) -> None:
     root = root.not_attached()
     (root.terraform.folder / root.directory / "files.tar.gz").write_bytes(b"files")

@@ -29,8 +29,7 @@ QUICK = {
 }
 """One of each kind: a refusal, a passing error, a failed operation, a wait, each service once."""
 SLOW = pytest.mark.slow(
-    sibling="tests/rehearsal/recorded/test_recorded_failures.py"
-    "::test_the_stand_in_fails_waits_and_tries_again_as_the_real_provider_did"
+    sibling="::test_the_stand_in_fails_waits_and_tries_again_as_the_real_provider_did"
 )
 
 # Names that a cloud makes up.

@@ -102,10 +102,7 @@ def _by_request(rows: list[Row]) -> dict[str, list[str]]:
 
 
 # In `make test` each type of resource has its story.
-SLOW = pytest.mark.slow(
-    sibling="tests/rehearsal/recorded/test_recorded_traffic.py"
-    "::test_a_story_sends_what_the_real_provider_sent"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_story_sends_what_the_real_provider_sent")
 
 
 @pytest.mark.parametrize(

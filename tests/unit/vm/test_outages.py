@@ -181,9 +181,7 @@ def test_no_vm_is_taken_for_gone_as_nobody_could_look(
     _survives(cloud, size, minutes, cost)
 
 
-@pytest.mark.slow(
-    sibling="tests/unit/vm/test_outages.py::test_no_vm_is_taken_for_gone_as_nobody_could_look"
-)
+@pytest.mark.slow(sibling="::test_no_vm_is_taken_for_gone_as_nobody_could_look")
 @pytest.mark.parametrize("minutes", [2.5, 10, 480])
 def test_no_vm_of_two_hundred_is_taken_for_gone_as_nobody_could_look(
     cloud: Cloud, minutes: float

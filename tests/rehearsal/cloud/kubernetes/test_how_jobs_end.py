@@ -507,9 +507,7 @@ def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
 # ------------------------------------------------------------------ a week
 
 
-@pytest.mark.slow(
-    sibling="tests/rehearsal/cloud/kubernetes/test_how_jobs_end.py::test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones"
-)
+@pytest.mark.slow(sibling="::test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones")
 def test_a_week(gke_of: Make, clock: Clock) -> None:
     """An upgrade at night, a lost GPU, a preemption, a lost node, and the end of the run.
 

@@ -223,10 +223,7 @@ def test_under_never_a_job_waits_for_ever(made: Make, clock: Clock) -> None:
     assert cluster.nodes() == 0
 
 
-@pytest.mark.slow(
-    sibling="tests/rehearsal/cloud/kubernetes/test_the_queue.py"
-    "::test_a_job_whose_requests_fail_is_tried_on_and_on"
-)
+@pytest.mark.slow(sibling="::test_a_job_whose_requests_fail_is_tried_on_and_on")
 @pytest.mark.parametrize(
     ("scenario", "message", "advice"),
     [

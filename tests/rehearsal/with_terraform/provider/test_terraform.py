@@ -80,10 +80,7 @@ class Root:
         return next((each for each in resources if each["address"] == address), {})
 
 
-SLOW = pytest.mark.slow(
-    sibling="tests/rehearsal/with_terraform/provider/test_terraform.py"
-    "::test_a_root_lives_through_create_update_replacement_and_destroy"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_root_lives_through_create_update_replacement_and_destroy")
 
 
 @pytest.fixture(
