@@ -284,8 +284,12 @@ def rehearsed(
         yield rehearsal
 
 
+Rehearse = Callable[..., Rehearsal]
+"""Makes a rehearsal of settings."""
+
+
 @pytest.fixture
-def rehearse(tmp_path: Path) -> Iterator[Callable[..., Rehearsal]]:
+def rehearse(tmp_path: Path) -> Iterator[Rehearse]:
     """Make a rehearsal with a clock rate and a scenario; its cloud ends with the test."""
     with contextlib.ExitStack() as clouds:
         yield lambda **how: clouds.enter_context(rehearsed(tmp_path, **how))
@@ -319,10 +323,8 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str
 
 @pytest.fixture
 def standing(
-    made_once: Callable[[Mapping[str, str]], Standing],
-    rehearse: Callable[..., Rehearsal],
-    tmp_path: Path,
-) -> Callable[..., Rehearsal]:
+    made_once: Callable[[Mapping[str, str]], Standing], rehearse: Rehearse, tmp_path: Path
+) -> Rehearse:
     """Make a rehearsal with a copy of a cloud in which a Create with these settings has ended.
 
     For a test that takes a cluster for granted: making it costs more than all else in the test.
@@ -342,6 +344,6 @@ def goldens() -> Path:
 
 
 @pytest.fixture
-def rehearsal(rehearse: Callable[..., Rehearsal]) -> Rehearsal:
+def rehearsal(rehearse: Rehearse) -> Rehearsal:
     """A rehearsal in which everything is done at once."""
     return rehearse()

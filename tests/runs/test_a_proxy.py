@@ -1,7 +1,7 @@
 """By a company's proxy that reads TLS, at Google's own names: Python, Terraform, its provider."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ from provision.google.http import Service
 from rehearsal import session
 from tests import real_provider
 from tests.intercepting import Company, Proxy
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 BUILDER = "builder@my-project.iam.gserviceaccount.com"
 LOGIN = {
@@ -38,7 +38,7 @@ def company(tmp_path: Path) -> Company:
 
 @pytest.fixture
 def behind(
-    rehearse: Callable[..., Rehearsal], company: Company, tmp_path: Path
+    rehearse: Rehearse, company: Company, tmp_path: Path
 ) -> Iterator[tuple[Rehearsal, Proxy]]:
     """A rehearsal in which only the proxy leads to the cloud, by the names of Google's hosts."""
     made = rehearse(real=True)
@@ -138,7 +138,7 @@ def test_a_login_is_renewed_by_terraform_too_as_the_account_that_is_impersonated
 
 
 @pytest.fixture
-def as_builder(rehearse: Callable[..., Rehearsal]) -> Rehearsal:
+def as_builder(rehearse: Rehearse) -> Rehearsal:
     """A rehearsal in which another account does all that is done."""
     rehearsal = rehearse()
     rehearsal.settings["IMPERSONATE"] = BUILDER

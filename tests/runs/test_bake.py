@@ -3,7 +3,6 @@
 import contextlib
 import signal
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from rehearsal import session
 from rehearsal.cloud.compute.resources import IMAGE
 from rehearsal.cloud.store import Database
 from tests.runs import rights
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 IMAGES = "compute/v1/projects/my-project/global/images"
 
@@ -74,7 +73,7 @@ _SLOW = pytest.mark.slow(sibling="::test_without_a_seal_there_is_no_image")
 @_SLOW
 @pytest.mark.parametrize("moment", ["/instanceGroupManagers", "/stopInstances", "/global/images"])
 def test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none(
-    rehearse: Callable[..., Rehearsal], moment: str
+    rehearse: Rehearse, moment: str
 ) -> None:
     rehearsal = rehearse(rate=0.02)
     started = rehearsal.start("Bake", behind=("mine",))
@@ -90,9 +89,7 @@ def test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none(
 
 
 @_SLOW
-def test_what_a_killed_bake_has_left_is_destroyed_by_the_next(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_what_a_killed_bake_has_left_is_destroyed_by_the_next(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.002)
     started = rehearsal.start("Bake", behind=("mine",))
     rehearsal.when_asked("POST", "/stopInstances")
@@ -104,7 +101,7 @@ def test_what_a_killed_bake_has_left_is_destroyed_by_the_next(
     assert not _left(rehearsal)
 
 
-def test_ctrl_c_leaves_nothing(rehearse: Callable[..., Rehearsal]) -> None:
+def test_ctrl_c_leaves_nothing(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.02)
     started = rehearsal.start("Bake")
     deadline = time.monotonic() + 600
@@ -128,7 +125,7 @@ def test_without_a_seal_there_is_no_image(rehearsal: Rehearsal) -> None:
 
 
 @pytest.mark.slow(sibling="::test_without_a_seal_there_is_no_image")
-def test_without_machines_nothing_is_left(rehearse: Callable[..., Rehearsal]) -> None:
+def test_without_machines_nothing_is_left(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="stockout")
     ended = rehearsal.run("Bake", CAPACITY_TIMEOUT="60s")
     assert ended.code == 7, ended.said

@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -10,7 +9,7 @@ from rehearsal import session
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import rfc3339
 from tests.runs import rights
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 A, B = "us-central1-a", "us-central1-b"
 RATE = 0.004
@@ -21,7 +20,7 @@ NOTHING = {"add": 0, "change": 0, "destroy": 0}
 
 
 @pytest.fixture
-def rehearsal(rehearse: Callable[..., Rehearsal]) -> Rehearsal:
+def rehearsal(rehearse: Rehearse) -> Rehearsal:
     return rehearse(rate=RATE)
 
 

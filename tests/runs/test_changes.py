@@ -19,7 +19,7 @@ import requests
 from provision.settings.choices import Orchestrator
 from provision.settings.model import BY_VARIABLES, kinds_of
 from rehearsal import session
-from tests.runs.conftest import Ended, Rehearsal, rehearsed
+from tests.runs.conftest import Ended, Rehearsal, Rehearse, rehearsed
 
 Values = dict[str, str]
 
@@ -58,11 +58,7 @@ WORLDS: Final[Mapping[str, Values]] = {
 
 _TEAM: Final = "team-vms@my-project.iam.gserviceaccount.com"
 _KEY: Final = "projects/my-keys/locations/us-central1/keyRings/ml/cryptoKeys/gpu"
-_T4: Final = {
-    "VM_TYPE": "n1-standard-8",
-    "GPU_COUNT": "1",
-    "ACCELERATOR_TYPE": "nvidia-tesla-t4",
-}
+_T4: Final = {"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1", "ACCELERATOR_TYPE": "nvidia-tesla-t4"}
 _NEW: Final = {"NETWORK_CONFIG": "new_network"}
 _THERE: Final = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpu-vms"}
 _RANGES: Final = {"GKE_PODS_RANGE": "pods", "GKE_SERVICES_RANGE": "services"}
@@ -309,11 +305,7 @@ class Cell:
         return {name: value for name, value in both.items() if value}
 
 
-QUICK: Final = {
-    "vms-LABELS",
-    "vms-SKIP_CHECKS+PRICES+...",
-    "vms-ORCHESTRATOR_TYPE-gke",
-}
+QUICK: Final = {"vms-LABELS", "vms-SKIP_CHECKS+PRICES+...", "vms-ORCHESTRATOR_TYPE-gke"}
 
 
 def _cells() -> Iterator[Cell]:
@@ -392,7 +384,7 @@ def _prepare(rehearsal: Rehearsal, world: str) -> None:
     "cell", [pytest.param(it, id=str(it), marks=[] if str(it) in QUICK else [SLOW]) for it in CELLS]
 )
 def test_a_change_does_what_the_plan_says_and_no_more(
-    world_of: Callable[[str], Path], rehearse: Callable[..., Rehearsal], tmp_path: Path, cell: Cell
+    world_of: Callable[[str], Path], rehearse: Rehearse, tmp_path: Path, cell: Cell
 ) -> None:
     shutil.copy(world_of(cell.world), tmp_path / session.DATABASE)
     rehearsal = rehearse()
@@ -418,10 +410,9 @@ def test_a_change_does_what_the_plan_says_and_no_more(
         assert older == (set(before) if cell.does is NEW else set()), created.said
 
     again = rehearsal.run("Plan", **cell.wanted)
-    assert (again.code, again.document["changes"]) == (
-        0,
-        {"add": 0, "change": 0, "destroy": 0},
-    ), again.said
+    assert (again.code, again.document["changes"]) == (0, {"add": 0, "change": 0, "destroy": 0}), (
+        again.said
+    )
 
 
 def _does(planned: Ended) -> Does:

@@ -3,14 +3,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal
+from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal, Rehearse
 
 FOLDER = Path(__file__).parents[2] / "examples" / "ci"
 SCHEMAS = {
@@ -122,9 +121,7 @@ def test_a_recipe_plans_creates_and_looks(rehearsal: Rehearsal, name: str) -> No
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_the_nightly_look_alarms_where_something_is_broken(
-    rehearse: Callable[..., Rehearsal], name: str
-) -> None:
+def test_the_nightly_look_alarms_where_something_is_broken(rehearse: Rehearse, name: str) -> None:
     rehearsal = rehearse()
     script = _scripts(name)["Status"]
 

@@ -3,7 +3,6 @@
 import re
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from rehearsal.inventory import stays
 from tests.conftest import Golden
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 from tests.runs.reading import normal
 
 FLEX = {
@@ -26,7 +25,7 @@ AGAIN = pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
 
 
 @pytest.fixture
-def flex(rehearse: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
+def flex(rehearse: Rehearse) -> Rehearse:
     """Make a rehearsal whose VMs come by flex start."""
 
     def make(**options: Any) -> Rehearsal:
@@ -46,7 +45,7 @@ def _asked(rehearsal: Rehearsal) -> list[str]:
     ]
 
 
-def test_create_waits_in_the_queue_and_says_so(flex: Callable[..., Rehearsal]) -> None:
+def test_create_waits_in_the_queue_and_says_so(flex: Rehearse) -> None:
     created = flex(scenario="queue", rate=0.01).run("Create")
     assert created.code == 0, created.said
     assert "the request np-1 for 2 VMs is waiting in" in created.said
@@ -56,7 +55,7 @@ def test_create_waits_in_the_queue_and_says_so(flex: Callable[..., Rehearsal]) -
 
 @pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
 def test_a_request_outlives_the_create_that_gave_up_and_the_next_one_goes_on_waiting(
-    flex: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    flex: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     never = flex(scenario="never")
     waiting = never.run("Create")
@@ -80,9 +79,7 @@ def test_a_request_outlives_the_create_that_gave_up_and_the_next_one_goes_on_wai
 
 
 @AGAIN
-def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(
-    flex: Callable[..., Rehearsal],
-) -> None:
+def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(flex: Rehearse) -> None:
     rehearsal = flex(scenario="never")
     assert rehearsal.run("Create").code == 75
 
@@ -103,9 +100,7 @@ def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(
 
 
 @pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
-def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
-    flex: Callable[..., Rehearsal],
-) -> None:
+def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(flex: Rehearse) -> None:
     waiting = flex(scenario="never")
     # The apply ends with the request's insertion, not with its grant.
     assert waiting.run("Create").code == 75
@@ -117,9 +112,7 @@ def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
 
 
 @pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
-def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_a_create_asks_for_the_difference_and_never_for_what_it_has(standing: Rehearse) -> None:
     rehearsal = standing(FLEX)
     rehearsal.settings |= FLEX
     again = rehearsal.run("Create")
@@ -139,7 +132,7 @@ def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
 
 @AGAIN
 def test_a_request_that_fails_is_a_refusal_and_the_next_create_asks_anew(
-    flex: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    flex: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     scarce = flex(scenario="quota")
     foreseen = scarce.run("Validate")
@@ -165,7 +158,7 @@ def test_a_request_that_fails_is_a_refusal_and_the_next_create_asks_anew(
     ],
 )
 def test_a_request_that_has_ended_by_itself_holds_no_other_way_up(
-    flex: Callable[..., Rehearsal], ends: str, zone: str
+    flex: Rehearse, ends: str, zone: str
 ) -> None:
     rehearsal = flex(scenario="never")
     assert rehearsal.run("Create").code == 75
@@ -185,9 +178,7 @@ def test_a_request_that_has_ended_by_itself_holds_no_other_way_up(
 
 
 @AGAIN
-def test_a_group_that_loses_its_workload_policy_is_replaced_when_asked(
-    flex: Callable[..., Rehearsal],
-) -> None:
+def test_a_group_that_loses_its_workload_policy_is_replaced_when_asked(flex: Rehearse) -> None:
     rehearsal = flex()
     rehearsal.settings |= {
         "VM_TYPE": "a3-ultragpu-8g",

@@ -9,14 +9,13 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rehearsal import session
 from rehearsal.provider import given, mirror
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearse
 
 TREE = Path(__file__).parents[2]
 SETTINGS = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
@@ -44,7 +43,7 @@ def _outsider(folder: Path) -> tuple[Path, Path]:
 
 @SLOW
 def test_a_cluster_comes_stays_and_goes_by_a_provider_from_outside(
-    rehearse: Callable[..., Rehearsal], tmp_path: Path
+    rehearse: Rehearse, tmp_path: Path
 ) -> None:
     binary, notes = _outsider(tmp_path / "outside")
     rehearsal = rehearse(real=True, environ={given.VARIABLE: str(binary)})

@@ -3,7 +3,6 @@
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from provision.kinds.gke.kubernetes.objects import from_yaml, title
 from provision.terraform.plan import UNKNOWN
 from tests.conftest import Golden
 from tests.runs import cluster_side
-from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "debug" / "gke.txt"
 SETTINGS = {
@@ -55,7 +54,7 @@ def _contents(files: dict[str, str]) -> str:
     sibling="::test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirror"
 )
 def test_debug_writes_what_create_applies_and_the_jobs_that_it_writes(
-    rehearse: Callable[..., Rehearsal], golden: Golden
+    rehearse: Rehearse, golden: Golden
 ) -> None:
     rehearsal = rehearse(rate=0.002)
     rehearsal.settings |= SETTINGS
@@ -95,7 +94,7 @@ def test_debug_writes_what_create_applies_and_the_jobs_that_it_writes(
 
 
 def test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirror(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(rate=0.002)
     rehearsal.settings |= SETTINGS | {"IMAGE_MIRROR": "mirror.example.com/all"}

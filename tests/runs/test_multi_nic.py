@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 
 from rehearsal import session
 from rehearsal.cloud.store import Database
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _settings(machine: str) -> dict[str, str]:
     ids=lambda machine: machine.name,
 )
 def test_vms_have_the_interfaces_of_their_machine_type(
-    standing: Callable[..., Rehearsal], machine: Machine
+    standing: Rehearse, machine: Machine
 ) -> None:
     rehearsal = standing(_settings(machine.name))
     assert {
@@ -108,9 +108,7 @@ def test_vms_have_the_interfaces_of_their_machine_type(
 
 
 @pytest.mark.slow(sibling="::test_vms_have_the_interfaces_of_their_machine_type")
-def test_networks_for_rdma_are_found_unchanged_and_go_with_the_cluster(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_networks_for_rdma_are_found_unchanged_and_go_with_the_cluster(standing: Rehearse) -> None:
     settings = _settings("a3-ultragpu-8g")
     rehearsal = standing(settings)
     again = rehearsal.run("Create", **settings)

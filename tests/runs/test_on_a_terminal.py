@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from rehearsal import clock
 from rehearsal.inventory import stays
 from tests.conftest import Golden
 from tests.image.terminal import typed
-from tests.runs.conftest import PROGRAM, Rehearsal
+from tests.runs.conftest import PROGRAM, Rehearsal, Rehearse
 from tests.runs.test_jobs import QUEUED
 
 _QUESTION = re.compile(r"Go on\?|to confirm:")
@@ -150,7 +149,7 @@ def test_each_question_can_be_answered_by_yes_no_and_ctrl_c_and_says_what_that_d
     "::test_a_person_is_asked_before_nodes_come_for_so_many_dollars"
 )
 def test_a_job_for_which_nodes_come_is_asked_about_as_a_create_is(
-    standing: Callable[..., Rehearsal], tmp_path: Path
+    standing: Rehearse, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
     rehearsal, empty = standing(QUEUED, rate=0.01), f"--copy={tmp_path / 'empty'}"

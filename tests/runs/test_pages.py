@@ -4,7 +4,7 @@ import difflib
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from provision.intake import load
 from provision.kinds import registry
 from rehearsal.inventory import stays
 from tests.runs import cluster_side
-from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal, rehearsed
+from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal, Rehearse, rehearsed
 from tests.waiting import until
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
@@ -239,9 +239,7 @@ def test_the_first_settings_of_a_how_to_are_accepted(page: Path) -> None:
 
 
 @SLOW_RECIPE
-def test_the_first_commands_of_the_how_tos_work_one_after_the_other(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_the_first_commands_of_the_how_tos_work_one_after_the_other(rehearse: Rehearse) -> None:
     # A provider that is served from here would look for the folder's archive in another place.
     reader = Reader(rehearse(real=True))
     lines = "".join(f"{name}={value}\n" for name, value in MANDATORY.items())

@@ -1,10 +1,8 @@
 """Refusals that no waiting mends end a Create at once (row 8 of the mistakes that were tried)."""
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearse
 
 SLOW = pytest.mark.slow(sibling="::test_row_8_what_no_waiting_mends_ends_within_a_look")
 
@@ -24,11 +22,7 @@ SLOW = pytest.mark.slow(sibling="::test_row_8_what_no_waiting_mends_ends_within_
     ],
 )
 def test_row_8_what_no_waiting_mends_ends_within_a_look(
-    rehearse: Callable[..., Rehearsal],
-    scenario: str,
-    settings: dict[str, str],
-    why: str,
-    fix: str,
+    rehearse: Rehearse, scenario: str, settings: dict[str, str], why: str, fix: str
 ) -> None:
     rehearsal = rehearse(scenario=scenario)
 

@@ -1,11 +1,9 @@
 """An account that may only look plans and looks at a cluster, and creates none."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.runs import rights
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearse
 
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
 
@@ -15,7 +13,7 @@ GKE = {"ORCHESTRATOR_TYPE": "gke"}
 )
 @pytest.mark.parametrize("settings", [{}, GKE], ids=["vms", "gke"])
 def test_an_account_that_may_only_look_plans_a_cluster_that_stands(
-    standing: Callable[..., Rehearsal], settings: dict[str, str]
+    standing: Rehearse, settings: dict[str, str]
 ) -> None:
     rehearsal = standing(settings, scenario="read-only")
     rehearsal.settings |= settings
@@ -36,7 +34,7 @@ def test_an_account_that_may_only_look_plans_a_cluster_that_stands(
 
 
 def test_an_account_that_may_only_look_plans_a_first_cluster_and_creates_none(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(scenario="read-only")
 

@@ -2,13 +2,12 @@
 
 import base64
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.runs import state_file
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 
 def test_row_12_a_command_that_is_valid_offline_is_valid_for_terraform(
@@ -115,7 +114,7 @@ def test_command_and_metadata_are_in_nothing_that_is_shown_or_kept(
 
 
 @pytest.mark.slow(sibling="::test_command_and_metadata_are_in_nothing_that_is_shown_or_kept")
-def test_what_changed_is_told_without_its_value(standing: Callable[..., Rehearsal]) -> None:
+def test_what_changed_is_told_without_its_value(standing: Rehearse) -> None:
     rehearsal = standing(_PRIVATE)
     same = rehearsal.run("Plan", **_PRIVATE)
     assert same.document["plan"]["settings"] == []
@@ -133,9 +132,7 @@ def test_what_changed_is_told_without_its_value(standing: Callable[..., Rehearsa
 @pytest.mark.slow(
     sibling="tests/runs/test_whose_it_is.py::test_row_4_a_field_of_a_later_version_is_kept"
 )
-def test_the_record_of_an_older_version_is_read_and_written_masked(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_the_record_of_an_older_version_is_read_and_written_masked(standing: Rehearse) -> None:
     rehearsal = standing(_PRIVATE)
     name = "np-deployment/deployment.json"
     with state_file.blob(rehearsal, name) as blob:
@@ -264,9 +261,7 @@ def test_an_account_without_the_grant_is_told_of_and_its_command_is_not_begun(
     assert "gcloud secrets add-iam-policy-binding hf-token --project my-project" in note["fix"]
 
 
-def test_a_secret_of_another_project_needs_a_yes_and_its_owners_grant(
-    rehearsal: Rehearsal,
-) -> None:
+def test_a_secret_of_another_project_needs_a_yes_and_its_owners_grant(rehearsal: Rehearsal) -> None:
     secret = "projects/other-project/secrets/key"  # noqa: S105 - where it is, not what
     given = {"STARTUP_COMMAND": "train", "SECRETS": f"KEY={secret}"}
 

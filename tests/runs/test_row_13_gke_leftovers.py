@@ -1,6 +1,5 @@
 """What GKE makes for a cluster's Services and claims goes with the cluster, and nothing else."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.gke.kubernetes.objects import build
 from rehearsal.inventory import stays
 from tests.runs import cluster_side, state_file
-from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "1"}
 COMPUTE = "compute/v1/"
@@ -25,7 +24,7 @@ SLOW = pytest.mark.slow(sibling="::test_destroy_leaves_only_the_disk_that_is_to_
 
 
 @pytest.fixture
-def gke(standing: Callable[..., Rehearsal]) -> Rehearsal:
+def gke(standing: Rehearse) -> Rehearsal:
     """A rehearsal with a cluster in which somebody has a Service and two claims."""
     rehearsal = standing(GKE)
     rehearsal.settings |= GKE

@@ -2,14 +2,13 @@
 
 import os
 import signal
-from collections.abc import Callable
 
 import pytest
 
 from rehearsal import session
 from tests.chaos import processes
 from tests.chaos.processes import Role
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 from tests.waiting import until
 
 LOCK = "b/aiinfra-terraform-my-project/o/np-deployment/terraform/state/default.tflock"
@@ -40,7 +39,7 @@ def _end(rehearsal: Rehearsal, terraform: int) -> None:
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 @pytest.mark.parametrize("action", ["Create", "Destroy"])
 def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
-    rehearse: Callable[..., Rehearsal], action: str
+    rehearse: Rehearse, action: str
 ) -> None:
     rehearsal = rehearse(real=True, rate=0.05)
     terraform = _terraform_alone(rehearsal)
@@ -62,9 +61,7 @@ def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
     assert [name for name in rehearsal.objects() if name == LOCK or "/runs/" in name] == []
 
 
-def test_a_lock_whose_holder_may_live_is_released_by_its_id_alone(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_a_lock_whose_holder_may_live_is_released_by_its_id_alone(standing: Rehearse) -> None:
     rehearsal = standing(scenario="lock-held")
     locked = rehearsal.run("Create", "--yes").problem
     _, _, own_id = locked["fix"].rpartition("--break-lock ")

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,7 +12,7 @@ from rehearsal.inventory import stays
 from tests.chaos import processes
 from tests.chaos.processes import Role
 from tests.forked import Started
-from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 
 def _vms(rehearsal: Rehearsal) -> list[str]:
@@ -38,9 +38,7 @@ SLOW = pytest.mark.slow(
 
 @SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
-def test_while_one_creates_another_run_is_told_who_is_at_work(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_while_one_creates_another_run_is_told_who_is_at_work(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.05)
     first = rehearsal.start("Create")
     rehearsal.when_asked("POST", "/instanceGroupManagers")
