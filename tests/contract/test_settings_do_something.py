@@ -45,10 +45,7 @@ OTHERS: Final = {
     "gke_pods_range": ("more-pods", _EXISTING),
     "gke_services_range": ("more-services", _EXISTING),
     "gke_max_pods_per_node": ("32", {}),
-    "gpu_subnetworks": (
-        "gpu-{1..8}",
-        _EXISTING | {"VM_TYPE": "a3-megagpu-8g"},
-    ),
+    "gpu_subnetworks": ("gpu-{1..8}", _EXISTING | {"VM_TYPE": "a3-megagpu-8g"}),
     "gpu_count": ("4", {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4"}),
     "secure_boot": ("yes", {"IMAGE_PROJECT": "my-images", "IMAGE_NAME": "signed"}),
     "enable_kueue": ("no", {}),

@@ -22,13 +22,7 @@ from provision.settings.model import Settings
 from rehearsal.cloud import discovery
 from rehearsal.cloud.compute import quotas
 from rehearsal.cloud.container import rules, versions
-from rehearsal.cloud.facts import (
-    filestore_tiers,
-    images,
-    machines,
-    offers,
-    places,
-)
+from rehearsal.cloud.facts import filestore_tiers, images, machines, offers, places
 from rehearsal.cloud.facts import gke_versions as their_versions
 from rehearsal.cloud.kubernetes import pools
 

@@ -31,8 +31,7 @@ def test_an_env_file_is_read_as_it_is_meant(
 
     found = document(
         image.run(
-            *("Validate", "--offline", "--output=json"),
-            options=("--env-file", str(file), *OFFLINE),
+            *("Validate", "--offline", "--output=json"), options=("--env-file", str(file), *OFFLINE)
         )
     )
 

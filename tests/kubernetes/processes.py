@@ -248,11 +248,7 @@ def on_loopback(things: Sequence[Mapping[str, Any]], port: int) -> list[dict[str
         changed = dict(thing)
         if kind == "Service":
             ports = [{"port": port, "protocol": "TCP"}]
-            changed["spec"] = {
-                "type": "ExternalName",
-                "externalName": "127.0.0.1",
-                "ports": ports,
-            }
+            changed["spec"] = {"type": "ExternalName", "externalName": "127.0.0.1", "ports": ports}
         for settings in _client_configs(changed):
             settings["service"]["port"] = port
         kept.append(changed)

@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from provision.intake import load
-from provision.kinds.gke.kubernetes.facts import (
-    ClusterFacts,
-    ExtraNetwork,
-    GpuPool,
-    NfsShare,
-    read,
-)
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, ExtraNetwork, GpuPool, NfsShare, read
 from provision.kinds.gke.kubernetes.run_jobs import Wanted
 from provision.settings.queues import Queue
 from provision.settings.storage import Mount

@@ -29,11 +29,7 @@ def _set_of_jobs(world: World, name: str, *parts: str, queue: str = "", **select
     """Make a JobSet of equal parts, each a pod with one GPU that runs until it is deleted."""
     resources = {"requests": {kueue.GPU: "1"}, "limits": {kueue.GPU: "1"}}
     container = {"name": "c", "image": "i", "resources": resources}
-    pod = {
-        "nodeSelector": selector,
-        "containers": [container],
-        "restartPolicy": "Never",
-    }
+    pod = {"nodeSelector": selector, "containers": [container], "restartPolicy": "Never"}
     job = {"parallelism": 1, "completions": 1, "template": {"spec": pod}}
     full = f"{name}-{next(_NUMBERS)}"
     return world.cluster.create(
@@ -240,10 +236,7 @@ def _submitted(
         **({} if queued else {"tolerations": [{"key": kueue.GPU, "operator": "Exists"}]}),
     }
     metadata = {"annotations": {processes.STAYS: "true"}}
-    labels = {
-        kueue.QUEUE_LABEL: kueue.LOCAL_QUEUE,
-        "kueue.x-k8s.io/priority-class": priority,
-    }
+    labels = {kueue.QUEUE_LABEL: kueue.LOCAL_QUEUE, "kueue.x-k8s.io/priority-class": priority}
     return world.cluster.create(
         {
             "apiVersion": "batch/v1",

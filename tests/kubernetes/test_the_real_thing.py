@@ -72,8 +72,7 @@ def _stages(facts: ClusterFacts) -> list[Stage]:
         Stage("networks", stages.network_objects(facts)),
         Stage("NCCL", nccl.objects(facts)),
         Stage(
-            "the rest",
-            [stages.account(facts), *kueue.priority_classes(), *stages.storage(facts)],
+            "the rest", [stages.account(facts), *kueue.priority_classes(), *stages.storage(facts)]
         ),
         Stage("the queue", kueue.objects(facts)),
     ]
@@ -197,12 +196,7 @@ def test_kueues_manifest_made_of_its_sources_is_the_pinned_one_and_is_accepted(
             "try",
             "PATCH",
             world.cluster._path_of(thing),
-            {
-                "fieldManager": "try",
-                "force": "true",
-                "fieldValidation": "Strict",
-                "dryRun": "All",
-            },
+            {"fieldManager": "try", "force": "true", "fieldValidation": "Strict", "dryRun": "All"},
             Body(thing, "application/apply-patch+yaml"),
         )
 

@@ -34,9 +34,7 @@ def vm(tmp_path: Path) -> Iterator[VM]:
 _RELEASES = [
     # CI has the newer one: half an hour of processors goes into both.
     pytest.param(
-        it,
-        id=it.name.lower(),
-        marks=[pytest.mark.every] if it is roots.Release.DEBIAN_12 else [],
+        it, id=it.name.lower(), marks=[pytest.mark.every] if it is roots.Release.DEBIAN_12 else []
     )
     for it in roots.Release
 ]

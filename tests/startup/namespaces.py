@@ -54,10 +54,7 @@ class Space:
     def _hold(self, command: Sequence[str], script: str) -> int:
         """A process that keeps namespaces until its standard input ends."""
         holder = subprocess.Popen(
-            [*command, "sh", "-c", script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+            [*command, "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._holders.append(holder)
         assert holder.stdout is not None

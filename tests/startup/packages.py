@@ -66,12 +66,10 @@ NVIDIA = (
     ),
     Package(f"{_DCGM}-dev", {"Depends": f"{_DCGM}-core"}, links={_LIBRARY: "libdcgm.so.4"}),
     Package(
-        f"{_DCGM}-cuda12",
-        {"Depends": f"{_DCGM}-core", "Recommends": f"{_DCGM}-proprietary-cuda12"},
+        f"{_DCGM}-cuda12", {"Depends": f"{_DCGM}-core", "Recommends": f"{_DCGM}-proprietary-cuda12"}
     ),
     Package(
-        f"{_DCGM}-cuda13",
-        {"Depends": f"{_DCGM}-core", "Recommends": f"{_DCGM}-proprietary-cuda13"},
+        f"{_DCGM}-cuda13", {"Depends": f"{_DCGM}-core", "Recommends": f"{_DCGM}-proprietary-cuda13"}
     ),
     Package(
         f"{_DCGM}-proprietary",

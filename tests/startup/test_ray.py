@@ -55,9 +55,7 @@ def test_the_guides_commands_do_what_it_says_for_a_user_without_rights(
     assert "entrypoint='python many_gpus.py'" in said["ray job list"]
 
 
-def test_a_job_that_a_user_submits_has_the_files_beside_it(
-    told: dict[str, dict[str, Any]],
-) -> None:
+def test_a_job_that_a_user_submits_has_the_files_beside_it(told: dict[str, dict[str, Any]]) -> None:
     assert "succeeded" in told["submitted"]["said"]
     assert '"accuracy"' in told["submitted"]["said"]
 

@@ -93,7 +93,5 @@ def test_what_is_cancelled_has_time_to_save_and_nothing_of_it_is_left(
     assert "stopped" in event["status"]
 
 
-def test_a_job_whose_runner_is_killed_is_ended_by_its_unit(
-    jobs: dict[str, dict[str, Any]],
-) -> None:
+def test_a_job_whose_runner_is_killed_is_ended_by_its_unit(jobs: dict[str, dict[str, Any]]) -> None:
     assert "stopped" in jobs["killed"]["status"]

@@ -25,12 +25,7 @@ BUCKETS = ("my-data", "my-state")
 SOURCES = Path(__file__).parents[2] / "terraform"
 GROUP = "module.gpu_mig.google_compute_instance_group_manager.gpu"
 REQUEST = "module.gpu_mig.google_compute_resize_request.gpu"
-SHARE = {
-    "path": "/mnt/share",
-    "tier": "BASIC_SSD",
-    "size_gb": 2560,
-    "location": "us-central1-a",
-}
+SHARE = {"path": "/mnt/share", "tier": "BASIC_SSD", "size_gb": 2560, "location": "us-central1-a"}
 SHARES = "module.filestore.google_filestore_instance.shares"
 TEMPLATE = "module.gpu_mig.google_compute_instance_template.gpu"
 

@@ -104,9 +104,7 @@ def _trap(line: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "trap",
-    [*map(_trap, table.lines(_TRAPS)), ELSEWHERE],
-    ids=lambda trap: trap["description"],
+    "trap", [*map(_trap, table.lines(_TRAPS)), ELSEWHERE], ids=lambda trap: trap["description"]
 )
 def test_what_only_resembles_an_a100_on_demand_is_not_its_price(trap: dict[str, Any]) -> None:
     for order in ([trap, *A2], [*A2, trap]):

@@ -99,8 +99,5 @@ def test_a_problem_says_to_programs_what_else_would_do() -> None:
         "what": "us-central1-a has none",
         "why": "",
         "fix": "",
-        "alternatives": {
-            "zones": ["us-central1-b"],
-            "settings": {"ZONE": "us-central1-b"},
-        },
+        "alternatives": {"zones": ["us-central1-b"], "settings": {"ZONE": "us-central1-b"}},
     }

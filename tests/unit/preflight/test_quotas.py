@@ -131,13 +131,7 @@ def test_newer_gpus_share_a_quota_that_service_usage_tells_by_family_and_region(
     here = {"gpu_family": "NVIDIA_H200", "region": "us-central1"}
     elsewhere = {"gpu_family": "NVIDIA_H200", "region": "us-east1"}
     other = {"dimensions": elsewhere, "effectiveLimit": "800"}
-    _metric(
-        google,
-        "gpus_per_gpu_family",
-        {},
-        other,
-        {"dimensions": here, "effectiveLimit": "4"},
-    )
+    _metric(google, "gpus_per_gpu_family", {}, other, {"dimensions": here, "effectiveLimit": "4"})
     (problem,) = google.check(ULTRA).problems
     assert "GPUS_PER_GPU_FAMILY for NVIDIA_H200 in us-central1" in problem.what
     assert problem.why == "the limit of my-project is 4"

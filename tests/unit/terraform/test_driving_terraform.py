@@ -42,9 +42,7 @@ class Stage:
     def terraform(self, script: str, environ: dict[str, str] | None = None) -> terraform.Terraform:
         (self.folder / "script.py").write_text(script)
         voice = terraform.Voice(
-            write=self._hear,
-            tell=self.told.append,
-            progress=Progress(Clock(0), self.news.append),
+            write=self._hear, tell=self.told.append, progress=Progress(Clock(0), self.news.append)
         )
         binary = terraform.Binary((str(self.player),), "1.15.0")
         made = terraform.environment({"PATH": os.environ["PATH"]} | (environ or {}))

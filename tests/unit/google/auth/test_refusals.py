@@ -37,10 +37,7 @@ def test_a_token_of_federation_that_is_refused_is_not_mended_by_a_login(
     google: Google, federation: Path
 ) -> None:
     description = "The audience in ID Token does not match the expected audience."
-    google.answers["/token"] = (
-        400,
-        {"error": "invalid_grant", "error_description": description},
-    )
+    google.answers["/token"] = (400, {"error": "invalid_grant", "error_description": description})
     problem = refused({"GOOGLE_APPLICATION_CREDENTIALS": str(federation)})
 
     assert problem.what.startswith("The identity pool does not accept the token")

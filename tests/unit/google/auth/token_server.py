@@ -79,9 +79,7 @@ def serving() -> Iterator[Google]:
 def key(token_uri: str) -> str:
     """The file of a service account's key, whose tokens come from there."""
     made = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return json.dumps(
         {
