@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests import debian
+from tests.running import ran
 
 PACKAGES: Final = ("chromium-headless-shell", "fonts-dejavu-core")
 _OTHERS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -67,7 +68,7 @@ def _unpack(folder: Path) -> None:
     ]
     subprocess.run([*apt, "update"], capture_output=True, check=False)  # the next one tells
     plan = [*apt, "--no-install-recommends", "--print-uris", "install", *PACKAGES]
-    listed = subprocess.run(plan, capture_output=True, text=True, check=False)
+    listed = ran(plan)
     if listed.returncode:
         raise NoChromiumError(f"install Chromium: {listed.stderr.strip()}")
     names = [line.split()[1] for line in listed.stdout.splitlines() if line.startswith("'")]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import debian
+from tests.running import ran
 
 _PACKAGES = ("docker.io", "debootstrap")
 _CLIENT = "/usr/bin/docker"
@@ -51,14 +52,11 @@ class Engine:
         environ: Mapping[str, str] | None = None,
     ) -> Ended:
         """Run `docker ARGUMENTS` to its end."""
-        done = subprocess.run(
+        done = ran(
             [self.client, *arguments],
             env={**self.environ, **(environ or {})},
             input=stdin,
-            capture_output=True,
-            text=True,
             timeout=timeout,
-            check=False,
         )
         return Ended(done.returncode, done.stdout, done.stderr)
 

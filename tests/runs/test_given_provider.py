@@ -6,7 +6,6 @@ stand-in. All that a real one would go through is gone through; `make test-provi
 """
 
 import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from rehearsal import session
 from rehearsal.provider import given, mirror
+from tests.running import ran
 from tests.runs.conftest import Rehearse
 
 TREE = Path(__file__).parents[2]
@@ -71,12 +71,9 @@ def test_the_scenario_is_combined_with_others_and_says_what_terraform_runs(tmp_p
         session.FOLDER_VARIABLE: str(tmp_path / "kept"),
         given.VARIABLE: str(packed),
     }
-    done = subprocess.run(
+    done = ran(
         [sys.executable, str(TREE / "entrypoint.py"), "--rehearse=flaky,real-provider", "Plan"],
         env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert f"Terraform runs the google provider {tmp_path / 'kept' / 'unpacked'}" in done.stderr
@@ -88,13 +85,7 @@ def test_a_rehearsal_without_the_provider_that_it_wants_is_no_rehearsal(tmp_path
     environ = {**os.environ, **SETTINGS, session.FOLDER_VARIABLE: str(tmp_path / "kept")}
     environ[given.VARIABLE] = str(tmp_path / "terraform-provider-google_v7.44.0_x5")
     (tmp_path / "terraform-provider-google_v7.44.0_x5").touch()
-    done = subprocess.run(
-        [sys.executable, str(TREE / "entrypoint.py"), "--rehearse", "Plan"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, str(TREE / "entrypoint.py"), "--rehearse", "Plan"], env=environ)
     assert done.returncode == 2, done.stderr
     assert "terraform-provider-google_v7.44.0_x5 can't be the google provider 7.45.0" in done.stderr
     assert not (tmp_path / "kept" / session.DATABASE).exists()

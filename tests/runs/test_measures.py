@@ -1,23 +1,18 @@
 """What `make bench` prints: that each measure still finds what it counts."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.running import ran
 
 ROOT = Path(__file__).parents[2]
 
 
 def _measured(part: str) -> str:
     """What one part of it prints, of one run each."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench", "--runs", "1", "--only", part],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, "-m", "bench", "--runs", "1", "--only", part], cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

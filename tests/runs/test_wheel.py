@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import output_schema
+from tests.running import ran
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = "PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"
@@ -40,16 +41,7 @@ def _run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedP
     environ = {name: it for name, it in os.environ.items() if name != "PYTHONPATH"}
     environ |= {"AIINFRA_REHEARSAL_FOLDER": str(folder / "cloud"), "CLOUD_CLOCK_RATE": "0"}
     command = [str(programs / arguments[0]), *arguments[1:]]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return ran(command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, timeout=600)
 
 
 def _act(programs: Path, folder: Path, action: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.running import ran
 from tests.startup.debian_vm import DebianVM
 from tests.startup.group import Group, Site
 from tests.startup.namespaces import INTERNET
@@ -221,10 +222,7 @@ def test_a_vm_of_an_image_that_was_made_of_another_installs_nothing_and_has_noth
     assert answer["answer"]["programs"] == ["docker"]
     assert answer["answer"]["driver"]
     for text in (SECRET, json.loads(site.token)["access_token"], "echo begun"):
-        found = subprocess.run(
-            ["grep", "-rlFe", text, str(vm.disk)],  # noqa: S607
-            check=False, capture_output=True, text=True,
-        )  # fmt: skip
+        found = ran(["grep", "-rlFe", text, str(vm.disk)])
         assert found.stdout == ""
     with Group(site, tmp_path, root) as others:
         others.set_size(1)

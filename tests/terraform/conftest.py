@@ -16,6 +16,7 @@ from provision import terraform as driver
 from provision.errors import TerraformError
 from rehearsal.provider import mirror
 from tests import attached
+from tests.running import ran
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 
@@ -34,14 +35,11 @@ class Terraform:
         self, directory: str, *arguments: str, also: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run Terraform in a directory of the copy; it may fail."""
-        return subprocess.run(
+        return ran(
             [*self.command, *arguments],
             cwd=self.folder / directory,
             env={**self.environment, **(also or {})},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     def init(self, directory: str) -> None:

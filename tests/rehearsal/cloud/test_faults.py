@@ -15,6 +15,7 @@ import pytest
 from rehearsal.cloud.faults import CONTROL, EFFECTS, Effect, Faults, Rule
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
+from tests.running import ran
 from tests.table import cases
 
 NETWORKS = "/compute/v1/projects/proj-a1/global/networks"
@@ -295,9 +296,7 @@ def test_faults_reach_neither_their_control_nor_the_metadata_server(cloud: Cloud
 @pytest.mark.loopback
 def test_serve_takes_faults_and_names_one_that_is_none(tmp_path: Path) -> None:
     serve = [sys.executable, "-m", "rehearsal", "--folder", str(tmp_path), "serve", "--faults"]
-    refused = subprocess.run(
-        [*serve, "GET **: explode"], capture_output=True, text=True, check=False
-    )
+    refused = ran([*serve, "GET **: explode"])
     assert refused.returncode == 2
     assert "there is no effect 'explode'" in refused.stderr
     with subprocess.Popen(

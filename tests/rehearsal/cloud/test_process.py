@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.running import ran
+
 pytestmark = pytest.mark.loopback
 
 NETWORKS = "compute/v1/projects/proj-a1/global/networks"
@@ -101,13 +103,10 @@ def test_two_servers_share_a_database(tmp_path: Path) -> None:
 
 def test_an_unknown_scenario_is_said(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rehearsal.cloud", "--database", "db"]
-    done = subprocess.run(
+    done = ran(
         [*command, "--scenario", "storm"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 1
     assert "there is no scenario 'storm'" in done.stderr

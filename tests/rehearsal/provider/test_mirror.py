@@ -2,13 +2,13 @@ import hashlib
 import os
 import platform
 import stat
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from rehearsal.provider import certificate, mirror
+from tests.running import ran
 from tests.table import cases
 
 
@@ -63,9 +63,7 @@ def test_the_plugin_starts_the_python_beside_the_configuration(tmp_path: Path) -
     config = mirror.install(tmp_path / "with space", sys.executable)
     (plugin,) = (tmp_path / "with space").glob("mirror/**/terraform-provider-*")
     environment = {"PATH": os.environ["PATH"], "TF_CLI_CONFIG_FILE": str(config)}
-    done = subprocess.run(
-        [plugin], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = ran([plugin], env=environment, cwd=tmp_path)
     assert done.returncode == 1
     assert "Terraform starts it, nobody by hand" in done.stderr
     assert done.stdout == ""

@@ -18,6 +18,7 @@ from rehearsal.cloud.server import Cloud
 from rehearsal.provider import given, mirror
 from tests import attached, real_provider
 from tests.rehearsal.recorded.proxy import SERVICES, Proxy, Row
+from tests.running import ran
 
 HERE = Path(__file__).parent
 
@@ -135,13 +136,10 @@ class Player:
         return self._proxy.take()
 
     def _start(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return ran(
             [*terraform.find(os.environ).argv, *arguments, "-no-color"],
             cwd=self._work,
             env=self._environ,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
 

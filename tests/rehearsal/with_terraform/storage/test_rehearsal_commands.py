@@ -16,6 +16,7 @@ import requests
 
 from rehearsal import clock, session
 from tests import waiting
+from tests.running import ran
 from tests.waiting import until
 
 _ROOT = Path(__file__).parents[4]
@@ -65,13 +66,8 @@ def _ends(base_url: str) -> None:
 
 
 def _command(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rehearsal", *arguments],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=waiting.SECONDS,
+    return ran(
+        [sys.executable, "-m", "rehearsal", *arguments], env=environ, timeout=waiting.SECONDS
     )
 
 
@@ -128,12 +124,9 @@ def test_the_cloud_outlives_an_exec_and_ends_with_the_process_even_if_that_is_ki
 def test_a_rehearsal_says_that_it_is_one_and_what_it_presumes_and_runs_the_program(
     tmp_path: Path, scenario: str, said: str
 ) -> None:
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-c", _REHEARSE],
         env=_environ(tmp_path) | {"SCENARIO": scenario},
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr

