@@ -16,6 +16,12 @@ def _installed(vm: VM) -> list[str]:
     ]
 
 
+def _is_done(vm: VM, **config: object) -> None:
+    vm.configure(ops_agent=True, **config)
+    assert vm.boot().returncode == 0
+    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
+
+
 @pytest.mark.parametrize(
     ("accelerator", "driver", "cuda", "field"),
     [
@@ -28,11 +34,7 @@ def test_what_is_installed_has_library_and_module_for_the_gpu(
     vm: VM, accelerator: str, driver: str, cuda: int, field: int
 ) -> None:
     vm.stubs["nvidia-smi"] = vm.stubs["nvidia-smi"].replace("CUDA Version: 12.8", driver)
-    vm.configure(ops_agent=True, gpus={"count": 2, "accelerator": accelerator})
-
-    assert vm.boot().returncode == 0
-
-    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
+    _is_done(vm, gpus={"count": 2, "accelerator": accelerator})
     assert _installed(vm) == [
         "/var/lib/aiinfra/cuda-keyring.deb",
         "--install-recommends",
@@ -48,11 +50,7 @@ def test_what_is_installed_has_library_and_module_for_the_gpu(
 def test_a_source_that_the_image_has_is_used_as_it_is(vm: VM) -> None:
     text = f"deb [signed-by=/usr/share/keyrings/other.gpg] {SOURCE}"
     (vm.disk / LIST).write_text(text)
-    vm.configure(ops_agent=True)
-
-    vm.boot()
-
-    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
+    _is_done(vm)
     assert _installed(vm)[0] == "--install-recommends", "no keyring of ours"
     assert vm.read(LIST) == text
 
@@ -61,22 +59,14 @@ def test_a_host_engine_that_the_agent_cannot_use_is_made_whole(vm: VM) -> None:
     # As Google's guides of last year installed it: DCGM 4 that runs, without -dev and the module.
     for name in (f"{DCGM}-core", "nvidia-dcgm.service"):
         (vm.disk / "simulated" / name).touch()
-    vm.configure(ops_agent=True)
-
-    vm.boot()
-
-    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
+    _is_done(vm)
     assert f"{DCGM}-dev" in _installed(vm)
 
 
 def test_what_is_whole_is_left_alone(vm: VM) -> None:
     for name in (f"{DCGM}-dev", f"{DCGM}-proprietary", "nvidia-dcgm.service"):
         (vm.disk / "simulated" / name).touch()
-    vm.configure(ops_agent=True)
-
-    vm.boot()
-
-    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
+    _is_done(vm)
     assert _installed(vm) == []
 
 
