@@ -435,7 +435,7 @@ class Code(enum.StrEnum):
         "not-removed",
         "something of the cluster could not be removed, and may be billed",
         "fix what Google names, then run Destroy again",
-        (ExitCode.TERRAFORM, ExitCode.CLUSTER),
+        _CLUSTER,
     )
     # ---------------------------------------------------------------- capacity
     CAPACITY_REFUSED = (

@@ -72,7 +72,10 @@ def destroy(context: Context) -> None:
             ownership.require_same(context, cloud, record)
             cloud.folder.begin_state(tool.binary.version)
             tool.init()
-            left = remove.remove(context, cloud, record, tool, kind)
+            # What a run that is killed from here on has removed, nobody else has.
+            cloud.folder.write_record(dataclasses.replace(record, removing=True))
+            with remove.naming_the_rest(cloud, record), phases.during(Phase.REMOVING, cloud):
+                left = remove.remove(context, cloud, record, tool, kind)
             cloud.folder.clear()
     count = (context.report.changes or Changes()).destroy
     context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")

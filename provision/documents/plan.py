@@ -106,6 +106,15 @@ class SettingChange:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Opening:
+    """Something that can be reached, or that may be done, after this Create and not before."""
+
+    setting: str  # the setting that opens it
+    words: str  # what opens, such as "VMs get public addresses: ..."
+    outside: bool  # whether others can reach the machines by it; else what machines may do
+
+
+@dataclass(frozen=True, kw_only=True)
 class Kept:
     """Machines that run and that the plan leaves as they are."""
 
@@ -142,6 +151,7 @@ class Plan:
     imported: int = 0  # how many existing resources are imported into the state
     losses: tuple[Loss, ...] = ()  # what is lost, what holds machines first
     settings: tuple[SettingChange, ...] = ()  # the settings that changed since the last Create
+    opens: tuple[Opening, ...] = ()  # what it opens beyond the last Create
     # machines that run and stay as they are; None where there are none or nothing changes
     kept: Kept | None = None
     checks: Checks | None = None  # the online checks that passed; None if none was made

@@ -410,6 +410,9 @@ def places(
         yield from ((row, where) for where in (project, *(hosts if row is FIREWALL else ())))
 
 
+BILLED: Final = frozenset(row.type for row in (CLUSTER, NODE_POOL, GROUP, FILESTORE, NAT))
+"""Terraform's names of the types that cost money while they are there."""
+
 WITHOUT_LOSS: Final = (TEMPLATE, RESOURCE_POLICY, ROUTER, FIREWALL, SUBNETWORK, NETWORK)
 """Those of SWEPT that hold neither machines nor data, in the same order.
 

@@ -34,6 +34,7 @@ from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
 from provision.lifecycle import plan_document
+from provision.settings.choices import KIND
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.documents.cost import Cost
     from provision.documents.plan import Loss
+    from provision.documents.plan import Plan as PlanDocument
     from provision.spec.pools import Pool
     from provision.state.record import Record
     from provision.terraform.plan import Plan
@@ -105,6 +107,10 @@ class Stake(enum.StrEnum):
         "Create: a machine ends, data is lost, or a cluster, a network or a part of one is deleted"
         " or replaced"
     )
+    OPENS = (
+        "Create: a cluster that is there comes within reach of others: public addresses, a network"
+        " of others, address ranges, logins by keys"
+    )
     JOB = "Run: nodes that come for the job, for `ASK_ABOVE` dollars per hour, or more"
     MACHINES = "Destroy: machines that exist"
     DATA = "Destroy: data that nothing brings back, such as a Filestore share"
@@ -116,6 +122,7 @@ TABLE: Final[Mapping[Stake, tuple[Way, Way]]] = {
     Stake.CLUSTER: (Way.GOES_ON, Way.PASSES),
     Stake.COST: (Way.GOES_ON, Way.PASSES),
     Stake.LOSS: (Way.ASKS, Way.REFUSES),
+    Stake.OPENS: (Way.ASKS, Way.REFUSES),
     Stake.JOB: (Way.GOES_ON, Way.PASSES),
     Stake.MACHINES: (Way.ASKS, Way.PASSES),
     Stake.DATA: (Way.ASKS, Way.PASSES),
@@ -209,12 +216,13 @@ def require_create(context: Context, found: Plan, *, is_again: bool = False) -> 
     if context.agreed or found.is_empty:
         return
     losses = "\n".join(loss.words for loss in found.losses if matters(loss))
+    opened = _opened(context.report.plan)
     undone, no = "nothing was changed", "Nothing was changed, as you said"
     if asks_first(context):
         undone, no = "nothing was made", "Not created, as you said: nothing was made"
     if is_again:
         undone = "what was made before is kept"
-    asked = way(_stakes(context, losses), terminal=context.console.is_terminal)
+    asked = way(_stakes(context, losses, opened), terminal=context.console.is_terminal)
     # After something was made, an interrupt and a no are told as they are anywhere else.
     with contextlib.nullcontext() if is_again else unanswered(undone):
         match asked:
@@ -225,9 +233,11 @@ def require_create(context: Context, found: Plan, *, is_again: bool = False) -> 
             case Way.ASKS:
                 agrees = context.console.ask("Apply these changes?")
             case Way.REFUSES:
+                does = ["end or lose what exists"] if losses else []
+                does += ["open the cluster to others"] if opened else []
                 raise SettingsError(
-                    f"This Create would end or lose what exists; {undone}",
-                    why=losses,
+                    f"This Create would {' and '.join(does)}; {undone}",
+                    why="\n".join(filter(None, [losses, opened])),
                     fix="if that is what you want, run Create again with --yes, which agrees to it",
                     code=Code.APPROVAL_NEEDED,
                 )
@@ -235,12 +245,21 @@ def require_create(context: Context, found: Plan, *, is_again: bool = False) -> 
         return
     if is_again:
         raise SettingsError(f"The rest was not done, as you said; {undone}", code=Code.DECLINED)
-    raise Declined(no, why=losses)
+    raise Declined(no, why="\n".join(filter(None, [losses, opened])))
 
 
-def _stakes(context: Context, losses: str) -> Iterator[Stake]:
+def _opened(plan: PlanDocument | None) -> str:
+    """What of a cluster that is there comes within reach of others, a line each."""
+    if plan is None or plan.change is Change.NEW:
+        return ""
+    return "\n".join(it.words for it in plan.opens if it.outside)
+
+
+def _stakes(context: Context, losses: str, opened: str) -> Iterator[Stake]:
     if losses:
         yield Stake.LOSS
+    if opened:
+        yield Stake.OPENS
     plan, cost = context.report.plan, context.report.cost
     if plan is not None and plan.change is Change.NEW:
         yield Stake.CLUSTER
@@ -311,7 +330,7 @@ def _words(vms: Sequence[Mapping[str, Any]], member: str, clock: Clock) -> Itera
 
 def _counts(cloud: Cloud) -> dict[str, int]:
     """The resources in the state, by what people call them, what matters most first."""
-    found = Counter(resources.noun(type_) for type_ in cloud.folder.types())
+    found = Counter(resources.noun(type_) for type_, _ in cloud.folder.resources())
     return dict(sorted(found.items(), key=lambda one: resources.place(one[0])))
 
 
@@ -406,7 +425,7 @@ def _contradictions(context: Context, record: Record, asked: str | None) -> Iter
         yield _contradiction("ZONE", settings.places.text, record.zone)
     if asked not in {None, record.kind}:
         deployed = f"a cluster of the kind {record.kind}"
-        yield _contradiction("ORCHESTRATOR_TYPE", f"for one of the kind {asked}", deployed)
+        yield _contradiction(KIND, f"for one of the kind {asked}", deployed)
 
 
 def _contradiction(setting: str, given: str, deployed: str) -> Problem:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names, zones
 from provision.codes import Code
 from provision.deployment.deployment import NOTHING_HELD
-from provision.errors import Problem, StateError, TerraformError
+from provision.errors import ClusterError, Problem, StateError
 from provision.google import owner, resources
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner
@@ -209,7 +209,7 @@ def sweep(  # noqa: PLR0913 - one of them is a choice between two ways
     skip resources that are in use; by the last one nothing is in use any more.
 
     Raises:
-        TerraformError: Something can't be removed.
+        ClusterError: Something can't be removed.
     """
     project, api, known = place.project_id, cloud.api, cloud.folder.known()
     owner = Owner.of(project, place.name_prefix, cloud.folder.location.url)
@@ -297,7 +297,7 @@ def _delete(api: GoogleApi, service: Service, path: str, *, in_use_is_fine: bool
     except GoogleApiError as error:
         if in_use_is_fine and error.code == _IN_USE:
             return False
-        raise TerraformError(
+        raise ClusterError(
             f"{path} could not be removed",
             code=error.code_or(Code.NOT_REMOVED),
             why=error.message,

@@ -50,7 +50,7 @@ class Phase(enum.Enum):
         "run Create again to continue, or Destroy to remove everything",
     )
     REMOVING = (
-        TerraformError,
+        ClusterError,
         Code.NOT_REMOVED,
         "A request to Google failed while the cluster was being removed",
         "what is not removed is still in the state in",

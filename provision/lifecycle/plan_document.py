@@ -15,9 +15,10 @@ from provision.documents.older_machine import OlderMachine
 from provision.documents.plan import Change, Plan, SettingChange
 from provision.errors import Problem
 from provision.google.resources import TEMPLATE
+from provision.lifecycle import opens
 from provision.settings import masking
 from provision.settings.derived import Derived
-from provision.settings.model import Settings
+from provision.settings.model import OF_PROGRAM, Settings
 from provision.spec import topology
 
 if TYPE_CHECKING:
@@ -32,23 +33,6 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 60
 """Characters of a value that is shown."""
-_OF_THE_RUN: Final = frozenset(
-    {
-        "ACTION",
-        "ASK_ABOVE",
-        "CAPACITY_TIMEOUT",
-        "JOB_COMMAND",
-        "JOB_ENV",
-        "JOB_OPTIONS",
-        "MAX_HOURLY_COST",
-        "MINIMIZE_TERRAFORM_LOGGING",
-        "PRICES",
-        "PROTECT",
-        "SHOW_PROXY_URL",
-        "SKIP_CHECKS",
-    }
-)
-"""Settings of which nothing in the cloud depends."""
 _MOST: Final = 5
 """Machines that are named with what differs; the JSON has all."""
 
@@ -69,7 +53,7 @@ def changed_settings(
     changed = [
         name
         for name, value in plain.items()
-        if name in before and before[name] != value and name not in _OF_THE_RUN
+        if name in before and before[name] != value and name.lower() not in OF_PROGRAM
     ]
     return tuple(
         SettingChange(setting=name, words=", ".join(_words(before[name], plain[name])))
@@ -133,15 +117,18 @@ def begun(  # noqa: PLR0913, PLR0917 - each is a fact of its own
 ) -> Plan:
     """The plan as far as it is known before Terraform is asked."""
     changed: tuple[SettingChange, ...] = ()
+    now = context.report.settings or {}
     if record is not None:
         given = {name.upper() for name in context.settings.model_fields_set}
-        now = context.report.settings or {}
         changed = changed_settings(record.settings, now, given)
+    # A record that was lost knows no settings.
+    before = (record and record.settings) or None
     return Plan(
         change=Change.NEW if record is None else Change.CHANGE,
         topology=topology.of(spec),
         contents=kind.contents(spec),
         settings=changed,
+        opens=tuple(opens.found(before, now, context.settings.metadata)),
         checks=checks,
         candidates=candidates,
     )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
 
+from provision.codes import Code
 from provision.deployment.deployment import NOTHING_HELD
 from provision.documents.changes import Changes
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import TerraformError
+from provision.errors import ClusterError, ProvisionError, TerraformError
 from provision.files import private
 from provision.google import resources
 from provision.lifecycle import exclusive, in_use, marked, ownership, phases
 from provision.lifecycle.phases import Phase
+from provision.screens import amounts
+from provision.screens.layout import counted
 from provision.state import liveness
+from provision.terraform.failures import AGAIN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Held, Left
@@ -26,6 +32,47 @@ if TYPE_CHECKING:
     from provision.state.folder import StateFolder
     from provision.state.record import Record
     from provision.terraform import Terraform
+
+_NAMED: Final = 12
+"""How many of the resources that are left are named; the rest is counted."""
+
+
+@contextlib.contextmanager
+def naming_the_rest(cloud: Cloud, record: Record) -> Iterator[None]:
+    """Say of a removal that stopped half-way what is left, by name, and what of it is billed.
+
+    Raises:
+        ClusterError: In place of the error that stopped it.
+    """
+    try:
+        yield
+    except (TerraformError, ClusterError) as error:
+        try:
+            rest = cloud.folder.resources()
+        except ProvisionError:
+            rest = []  # what is left is not known: the first failure is what counts
+        if not rest:
+            raise
+        first = error.problems[0]
+        raise ClusterError(
+            f"Destroy stopped half-way: {counted(len(rest), 'resource')} of the state are left",
+            code=Code.NOT_REMOVED if first.code is Code.TERRAFORM_FAILED else first.code,
+            why="\n".join([*_left(rest, record), first.what, first.why]),
+            fix=first.fix.replace(AGAIN, "then run Destroy again: it removes the rest"),
+        ) from error
+
+
+def _left(rest: Sequence[tuple[str, str]], record: Record) -> list[str]:
+    billed = [it for it in rest if it[0] in resources.BILLED]
+    price = f", for at most {amounts.usd(Decimal(record.hourly))}/h" if record.hourly else ""
+    cost = f"billed until it is removed{price}: {_list(billed)}" if billed else ""
+    return [f"left: {_list(rest)}", cost or "nothing of it is billed"]
+
+
+def _list(rest: Sequence[tuple[str, str]]) -> str:
+    named = dict.fromkeys(f"{resources.noun(type_)} {name}" for type_, name in rest)
+    more = [f"and {len(named) - _NAMED} more"] if len(named) > _NAMED else []
+    return ", ".join([*list(named)[:_NAMED], *more])
 
 
 def remove(
@@ -43,8 +90,7 @@ def remove(
     what it is, and whose.
 
     Raises:
-        TerraformError: Something can't be removed.
-        ClusterError: Something that the cluster made itself can't be removed.
+        TerraformError, ClusterError: Something can't be removed.
     """
     kind.release(context, cloud, record)
     removed = 0
@@ -86,8 +132,7 @@ def without_state(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]]) ->
     """Remove what lives under this deployment's names although there is no state.
 
     Raises:
-        TerraformError: Something can't be removed.
-        ClusterError: Something that a cluster made itself can't be removed.
+        ClusterError: Something can't be removed.
     """
     has_bucket = cloud.has_bucket()
     if not has_bucket or not _has_been_left(cloud.folder):

@@ -41,8 +41,8 @@ def lines(
     `cost`: what the cluster costs; None if that was not asked for. `older`: VMs that are older than
     the settings, although nothing changes.
     """
-    rows = [*(cluster.rows(plan, cost) if _is_whole(plan) else _changed(plan)), *_cost(plan, cost)]
-    rows += _zones(plan)
+    rows = [*(cluster.rows(plan, cost) if _is_whole(plan) else _changed(plan))]
+    rows += [*_opens(plan), *_cost(plan, cost), *_zones(plan)]
     tail = _HINT if hint and plan.change is not Change.NOTHING else ""
     end = fitting(lambda most: summary(plan, older, most), width - len(tail) - 2)
     return [
@@ -137,6 +137,13 @@ def _changed(plan: Plan) -> Iterator[Row]:
             yield Row("new VMs", kept.new)
         if kept.command:
             yield Row("now", f"to replace {'it' if one else 'them'}: {kept.command}")
+
+
+def _opens(plan: Plan) -> Iterator[Row]:
+    """What a Create opens: for others in the color of losses."""
+    for it in plan.opens:
+        look = Look.BAD if it.outside else Look.WARN
+        yield Row("opens", it.words, look=look)
 
 
 # ------------------------------------------------------------------ cost

@@ -390,9 +390,12 @@ class StateFolder:
         """The resources of one type in the state: address -> attributes."""
         return terraform_state.of_type(self._state(), resource_type)
 
-    def types(self) -> list[str]:
-        """The types of all resources in the state, each as often as there is one."""
-        return [type_ for type_, _ in terraform_state.attributes(self._state())]
+    def resources(self) -> list[tuple[str, str]]:
+        """The type and the name of each resource in the state."""
+        return [
+            (type_, str(next(filter(None, map(own.get, ("name", "member", "id"))), "")))
+            for type_, own in terraform_state.attributes(self._state())
+        ]
 
     def outputs(self) -> dict[str, Any]:
         """The state's outputs by name, without sensitive ones."""

@@ -79,6 +79,8 @@ class Record:
     # whether Create may still go on to another zone of ZONE: all machines have never come together
     # yet
     searching: Annotated[bool, Field(strict=True)] = False
+    # whether a Destroy has begun since the last Create; its end removes the record
+    removing: Annotated[bool, Field(strict=True)] = False
     # what the last Create said that it costs at most, in USD per hour; None if not known
     hourly: Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")] | None = None
     # the effective settings of the last Create; empty where the record was lost

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from provision.time.progress import Progress
 
 _EXISTS = re.compile(r"Error 409:.*already ?exists", re.IGNORECASE)
+AGAIN: Final = "then run the same action again: it continues where this one stopped"
 UNSAVED: Final = "errored.tfstate"
 
 
@@ -80,7 +81,7 @@ def failure(command: str, done: Ended) -> ProvisionError:
         fix="\n".join(
             [
                 *(remedies or ["fix what Terraform names"]),
-                "then run the same action again: it continues where this one stopped",
+                AGAIN,
             ]
         ),
     )
@@ -98,8 +99,7 @@ def _refused(command: str, errors: Sequence[str]) -> CapacityError:
         why="\n".join(errors),
         fix=f"for a quota, request an increase at {refusals.QUOTA_PAGE} ({refusals.QUOTA_ROLE});"
         " for a zone without resources, set ZONE to another zone; for a reservation that has too"
-        " few machines left, ask for fewer or wait until others have ended\n"
-        "then run the same action again: it continues where this one stopped",
+        f" few machines left, ask for fewer or wait until others have ended\n{AGAIN}",
     )
 
 

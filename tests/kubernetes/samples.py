@@ -8,7 +8,7 @@ from typing import Any
 from provision.intake import load
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, ExtraNetwork, GpuPool, NfsShare, read
 from provision.kinds.gke.kubernetes.run_jobs import Wanted
-from provision.settings.queues import Queue
+from provision.settings.gke import Queue
 from provision.settings.storage import Mount
 from provision.spec import cluster
 from provision.spec.capacity import Mode

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from provision.kinds.gke.kubernetes import jobs, kueue, rollout, run_jobs, stages
+from provision.kinds.gke.kubernetes import jobs, kueue, run_jobs, stages
 from provision.kinds.gke.kubernetes.client import Body
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.objects import Object
@@ -23,7 +23,7 @@ MAKERS: dict[str, Callable[[ClusterFacts, GpuPool], Object]] = {
 
 def _submit(world: World, facts: ClusterFacts, kind: str) -> Object:
     """Set a cluster up, and make one of its Ray jobs."""
-    rollout.apply(world.cluster, stages.own(facts), progress=PROGRESS)
+    stages.apply(world.cluster, stages.own(facts), progress=PROGRESS)
     return world.cluster.create(MAKERS[kind](facts, facts.pools[0]))
 
 

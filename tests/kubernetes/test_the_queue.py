@@ -10,7 +10,7 @@ from provision.documents.gke_status import JobState, PodCounts, RequestState, Wo
 from provision.kinds.gke.kubernetes import kueue, status
 from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.objects import Object, holds
-from provision.settings.queues import Queue
+from provision.settings.gke import Queue
 from tests.kubernetes import processes, queues, samples
 from tests.kubernetes.world import World
 

@@ -1,5 +1,7 @@
 """DCGM: which packages, from which source, and that it gives values before the step is done."""
 
+from typing import Any
+
 import pytest
 
 from tests.startup.sandbox import VM
@@ -16,7 +18,7 @@ def _installed(vm: VM) -> list[str]:
     ]
 
 
-def _is_done(vm: VM, **config: object) -> None:
+def _is_done(vm: VM, **config: Any) -> None:
     vm.configure(ops_agent=True, **config)
     assert vm.boot().returncode == 0
     assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")

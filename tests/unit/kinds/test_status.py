@@ -15,7 +15,7 @@ from provision.deployment.kind import Kind, Later
 from provision.documents.cost import Cost
 from provision.documents.status import About, EndedBy, SoFar, Status
 from provision.google.api import GoogleApiError
-from provision.kinds import spending, status
+from provision.kinds import status
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke.kind import GkeCluster
 from provision.kinds.gke.kubernetes import status as kubernetes_status
@@ -162,10 +162,8 @@ PLACE = {"project_id": "p", "name_prefix": "np", "region": "us-central1", "zone"
 def _bill(
     *pools: Pool, age: float | None = 10.0, ages: dict[str, list[float]], **changes: Any
 ) -> tuple[Cost, SoFar]:
-    existing = spending.Existing(
-        **{**PLACE, "machines": pools, "ages": ages, "age": age, **changes}
-    )
-    cost, so_far = spending.of(existing, prices.listed())
+    existing = status.Existing(**{**PLACE, "machines": pools, "ages": ages, "age": age, **changes})
+    cost, so_far = status.cost_of(existing, prices.listed())
     assert cost is not None
     assert so_far is not None
     return cost, so_far
@@ -189,9 +187,9 @@ def test_machines_are_billed_since_they_came_and_what_has_no_price_is_said_to_ha
     assert any("x9-wonder-1g" in name for name in cost.now.unknown)
     assert any("x9-wonder-1g" in name for name in so_far.unknown)
     assert so_far.usd > 0
-    existing = spending.Existing(**cast("Any", {**PLACE, "machines": (), "ages": {}, "age": None}))
-    assert spending.of(existing, None) == (None, None)
-    assert spending.of(None, prices.listed()) == (None, None)
+    existing = status.Existing(**cast("Any", {**PLACE, "machines": (), "ages": {}, "age": None}))
+    assert status.cost_of(existing, None) == (None, None)
+    assert status.cost_of(None, prices.listed()) == (None, None)
 
 
 @pytest.mark.parametrize(("rest", "unknown"), [(5.0, 0), (None, 2)])
@@ -225,7 +223,7 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
     nodes = (Nodes(pool="np-system", each=(node, node)),)
     told = kubernetes_status.Status(nodes=nodes, workloads=(), requests=())
     existing = gke_status.existing(record, document, facts, told, Clock())
-    cost, so_far = spending.of(existing, prices.listed())
+    cost, so_far = status.cost_of(existing, prices.listed())
     assert cost is not None
     assert so_far is not None
     now = {(part.pool, part.name): part.now for part in cost.parts}

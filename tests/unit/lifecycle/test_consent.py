@@ -175,7 +175,8 @@ def _completed(found: Plan, there: int = 9, **fields: Any) -> Any:
 
 def test_what_nobody_knows_is_counted_first_and_by_its_type() -> None:
     types = [resources.NETWORK.type, resources.GROUP.type, "google_project", "null_resource"]
-    cloud = SimpleNamespace(folder=SimpleNamespace(types=lambda: [*types, "google_project"]))
+    there = [(it, "x") for it in (*types, "google_project")]
+    cloud = SimpleNamespace(folder=SimpleNamespace(resources=lambda: there))
     found = consent._counts(cast("Any", cloud))
     assert list(found.items()) == [
         ("google_project", 2),

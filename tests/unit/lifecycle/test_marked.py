@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast
 import pytest
 
 from provision.codes import Code
-from provision.errors import TerraformError
+from provision.errors import ClusterError
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.google.resources import Look
@@ -114,7 +114,7 @@ def test_machines_that_google_does_not_tell_of_are_not_none() -> None:
 
 @pytest.mark.parametrize(("code", "told"), [(503, Code.UNREACHABLE), (409, Code.NOT_REMOVED)])
 def test_what_an_outage_kept_may_be_removed_later(code: int, told: Code) -> None:
-    with pytest.raises(TerraformError) as caught:
+    with pytest.raises(ClusterError) as caught:
         marked._delete(cast("Any", Google(code)), Service.COMPUTE, "x", in_use_is_fine=False)
     (problem,) = caught.value.problems
     assert problem.code is told

@@ -11,7 +11,7 @@ from provision.codes import Code
 from provision.documents.checks import CheckState
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
-from provision.kinds.vms import boot_image
+from provision.kinds.vms import preflight
 from provision.preflight.table import CHECKS, SUBNETWORK
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE, Google
@@ -307,18 +307,22 @@ SHARING = {
 
 EXISTING = {"network_config": "existing", "network": "my-vpc", "subnetwork": "gpus"}
 SECRETS = {"startup_command": "true", "secrets": "A=projects/my-project/secrets/token"}
+BUCKET = {"gcs_mount_list": "my-data:/mnt/data"}
+ASKING = {
+    OnlineCheck.GKE_VERSION: BUCKET | GKE,
+    OnlineCheck.SECRETS: BUCKET | SECRETS,
+    OnlineCheck.KMS_KEY: BUCKET | {"kms_key": KEY},
+    OnlineCheck.SUBNETWORK: BUCKET | EXISTING,
+    OnlineCheck.RESERVATION: BUCKET | {"reservation_name": "r"},
+}
+"""What a check is made for; others are made for each cluster, or one with a bucket."""
 
 
 @pytest.mark.parametrize("name", OnlineCheck)
 def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     google: Google, name: OnlineCheck
 ) -> None:
-    settings = {"gcs_mount_list": "my-data:/mnt/data"}
-    settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
-    settings |= SECRETS if name is OnlineCheck.SECRETS else {}
-    settings |= {"kms_key": KEY} if name is OnlineCheck.KMS_KEY else {}
-    settings |= EXISTING if name is OnlineCheck.SUBNETWORK else {}
-    settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
+    settings = ASKING.get(name, BUCKET)
     google.refusals[BEGINNINGS[name]] = 403
 
     found = google.check(settings)
@@ -356,5 +360,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(google: Google) -> None:
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    own = (boot_image.IMAGE, SUBNETWORK, preflight_of_gke.VERSION)
+    own = (preflight.IMAGE, SUBNETWORK, preflight_of_gke.VERSION)
     assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)

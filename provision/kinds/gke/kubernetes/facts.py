@@ -17,8 +17,8 @@ from provision.catalogue import accounts, bandwidths, machines, names
 from provision.catalogue.bandwidths import Reference
 from provision.catalogue.machines import GpuNetwork
 from provision.documents import json_object
-from provision.settings.queues import Queue
-from provision.settings.secrets import Secret
+from provision.settings.gke import Queue
+from provision.settings.pairs import Secret
 from provision.settings.storage import Mount
 from provision.settings.values import (
     AbsolutePath,
@@ -152,11 +152,7 @@ class ClusterFacts:
 
     @classmethod
     def parse(cls, text: str, record: Record) -> Self:
-        """Read what `document` wrote; what the record says goes before it.
-
-        Raises:
-            ValueError: It is something else, or a value breaks its rule.
-        """
+        """Read what `document` wrote, or raise a ValueError; what the record says goes first."""
         asked = record.settings
         recorded = {
             "project": record.project_id,
@@ -185,11 +181,6 @@ class ClusterFacts:
     def has_queue(self) -> bool:
         """Whether jobs wait in Kueue's queue."""
         return self.kueue and bool(self.pools)
-
-    @property
-    def most_nodes(self) -> int:
-        """The largest number of GPU nodes."""
-        return sum(pool.max_nodes for pool in self.pools)
 
 
 def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:

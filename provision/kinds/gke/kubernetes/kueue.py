@@ -24,7 +24,7 @@ import yaml
 
 from provision.catalogue import limits
 from provision.kinds.gke.kubernetes.objects import Object, build, title
-from provision.settings import queues
+from provision.settings import gke
 from provision.settings.choices import Priority
 from provision.spec.capacity import Mode
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 API: Final = "kueue.x-k8s.io/v1beta2"
 NAMESPACE: Final = "default"
-LOCAL_QUEUE: Final = queues.LOCAL_QUEUE
-CLUSTER_QUEUE: Final = queues.CLUSTER_QUEUE
+LOCAL_QUEUE: Final = gke.LOCAL_QUEUE
+CLUSTER_QUEUE: Final = gke.CLUSTER_QUEUE
 CHECK: Final = "dws-prov"
 CONFIG: Final = "dws-config"
 DEFAULT_FLAVOR: Final = "default-flavor"
@@ -282,10 +282,7 @@ _LEAST_MILLI_CPUS: Final = 2000
 
 
 def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
-    """The objects of Kueue's manifest, with this tool's settings and a manager of the right size.
-
-    `nodes`: the largest number of nodes that the cluster can have.
-    """
+    """Kueue's manifest with this tool's settings, and a manager of the size for so many nodes."""
     things = [copy.deepcopy(thing) for thing in manifest]
     titles = {title(thing): thing for thing in things}
     settings = titles.get(f"ConfigMap {CONFIG_MAP}")

@@ -9,7 +9,7 @@ import pytest
 
 from provision.codes import Code
 from provision.deployment.deployment import Left
-from provision.errors import ClusterError, Problem, StateError, TerraformError
+from provision.errors import ClusterError, Problem, StateError
 from provision.google.api import GoogleApiError, Service
 from provision.kinds.gke import left_behind
 from provision.kinds.gke.left_behind import Fate, Traces, balancer, claim_of, stem
@@ -438,7 +438,7 @@ def test_what_is_refused_ends_it_at_the_last_time_by_what_it_is() -> None:
     assert found.what == "Whether GKE has left addresses could not be looked for"
     assert "compute.addresses.list" in found.fix
     assert google.paths == [], "the rest goes"
-    with pytest.raises(TerraformError, match="Could not look for what GKE has left"):
+    with pytest.raises(ClusterError, match="Could not look for what GKE has left"):
         swept(Google(refused={"addresses": 400}))
 
 

@@ -12,9 +12,8 @@ from provision.codes import Code
 from provision.errors import ClusterError, StateError
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.owner import Owner
-from provision.kinds.gke import control_plane, pools, release
+from provision.kinds.gke import control_plane, release
 from provision.kinds.gke.control_plane import State
-from provision.kinds.gke.kubernetes import clearing
 from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership
@@ -73,7 +72,7 @@ def test_a_kind_that_exists_keeps_its_names(
     asked: list[str], state: str, parts: int, first: str | None
 ) -> None:
     there = _state(*state.split(), parts=parts)
-    assert pools.first_kind({kind: NETWORKS[kind] for kind in asked}, there) == first
+    assert control_plane.first_kind({kind: NETWORKS[kind] for kind in asked}, there) == first
 
 
 def test_machines_of_one_kind_of_network_have_the_same_networks() -> None:
@@ -121,7 +120,7 @@ def test_a_pool_without_nodes_gets_the_version_of_its_control_plane(
     spec = having(version=asked, gpu_pools=[having(name="np-nodepool-1", size=size)])
     cloud = having(api=having(find=find))
     cluster = {"currentMasterVersion": MASTER, "nodePools": [pool, system]}
-    found = pools.behind(cloud, spec, cluster)
+    found = control_plane.behind(cloud, spec, cluster)
     assert found == ({"np-nodepool-1": given} if given else {})
 
 
@@ -142,7 +141,7 @@ def test_a_tainted_pool_is_kept_while_google_goes_on_with_it(status: str | None)
 
     cloud = having(api=having(find=find))
     is_kept = status in {"RUNNING", "RUNNING_WITH_ERROR", "RECONCILING"}
-    assert pools.to_untaint(cloud, [TAINTED]) == ([TAINTED.address] if is_kept else [])
+    assert control_plane.to_untaint(cloud, [TAINTED]) == ([TAINTED.address] if is_kept else [])
 
 
 @cases("""
@@ -335,7 +334,7 @@ class FakeCluster:
 
 def test_gateways_are_deleted_like_services_and_tell_what_belongs_to_them() -> None:
     cluster = FakeCluster()
-    assert clearing.step(cast("Cluster", cluster)) == ["Service default/web", "Gateway default/web"]
+    assert release.step(cast("Cluster", cluster)) == ["Service default/web", "Gateway default/web"]
     assert cluster.deleted == ["Service default/web", "Gateway default/web"]
     told = release._told(cast("Cluster", FakeCluster()), KNOWN)
     assert told.stems == {f"a{UID.replace('-', '')}"[:32], "gkegw1-nv9e"}

@@ -13,7 +13,6 @@ from provision.errors import (
     ExitCode,
     SettingsError,
     StillWaiting,
-    TerraformError,
 )
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.google.owner import Owner
@@ -282,7 +281,7 @@ def test_m8_open_requests_of_our_group_are_cancelled_and_no_others_or_destroy_st
     api = Requests("ACCEPTED")
     api.is_ours = False
     assert _cancel(api) == []
-    with pytest.raises(TerraformError, match="Could not cancel"):
+    with pytest.raises(ClusterError, match="Could not cancel"):
         _cancel(Requests("ACCEPTED", error=GoogleApiError(403, "no", "url")))
 
 

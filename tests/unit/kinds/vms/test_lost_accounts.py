@@ -10,8 +10,8 @@ from provision.catalogue import accounts
 from provision.codes import Code
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
-from provision.kinds.vms import lost_accounts, out_of_date
-from provision.kinds.vms.lost_accounts import LostAccount
+from provision.kinds.vms import out_of_date
+from provision.kinds.vms.out_of_date import LostAccount
 from provision.lifecycle import plan_document
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having
@@ -64,7 +64,7 @@ def _cloud(google: Google) -> Any:
 
 def _lost(account: dict[str, Any] | int, email: str = OURS) -> Sequence[LostAccount]:
     google = Google(account, email)
-    return lost_accounts.find(_cloud(google), PLACE, google.named_instances())
+    return out_of_date.without_account(_cloud(google), PLACE, google.named_instances())
 
 
 def test_nothing_is_claimed_of_an_account_that_is_there_or_that_nobody_may_see() -> None:
@@ -99,10 +99,10 @@ def test_a_deleted_account_can_be_brought_back_and_another_of_its_address_is_tol
 
 def test_who_needs_the_vms_is_refused() -> None:
     with pytest.raises(ClusterError) as caught:
-        lost_accounts.require(_cloud(Google({"uniqueId": SECOND})), PLACE)
+        out_of_date.require_accounts(_cloud(Google({"uniqueId": SECOND})), PLACE)
     assert [it.code for it in caught.value.problems] == [Code.ACCOUNT_GONE]
     assert caught.value.exit_code == 8
-    lost_accounts.require(_cloud(Google({"uniqueId": FIRST})), PLACE)
+    out_of_date.require_accounts(_cloud(Google({"uniqueId": FIRST})), PLACE)
 
 
 def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template() -> None:
@@ -116,10 +116,10 @@ def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template
 
 def test_who_waits_for_a_job_is_told_and_google_asked_once_a_minute() -> None:
     google = Google(404)
-    watch = lost_accounts.Watch(_cloud(google), Clock())
+    watch = out_of_date.Watch(_cloud(google), Clock())
     first, second = watch.look(), watch.look()
     assert first == second
     assert f"undelete {FIRST}" in first
     assert "\n" not in first
     assert google.asked == [f"projects/p/serviceAccounts/{OURS}"]
-    assert not lost_accounts.Watch(_cloud(Google(500)), Clock()).look()
+    assert not out_of_date.Watch(_cloud(Google(500)), Clock()).look()

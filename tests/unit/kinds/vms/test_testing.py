@@ -10,10 +10,10 @@ from provision.documents.checks import VmCheck
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, StillWaiting
-from provision.kinds.vms import agent, bandwidth, health, testing
-from provision.kinds.vms.bandwidth import Measured
+from provision.kinds.vms import agent, instances, testing
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
+from provision.kinds.vms.testing import Measured
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.table import cases
@@ -29,7 +29,7 @@ def test_a_bad_vm_is_not_recreated_under_who_works_and_of_many_a_handful_is_name
     note = testing.left_out({"vm-0": used.users}, all_of_them=False)
     assert note.what == "not measured: the GPUs of vm-0 (python3 (41)) are in use"
     vms = made(2)
-    found = health.judge(vms[0], {"login": ["NCCL_NET=gIB instead of nothing"]}).login
+    found = instances.judge(vms[0], {"login": ["NCCL_NET=gIB instead of nothing"]}).login
     (problem,) = testing.of_vms(vms, {vm.name: VmCheck(login=found) for vm in vms}, WHERE)
     assert problem.what == "a login shell on vm-0, vm-1 has NCCL_NET=gIB instead of nothing"
     assert "recreate" not in problem.fix
@@ -145,13 +145,13 @@ def _found(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_vm_as_it_should_be_or_with_a_part_of_a_gpu_has_no_faults() -> None:
-    check = health.judge(_vm(), _found())
+    check = instances.judge(_vm(), _found())
     assert check.faults == ()
     assert (check.gpus, check.driver, check.ecc_errors) == (8, "580.95.05", 0)
     assert (check.diagnostic, check.interfaces, check.local_ssds) == ("passed", 9, 16)
     part = {"gpus": 1, "names": ["NVIDIA RTX Pro 6000 Blackwell DC-12Q"], "interfaces": 1}
-    assert health.reported(_vm("g4-standard-6", 1), REPORTED | part).faults == ()
-    assert health.reported(_vm("g4-standard-96", 1), REPORTED | part).faults != ()
+    assert instances.reported(_vm("g4-standard-6", 1), REPORTED | part).faults == ()
+    assert instances.reported(_vm("g4-standard-96", 1), REPORTED | part).faults != ()
 
 
 EIGHT = [_gpu() for _ in range(8)]
@@ -187,26 +187,26 @@ NAMED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("fault", NAMED)
 def test_what_is_not_as_it_should_be_is_named(fault: str) -> None:
-    assert fault in health.judge(_vm(), _found(**NAMED[fault])).faults
+    assert fault in instances.judge(_vm(), _found(**NAMED[fault])).faults
 
 
 def test_what_was_repaired_or_can_not_be_counted_or_run_is_no_fault() -> None:
     gpus = [_gpu(ecc_aggregate=12), *EIGHT[1:]]
-    assert health.judge(_vm(), _found(gpus=gpus)).faults == ()
+    assert instances.judge(_vm(), _found(gpus=gpus)).faults == ()
     found = _found(diagnostic={"ran": False, "error": "there is no dcgmi", "failures": []})
-    check = health.judge(_vm(), found)
+    check = instances.judge(_vm(), found)
     assert (check.diagnostic, check.faults) == ("not run", ())
     one = _found(interfaces=_interfaces(1, mtu=1460))
-    assert health.judge(_vm(interfaces=1), one).faults == ()
+    assert instances.judge(_vm(interfaces=1), one).faults == ()
     t4 = {"acceleratorType": "zones/z/acceleratorTypes/nvidia-tesla-t4", "acceleratorCount": 1}
     vm = _vm("n1-standard-8", 1, guestAccelerators=[t4])
     gpu = _gpu(name="Tesla T4", ecc_volatile=None, ecc_aggregate=None)
-    check = health.judge(vm, _found(gpus=[gpu], interfaces=_interfaces(1)))
+    check = instances.judge(vm, _found(gpus=[gpu], interfaces=_interfaces(1)))
     assert (check.ecc_errors, check.faults) == (None, ())
     found = _found(
         error="there is no nvidia-smi", gpus=[], interfaces=_interfaces(1), local_ssd={"disks": 0}
     )
-    assert health.judge(_vm("n1-standard-8", 1), found).faults == ()
+    assert instances.judge(_vm("n1-standard-8", 1), found).faults == ()
 
 
 @cases("""
@@ -215,7 +215,7 @@ nonsense
 {}
 """)
 def test_nonsense_is_a_fault_and_no_crash(nonsense: dict[str, Any]) -> None:
-    assert "0 GPUs instead of 8" in health.judge(_vm(), nonsense).faults
+    assert "0 GPUs instead of 8" in instances.judge(_vm(), nonsense).faults
 
 
 @cases("""
@@ -227,7 +227,7 @@ change                | fault
 {interfaces: 1}       | 1 network interfaces instead of 9
 """)
 def test_what_a_vm_reported_is_judged_likewise(change: dict[str, Any], fault: str) -> None:
-    assert health.reported(_vm(), REPORTED | change).faults == ((fault,) if fault else ())
+    assert instances.reported(_vm(), REPORTED | change).faults == ((fault,) if fault else ())
 
 
 Answers = Callable[[dict[str, Any], str], dict[str, Any] | None]
@@ -308,24 +308,24 @@ def _but(name: str, document: dict[str, Any] | None) -> Answers:
 
 
 def _measured(answer: Answers, vms: Sequence[Vm]) -> tuple[Measured, Folder]:
-    plan = bandwidth.plan(vms)
+    plan = testing.plan(vms)
     folder: Any = Folder(answer)
     assert plan is not None
     with Progress(Clock(1e-9), lambda _: None).stage(StageName.TEST) as stage:
-        return bandwidth.measure(folder, plan, stage), folder
+        return testing.measure(folder, plan, stage), folder
 
 
 def _told(answer: Answers, vms: Sequence[Vm]) -> list[str]:
     """The problems, each with what fixes it."""
     measured, _ = _measured(answer, vms)
-    return [f"{it.what} | {it.fix}" for it in bandwidth.problems(measured, WHERE)]
+    return [f"{it.what} | {it.fix}" for it in testing.problems(measured, WHERE)]
 
 
 def test_good_vms_are_measured_once_and_of_eight_the_slow_one_is_named() -> None:
     measured, folder = _measured(_network(), made(4))
-    assert bandwidth.problems(measured, WHERE) == []
+    assert testing.problems(measured, WHERE) == []
     (task,) = folder.asked
-    assert (task["kind"], task["seconds"]) == ("bandwidth", bandwidth.SECONDS)
+    assert (task["kind"], task["seconds"]) == ("bandwidth", testing.SECONDS)
     assert task["vms"] == {"vm-0": "100", "vm-1": "101", "vm-2": "102", "vm-3": "103"}
     assert task["arguments"]["collective"] == "all_gather"
     assert task["arguments"]["sizes"] == [2**power for power in range(20, 34)]
@@ -337,7 +337,7 @@ def test_good_vms_are_measured_once_and_of_eight_the_slow_one_is_named() -> None
     words = testing.passed({}, document)
     assert "all_gather reaches 188.0 GB/s, 100% of the 188.9 GB/s published for 2 (none" in words
     measured, folder = _measured(_network("vm-5"), made(8))
-    (problem,) = bandwidth.problems(measured, WHERE)
+    (problem,) = testing.problems(measured, WHERE)
     assert problem.what == "vm-5 is at fault: 94.0 GB/s, 50% of the 188.9 GB/s published"
     assert problem.fix.endswith(f"recreate-instances {WHERE} --instances=vm-5")
     # All, halves, quarters, and each of the bad pair with a good one.
@@ -396,7 +396,7 @@ def test_who_fails_by_itself_is_named_and_the_others_are_measured_without_it(
 ) -> None:
     monkeypatch.setattr(agent, "_BEGIN", 0.0)
     measured, folder = _measured(_but("vm-1", document), made(4))
-    (problem,) = bandwidth.problems(measured, WHERE)
+    (problem,) = testing.problems(measured, WHERE)
     assert problem.what.startswith(f"vm-1: {words}")
     assert list(folder.asked[-1]["vms"]) == ["vm-0", "vm-2", "vm-3"]
     assert measured.document.faulty == ("vm-1",)
@@ -411,27 +411,27 @@ def test_what_is_used_has_another_nccl_or_no_figure_is_no_fault() -> None:
         return _network()(task, vm)
 
     measured, _ = _measured(answer, made(3))
-    assert bandwidth.problems(measured, WHERE) == []
+    assert testing.problems(measured, WHERE) == []
     assert (measured.busy, measured.document.vms) == (("vm-1",), 2)
     assert measured.document.bandwidth == pytest.approx(GOOD)
     plugin = "/usr/local/gib/lib64/libnccl.so.2"
     measured, _ = _measured(_network(plugin=plugin, plugin_nccl="2.29.1"), made(2))
-    (note,) = bandwidth.notes(measured)
+    (note,) = testing.notes(measured)
     assert "NCCL 2.28.7, and the network's plugin came with 2.29.1" in note.what
     assert f"LD_PRELOAD={plugin}" in note.fix
-    assert bandwidth.notes(_measured(_network(), made(2))[0]) == []
+    assert testing.notes(_measured(_network(), made(2))[0]) == []
     measured, _ = _measured(lambda *_: LACKING, made(2, "g2-standard-24", 1))
-    assert bandwidth.problems(measured, WHERE) == []
-    (note,) = bandwidth.notes(measured)
+    assert testing.problems(measured, WHERE) == []
+    (note,) = testing.notes(measured)
     assert note.what.endswith(f"was not measured: can't measure: {LACKING['answer']['why']}")
     assert "libnccl2" in note.fix
     assert testing.passed({}, measured.document).endswith("bandwidth not measured")
     measured, folder = _measured(_network(network="Socket"), made(2, "a2-highgpu-8g", 1))
-    assert bandwidth.problems(measured, WHERE) == []
+    assert testing.problems(measured, WHERE) == []
     assert folder.asked[0]["arguments"]["sizes"][-1] == 2**30
     assert "without a verdict" in testing.passed({}, measured.document)
-    assert bandwidth.plan(made(1)) is None
-    assert bandwidth.plan(made(2, "n1-standard-8", 1)) is None
+    assert testing.plan(made(1)) is None
+    assert testing.plan(made(2, "n1-standard-8", 1)) is None
 
 
 @cases("""
@@ -447,7 +447,7 @@ a3-megagpu-8g  | 1          | all_gather | null
 def test_each_machine_is_measured_and_judged_by_its_own_figures(
     machine: str, interfaces: int, collective: str, figure: list[float] | None
 ) -> None:
-    plan = bandwidth.plan(made(2, machine, interfaces))
+    plan = testing.plan(made(2, machine, interfaces))
     assert plan is not None
     assert str(plan.collective) == collective
     assert plan.least == (figure and pytest.approx(figure[0] * figure[1]))

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from provision.kinds import diagnosis as search
-from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, nodes
-from provision.kinds.gke.kubernetes.bandwidth import Measurement
+from provision.kinds.gke import testing
+from provision.kinds.gke.kubernetes import all_gather, nodes
+from provision.kinds.gke.kubernetes.all_gather import Measurement
 from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.trials import Ran
 from tests.kubernetes import samples
@@ -20,14 +20,14 @@ LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="ut
 
 
 def test_the_published_table_is_read_and_shown_without_the_lines_around_it() -> None:
-    measured = bandwidth.parse(LOG)
+    measured = all_gather.parse(LOG)
     assert measured.average == 120.248
     assert measured.out_of_bounds == 0
     assert (measured.peak_out_of_place, measured.peak_in_place) == (328.85, 335.67)
     assert [row.size for row in measured.rows] == [1024 << step for step in range(24)]
     assert measured.networks == ("gIB",)
     assert measured.used == {"w-0-0": ("gIB",)}
-    lines = bandwidth.parse(LOG).table.splitlines()
+    lines = all_gather.parse(LOG).table.splitlines()
     assert len(lines) == 2 + 24 + 2
     assert lines[0].split()[:2] == ["#", "size"]
     assert lines[-1] == "# Avg bus bandwidth    : 120.248"
@@ -35,19 +35,19 @@ def test_the_published_table_is_read_and_shown_without_the_lines_around_it() -> 
 
 @pytest.mark.parametrize("average", ["120.248", "108.3"], ids=["published", "nine_tenths"])
 def test_the_published_table_passes_on_its_machine(average: str) -> None:
-    measured = bandwidth.parse(LOG.replace(": 120.248", f": {average}"))
-    assert bandwidth.why_bad(measured, samples.ULTRA, 2) == ""
+    measured = all_gather.parse(LOG.replace(": 120.248", f": {average}"))
+    assert all_gather.why_bad(measured, samples.ULTRA, 2) == ""
 
 
 def test_one_node_or_machines_without_a_reference_have_no_bar() -> None:
-    measured = bandwidth.parse(LOG.replace(": 120.248", ": 80.0"))
-    assert bandwidth.why_bad(measured, samples.ULTRA, 4) == ""
-    assert "average" in bandwidth.why_bad(measured, samples.ULTRA, 2)
-    slow = _slowed(bandwidth.parse(LOG.replace("gIB", "Socket")), 0.01)
-    assert bandwidth.why_bad(slow, samples.T4, 2) == ""
-    assert bandwidth.bars(samples.T4, 2) == bandwidth.Bars()
-    slow = bandwidth.parse(LOG.replace(": 120.248", ": 12").replace("gIB", "Socket"))
-    assert bandwidth.why_bad(slow, samples.ULTRA, 1) == ""
+    measured = all_gather.parse(LOG.replace(": 120.248", ": 80.0"))
+    assert all_gather.why_bad(measured, samples.ULTRA, 4) == ""
+    assert "average" in all_gather.why_bad(measured, samples.ULTRA, 2)
+    slow = _slowed(all_gather.parse(LOG.replace("gIB", "Socket")), 0.01)
+    assert all_gather.why_bad(slow, samples.T4, 2) == ""
+    assert all_gather.bars(samples.T4, 2) == all_gather.Bars()
+    slow = all_gather.parse(LOG.replace(": 120.248", ": 12").replace("gIB", "Socket"))
+    assert all_gather.why_bad(slow, samples.ULTRA, 1) == ""
 
 
 @cases(
@@ -63,10 +63,10 @@ pool   | out_of_place | in_place | average
 def test_each_machine_with_a_published_figure_has_its_bars_by_the_number_of_nodes(
     pool: GpuPool, out_of_place: float, in_place: float, average: float
 ) -> None:
-    two, more = bandwidth.bars(pool, 2), bandwidth.bars(pool, 3)
+    two, more = all_gather.bars(pool, 2), all_gather.bars(pool, 3)
     assert dataclasses.astuple(two) == pytest.approx((out_of_place, in_place, average))
     assert more == dataclasses.replace(two, average=0.0)
-    assert bandwidth.bars(pool, 1) == bandwidth.Bars()
+    assert all_gather.bars(pool, 1) == all_gather.Bars()
 
 
 @cases("""
@@ -79,22 +79,22 @@ network gIB   | network Socket    | NCCL used plain sockets instead
 """)
 def test_a_bad_result_says_what_is_wrong(published: str, other: str, words: str) -> None:
     assert published in LOG
-    measured = bandwidth.parse(LOG.replace(published, other))
-    assert words in bandwidth.why_bad(measured, samples.ULTRA, 2)
+    measured = all_gather.parse(LOG.replace(published, other))
+    assert words in all_gather.why_bad(measured, samples.ULTRA, 2)
 
 
 @pytest.mark.parametrize(("column", "name"), [(7, "out of place"), (11, "in place")])
 def test_a_peak_that_is_too_low_is_named(column: int, name: str) -> None:
     lines = [_halved(line, column) for line in LOG.splitlines()]
-    why = bandwidth.why_bad(bandwidth.parse("\n".join(lines)), samples.ULTRA, 2)
+    why = all_gather.why_bad(all_gather.parse("\n".join(lines)), samples.ULTRA, 2)
     assert f"its peak bus bandwidth {name} is 16" in why
 
 
 def test_the_log_of_a_search_has_a_table_for_each_pair_and_the_nodes_that_did_not_answer() -> None:
     pair = "\n".join(_halved(line, 7) for line in LOG.splitlines())
     log = f"aiinfra-silent 3\n{LOG}\naiinfra-pair 0 1\n{pair}\naiinfra-pair 1 2\n{LOG}"
-    told = bandwidth.read(log)
-    assert (told.silent, told.whole) == ((3,), bandwidth.parse(LOG))
+    told = all_gather.read(log)
+    assert (told.silent, told.whole) == ((3,), all_gather.parse(LOG))
     peaks = {pair: it.peak_out_of_place for pair, it in told.pairs.items()}
     assert peaks == {(0, 1): 164.425, (1, 2): 328.85}
 
@@ -124,12 +124,12 @@ def _log(*lines: str) -> str:
 
 
 def test_a_node_that_is_as_its_machine_promises_has_no_faults() -> None:
-    check = bandwidth.of_log(_log(*GOOD), samples.ULTRA)
+    check = all_gather.of_log(_log(*GOOD), samples.ULTRA)
     assert check.faults == ()
     assert (check.gpus, check.driver, check.ecc_errors, check.interfaces) == (8, "580.95.05", 0, 10)
     assert check.names == ("NVIDIA H200",) * 8
     log = _log("aiinfra-interfaces w-0-0 1", "aiinfra-gpu Tesla T4, 580.95.05, [N/A]")
-    check = bandwidth.of_log(log, samples.T4)
+    check = all_gather.of_log(log, samples.T4)
     assert (check.faults, check.ecc_errors) == ((), None)
 
 
@@ -148,7 +148,7 @@ def test_a_node_that_is_as_its_machine_promises_has_no_faults() -> None:
     ],
 )
 def test_each_fault_of_a_node_is_told(lines: list[str], fault: str) -> None:
-    found = bandwidth.of_log(_log(*lines), samples.ULTRA).faults
+    found = all_gather.of_log(_log(*lines), samples.ULTRA).faults
     assert any(fault in it for it in found), found
 
 
@@ -177,7 +177,7 @@ def test_a_node_that_kubernetes_calls_broken_is_not_fit_for_a_test(
     node: dict[str, Any], faults: tuple[str, ...]
 ) -> None:
     ((read,),) = (it.each for it in nodes.read([node]))
-    assert bandwidth.of_node(read, samples.ULTRA) == faults
+    assert all_gather.of_node(read, samples.ULTRA) == faults
 
 
 PUBLISHED = Path(__file__).parent / "a3-ultra-all-gather.log"
@@ -249,7 +249,7 @@ def test_good_nodes_are_measured_once_and_the_first_pod_tells_of_its_own(tmp_pat
     node = Node(tmp_path, samples.ULTRA, 4)
     log = node.run()
     assert node.asked == [[0, 1, 2, 3]]
-    told = bandwidth.read(log)
+    told = all_gather.read(log)
     assert (told.silent, told.pairs) == ((), {})
     assert told.whole.peak == 335.67
 
@@ -261,7 +261,7 @@ def test_where_all_are_too_slow_each_node_is_measured_with_two_others(tmp_path: 
     pairs = [list(pair) for one in search.pairs(4) for pair in one]
     assert sorted(node.asked[1:]) == sorted(pairs)
     names = ("a", "b", "c", "d")
-    tested = verdict.of(samples.ULTRA, Ran(nodes=names, logs=(log, "", "", ""), waited=0), {})
+    tested = testing.of(samples.ULTRA, Ran(nodes=names, logs=(log, "", "", ""), waited=0), {})
     assert tested.finding.faulty == ("c",)
     assert [it.passed for it in tested.tried] == [False, True, False, False, True]
 
@@ -270,7 +270,7 @@ def test_a_node_that_does_not_answer_is_named_and_left_out(tmp_path: Path) -> No
     node = Node(tmp_path, samples.ULTRA, 3)
     log = node.run(silent="1", slow="2")
     assert node.asked == [[0, 2], [2, 0]]
-    tested = verdict.of(samples.ULTRA, Ran(nodes=("a", "b", "c"), logs=(log, "", ""), waited=0), {})
+    tested = testing.of(samples.ULTRA, Ran(nodes=("a", "b", "c"), logs=(log, "", ""), waited=0), {})
     assert "did not answer" in "; ".join(tested.checked["b"].faults)
     assert "did not answer" not in "; ".join(tested.checked["c"].faults)
     assert tested.tried[0].members == ("a", "c")
@@ -285,7 +285,7 @@ def test_a_pod_tells_what_nvidia_smi_says_of_its_node(
     node = Node(tmp_path, samples.ULTRA, 2)
     (tmp_path / "all-gather-is-done").touch()
     log = node.run(index=1, errors=errors)
-    tested = verdict.of(samples.ULTRA, Ran(nodes=("a", "b"), logs=("", log), waited=0), {})
+    tested = testing.of(samples.ULTRA, Ran(nodes=("a", "b"), logs=("", log), waited=0), {})
     check = tested.checked["b"]
     assert (check.gpus, check.driver, check.ecc_errors) == (8, "580.95.05", errors)
     assert [it.partition(" since")[0] for it in check.faults if "ECC" in it] == faults

@@ -12,7 +12,7 @@ from provision.kinds.gke.kubernetes import kueue, objects
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.kueue import configured
 from provision.kinds.gke.kubernetes.objects import Object, name_of
-from provision.settings.queues import Queue
+from provision.settings.gke import Queue
 from tests.kubernetes import samples
 
 

@@ -13,11 +13,11 @@ from provision.codes import Code
 from provision.errors import ClusterError
 from provision.kinds.gke.kind import GKE_CLUSTER
 from provision.kinds.gke.kubernetes import facts as cluster_facts
-from provision.kinds.gke.kubernetes import kueue, manifests, rollout, stages
+from provision.kinds.gke.kubernetes import kueue, manifests, stages
 from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, NfsShare
 from provision.kinds.gke.kubernetes.objects import Object, build
-from provision.kinds.gke.kubernetes.rollout import Stage
+from provision.kinds.gke.kubernetes.stages import Stage
 from provision.settings.model import Settings
 from provision.settings.storage import Mount
 from provision.spec import cluster
@@ -257,7 +257,7 @@ class Answers:
 
 def _apply(cluster: Answers, *things: Object) -> list[str]:
     told: list[str] = []
-    changed = rollout.apply(
+    changed = stages.apply(
         cast("Cluster", cluster),
         [Stage("nothing"), Stage("the queue", list(things))],
         progress=Progress(AT_ONCE, told.append),
@@ -356,7 +356,7 @@ class Looks:
 def _wait(cluster: Looks, facts: ClusterFacts = FACTS, timeout: float = 60) -> tuple[Any, Any]:
     told: list[str] = []
     progress = Progress(Clock(0), told.append)
-    return rollout.wait(cast("Cluster", cluster), facts, progress=progress, timeout=timeout), told
+    return stages.wait(cast("Cluster", cluster), facts, progress=progress, timeout=timeout), told
 
 
 @pytest.mark.parametrize("done", [_at(2), _at(0, 0)])

@@ -1,7 +1,7 @@
 import pytest
 
 from provision.documents.gke_status import JobState
-from provision.kinds.gke.kubernetes import reasons, status, workloads
+from provision.kinds.gke.kubernetes import reasons, status
 from provision.kinds.gke.kubernetes.objects import Object
 from provision.time.clock import Clock
 from tests.table import cases
@@ -187,7 +187,7 @@ UPDATED = "Admission check c updated state from Pending to"
 )
 def test_the_autoscalers_words_are_found_in_kueues(words: str, message: str) -> None:
     assert reasons.passed_on(words) == message
-    assert workloads.failure(f"{words}; the failure before: that one") == "that one"
+    assert status.failure(f"{words}; the failure before: that one") == "that one"
 
 
 @cases("""
@@ -224,18 +224,18 @@ def _workload(conditions: str, *, active: bool = True, check: str = "") -> Objec
 
 
 def test_a_job_that_is_given_up_tells_why_and_the_failure_before() -> None:
-    assert workloads.read(_workload("")).name == "Job train"
-    found = workloads.read(_given_up(REST), said_before=[QUOTA_WORDS, REST])
+    assert status.of_workload(_workload("")).name == "Job train"
+    found = status.of_workload(_given_up(REST), said_before=[QUOTA_WORDS, REST])
     assert found.message.endswith(f"{REST}); the failure before: {QUOTA_WORDS}")
     assert "request a higher quota NVIDIA_T4_GPUS of us-central1, now 1" in found.advice
-    alone = workloads.read(_given_up(REST), said_before=[REST])
+    alone = status.of_workload(_given_up(REST), said_before=[REST])
     assert "the cause is the failure before" in alone.advice
     thing = _given_up(REST)
     before = {"type": "Evicted", "status": "False", "message": "Previously: another attempt"}
     words = f'AdmissionCheck in Rejected state: "c" ({QUOTA_WORDS})'
     target = {"type": "DeactivationTarget", "status": "True", "message": words}
     thing["status"]["conditions"] = [before, target]
-    found = workloads.read(thing)
+    found = status.of_workload(thing)
     assert found.message == words
     assert "request a higher quota NVIDIA_T4_GPUS" in found.advice
 
@@ -253,6 +253,6 @@ def test_a_job_that_is_given_up_tells_why_and_the_failure_before() -> None:
     ],
 )
 def test_a_workload_says_where_it_is(thing: Object, state: str, message: str) -> None:
-    found = workloads.read(thing)
+    found = status.of_workload(thing)
     assert (found.state, found.message) == (state, message)
     assert bool(found.advice) == (state == "given up")
