@@ -49,9 +49,10 @@ class Root:
     folder: Path
     command: list[str]
     environment: dict[str, str]
+    provider: str = PROVIDER
 
     def write(self, text: str) -> None:
-        (self.folder / "main.tf").write_text(PROVIDER + text)
+        (self.folder / "main.tf").write_text(self.provider + text)
 
     def run(self, *arguments: str, expect: int = 0) -> str:
         """Run Terraform and give what it wrote, both streams in one."""
