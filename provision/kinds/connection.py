@@ -51,10 +51,7 @@ def tunnel(ssh: str) -> str:
 
 
 def ray(ssh: str) -> RayConnection:
-    """The ways to the dashboard of a Ray cluster.
-
-    `ssh`: the command that opens a shell on one of its VMs, whichever.
-    """
+    """The ways to the dashboard of a Ray cluster, by the command that opens a shell on any VM."""
     return RayConnection(
         tunnel=f"{ssh} -- -L {RAY_PORT}:localhost:{RAY_PORT}",
         dashboard=f"http://localhost:{RAY_PORT}",
@@ -71,10 +68,7 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
     is_ready: bool = True,
     remark: str = "",
 ) -> None:
-    """Say how to connect, and write it to `connection.json`.
-
-    `found`: makes the document of what every kind of cluster has, as keyword arguments.
-    """
+    """Say how to connect, and write it to `connection.json`, the document that `found` makes."""
     target = made.target
     dashboard = made.outputs.get("dashboard") or {}
     connection = found(
@@ -106,11 +100,7 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
 def rows(
     connection: Connection, log: str | None = None, *, full: bool = False
 ) -> list[tuple[str, str]]:
-    """The connection for people: what something is, and the command or URL for it.
-
-    `full`: whether to name what one does not need to go on: dashboard, state and log, which Status,
-    JSON and the report have too.
-    """
+    """The connection for people; `full`: with dashboard, state and log, which Status has too."""
     found: list[tuple[str, str]] = []
     match connection:
         case VmsConnection():
@@ -129,9 +119,8 @@ def rows(
 def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
     vms = connection.vms
     shown = vms if len(vms) <= _SHELLS else vms[:1]
-    found = _named("shell", [vm.ssh for vm in shown])
-    if len(vms) > len(shown):
-        found += [("", f"and {len(vms) - 1} more: {connection.state}/connection.json")]
+    more = [f"and {len(vms) - 1} more: {connection.state}/connection.json"]
+    found = _named("shell", [*(vm.ssh for vm in shown), *more * (len(vms) > len(shown))])
     links = [vm.notebook for vm in shown if vm.notebook]
     tunnels = [vm.notebook_tunnel for vm in vms if vm.notebook_tunnel]
     if tunnels and not links:

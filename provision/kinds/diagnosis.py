@@ -79,10 +79,7 @@ def find(tried: Sequence[Tried]) -> Finding:
 
 
 def next_round(tried: Sequence[Tried]) -> list[Members]:
-    """The groups to try next, at the same time: no machine is in two of them.
-
-    Returns None that was tried before; empty if there is nothing left to learn.
-    """
+    """The groups to try next, at the same time: no machine is in two, and none was tried before."""
     known = find(tried)
     before = {frozenset(one.members) for one in tried}
     parts = list(_parts(tried, known))
@@ -226,10 +223,7 @@ def bar(machine_type: str, reference: Reference | None) -> str:
 
 
 def reached(bandwidth: float | None, machines: int, expected: float | None) -> str:
-    """A bandwidth that is good enough, beside the published one, as the end of a sentence.
-
-    `bandwidth`: in GB/s; None where there was no network to measure.
-    """
+    """A bandwidth in GB/s that is good enough, beside the published one; None for no network."""
     if bandwidth is None or expected is None:
         shown = "nothing" if bandwidth is None else f"{bandwidth:.1f} GB/s"
         return f"{shown}, without a verdict: no figure is published for this machine"

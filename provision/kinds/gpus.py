@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def named(machine_type: str, attached: str | None = None, count: int = 0) -> str:
-    """The GPUs of each machine, such as "2 x A100 40 GB"; "" for none, or if not known.
-
-    `attached`: the type of GPUs that are attached to each, by its name in the API; None for none.
-    """
+    """The GPUs of each machine, such as "2 x A100 40 GB"; "" for none, or if not known."""
     if attached and count:
         return f"{count} x {kind(attached)}"
     machine = machines.lookup(machine_type)
@@ -37,13 +34,12 @@ def kind(accelerator: str) -> str:
 def faults(
     gpus: Sequence[Mapping[str, Any]], error: str, count: int | None, kind: Gpu | None
 ) -> Iterator[str]:
-    """What is wrong, by what nvidia-smi says.
+    """What is wrong, by what nvidia-smi says, and where it failed by the `error`.
 
     Uncorrected errors of the memory since the boot are a fault, and so are repairs that failed or
-    wait; errors of the past that were repaired are none (NVIDIA's pages on memory errors). `gpus`:
-    each GPU: `name`, `ecc_volatile` (None where it does not count errors), and as far as it is
-    known `repair_failed` and `repair_pending`. `error`: what nvidia-smi failed with; "" if it did
-    not. `count`, `kind`: how many there should be, and of which kind; None if not known.
+    wait; errors of the past that were repaired are none (NVIDIA's pages on memory errors). Each GPU
+    has `name`, `ecc_volatile` (None where it does not count errors), and as far as it is known
+    `repair_failed` and `repair_pending`.
     """
     if error:
         yield error

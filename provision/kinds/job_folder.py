@@ -35,10 +35,7 @@ _JOBS: Final = "jobs/"
 
 
 class JobFolder:
-    """The jobs of a deployment, as they were asked for, and what they have said.
-
-    `told`: where machines write of jobs, such as "vms/jobs/".
-    """
+    """The jobs of a deployment as they were asked for, and what machines write at `told`."""
 
     def __init__(self, folder: StateFolder, told: str, clock: Clock) -> None:
         self._folder = folder

@@ -41,16 +41,7 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
     young: bool = False,
     may_leave: bool = False,
 ) -> None:
-    """Wait until all VMs of a managed instance group run.
-
-    `timeout`: the longest wait in seconds of cloud time (CAPACITY_TIMEOUT). `young`, `may_leave`:
-    see `check`.
-
-    Raises:
-        CapacityError: Google refused machines. The group is kept and keeps trying.
-        ClusterError: The group can't be read.
-        StillWaiting: Not all VMs run in time; everything is kept.
-    """
+    """Wait until all VMs of a managed instance group run; `young`, `may_leave`: see `check`."""
     with progress.stage(StageName.MACHINES) as stage:
         deadline = stage.deadline(timeout, _POLL)
         while True:
@@ -77,24 +68,14 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
 
 
 def all_run(api: GoogleApi, group: Group) -> bool:
-    """Whether all VMs of a managed instance group run now.
-
-    Raises:
-        ClusterError: The group can't be read.
-    """
+    """Whether all VMs of a managed instance group run now."""
     instances = _look(api, group)
     return len(instances) == group.size and all(map(_runs, instances))
 
 
 @contextlib.contextmanager
 def checking(what: str) -> Iterator[None]:
-    """Report Google's errors after the apply as errors of a cluster that exists.
-
-    `what`: what could not be checked; it completes "could not check whether".
-
-    Raises:
-        ClusterError: In place of Google's error.
-    """
+    """Make a ClusterError of Google's after the apply: it could not be checked whether `what`."""
     try:
         yield
     except GoogleApiError as error:
@@ -145,13 +126,10 @@ def check(  # noqa: PLR0913 - each is a fact of its own
     young: bool = False,
     may_leave: bool = False,
 ) -> None:
-    """Raise if Google has refused machines.
+    """Raise if Google has refused machines; the error has all reasons.
 
     `young`: whether the machines' account is new: what is said of it may pass. `may_leave`: whether
     there is another zone or way, so that a full reservation is not waited for.
-
-    Raises:
-        CapacityError: Google refused machines; the error has all reasons.
     """
     texts = RefusalTexts(words=f"{running} of {group.size} {group.members} run")
     errors = [
@@ -284,21 +262,17 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts
     )
 
 
-_REASONS: Final[Mapping[Refusal, str]] = {
-    Refusal.PERMISSION: "an account lacks a permission",
-    Refusal.API_OFF: "the project has not enabled the API",
-    Refusal.POLICY: "a policy of the organization forbids it",
-    Refusal.MISSING: "something that they need does not exist",
-    Refusal.RESERVATION: "the reservation does not exist, or does not fit",
-    Refusal.RESERVED_OUT: "the reservation has no machines left",
-    Refusal.CONFIGURATION: "what is asked for does not go together",
-    Refusal.ADDRESSES: "the subnetwork has no free IP addresses",
+_REASONS: Final[Mapping[Refusal, tuple[str, str]]] = {
+    Refusal.PERMISSION: ("an account lacks a permission", ""),
+    Refusal.API_OFF: ("the project has not enabled the API", ""),
+    Refusal.POLICY: ("a policy of the organization forbids it", ""),
+    Refusal.MISSING: ("something that they need does not exist", ""),
+    Refusal.RESERVATION: ("the reservation does not exist, or does not fit", "RESERVATION_NAME"),
+    Refusal.RESERVED_OUT: ("the reservation has no machines left", "RESERVATION_NAME"),
+    Refusal.CONFIGURATION: ("what is asked for does not go together", "VM_TYPE"),
+    Refusal.ADDRESSES: ("the subnetwork has no free IP addresses", ""),
 }
-_SETTINGS: Final = {
-    Refusal.RESERVATION: "RESERVATION_NAME",
-    Refusal.RESERVED_OUT: "RESERVATION_NAME",
-    Refusal.CONFIGURATION: "VM_TYPE",
-}
+"""A refusal that lasts -> why, and the setting that it is about; "" for none."""
 
 
 def _lasting(
@@ -306,10 +280,11 @@ def _lasting(
 ) -> Problem:
     """A refusal that no waiting fixes: in Google's words, and who has to change what."""
     said = "\n".join(dict.fromkeys(map(refusals.words, found)))
+    reason, setting = _REASONS[kind]
     return Problem(
         code=kind.code,
-        setting=_SETTINGS.get(kind, ""),
-        what=f"Google refuses the {group.members}: {_REASONS[kind]}; {standing}",
+        setting=setting,
+        what=f"Google refuses the {group.members}: {reason}; {standing}",
         why=f"{said}\nwaiting does not fix that",
         fix=_lines(
             *_remedies(kind, group, said),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from provision.kinds.gke.preflight import VERSION
-from provision.kinds.vms.boot_image import IMAGE
+from provision.kinds.vms.preflight import IMAGE
 from provision.preflight.table import CHECKS, SUBNETWORK
 from provision.settings.choices import OnlineCheck
 

@@ -1,4 +1,4 @@
-"""The status of a deployment, and when its machines end, as every kind of cluster tells it.
+"""The status of a deployment, as every kind tells it: what is wrong, when it ends, what it costs.
 
 Nothing is written and no lock is taken.
 """
@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, TypeVar
 
 from provision import words
+from provision.catalogue.filestores import Tier
+from provision.cost import estimate
 from provision.documents import json_object
 from provision.documents.status import (
     About,
@@ -17,6 +21,7 @@ from provision.documents.status import (
     EndedBy,
     Filestore,
     LockHolder,
+    SoFar,
     Status,
     Trouble,
     Waiting,
@@ -24,17 +29,25 @@ from provision.documents.status import (
 from provision.google.api import GoogleApiError, Service
 from provision.screens.layout import counted
 from provision.settings.resource_paths import ReservationPath
+from provision.settings.storage import Share
+from provision.spec.cluster import ClusterSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from provision.catalogue import gpu_networks
+    from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
-    from provision.spec.cluster import ClusterSpec
+    from provision.documents.cost import Cost, Part
+    from provision.errors import Problem
+    from provision.spec.pools import Pool
     from provision.state.record import Record
     from provision.terraform.lock import Lock
     from provision.time.clock import Clock
 
+T = TypeVar("T")
+K = TypeVar("K")
 _CONSOLE: Final = "https://console.cloud.google.com"
 _SHARE: Final = ("name", "path", "ip", "share")
 _HALF_WAY: Final = Trouble(
@@ -52,10 +65,7 @@ def look(
     kind: Kind[ClusterSpec],
     before: Status | None = None,
 ) -> Status:
-    """Collect the status of a deployment.
-
-    `before`: what an earlier look of this run returned; None for the first one.
-    """
+    """Collect the status of a deployment; `before`: what an earlier look of this run returned."""
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
     found = kind.status(context, cloud, record, before)
@@ -109,7 +119,68 @@ def _links(record: Record, kind: Kind[ClusterSpec], outputs: Mapping[str, Any]) 
     return links | ({"Dashboard": dashboard} if dashboard else {})
 
 
+# ------------------------------------------------------------------ what is wrong
+
+
+class Named(Protocol):
+    """What has a name."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
+
+
+def alike(things: Iterable[T], what: Callable[[T], K]) -> dict[K, list[T]]:
+    """Things by what is said of them, in the order in which that comes first."""
+    found: dict[K, list[T]] = {}
+    for thing in things:
+        found.setdefault(what(thing), []).append(thing)
+    return found
+
+
+class Who(TypedDict):
+    """Some machines or jobs, as troubles and waits have them."""
+
+    count: int
+    names: tuple[str, ...]
+
+
+def who(them: Sequence[Named]) -> Who:
+    """Things with names, all of them."""
+    return Who(count=len(them), names=tuple(it.name for it in them))
+
+
+def trouble(
+    problem: Problem,
+    about: About,
+    names: Sequence[str] = (),
+    *,
+    count: int = 0,
+    passes: bool = False,
+) -> Trouble:
+    """A problem as Status has it; `passes`: whether it may go away, since Google goes on trying."""
+    return Trouble(
+        about=about,
+        what=problem.what,
+        count=count or max(1, len(names)),
+        names=tuple(names),
+        why=tuple(dict.fromkeys(problem.why.splitlines())),
+        fix=problem.fix,
+        by_itself=passes,
+    )
+
+
 # ------------------------------------------------------------------ when machines end
+
+
+def until(moment: str, clock: Clock) -> int:
+    """Seconds of cloud time until a moment in RFC 3339 format; 0 for one in the past."""
+    return int(clock.until(dt.datetime.fromisoformat(moment).timestamp()))
+
+
+def age(moment: str, clock: Clock) -> float:
+    """Seconds of cloud time since a moment in RFC 3339 format."""
+    return clock.since(dt.datetime.fromisoformat(moment).timestamp())
 
 
 def moment(seconds: float, clock: Clock) -> str:
@@ -164,7 +235,7 @@ def _reservations(context: Context, cloud: Cloud, record: Record) -> Iterator[En
         except GoogleApiError:
             continue  # its owner lets nobody know
         if end:
-            left = int(context.clock.until(dt.datetime.fromisoformat(end).timestamp()))
+            left = until(end, context.clock)
             yield End(
                 what=f"the reservation {path.name}",
                 how=EndedBy.RESERVATION,
@@ -174,3 +245,104 @@ def _reservations(context: Context, cloud: Cloud, record: Record) -> Iterator[En
                 last_seconds=left,
                 words="machines that are bound to it are deleted with it",
             )
+
+
+# ------------------------------------------------------------------ what it costs
+
+_HOUR: Final = 3600
+_EXACT: Final = Decimal("0.01")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Existing(ClusterSpec):
+    """A cluster that exists, as far as its cost goes: by what Google says of its machines."""
+
+    machines: tuple[Pool, ...]  # the machines that run jobs
+    system: tuple[Pool, ...] = ()  # those that run none
+    network_is_made: bool = False  # whether it has a network of its own
+    has_control_plane: bool = False  # whether Google runs a control plane for it
+    # name of a pool -> how long each of its machines has existed, in hours of cloud time
+    ages: Mapping[str, Sequence[float]]
+    age: float | None  # how long all else has existed; None if not known
+
+    @classmethod
+    def of(cls, record: Record, **known: Any) -> Self:
+        """That of a record, with what is known of it beside."""
+        return cls(
+            project_id=record.project_id,
+            name_prefix=record.name_prefix,
+            region=record.region,
+            zone=record.zone,
+            shares=shares(record),
+            **known,
+        )
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """All machines."""
+        return (*self.machines, *self.system)
+
+    @property
+    def system_pools(self) -> tuple[Pool, ...]:
+        """The machines that run no jobs."""
+        return self.system
+
+    @property
+    def makes_network(self) -> bool:
+        """Whether it has a network of its own."""
+        return self.network_is_made
+
+    def with_each(self, change: Callable[[Pool], Pool]) -> Mapping[str, Any]:
+        """The machines that run jobs, changed."""
+        return {"machines": tuple(map(change, self.machines))}
+
+    @property
+    def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
+        """None: networks cost nothing."""
+        return ()
+
+
+def cost_of(existing: Existing | None, listed: Prices | None) -> tuple[Cost | None, SoFar | None]:
+    """What a cluster costs now and at most, and what exists now has cost so far.
+
+    None where not enough is known of it, or no prices are wanted.
+    """
+    if existing is None or listed is None:
+        return None, None
+    running = {pool.name: len(existing.ages.get(pool.name, ())) for pool in existing.pools}
+    cost = estimate.of(existing, listed, running)
+    return cost, _so_far(cost, existing)
+
+
+def hours(created: str | None, clock: Clock) -> float | None:
+    """The age of what came at a moment, in hours of cloud time; None if not known."""
+    return age(created, clock) / _HOUR if created else None
+
+
+def shares(record: Record) -> tuple[Share, ...]:
+    """The Filestore shares that the last Create asked for."""
+    return tuple(
+        Share.model_construct(path=it["path"], tier=Tier(it["tier"]), size_gb=it["size_gb"])
+        for it in record.settings.get("NFS_FILESHARE_LIST") or ()
+    )
+
+
+def _so_far(cost: Cost, existing: Existing) -> SoFar:
+    spent = [(part, _spent(part, existing)) for part in cost.parts if part.now != 0]
+    ages = [age for found in existing.ages.values() for age in found]
+    return SoFar(
+        usd=sum((usd for _, usd in spent if usd is not None), Decimal(0)).quantize(_EXACT),
+        hours=Decimal(max([*ages, existing.age or 0.0])).quantize(_EXACT),
+        unknown=tuple(part.name for part, usd in spent if usd is None),
+        is_estimate=any(part.is_estimate for part, usd in spent if usd is not None),
+    )
+
+
+def _spent(part: Part, existing: Existing) -> Decimal | None:
+    """What a part has cost since it came; None if its price or its age is not known."""
+    if part.now is None:
+        return None
+    if part.pool is None:
+        return None if existing.age is None else part.now * Decimal(existing.age)
+    found = existing.ages[part.pool]
+    return part.now / len(found) * Decimal(sum(found))

@@ -149,9 +149,10 @@ CHECKS: Final = (
     ),
     Check(
         name=OnlineCheck.NETWORK,
-        calls=("compute.networks.get", "compute.subnetworks.get"),
-        says="the default network does not exist, or somebody else's subnetwork in the deployment's"
-        " own network has IP ranges that it needs",
+        calls=("compute.networks.get", "compute.subnetworks.get", "compute.routers.list"),
+        says="the default network does not exist, or VMs without addresses have no way out of it;"
+        " or somebody else's subnetwork in the deployment's own network has IP ranges that it"
+        " needs",
         find=networks.network,
         applies=lambda ctx: ctx.spec.existing is None,
     ),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from provision.kinds.gke.kubernetes import kueue, rollout, stages
+from provision.kinds.gke.kubernetes import kueue, stages
 from provision.kinds.gke.kubernetes.objects import holds
-from provision.kinds.gke.kubernetes.rollout import Stage
+from provision.kinds.gke.kubernetes.stages import Stage
 from provision.time.retries import TransientError
 from tests.kubernetes.world import PROGRESS
 
@@ -62,7 +62,7 @@ def set_up(world: World, facts: ClusterFacts) -> None:
         if thing["kind"] == "ProvisioningRequestConfig":
             thing["spec"]["retryStrategy"] |= {"backoffBaseSeconds": 1, "backoffMaxSeconds": 1}
     wanted = [Stage("identity", [stages.account(facts)]), Stage("the queue", things)]
-    rollout.apply(world.cluster, wanted, progress=PROGRESS)
+    stages.apply(world.cluster, wanted, progress=PROGRESS)
     queues = [thing for thing in things if thing["kind"] == "ClusterQueue"]
     world.until(lambda: all(_holds(world, kueue.API, queue, "Active") for queue in queues))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import kueue, torchrun
+from provision.kinds.gke.kubernetes import jobs, kueue
 from provision.kinds.gke.kubernetes.client import Body
 from provision.kinds.gke.kubernetes.objects import conditions, holds
 from tests.kubernetes import processes, queues, samples
@@ -34,7 +34,7 @@ def clean(world: World) -> Iterator[World]:
 
 def _submit(world: World, **labels: str) -> Object:
     """The example for two nodes, whose pods run until somebody ends them."""
-    thing = torchrun.job_set(FACTS, POOL, 2)
+    thing = jobs.torchrun(FACTS, POOL, 2)
     thing["metadata"]["labels"] |= labels
     (part,) = thing["spec"]["replicatedJobs"]
     template = part["template"]["spec"]["template"]
@@ -72,7 +72,7 @@ def _fail(world: World, pod: Object, code: int) -> None:
     """Let the program of a pod end, as a kubelet tells it."""
     moment = pod["status"]["startTime"]
     ended = {"exitCode": code, "reason": "Error", "startedAt": moment, "finishedAt": moment}
-    state = {"name": torchrun.NAME, "image": "i", "imageID": "", "ready": False}
+    state = {"name": jobs.NAME, "image": "i", "imageID": "", "ready": False}
     state |= {"restartCount": 0, "state": {"terminated": ended}}
     world.patch_status(pod, {"phase": "Failed", "containerStatuses": [state]})
 

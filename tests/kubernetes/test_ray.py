@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import jobs, kueue, rollout, run_jobs, stages
+from provision.kinds.gke.kubernetes import jobs, kueue, run_jobs, stages
 from provision.kinds.gke.kubernetes.client import Body
 from tests.kubernetes import samples
 from tests.kubernetes.world import PROGRESS
@@ -30,7 +30,7 @@ MAKERS: dict[str, Callable[[ClusterFacts, GpuPool], Object]] = {
 
 def _submit(world: World, facts: ClusterFacts, kind: str) -> Object:
     """Set a cluster up, and make one of its Ray jobs."""
-    rollout.apply(world.cluster, stages.own(facts), progress=PROGRESS)
+    stages.apply(world.cluster, stages.own(facts), progress=PROGRESS)
     return world.cluster.create(MAKERS[kind](facts, facts.pools[0]))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import all_gather, jobs, run_jobs, stages, torchrun
+from provision.kinds.gke.kubernetes import all_gather, jobs, run_jobs, stages
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
 from provision.settings.gke import Queue
@@ -55,7 +55,7 @@ def _created(facts: ClusterFacts) -> Iterator[Object]:
         yield all_gather.job_set(facts, pool, 2)
         yield jobs.ray_cluster(facts, pool)
         yield jobs.ray_job(facts, pool)
-        yield torchrun.job_set(facts, pool, 2)
+        yield jobs.torchrun(facts, pool, 2)
 
 
 def _try(world: World, thing: Object) -> None:

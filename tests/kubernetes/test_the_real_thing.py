@@ -16,13 +16,12 @@ from provision.kinds.gke.kubernetes import (
     jobs,
     kueue,
     nccl,
-    rollout,
     stages,
     status,
 )
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml, holds
-from provision.kinds.gke.kubernetes.rollout import Stage
+from provision.kinds.gke.kubernetes.stages import Stage
 from tests.kubernetes import programs, samples
 from tests.kubernetes.world import PROGRESS, World
 
@@ -86,7 +85,7 @@ def _stages(facts: ClusterFacts) -> list[Stage]:
 
 
 def _apply(world: World, facts: ClusterFacts) -> None:
-    rollout.apply(world.cluster, _stages(facts), progress=PROGRESS)
+    stages.apply(world.cluster, _stages(facts), progress=PROGRESS)
 
 
 def _find(world: World, thing: Object) -> Object:
@@ -187,7 +186,7 @@ def test_the_field_that_bypasses_the_queue_is_refused_at_once(world: World) -> N
     old: dict[str, Any] = kueue._cluster_queue(samples.TWO_QUEUED, kueue.CLUSTER_QUEUE, 2)
     old["spec"]["admissionChecks"] = [kueue.CHECK]
     with pytest.raises(KubernetesError) as caught:
-        rollout.apply(world.cluster, [Stage("wrong", [old])], progress=PROGRESS)
+        stages.apply(world.cluster, [Stage("wrong", [old])], progress=PROGRESS)
     assert ".spec.admissionChecks: field not declared in schema" in caught.value.message
 
 

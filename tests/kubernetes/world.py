@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from provision.kinds.gke.kubernetes import kueue, rollout, status
+from provision.kinds.gke.kubernetes import kueue, stages, status
 from provision.kinds.gke.kubernetes.client import Body
 from provision.kinds.gke.kubernetes.objects import conditions as conditions_of
-from provision.kinds.gke.kubernetes.rollout import Stage
+from provision.kinds.gke.kubernetes.stages import Stage
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 
@@ -37,8 +37,8 @@ class World:
         """Apply a manifest; definitions are there before the rest."""
         first = [thing for thing in things if thing["kind"] in ("Namespace", _DEFINITION)]
         rest = [thing for thing in things if thing not in first]
-        stages = [Stage("definitions", first), Stage("the rest", rest)]
-        rollout.apply(self.cluster, stages, progress=PROGRESS)
+        wanted = [Stage("definitions", first), Stage("the rest", rest)]
+        stages.apply(self.cluster, wanted, progress=PROGRESS)
 
     def until(self, look: Callable[[], T | None]) -> T:
         """What a look finds once it finds something."""

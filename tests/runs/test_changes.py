@@ -188,7 +188,7 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "GPU_SUBNETWORKS": Row(
         {**_THERE, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED, {"multi-nic": ENDS}
     ),
-    "ENABLE_EXTERNAL_IP": Row({"ENABLE_EXTERNAL_IP": "no"}, NEW),
+    "ENABLE_EXTERNAL_IP": Row({"ENABLE_EXTERNAL_IP": "no", "SKIP_CHECKS": "network"}, NEW),
     "METADATA": Row({"METADATA": '{ key1 = "val" }'}, REACHES, {"flex": NEW}),
     "STARTUP_COMMAND": Row({"STARTUP_COMMAND": "true"}, NEW),
     "STARTUP_RESTART": Row({"STARTUP_COMMAND": "true", "STARTUP_RESTART": "always"}, NEW),

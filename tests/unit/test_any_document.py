@@ -24,8 +24,8 @@ from provision.google.api import GoogleApi, Service
 from provision.kinds.gke.kubernetes import kueue, run_jobs
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.left_behind import Fate, Traces
-from provision.kinds.spending import shares
-from provision.kinds.vms import agent, bandwidth, health, status
+from provision.kinds.status import shares
+from provision.kinds.vms import agent, instances, status, testing
 from provision.kinds.vms.agent import Answer
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
@@ -323,12 +323,12 @@ def test_ranks_are_whole_numbers_of_names(content: bytes) -> None:
 @given(_damaged(ANSWER))
 def test_a_vms_answer_is_judged_whatever_it_says(content: bytes) -> None:
     answer = Answer.of(_text(content))
-    plan = bandwidth.plan([VM, VM])
+    plan = testing.plan([VM, VM])
     assert plan is not None
 
     assert isinstance(answer.failure, str)
-    json.dumps(plain(health.judge(VM, answer.answer)))
-    outcome = bandwidth.outcome(plan, (VM.name,), {VM.name: answer})
+    json.dumps(plain(instances.judge(VM, answer.answer)))
+    outcome = testing.outcome(plan, (VM.name,), {VM.name: answer})
     assert outcome.bandwidth is None or outcome.bandwidth > 0 or outcome.why
 
 
@@ -342,7 +342,7 @@ def test_a_guest_attribute_is_a_start_up_whatever_it_says(content: bytes) -> Non
     json.dumps(plain(status._startup(startup)))
     json.dumps(plain(status._gpu_check(startup.gpu_check)))
     if startup.gpu_check is not None:
-        json.dumps(plain(health.reported(VM, startup.gpu_check)))
+        json.dumps(plain(instances.reported(VM, startup.gpu_check)))
 
 
 @given(_damaged(PRICES))

@@ -11,7 +11,7 @@ from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
 from provision.kinds import connection, machines
 from provision.kinds.gke import control_plane
-from provision.kinds.gke.kubernetes import facts, jobs, pods, rollout, stages
+from provision.kinds.gke.kubernetes import facts, jobs, pods, stages
 from provision.lifecycle import phases
 from provision.spec.pools import Group
 
@@ -32,12 +32,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
     """Wait for the nodes of pools of a fixed size; other nodes come when a job needs them.
 
     Terraform waits for the nodes of a new pool. This also finds nodes that an older pool lacks,
-    and a cluster or a pool that has failed since.
-
-    Raises:
-        CapacityError: Google refused machines.
-        StillWaiting: The nodes did not come in time; everything is kept.
-        ClusterError: A pool's group can't be read, or the cluster or a pool is not in order.
+    and a cluster or a pool that has failed since. Errors are those of `Kind.capacity`.
     """
     spec = made.target.spec
     for group in _groups(cloud, spec):
@@ -66,11 +61,7 @@ def instances(cloud: Cloud, spec: GkeSpec) -> list[Mapping[str, Any]]:
 
 
 def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
-    """Raise the cause if Terraform failed because of missing nodes: its own message lacks it.
-
-    Raises:
-        CapacityError: Google refused machines for a pool; the pool exists and Google keeps trying.
-    """
+    """Raise the cause if Terraform failed because of missing nodes: its own message lacks it."""
     for group in _groups(cloud, target.spec):
         instances = cloud.api.managed_instances(group.project, group.zone, group.name)
         running = sum(one.get("instanceStatus") == "RUNNING" for one in instances)
@@ -78,11 +69,7 @@ def explain(cloud: Cloud, target: Deployment[GkeSpec]) -> None:
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[GkeSpec]) -> None:
-    """Apply all objects in the cluster; say how to connect even if that failed.
-
-    Raises:
-        ClusterError: Kubernetes refused an object, or an object did not become ready.
-    """
+    """Apply all objects in the cluster; say how to connect even if that failed."""
     known = facts.read(made.target.spec, made.outputs)
     control_plane.keep(cloud.folder, known)
     try:
@@ -111,15 +98,15 @@ def _apply(
     context.note(notes)
     document = control_plane.find(cloud.api, made.target.spec)
     cluster = control_plane.reach(document, cloud.api, context.environ)
-    changed = rollout.apply(cluster, wanted, progress=context.progress)
+    changed = stages.apply(cluster, wanted, progress=context.progress)
     if not changed:
         context.console.progress("Kubernetes: no changes")
-    context.note(rollout.wait(cluster, known, progress=context.progress))
+    context.note(stages.wait(cluster, known, progress=context.progress))
     if not known.ray_operator:
         return known
     if not stages.ray_tokens(cluster):
-        wall = rollout.Stage("a network policy for Ray", [stages.ray_policy(cluster)])
-        rollout.apply(cluster, [wall], progress=context.progress)
+        wall = stages.Stage("a network policy for Ray", [stages.ray_policy(cluster)])
+        stages.apply(cluster, [wall], progress=context.progress)
         return known
     told = dataclasses.replace(known, ray_tokens=True)
     control_plane.keep(cloud.folder, told)
@@ -146,10 +133,9 @@ def _connection(
 
 def _groups(cloud: Cloud, spec: GkeSpec) -> Iterator[Group]:
     """The managed instance groups of the pools of a fixed size, as far as they exist."""
-    cluster = control_plane.find(cloud.api, spec) or {}
-    urls = {it["name"]: it.get("instanceGroupUrls", []) for it in cluster.get("nodePools", [])}
+    there = control_plane.node_pools(control_plane.find(cloud.api, spec))
     for pool in spec.gpu_pools:
         if pool.size.count is not None:
             # A pool has one zone, so one group.
-            for url in urls.get(pool.name, []):
+            for url in there.get(pool.name, {}).get("instanceGroupUrls", []):
                 yield Group.of(spec.project_id, pool, url.rpartition("/")[2])

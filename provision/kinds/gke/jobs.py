@@ -28,17 +28,8 @@ from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError
 from provision.kinds import gpus, job_folder
-from provision.kinds.gke import control_plane, pools
-from provision.kinds.gke.kubernetes import (
-    fabric_pods,
-    jobs,
-    kueue,
-    pods,
-    reasons,
-    run_jobs,
-    status,
-    workloads,
-)
+from provision.kinds.gke import control_plane
+from provision.kinds.gke.kubernetes import fabric_pods, jobs, kueue, pods, reasons, run_jobs, status
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import conditions
 from provision.kinds.job_folder import JobFolder
@@ -219,7 +210,7 @@ class GkeJobs(Jobs):
 
     @functools.cached_property
     def _made(self) -> Mapping[str, Pool]:
-        return pools.made(self._document, self._facts)
+        return control_plane.made(self._document, self._facts)
 
     def _coming(self, pool: GpuPool, made: Pool | None, nodes: int) -> int:
         """How many nodes come for a job of so many: a queued pool's never wait for another one."""
@@ -280,7 +271,7 @@ class GkeJobs(Jobs):
         why = "; ".join(filter(None, [mine.message, *mine.advice.splitlines()]))
         if mine.state is Queued.GIVEN_UP:
             return self._given_up(job, thing, own, why)
-        refused = workloads.failure(mine.message) if mine.state is Queued.PENDING else ""
+        refused = status.failure(mine.message) if mine.state is Queued.PENDING else ""
         if reasons.is_for_ever(refused):
             failure = JobFailure(
                 machine="",
@@ -325,7 +316,7 @@ class GkeJobs(Jobs):
             (
                 it
                 for it in every
-                if it["spec"].get("queueName") == queue and workloads.state(it) not in over
+                if it["spec"].get("queueName") == queue and status.state(it) not in over
             ),
             key=_turn,
         )
@@ -480,7 +471,7 @@ def _rank(pod: Object) -> int:
 
 def _turn(work: Object) -> tuple[bool, int, str]:
     """What has room comes first; Kueue orders the others by priority, then by age."""
-    waits = workloads.state(work) is Queued.PENDING
+    waits = status.state(work) is Queued.PENDING
     priority = int(work["spec"].get("priority") or 0)
     return waits, -priority, str(work["metadata"]["creationTimestamp"])
 

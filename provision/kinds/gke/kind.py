@@ -33,8 +33,8 @@ class GkeCluster(Kind[GkeSpec]):
     preflight = Later("provision.kinds.gke.preflight", "of")
     contents = Later("provision.kinds.gke.preview", "contents")
     beside_terraform = Later("provision.kinds.gke.preview", "files")
-    prepare = Later("provision.kinds.gke.pools", "prepare")
-    to_untaint = Later("provision.kinds.gke.pools", "to_untaint")
+    prepare = Later("provision.kinds.gke.control_plane", "prepare")
+    to_untaint = Later("provision.kinds.gke.control_plane", "to_untaint")
     instances = Later("provision.kinds.gke.after_apply", "instances")
     capacity = Later("provision.kinds.gke.after_apply", "capacity")
     finish = Later("provision.kinds.gke.after_apply", "finish")
@@ -83,9 +83,9 @@ class GkeCluster(Kind[GkeSpec]):
 
     def sweep(self, context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         """Remove pools that the state has lost, and what GKE made for Services and claims."""
-        from provision.kinds.gke import left_behind, pools
+        from provision.kinds.gke import control_plane, left_behind
 
-        lost = 0 if last else pools.delete_lost(context, cloud)
+        lost = 0 if last else control_plane.delete_lost(context, cloud)
         return lost + left_behind.sweep(context, cloud, record, last=last)
 
 

@@ -138,11 +138,7 @@ class Traces:
 
     @classmethod
     def parse(cls, text: str, record: Record) -> Self:
-        """Read what `document` wrote; whose cluster it is says the record.
-
-        Raises:
-            ValueError: It is something else, or a value has another form.
-        """
+        """Read what `document` wrote, or raise a ValueError; the record says whose it is."""
         found = json_object.read(text)
         kept = {name: found.get(name) for name in ("networks", "stems", "volumes")}
         read = TypeAdapter(cls).validate_python({**vars(cls.of(record, ())), **kept})
@@ -254,10 +250,7 @@ def _clusters(rule: Mapping[str, Any]) -> list[str]:
 
 
 def stem(name: str) -> str | None:
-    """The part of a name that all of one load balancer or of one cluster have.
-
-    None for a name that GKE gives to nothing of a load balancer.
-    """
+    """The part of a name that all of one load balancer or of one cluster have; None for others."""
     return next((found["stem"] for it in _NAMES if (found := it.fullmatch(name))), None)
 
 
@@ -328,11 +321,7 @@ PERMISSIONS: Final[Mapping[str, str]] = {
 
 
 def of_gone(api: GoogleApi, traces: Traces) -> Traces | None:
-    """The traces of a cluster, with what firewall rules tell; None if the cluster is there.
-
-    Raises:
-        GoogleApiError: Google does not say whether it is there.
-    """
+    """The traces of a cluster, with what firewall rules tell; None if the cluster is there."""
     path = CLUSTER.path(project=traces.project, location=traces.location, name=traces.cluster)
     if api.find(CLUSTER.look.service, path) is not None:
         return None
@@ -390,11 +379,7 @@ def kept(folder: StateFolder, record: Record) -> Traces | None:
 def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
     """Remove what GKE left of the cluster, if the cluster is gone; returns how much that was.
 
-    `last`: whether nothing comes after this; only then what stays is told.
-
-    Raises:
-        ClusterError: At the last time: something of it can't be removed.
-        TerraformError: Google does not say what there is.
+    `last`: whether nothing comes after this; only then what stays is told, and is an error.
     """
     traces = kept(cloud.folder, record)
     if traces is None:
@@ -423,9 +408,6 @@ def find(cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
     They are that of the cluster, of which each prefix has one in a region, and those of the
     networks that carry the deployment's marker. Nothing while the cluster is there, or where nobody
     may look.
-
-    Raises:
-        GoogleApiError: Google does not say whether the cluster is there.
     """
     traces = _without_state(cloud.api, place, networks)
     if traces is None:
@@ -442,12 +424,7 @@ def find(cloud: Cloud, place: Place, networks: Collection[str]) -> Left:
 def sweep_without_state(
     context: Context, cloud: Cloud, place: Place, networks: Collection[str]
 ) -> int:
-    """Remove what `find` found but for what holds data: nobody can be asked whether that may go.
-
-    Raises:
-        ClusterError: Something of it can't be removed.
-        GoogleApiError: Google does not say whether the cluster is there.
-    """
+    """Remove what `find` found but for what holds data: nobody can be asked whether that may go."""
     traces = _without_state(cloud.api, place, networks)
     if traces is None:
         return 0
@@ -524,10 +501,8 @@ class Sweep:
                     self._delete(noun, path_in_document(found))
                 case Fate.STAYS:
                     self.kept.append(_kept(noun, found, fate))
-                case Fate.UNKNOWN:
-                    self.problems.append(_kept(noun, found, fate))
-                case Fate.UNPROVEN:
-                    self.problems.append(_unproven(noun, path_in_document(found), self.url))
+                case Fate.UNKNOWN | Fate.UNPROVEN:
+                    self.problems.append(_kept(noun, found, fate, self.url))
 
     def _delete(self, noun: str, path: str) -> None:
         service = Service.FILESTORE if noun == _INSTANCES else Service.COMPUTE
@@ -547,11 +522,18 @@ class Sweep:
             self.removed += 1
 
 
-def _kept(noun: str, thing: Mapping[str, Any], fate: Fate) -> Problem:
+def _kept(noun: str, thing: Mapping[str, Any], fate: Fate, url: str = "") -> Problem:
     """A disk or an instance whose volume's policy is not known to be Delete."""
-    path = path_in_document(thing)
-    name, more = path.rpartition("/")[2], f"\n{_AGAIN}" if fate is Fate.UNKNOWN else ""
-    if noun == _INSTANCES:
+    path, again = path_in_document(thing), f"\n{_AGAIN}" if fate is not Fate.STAYS else ""
+    name, fix = path.rpartition("/")[2], f"nobody needs its data: {_command(noun, path)}"
+    if fate is Fate.UNPROVEN:
+        what = f"{path} is kept, and is billed"
+        why = (
+            f"{url} says that it was made for a claim of this cluster, and Google does not: neither"
+            " its labels nor its network are this cluster's alone"
+        )
+        fix = f"it was this cluster's and {fix}\nif it is another's: gcloud storage rm {url}"
+    elif noun == _INSTANCES:
         what = f"The Filestore instance {name} is kept, and is billed"
         why = "a claim's volume is on it that was not to go with the claim (its reclaim policy)"
     else:
@@ -561,19 +543,7 @@ def _kept(noun: str, thing: Mapping[str, Any], fate: Fate) -> Problem:
             if fate is Fate.UNKNOWN
             else "its volume was not to go with that (its reclaim policy)"
         )
-    fix = f"if nobody needs its data: {_command(noun, path)}{more}"
-    return Problem(code=Code.STILL_BILLED, what=what, why=why, fix=fix)
-
-
-def _unproven(noun: str, path: str, url: str) -> Problem:
-    return Problem(
-        code=Code.STILL_BILLED,
-        what=f"{path} is kept, and is billed",
-        why=f"{url} says that it was made for a claim of this cluster, and Google does not: neither"
-        " its labels nor its network are this cluster's alone",
-        fix=f"if it was this cluster's and nobody needs its data: {_command(noun, path)}\n"
-        f"if it is another's: gcloud storage rm {url}\n{_AGAIN}",
-    )
+    return Problem(code=Code.STILL_BILLED, what=what, why=why, fix=f"if {fix}{again}")
 
 
 def _command(noun: str, path: str) -> str:

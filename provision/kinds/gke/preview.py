@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import names
 from provision.documents.plan import Contents, Identity
 from provision.kinds import variables
-from provision.kinds.gke.kubernetes import (
-    fabric_pods,
-    facts,
-    jobs,
-    kueue,
-    manifests,
-    stages,
-    torchrun,
-)
+from provision.kinds.gke.kubernetes import fabric_pods, facts, jobs, kueue, manifests, stages
 from provision.kinds.gke.kubernetes.objects import to_yaml
 from provision.spec import outbound
 from provision.terraform.plan import UNKNOWN
@@ -82,7 +74,7 @@ def files(context: Context, target: Deployment[GkeSpec], workspace: Workspace) -
     bare, _ = _made(dataclasses.replace(known, image_mirrors=()), context.environ)
     # Each image by its own name, and by that with which it is fetched.
     images = {it for text in bare.values() for it in _IMAGE.findall(text)}
-    images |= {fabric_pods.GCLOUD, torchrun.IMAGE}  # of jobs that Run makes
+    images |= {fabric_pods.GCLOUD, jobs.IMAGE}  # of jobs that Run makes
     lines = (f"{it} {outbound.image(it, known.image_mirrors)}\n" for it in sorted(images))
     head = "# What nodes fetch: the image, and where IMAGE_MIRROR has it.\n"
     return {**made, "images.txt": head + "".join(lines)}

@@ -1,12 +1,13 @@
 """What Destroy does in a GKE cluster before it removes it.
 
-It cancels the ProvisioningRequests of jobs, and deletes what GKE makes things in Google Cloud for:
-with the cluster gone, nobody would unmake those.
+It cancels the ProvisioningRequests of jobs, which else would bring nodes meanwhile, and deletes
+what GKE makes things in Google Cloud for: with the cluster gone, nobody would unmake those.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision import words
@@ -14,17 +15,20 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, CredentialsError, StateError
 from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds.gke import control_plane, left_behind
-from provision.kinds.gke.kubernetes import clearing
+from provision.kinds.gke.kubernetes import kueue, status
+from provision.kinds.gke.kubernetes.objects import holds
 from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
 from provision.time.retries import TransientError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from provision.context import Cloud, Context
     from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+    from provision.kinds.gke.kubernetes.objects import Object
     from provision.state.record import Record
     from provision.time.deadline import Deadline
 
@@ -45,7 +49,7 @@ def data(context: Context, cloud: Cloud, record: Record) -> list[str]:
     if document is None:
         return []
     try:
-        return clearing.going(control_plane.reach(document, cloud.api, context.environ))
+        return going(control_plane.reach(document, cloud.api, context.environ))
     except (ClusterError, CredentialsError, TransientError):
         return []
 
@@ -90,7 +94,7 @@ def _own(cloud: Cloud, record: Record) -> dict[str, Any] | None:
 def _cancel(context: Context, cloud: Cloud, cluster: Cluster, record: Record) -> None:
     try:
         facts = control_plane.kept(cloud.folder, record)
-        count = clearing.cancel_requests(cluster, facts) if facts and facts.has_queue else 0
+        count = cancel_requests(cluster, facts) if facts and facts.has_queue else 0
     except (ClusterError, CredentialsError, StateError, TransientError) as error:
         context.console.progress(f"Could not cancel the requests in the cluster first: {error}")
         return
@@ -105,13 +109,13 @@ def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> N
         with context.progress.stage(StageName.RELEASE, OnInterrupt.LEAVES_REST) as stage:
             deadline = stage.deadline(_PATIENCE, _POLL)
             left_behind.keep(cloud.folder, _answer(deadline, lambda: _told(cluster, known)))
-            left = first = _answer(deadline, lambda: clearing.step(cluster))
+            left = first = _answer(deadline, lambda: step(cluster))
             if first:
                 tell(f"Deleting in Kubernetes first: {words.listed(first)}")
                 stage.counts(f"GKE removes what it made for {words.listed(first)}")
             while left and not deadline.is_over:
                 deadline.pause()
-                left = _answer(deadline, lambda: clearing.step(cluster))
+                left = _answer(deadline, lambda: step(cluster))
                 stage.counts(f"GKE removes what it made for {words.listed(left)}" if left else "")
             if left:
                 tell(f"Not waiting longer for GKE to remove what it made for {words.listed(left)}")
@@ -125,11 +129,7 @@ def _clear(context: Context, cloud: Cloud, cluster: Cluster, known: Traces) -> N
 
 
 def _answer(deadline: Deadline, ask: Callable[[], T]) -> T:
-    """The answer of a control plane that may be silent for a while.
-
-    Raises:
-        TransientError: It stays silent.
-    """
+    """The answer of a control plane that may be silent for a while."""
     for _ in range(_SILENCES - 1):
         try:
             return ask()
@@ -140,12 +140,152 @@ def _answer(deadline: Deadline, ask: Callable[[], T]) -> T:
 
 def _told(cluster: Cluster, known: Traces) -> Traces:
     """The traces, with what the cluster knows of its load balancers and disks."""
-    services = clearing.balanced(cluster)
+    services = balanced(cluster)
     annotations = [
         name.strip().rpartition("/")[2]  # a Gateway's are lists of paths
         for it in services
         for value in (it["metadata"].get("annotations") or {}).values()
         for name in str(value).split(",")
     ]
-    found = dataclasses.replace(known, volumes=clearing.storage(cluster, known.project))
+    found = dataclasses.replace(known, volumes=storage(cluster, known.project))
     return found.with_stems([*map(left_behind.balancer, services), *annotations]).and_earlier(known)
+
+
+# ------------------------------------------------------------------ in the cluster
+
+_CLAIM: Final = "PersistentVolumeClaim"
+_VOLUME: Final = "PersistentVolume"
+_DELETE: Final = "Delete"
+_RETAIN: Final = "Retain"
+_MADE_BY: Final = "pv.kubernetes.io/provisioned-by"
+_FORM: Final = re.compile(r"projects/[a-z0-9.:-]+(/[a-z0-9-]+){4}")
+"""Of the path of a disk or an instance."""
+
+
+def cancel_requests(cluster: Cluster, facts: ClusterFacts) -> int:
+    """Cancel the open ProvisioningRequests by deleting them (rule Q14); how many there were.
+
+    The queue is stopped first, because it would create each request again. If there is another
+    Create, that starts the queue again. Without requests nothing in the cluster is changed.
+    """
+    requests = cluster.all(status.REQUEST_API, status.REQUEST)
+    waiting = [one for one in requests if not (holds(one, "Provisioned") or holds(one, "Failed"))]
+    if not waiting:
+        return 0
+    for thing in kueue.objects(facts):
+        if thing["kind"] == "ClusterQueue":
+            cluster.apply({**thing, "spec": {**thing["spec"], "stopPolicy": "HoldAndDrain"}})
+    for one in waiting:
+        name, namespace = one["metadata"]["name"], one["metadata"].get("namespace", "")
+        cluster.delete(status.REQUEST_API, status.REQUEST, name, namespace)
+    return len(waiting)
+
+
+def step(cluster: Cluster) -> list[str]:
+    """Delete what is there still; returns what was there, such as "Service default/web".
+
+    To be repeated until nothing is left: a Service or a claim is there until GKE has unmade its
+    load balancer or its disk, and what runs in the cluster may make new ones.
+    """
+    volumes = {it["metadata"]["name"]: it for it in cluster.all("v1", _VOLUME)}
+    claims = [it for it in cluster.all("v1", _CLAIM) if _goes(it, volumes)]
+    found = [*balanced(cluster), *claims]
+    if claims:
+        found += _users(cluster, claims)
+    for thing in found:
+        metadata = thing["metadata"]
+        if "deletionTimestamp" not in metadata:
+            cluster.delete(
+                thing["apiVersion"], thing["kind"], metadata["name"], metadata["namespace"]
+            )
+    # The volume is there until its disk is gone.
+    return [*map(_words, found), *map(_words, _made(volumes.values()))]
+
+
+def balanced(cluster: Cluster) -> list[Object]:
+    """The Services, Ingresses and Gateways for which there are load balancers.
+
+    A Gateway leaves its backend services and health checks (GoogleCloudPlatform/gke-gateway-api#41,
+    2025-12-08), which are looked for when the cluster is gone.
+    """
+    services = cluster.all("v1", "Service")
+    return [
+        *(it for it in services if (it.get("spec") or {}).get("type") == "LoadBalancer"),
+        *cluster.all("networking.k8s.io/v1", "Ingress"),
+        *cluster.all("gateway.networking.k8s.io/v1", "Gateway"),
+    ]
+
+
+def going(cluster: Cluster) -> list[str]:
+    """The volumes that go with their claims, in words."""
+    found = []
+    for spec in (it["spec"] for it in _made(cluster.all("v1", _VOLUME))):
+        claim = spec.get("claimRef") or {}
+        name = f"{claim.get('namespace', '')}/{claim.get('name', '')}"
+        size = spec["capacity"]["storage"]
+        found.append(f"Volume of the claim {name}, {size}, with all its files")
+    return found
+
+
+def storage(cluster: Cluster, project: str) -> dict[str, str]:
+    """The disks and Filestore instances of the cluster's volumes: path -> reclaim policy.
+
+    What somebody has brought along is kept by Kubernetes, whatever its volume's policy is.
+    """
+    return {
+        path: _policy(it) if _is_made(it) else _RETAIN
+        for it in cluster.all("v1", _VOLUME)
+        # Whoever makes a volume by hand may write anything into it.
+        if _FORM.fullmatch(path := _path(it["spec"].get("csi") or {}, project))
+    }
+
+
+def _path(csi: Mapping[str, Any], project: str) -> str:
+    """The path of what a driver of GKE's has for a volume; "" for a share of a larger instance."""
+    driver, handle = csi.get("driver"), str(csi.get("volumeHandle", ""))
+    match driver, handle.split("/"):
+        case "pd.csi.storage.gke.io", _:
+            return handle
+        case "filestore.csi.storage.gke.io", ["modeInstance", location, name, _]:
+            return f"projects/{project}/locations/{location}/instances/{name}"
+        case _:
+            return ""
+
+
+def _goes(claim: Object, volumes: Mapping[str, Object]) -> bool:
+    """Whether a claim's volume goes with it; one without a volume may get one at any moment."""
+    name = (claim.get("spec") or {}).get("volumeName")
+    return not name or (name in volumes and _policy(volumes[name]) == _DELETE)
+
+
+def _policy(volume: Object) -> str:
+    return str(volume["spec"].get("persistentVolumeReclaimPolicy", ""))
+
+
+def _is_made(volume: Object) -> bool:
+    """Whether the cluster made a volume, and so unmakes it."""
+    return _MADE_BY in (volume["metadata"].get("annotations") or {})
+
+
+def _made(volumes: Iterable[Object]) -> list[Object]:
+    """The volumes that go with their claims, and their disks with them."""
+    return [it for it in volumes if _is_made(it) and _policy(it) == _DELETE]
+
+
+def _users(cluster: Cluster, claims: list[Object]) -> Iterator[Object]:
+    """What keeps claims from going: their pods, and what would claim new volumes for new pods."""
+    own = {(it["metadata"]["namespace"], it["metadata"]["name"]) for it in claims}
+    for one in cluster.all("apps/v1", "StatefulSet"):
+        if (one.get("spec") or {}).get("volumeClaimTemplates"):
+            yield one
+    for pod in cluster.all("v1", "Pod"):
+        volumes = (pod.get("spec") or {}).get("volumes") or []
+        claimed = (it.get("persistentVolumeClaim") or {} for it in volumes)
+        if any((pod["metadata"]["namespace"], it.get("claimName")) in own for it in claimed):
+            yield pod
+
+
+def _words(thing: Object) -> str:
+    metadata = thing["metadata"]
+    name = "/".join(filter(None, [metadata.get("namespace"), metadata["name"]]))
+    return f"{thing['kind']} {name}"

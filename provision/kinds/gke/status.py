@@ -15,8 +15,9 @@ from provision.documents.status import About, PoolMode, PoolNow, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
 from provision.kinds import gpus as gpu_words
-from provision.kinds import machines, spending
-from provision.kinds.gke import control_plane, health, pools, trouble
+from provision.kinds import machines
+from provision.kinds import status as common
+from provision.kinds.gke import control_plane, trouble
 from provision.kinds.gke.control_plane import State
 from provision.kinds.gke.kubernetes import pods, status
 from provision.lifecycle import pricing
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.documents.status import Status
     from provision.google.api import GoogleApi
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.state.record import Record
     from provision.time.clock import Clock
 
@@ -83,19 +84,28 @@ def look(
         # Since when they run, a group does not say.
         ages = {name: [0.0] * count for name, (count, _) in counts.items() if count is not None}
         runs = replace(runs, ages=ages) if len(ages) == len(counts) else None
-    cost, so_far = spending.of(runs, pricing.known(context, cloud))
+    cost, so_far = common.cost_of(runs, pricing.known(context, cloud))
     states = collections.Counter(work.state for work in works)
     return gke_status.GkeCluster(
         words="GKE cluster",
         trouble=(*trouble.found(case), *unknown),
         waiting=tuple(trouble.waiting(case)),
         machines=now,
-        ends=tuple(health.all_ends(facts, told.nodes, clock)),
+        ends=tuple(trouble.all_ends(facts, told.nodes, clock)),
         cost=cost,
         so_far=None if unknown else so_far,
-        cluster=_cluster(document) if document else None,
+        cluster=gke_status.ClusterNow(
+            name=document["name"],
+            location=document["location"],
+            status=document.get("status"),
+            message=document.get("statusMessage"),
+            version=document.get("currentMasterVersion"),
+            supported_until=gke_versions.supported_until(str(document.get("currentMasterVersion"))),
+        )
+        if document
+        else None,
         node_pools=tuple(it for it, _ in found),
-        nodes=health.nodes(told.nodes, gpus, clock),
+        nodes=trouble.nodes(told.nodes, gpus, clock),
         jobs={str(state): states[state] for state in JobState if states[state]},
         workloads=tuple(sorted(works, key=lambda it: list(JobState).index(it.state))),
         outside=tuple(sorted(outside, key=lambda it: list(JobState).index(it.state))),
@@ -124,10 +134,10 @@ class Places:
         self._facts, self._api = facts, api
         queued = {pool.name: pool for pool in facts.queued_pools} if facts else {}
         self._wanted: set[_Machines] = {
-            (zone, queued[pool["name"]].machine_type, queued[pool["name"]].attached_gpu)
-            for pool in document.get("nodePools", [])
+            (zone, queued[name].machine_type, queued[name].attached_gpu)
+            for name, pool in control_plane.node_pools(document).items()
             for zone in pool.get("locations", [])
-            if pool["name"] in queued
+            if name in queued
         }
         self._asked: dict[_Machines, list[str]] = {}
 
@@ -169,17 +179,6 @@ def _ask(
         return _NOTHING, (told,)
 
 
-def _cluster(document: Mapping[str, Any]) -> gke_status.ClusterNow:
-    return gke_status.ClusterNow(
-        name=document["name"],
-        location=document["location"],
-        status=document.get("status"),
-        message=document.get("statusMessage"),
-        version=document.get("currentMasterVersion"),
-        supported_until=gke_versions.supported_until(str(document.get("currentMasterVersion"))),
-    )
-
-
 def _pools(
     document: Mapping[str, Any],
     facts: ClusterFacts | None,
@@ -190,17 +189,19 @@ def _pools(
     """Each pool as Google has it, and what was asked for."""
     known = {pool.name: pool for pool in facts.pools} if facts else {}
     nodes = {one.pool: one for one in told.nodes}
-    for pool in document.get("nodePools", []):
-        name, machine_type = pool["name"], pool["config"]["machineType"]
+    for name, pool in control_plane.node_pools(document).items():
+        machine_type = pool["config"]["machineType"]
         mine, there, zones = known.get(name), nodes.get(name), pool.get("locations", [])
-        (count, ready), (least, most) = counts.get(name, (0, 0)), pools.scale(pool)
-        remaining = health.remaining(mine, there, clock)
+        (count, ready), (least, most) = counts.get(name, (0, 0)), control_plane.scale(pool)
+        # Of a GPU pool whose Create did not get to its end nothing is known.
+        usual = PoolMode.SYSTEM if name.endswith(names.SYSTEM_POOL.of("")) else None
+        remaining = trouble.remaining(mine, there, clock)
         attached, gpus = (mine.attached_gpu, mine.gpus) if mine else (None, 0)
         asked = mine.max_nodes if mine else int(pool.get("initialNodeCount", 0))
         now = gke_status.NodePool(
             name=name,
             machine_type=machine_type,
-            mode=_mode(name, mine),
+            mode=PoolMode(mine.mode) if mine else usual,
             status=pool.get("status"),
             message=pool.get("statusMessage"),
             min=least,
@@ -225,41 +226,30 @@ def _pools(
         yield now, asked_for
 
 
-def _mode(name: str, pool: GpuPool | None) -> PoolMode | None:
-    """How the nodes of a pool are got; None of a GPU pool whose Create did not get to its end."""
-    if pool is not None:
-        return PoolMode(pool.mode)
-    return PoolMode.SYSTEM if name.endswith(names.SYSTEM_POOL.of("")) else None
-
-
 def existing(
     record: Record,
     document: Mapping[str, Any] | None,
     facts: ClusterFacts | None,
     told: status.Status,
     clock: Clock,
-) -> spending.Existing | None:
-    """The cluster as far as its cost goes; None if it does not exist, or no Create has kept facts.
-
-    `document`: the cluster as Google's API returns it.
-    """
+) -> common.Existing | None:
+    """The cluster as far as its cost goes; None if there is none, or no Create has kept facts."""
     if document is None or facts is None:
         return None
     known = {pool.name: pool for pool in facts.pools}
-    there = [pools.as_spec(it, known.get(it["name"])) for it in document.get("nodePools", [])]
-    return spending.Existing(
-        project_id=record.project_id,
-        name_prefix=record.name_prefix,
-        region=record.region,
-        zone=record.zone,
-        shares=spending.shares(record),
+    there = [
+        control_plane.as_spec(it, known.get(name))
+        for name, it in control_plane.node_pools(document).items()
+    ]
+    return common.Existing.of(
+        record,
         machines=tuple(pool for pool in there if pool.name in known),
         system=tuple(pool for pool in there if pool.name not in known),
         network_is_made=record.settings.get("NETWORK_CONFIG") != NetworkConfig.EXISTING,
         has_control_plane=True,
         ages={
-            one.pool: [spending.hours(created, clock) or 0.0 for created in one.created]
+            one.pool: [common.hours(created, clock) or 0.0 for created in one.created]
             for one in told.nodes
         },
-        age=spending.hours(document.get("createTime"), clock),
+        age=common.hours(document.get("createTime"), clock),
     )

@@ -11,14 +11,7 @@ from provision.documents.connection import VmConnection, VmsConnection
 from provision.documents.timeline import StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, machines
-from provision.kinds.vms import (
-    agent,
-    flex_start,
-    instances,
-    lost_accounts,
-    out_of_date,
-    startup,
-)
+from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup
 from provision.lifecycle import phases, plan_document
 
 if TYPE_CHECKING:
@@ -62,11 +55,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         young=made.young,
         may_leave=bool(spec.places),
     )
-    _renew(context, cloud, spec)
-
-
-def _renew(context: Context, cloud: Cloud, spec: VmSpec) -> None:
-    """Bring running VMs to the newest template, as far as that disturbs nobody or was asked for."""
+    # Running VMs get the newest template, as far as that disturbs nobody or was asked for.
     older: Sequence[OutOfDate] = out_of_date.find(cloud, spec)
     if not spec.group.mode.means.flex_start:  # Google updates none of these (rule M6)
         older = out_of_date.refresh(cloud, spec, older, context.progress)
@@ -80,12 +69,6 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
 
     A VM that Google takes away meanwhile is waited for, with its start-up: done is done only with
     all VMs running.
-
-    Raises:
-        ClusterError: A start-up failed, a VM is gone that its group does not make again, or VMs
-            act as an account that was deleted.
-        CapacityError: Google refused the place of a VM that it took away.
-        StillWaiting: Such a VM did not come again in time; everything is kept.
     """
     started = Started(context, cloud, made.target.spec)
     try:
@@ -123,7 +106,7 @@ class Started:
             reader = startup.Reader(self._cloud.api, spec, context.clock, started)
             told = startup.wait(reader, found, progress=context.progress, stay=self._all_run)
             urls = self._urls(told) if self._all_run() else {}
-            lost_accounts.require(self._cloud, spec)
+            out_of_date.require_accounts(self._cloud, spec)
             self._hear(found, told)
             # A start-up takes many minutes, and so do the notebooks' URLs.
             if self._all_run():
@@ -136,11 +119,7 @@ class Started:
         return machines.all_run(self._cloud.api, self._group)
 
     def _hear(self, vms: Mapping[str, instances.Vm], told: Mapping[str, Startup]) -> None:
-        """Wait a moment for a sign of life of VMs that started up long ago and say nothing now.
-
-        Raises:
-            ClusterError: There is none of some that run.
-        """
+        """Wait a moment for a sign of life of VMs that started up long ago and say nothing now."""
         clock, progress = self._context.clock, self._context.progress
         deadline = progress.deadline(_HEARING, _POLL)
         while True:
@@ -165,11 +144,7 @@ class Started:
                 deadline.pause()
 
     def _await_again(self, timeout: float) -> None:
-        """Say which VMs run no longer, and wait until their group has made them again.
-
-        Raises:
-            ClusterError: It makes none again, as one of flex start.
-        """
+        """Say which VMs run no longer, and wait until their group has made them again."""
         api, clock, progress = self._cloud.api, self._context.clock, self._context.progress
         seen = instances.see(api, self._spec)
         known = instances.interruptions(api, self._spec, clock)
@@ -197,11 +172,7 @@ class Started:
 def wait_for_urls(
     look: Callable[[], Mapping[str, str | None]], wanted: Collection[str], *, progress: Progress
 ) -> dict[str, str]:
-    """Wait for the notebooks' URLs of all VMs at once.
-
-    `look`: asks Google once for all VMs: name of the VM -> URL, or None if there is none yet.
-    Returns name of the VM -> URL, for those that had one in time.
-    """
+    """Wait for the notebooks' URLs of all VMs at once; those that came in time."""
     with progress.stage(StageName.URLS) as stage:
         deadline = stage.deadline(_URLS_AT_MOST, _POLL)
         while True:

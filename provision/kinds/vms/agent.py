@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from provision import words
 from provision.documents import json_object
 from provision.kinds.job_folder import read
-from provision.kinds.vms import health
+from provision.kinds.vms import instances
 from provision.kinds.vms.instances import arguments, moment
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ class Heard:
     ) -> str:
         """That a VM which runs is not heard of, as the end of a sentence about it; "" if it is.
 
-        `steps`: the steps of its start-up. VMs of an earlier version have none of the agent.
-        `started`: when it was last started, in RFC 3339 format; None if not known.
+        Among the steps of their start-up, VMs of an earlier version have none of the agent.
         """
         agent = steps[STEP].state if STEP in steps else ""
         beat, seat = self.beats.get(name), self.seats.get(name)
@@ -156,7 +155,7 @@ WHY_SILENT: Final = (
 
 def another_start(vm: str, group: Group) -> str:
     """What to do about a VM that is not heard of; an account that was deleted takes the latter."""
-    recreate = health.another_host([vm], arguments(group), bound=False)
+    recreate = instances.another_host([vm], arguments(group), bound=False)
     return (
         f"see `journalctl -u aiinfra-agent` on {vm}, or its serial port 1; when nobody needs what"
         f" runs there, restart it:\ngcloud compute instances reset {vm} --zone {group.zone}"
@@ -236,11 +235,7 @@ def ask(  # noqa: PLR0913 - a task, and how it is waited for
     vms: Mapping[str, str],
     seconds: int,
 ) -> dict[str, Answer]:
-    """Have VMs do something, and wait for what comes of it.
-
-    `vms`: who is to do it: name -> instance ID. Returns name of the VM -> its answer; of all VMs
-    that were asked.
-    """
+    """Have VMs (name -> instance ID) do something; what comes of it, of each that was asked."""
     number = f"{kind}-{secrets.token_hex(8)}"
     task = {"id": number, "kind": kind, "arguments": arguments, "vms": dict(vms)}
     answers = {name: Answer(answer={}) for name in vms}

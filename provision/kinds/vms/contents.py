@@ -17,7 +17,7 @@ from provision.words import duration
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from provision.spec.cluster import Image, VmSpec
+    from provision.spec.cluster import VmSpec
 
 _METADATA: Final = "METADATA"
 _IN_PLACE: Final = frozenset({"LABELS", _METADATA})
@@ -37,10 +37,12 @@ def of(spec: VmSpec) -> Contents:
     """What it has beside its machines and networks."""
     runs_for_ever = spec.group.max_run_seconds is None and not spec.group.mode.means.bound
     can_end = spec.group.mode in {Mode.STANDARD, Mode.SPOT}
+    lacks = images.lacking(spec.image.project)
+    name = spec.image.name or f"the newest of {spec.image.family}"
     return Contents(
         words="Ray cluster" if spec.ray_version else "VM group",
         place=spec.zone,
-        image=_image(spec.image),
+        image=f"{name}: {lacks}" if lacks else name,
         software=tuple(_software(spec)),
         identities=(variables.identity(spec, "VMs"),),
         limit="MAX_RUN_DURATION=12h" if runs_for_ever and can_end else "",
@@ -108,12 +110,6 @@ def _idle(spec: VmSpec) -> str:
         f" VMs power themselves off: then their disks are billed{cost}{billed}; Create starts them."
         " The group recreates no VM"
     )
-
-
-def _image(image: Image) -> str:
-    lacks = images.lacking(image.project)
-    name = image.name or f"the newest of {image.family}"
-    return f"{name}: {lacks}" if lacks else name
 
 
 def _software(spec: VmSpec) -> Iterator[str]:

@@ -194,8 +194,7 @@ def group(spec: VmSpec) -> Group:
 def present(instances: Sequence[Mapping[str, Any]], requests: Sequence[ResizeRequest]) -> int:
     """The number of VMs in a group that are not part of an open request.
 
-    `requests`: the requests of the group. While one is open, VMs that do not run yet may belong to
-    it.
+    While one is open, VMs that do not run yet may belong to it.
     """
     staying = [one for one in instances if one.get("currentAction") not in _LEAVING]
     if any(request.is_open for request in requests):
@@ -212,11 +211,7 @@ def decide(  # noqa: PLR0913 - each is a fact of its own
     last: int,
     run_seconds: int,
 ) -> ResizePlan:
-    """Decide which requests to keep and whether to make a new one.
-
-    Raises:
-        SettingsError: The group would have to shrink.
-    """
+    """Decide which requests to keep and whether to make a new one; no group ever shrinks."""
     open_ones = [request for request in requests if request.is_open]
     least = vms + sum(request.count for request in open_ones)
     missing = group.size - least
@@ -273,15 +268,7 @@ def _over(cloud: Cloud, kept: dict[str, dict[str, Any]], but: str) -> list[str]:
 def wait(
     api: GoogleApi, group: Group, names: Collection[str], *, timeout: float, progress: Progress
 ) -> None:
-    """Wait until resize requests are granted.
-
-    `timeout`: the longest wait in seconds of cloud time (CAPACITY_TIMEOUT).
-
-    Raises:
-        CapacityError: A request failed or was cancelled.
-        ClusterError: Google does not return the requests.
-        StillWaiting: Not all are granted in time; they stay in Google's queue.
-    """
+    """Wait until resize requests are granted."""
     with progress.stage(StageName.REQUESTS, OnInterrupt.STAYS_QUEUED) as stage:
         deadline = stage.deadline(timeout, _POLL)
         said = ""
@@ -295,7 +282,7 @@ def wait(
             if not waiting:
                 stage.counts(f"{len(found)} of {len(names)} requests granted")
                 return
-            news = "; ".join(f"{one.words}{_in_short(one)}" for one in waiting)
+            news = "; ".join(map(_in_short, waiting))
             # That a request gets older is no news, but the next sign of life says how old it is.
             aged = f"{_age(waiting, progress.clock)}: {news}"
             (stage.news if news != said else stage.counts)(aged)
@@ -338,11 +325,10 @@ def _age(requests: Sequence[ResizeRequest], clock: Clock) -> str:
 
 
 def _in_short(request: ResizeRequest) -> str:
-    lines = (
-        refusals.in_short(refusals.words(error), str(error.get("code", "")))
-        for error in request.errors
-    )
-    return "".join(f"; {line}" for line in dict.fromkeys(lines))
+    lines = [
+        refusals.in_short(refusals.words(it), str(it.get("code", ""))) for it in request.errors
+    ]
+    return "; ".join(dict.fromkeys([request.words, *lines]))
 
 
 def _refusals(group: Group, request: ResizeRequest, api: GoogleApi) -> list[Problem]:
@@ -401,15 +387,12 @@ def release(context: Context, cloud: Cloud, record: Record) -> None:
         groups = cloud.api.marked(GROUP.look, record.project_id, owner)
         for path in sorted(set(map(resources.path_in_document, groups))):
             for request in requests(cloud.api, path):
-                if request.is_open:
-                    context.console.progress(f"Cancelling: {request.words}")
-                    _cancel(cloud.api, path, request.name)
-
-
-def _cancel(api: GoogleApi, group: str, name: str) -> None:
-    """Cancel a request; it is no error if it has ended meanwhile (rule M15)."""
-    try:
-        api.cancel_resize_request(group, name)
-    except GoogleApiError as error:
-        if error.code != _NOT_FOUND and "final state" not in error.message:
-            raise
+                if not request.is_open:
+                    continue
+                context.console.progress(f"Cancelling: {request.words}")
+                try:
+                    cloud.api.cancel_resize_request(path, request.name)
+                except GoogleApiError as error:
+                    # It is no error if it has ended meanwhile (rule M15).
+                    if error.code != _NOT_FOUND and "final state" not in error.message:
+                        raise

@@ -46,10 +46,7 @@ _UNHEARD: Final = (
 
 
 class VmJobs(Jobs):
-    """The jobs of a group of VMs.
-
-    `lost`: says why VMs can hear of no job at all; "" for no such reason.
-    """
+    """The jobs of a group of VMs; `lost` says why they can hear of none at all, "" for nothing."""
 
     def __init__(self, folder: StateFolder, clock: Clock, lost: Callable[[], str] = str) -> None:
         self._folder = folder
@@ -58,7 +55,14 @@ class VmJobs(Jobs):
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder, the job and its place in the order."""
-        self._require_room(spec)
+        most = agent.size(self._folder)
+        if most is not None and (spec.nodes or 0) > most:
+            raise SettingsError(
+                f"The job wants {spec.nodes} VMs, and the group has {most}",
+                why="all VMs of a job begin together, so it would wait for ever",
+                fix=f"--nodes {most}, or a greater INSTANCE_COUNT and Create",
+                setting="--nodes",
+            )
         name = self._jobs.put(spec, archive)
         self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
         return name
@@ -73,7 +77,8 @@ class VmJobs(Jobs):
         asked = self._jobs.asked(name)
         if asked is None:
             return self._others().get(name)
-        course = self._course(name)
+        course = self._jobs.told(name, _COURSE) or job_folder.read(self._folder.text(_NOW) or "{}")
+        course = course if course.get("name") == name else {}
         is_known = course and course.get("state") != JobState.WAITING
         if not is_known and (lost := self._lost()):
             return _job(name, asked, {"why": lost})
@@ -105,16 +110,6 @@ class VmJobs(Jobs):
 
         self._change_index(marked)
 
-    def _require_room(self, spec: JobSpec) -> None:
-        most = agent.size(self._folder)
-        if most is not None and (spec.nodes or 0) > most:
-            raise SettingsError(
-                f"The job wants {spec.nodes} VMs, and the group has {most}",
-                why="all VMs of a job begin together, so it would wait for ever",
-                fix=f"--nodes {most}, or a greater INSTANCE_COUNT and Create",
-                setting="--nodes",
-            )
-
     def _change_index(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         """Change the order of jobs, and take those out that are over."""
 
@@ -145,10 +140,6 @@ class VmJobs(Jobs):
                     name=name, state=state, why=_SENT, submitted=since or "", began=began
                 )
         return found
-
-    def _course(self, name: str) -> dict[str, Any]:
-        found = self._jobs.told(name, _COURSE) or job_folder.read(self._folder.text(_NOW) or "{}")
-        return found if found.get("name") == name else {}
 
 
 def _job(name: str, asked: Mapping[str, Any], course: Mapping[str, Any], place: int = 0) -> Job:

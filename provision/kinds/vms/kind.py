@@ -46,9 +46,9 @@ class VmGroup(Kind[VmSpec]):
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         """Resolve the image and the reservation if their checks did not."""
-        from provision.kinds.vms import boot_image
+        from provision.kinds.vms import preflight
 
-        image = boot_image.resolve(spec.image, record)
+        image = preflight.resolve(spec.image, record)
         return reservations.resolve(dataclasses.replace(spec, image=image), record)
 
     def kept(
@@ -90,7 +90,7 @@ class VmGroup(Kind[VmSpec]):
         """Jobs by the agents of the VMs."""
         del record
         from provision.kinds.vms.jobs import VmJobs
-        from provision.kinds.vms.lost_accounts import Watch
+        from provision.kinds.vms.out_of_date import Watch
 
         return VmJobs(cloud.folder, context.clock, Watch(cloud, context.clock).look)
 

@@ -1,4 +1,6 @@
-"""What the VMs of a group are made of: what of it is older than their template, and the new one.
+"""What the VMs of a group are made of: what is older than their template, or there no longer.
+
+VMs whose service account was deleted or disabled run, and may do nothing at Google.
 
 A new template is for new VMs alone (OPPORTUNISTIC): running ones, with somebody's training on them,
 are changed without a restart where Google can do that, and replaced only when somebody asks.
@@ -7,18 +9,24 @@ are changed without a restart where Google can do that, and replaced only when s
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
-from provision.catalogue import names
+from provision.catalogue import accounts, names
+from provision.codes import Code
 from provision.deployment.deployment import Held, OutOfDate
 from provision.documents import json_object
 from provision.documents.timeline import StageName
+from provision.errors import CheckError, ClusterError, Problem
 from provision.google.api import GoogleApiError, Service
-from provision.google.resources import path_in_document
-from provision.kinds.vms import contents, instances, lost_accounts
+from provision.google.resources import SERVICE_ACCOUNT, path_in_document
+from provision.kinds.status import alike
+from provision.kinds.vms import agent, contents, instances
+from provision.screens.layout import counted
 from provision.settings import pairs as reserved
 
 if TYPE_CHECKING:
@@ -27,8 +35,8 @@ if TYPE_CHECKING:
     from provision.context import Cloud
     from provision.google.api import GoogleApi
     from provision.kinds.vms.instances import Seen
-    from provision.kinds.vms.lost_accounts import LostAccount
     from provision.state.location import Place
+    from provision.time.clock import Clock
     from provision.time.progress import Progress
     from provision.time.stages import OpenStage
 
@@ -45,14 +53,11 @@ _MORE: Final = "what Google changes only by replacing it"
 def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
     """The VMs that are of an older template than their group's, or of no account, by name."""
     seen = instances.see(cloud.api, place)
-    return among(cloud.api, seen, lost_accounts.find(cloud, place, seen.documents))
+    return among(cloud.api, seen, without_account(cloud, place, seen.documents))
 
 
 def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[OutOfDate]:
-    """The VMs that are of an older template than their group's, or of no account, by name.
-
-    `api`: Google, for the template; it is asked only where there are such VMs.
-    """
+    """The VMs that are of an older template than their group's, or of no account, by name."""
     newest = template_of(seen.group or {})
     older = {
         one["instance"].rpartition("/")[2]: made_from
@@ -237,7 +242,10 @@ def _differences(vm: Mapping[str, Any], template: Mapping[str, Any]) -> Iterator
     if _accounts(vm) != _accounts(template):
         yield _Difference("its service account")
     if keys := differing(vm, template):
-        in_place = not any(map(_is_read_at_start, keys))
+        in_place = not any(
+            key in _AT_START or (key.startswith(reserved.OWN_METADATA) and key != _USERS)
+            for key in keys
+        )
         only = "" if in_place else " (read at its start only)"
         # The list of keys differs with them; alone it does where an older version made the VM.
         named = sorted(keys - {_USERS} or keys)
@@ -294,8 +302,7 @@ class Keeper:
     """Keeps what others have added to the metadata of VMs, whatever an update makes of it.
 
     Google says that an update of a group's VMs gives them a template's metadata, and not what
-    becomes of the rest (Compute Engine, InstanceGroupManagerUpdatePolicy, 2026-09-01). `vms`: the
-    VMs as they were before the update, by path ("projects/...").
+    becomes of the rest (Compute Engine, InstanceGroupManagerUpdatePolicy, 2026-09-01).
     """
 
     def __init__(self, api: GoogleApi, vms: Mapping[str, Mapping[str, Any]]) -> None:
@@ -303,11 +310,7 @@ class Keeper:
         self._before = {path: _read(vm) for path, vm in vms.items()}
 
     def restore(self, template: Mapping[str, Any]) -> None:
-        """Give the VMs a template's metadata, beside what is not ours.
-
-        Raises:
-            GoogleApiError: These credentials may not do that, or others kept changing them.
-        """
+        """Give the VMs a template's metadata, beside what is not ours."""
         wanted = _read(template)
 
         def one(path: str) -> None:
@@ -324,10 +327,6 @@ class Keeper:
             list(pool.map(one, self._before))
 
 
-def _is_read_at_start(key: str) -> bool:
-    return key in _AT_START or (key.startswith(reserved.OWN_METADATA) and key != _USERS)
-
-
 def _ours(keys: Mapping[str, str]) -> set[str]:
     """Those keys of a VM that one of our templates has given it."""
     listed = filter(None, keys.get(_USERS, "").split(","))
@@ -342,3 +341,128 @@ def _ours(keys: Mapping[str, str]) -> set[str]:
 def _read(document: Mapping[str, Any]) -> Keys:
     items = document.get("metadata", {}).get("items", [])
     return {one["key"]: one.get("value", "") for one in items}
+
+
+# ------------------------------------------------------------------ without an account
+
+# Google shows of a VM the address of its account, and one that is made by the same address is
+# another (IAM, "Delete and undelete service accounts"). So VMs say in their roster whose tokens
+# they get.
+_FORBIDDEN: Final = 403
+_FEW: Final = 3
+_EVERY: Final = 60.0
+"""Seconds of cloud time between two looks while a job waits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostAccount:
+    """An account that is not there any more, and the VMs that act as it."""
+
+    vms: tuple[str, ...]  # their names
+    what: str  # what has become of it, in a sentence
+    back: str  # what brings it back
+    others: str = ""  # what gives VMs another one; "" where that would be the same one
+
+    @property
+    def problem(self) -> Problem:
+        """It as a problem."""
+        more = f"\nor {self.others}, for VMs that act as another one" if self.others else ""
+        why = "they get no token: no job, task, bucket or secret is within their reach"
+        return Problem(code=Code.ACCOUNT_GONE, what=self.what, why=why, fix=self.back + more)
+
+
+def without_account(
+    cloud: Cloud, place: Place, documents: Iterable[Mapping[str, Any]]
+) -> Sequence[LostAccount]:
+    """The accounts of VMs that are gone, as far as these credentials may read them."""
+    every = ((it["email"], vm) for vm in documents for it in vm.get("serviceAccounts") or ())
+    of_email = alike(every, lambda it: it[0])
+    said = agent.accounts(cloud.folder) if of_email else {}
+    return [
+        one
+        for email, them in of_email.items()
+        for one in _lost(cloud, place, email, [vm for _, vm in them], said)
+    ]
+
+
+def require_accounts(cloud: Cloud, place: Place) -> None:
+    """See that the accounts of all VMs are there."""
+    lost = without_account(cloud, place, instances.documents(cloud.api, place))
+    if lost:
+        raise ClusterError.of([one.problem for one in lost])
+
+
+class Watch:
+    """Looks now and then whether VMs can hear of a job at all."""
+
+    def __init__(self, cloud: Cloud, clock: Clock) -> None:
+        self._cloud = cloud
+        self._pause = clock.wall(_EVERY)
+        self._next = 0.0
+        self._words = ""
+
+    def look(self) -> str:
+        """Why VMs hear of nothing, with what fixes it; "" for no reason that is known here."""
+        record = self._cloud.folder.record() if time.monotonic() >= self._next else None
+        if record is not None:
+            self._words = ""
+            # Who may see jobs need not be allowed to see VMs.
+            with contextlib.suppress(CheckError):
+                lost = without_account(
+                    self._cloud, record, instances.documents(self._cloud.api, record)
+                )
+                said = (f"{it.problem.what}; {it.problem.fix}" for it in lost)
+                self._words = "; ".join(said).replace("\n", " ")
+            self._next = time.monotonic() + self._pause
+        return self._words
+
+
+def _lost(
+    cloud: Cloud,
+    place: Place,
+    email: str,
+    vms: Sequence[Mapping[str, Any]],
+    said: Mapping[str, str],
+) -> Iterable[LostAccount]:
+    """What is known of an account; `said`: what VMs have said of the numbers of theirs."""
+    is_default = email == accounts.default(cloud.project_number)
+    project = place.project_id if is_default else accounts.project_of(email)
+    if not project:
+        return
+    path = SERVICE_ACCOUNT.path(project=project, email=email)
+    try:
+        found = cloud.api.find(SERVICE_ACCOUNT.look.service, path)
+    except GoogleApiError as error:
+        if error.code == _FORBIDDEN:
+            return  # not known
+        raise
+    if found is not None and found.get("disabled"):
+        yield _of(
+            vms,
+            f"as {email}, a service account that is disabled",
+            f"gcloud iam service-accounts enable {email} --project {project}",
+        )
+        return
+    of_number = alike(vms, lambda vm: said.get(str(vm.get("id")), ""))
+    if found is not None:
+        for own in ("", found.get("uniqueId") or ""):
+            of_number.pop(own, None)
+    is_flex = any(it.get("scheduling", {}).get("provisioningModel") == "FLEX_START" for it in vms)
+    others = contents.replacing(flex_start=is_flex)
+    if found is None and not email.startswith(f"{names.SERVICE_ACCOUNT.of(place.name_prefix)}@"):
+        others = f"SERVICE_ACCOUNT=dedicated and {others}"
+    another = "" if found is None else "; the one that has its address now is another"
+    for number, them in of_number.items():
+        yield _of(
+            them,
+            f"as {email}, a service account that was deleted{another}",
+            accounts.undelete(email, project, number, over=found is not None),
+            others,
+        )
+
+
+def _of(vms: Sequence[Mapping[str, Any]], how: str, back: str, others: str = "") -> LostAccount:
+    named = tuple(sorted(vm["name"] for vm in vms))
+    who = words.listed(named) if len(named) <= _FEW else counted(len(named), "VM")
+    acts = "acts" if len(named) == 1 else "act"
+    return LostAccount(vms=named, what=f"{who} {acts} {how}", back=back, others=others)

@@ -150,11 +150,7 @@ class Startup:
 
 
 class Reader:
-    """Reads the start-ups of VMs concurrently, with a limited rate.
-
-    `started`: when Google says that each VM was last started, in RFC 3339 format, as far as that is
-    known.
-    """
+    """Reads start-ups concurrently, at a limited rate; `started`: when Google says VMs were."""
 
     def __init__(
         self,
@@ -222,13 +218,9 @@ def wait(
     progress: Progress,
     stay: Callable[[], bool] = lambda: True,
 ) -> dict[str, Startup]:
-    """Wait until the start-up of all VMs has ended; VMs that are done are not polled again.
+    """Wait until the start-up of all VMs has ended, or not all of them run any more (`stay`).
 
-    `stay`: asks whether all VMs still run; if one does not, the wait ends without a verdict.
-    Returns name of the VM -> start-up. A long STARTUP_COMMAND may still be running.
-
-    Raises:
-        ClusterError: A start-up failed or did not end in time; the error lists all such VMs.
+    Those that are done are not polled again. A long STARTUP_COMMAND may still be running.
     """
     with progress.stage(StageName.STARTUP) as stage:
         deadline = stage.deadline(AT_MOST, _POLL)
@@ -318,10 +310,7 @@ def _progress(startups: Collection[Startup]) -> str:
 
 
 def _judge(found: Mapping[str, Startup], passed: float, place: str) -> None:
-    """Raise if a VM failed or is late; being late with STARTUP_COMMAND is no error.
-
-    `passed`: how long they were waited for, in seconds of cloud time.
-    """
+    """Raise if a VM failed or is late; being late with STARTUP_COMMAND is no error."""
     in_order = sorted(found.items())
     failed = {name: it for name, it in in_order if it.state == "failed" or it.fails_often}
     starting = {name: it for name, it in in_order if not it.is_over and it.step != COMMAND}

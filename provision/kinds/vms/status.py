@@ -11,17 +11,9 @@ from provision.documents import json_object, vm_status
 from provision.documents.status import Older, PoolMode, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
-from provision.kinds import gpus, spending
+from provision.kinds import gpus
 from provision.kinds import status as common
-from provision.kinds.vms import (
-    agent,
-    flex_start,
-    instances,
-    lost_accounts,
-    out_of_date,
-    startup,
-    trouble,
-)
+from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import pricing
 from provision.settings.choices import KIND, NetworkConfig
 from provision.spec import capacity
@@ -35,7 +27,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import OutOfDate
     from provision.documents.status import End, Status
     from provision.documents.vm_status import Vm
-    from provision.kinds.spending import Existing
+    from provision.kinds.status import Existing
     from provision.kinds.vms.instances import Interruption, Seen
     from provision.kinds.vms.startup import Startup
     from provision.state.record import Record
@@ -58,10 +50,7 @@ class _Reported(NamedTuple):
 def look(
     context: Context, cloud: Cloud, record: Record, before: Status | None
 ) -> vm_status.VmGroup:
-    """Look at the VMs of a group and its resize requests.
-
-    `before`: what an earlier look of this run returned; what is over is not asked again.
-    """
+    """Look at a group and its requests; of what an earlier look found done, nothing is asked."""
     clock = context.clock
     seen = instances.see(cloud.api, record)
     found = seen.vms(clock)
@@ -70,7 +59,7 @@ def look(
     down = instances.down(seen.members, instances.restarting(found, known, clock))
     group = _group(record, found)
     requests = flex_start.requests(cloud.api, group.path) if seen.group is not None else []
-    lost = lost_accounts.find(cloud, record, seen.documents)
+    lost = out_of_date.without_account(cloud, record, seen.documents)
     older = out_of_date.among(cloud.api, seen, lost)
     heard = agent.heard(cloud) if found else agent.Heard({}, {})
     vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, clock) for vm in found]
@@ -97,7 +86,7 @@ def look(
         lost=lost,
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
-    cost, so_far = spending.of(existing(case, record, seen), pricing.known(context, cloud))
+    cost, so_far = common.cost_of(existing(case, record, seen), pricing.known(context, cloud))
     pool = PoolNow(
         name=group.name,
         machine_type=group.machine_type,
@@ -158,10 +147,7 @@ def startups(
     wanted: list[str],
     started: Mapping[str, str | None] | None = None,
 ) -> dict[str, Startup]:
-    """What the VMs of a deployment report of their start-up, by name.
-
-    `started`: when each was last started, in RFC 3339 format, as far as that is known.
-    """
+    """What the VMs of a deployment report of their start-up, by name."""
     return startup.Reader(cloud.api, record, context.clock, started).read(wanted)
 
 
@@ -310,11 +296,14 @@ def _counts(case: trouble.Case, older: Sequence[OutOfDate]) -> vm_status.Counts:
 
 def _alike(found: Sequence[OutOfDate]) -> list[Older]:
     """The VMs of an older template, by what differs; the most frequent first."""
-    alike: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
-    for one in found:
-        alike[one.differences].append(one.name)
+    alike = common.alike(found, lambda one: one.differences)
     return [
-        Older(differences=differences, count=len(them), names=tuple(them), fix=found[0].fix)
+        Older(
+            differences=differences,
+            count=len(them),
+            names=tuple(one.name for one in them),
+            fix=found[0].fix,
+        )
         for differences, them in sorted(alike.items(), key=lambda it: -len(it[1]))
     ]
 
@@ -331,7 +320,7 @@ def existing(case: trouble.Case, record: Record, seen: Seen) -> Existing | None:
     # Older VMs may be of another type than new ones get.
     by_type: dict[str, list[float]] = collections.defaultdict(list, {usual: []})
     for vm in case.vms:
-        age = spending.hours(vm.created, case.clock)
+        age = common.hours(vm.created, case.clock)
         if vm.status not in _UNBILLED and age is not None:
             by_type[vm.machine_type].append(age)
     counts = {machine_type: len(ages) for machine_type, ages in by_type.items()}
@@ -352,15 +341,11 @@ def existing(case: trouble.Case, record: Record, seen: Seen) -> Existing | None:
         )
         for machine_type, count in counts.items()
     )
-    return spending.Existing(
-        project_id=record.project_id,
-        name_prefix=record.name_prefix,
-        region=record.region,
-        zone=record.zone,
-        shares=spending.shares(record),
+    return common.Existing.of(
+        record,
         machines=pools,
         network_is_made=asked.get("NETWORK_CONFIG")
         not in {NetworkConfig.DEFAULT, NetworkConfig.EXISTING},
         ages={named[machine_type]: ages for machine_type, ages in by_type.items()},
-        age=spending.hours((seen.group or {}).get("creationTimestamp"), case.clock),
+        age=common.hours((seen.group or {}).get("creationTimestamp"), case.clock),
     )

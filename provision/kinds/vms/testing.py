@@ -1,40 +1,43 @@
-"""Test for VM groups: each VM checks itself, and all of them measure NCCL's bandwidth."""
+"""Test for VM groups: each VM checks itself, and all of them measure NCCL's bandwidth.
+
+The VMs measure (`aiinfra_vm.tasks.bandwidth`); here are the sizes and the figures to judge by. All
+bandwidths are NCCL's bus bandwidth in GB/s. Where it is too low, halves of the group are tried
+until the VMs at fault are known.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
-from provision.catalogue import names
+from provision.catalogue import bandwidths, fabrics, machines, names
+from provision.catalogue.bandwidths import GIB, MIB, Collective
+from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.documents import json_object
-from provision.documents.checks import VmCheck
+from provision.documents.checks import BandwidthRow, BandwidthTry, VmBandwidth, VmCheck
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds import diagnosis
-from provision.kinds.vms import (
-    agent,
-    bandwidth,
-    flex_start,
-    health,
-    instances,
-    lost_accounts,
-    out_of_date,
-    status,
-)
+from provision.kinds.diagnosis import Remedies, Tried, failed
+from provision.kinds.vms import agent, flex_start, instances, out_of_date, status
 from provision.lifecycle import plan_document
 from provision.screens import checks as screen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from provision.catalogue.bandwidths import Reference
     from provision.context import Cloud, Context
-    from provision.documents.checks import VmBandwidth
     from provision.errors import Problem
+    from provision.kinds.diagnosis import Finding, Members
     from provision.kinds.vms.agent import Answer
     from provision.kinds.vms.instances import Vm
     from provision.kinds.vms.startup import Startup
+    from provision.state.folder import StateFolder
     from provision.state.record import Record
     from provision.time.stages import OpenStage
 
@@ -45,15 +48,10 @@ _MOST: Final = 5
 
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
-    """Test all VMs, and what is between them.
-
-    Raises:
-        StillWaiting: Google has not given all VMs yet.
-        ClusterError: There are faults, or VMs that do not answer; the error has all of them.
-    """
+    """Test all VMs, and what is between them."""
     found = instances.find(cloud.api, record, context.clock)
     require_all(cloud, record, found)
-    lost_accounts.require(cloud, record)
+    out_of_date.require_accounts(cloud, record)
     older = out_of_date.find(cloud, record)
     plan_document.tell_of_older(context, older)
     if older:
@@ -64,35 +62,30 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
         context.report.checks = checked
         # Somebody's work is neither measured with nor disturbed.
         well = [vm for vm in found if not (checked[vm.name].faults or checked[vm.name].users)]
-        plan = bandwidth.plan(well)
-        measured = bandwidth.measure(cloud.folder, plan, stage) if plan else None
+        planned = plan(well)
+        measured = measure(cloud.folder, planned, stage) if planned else None
         stage.counts(f"{len(found)} VMs" + (", bandwidth" if measured else ""))
     if measured is not None:
         context.report.checks = {**checked, group: measured.document}
     context.console.show(screen.lines(context.report.checks, context.console.width), as_result=True)
     where = f"{group} --zone {record.zone} --project {record.project_id}"
-    problems = of_vms(found, checked, where)
-    problems += bandwidth.problems(measured, where) if measured else []
+    bad = of_vms(found, checked, where)
+    bad += problems(measured, where) if measured else []
     used = {vm.name: checked[vm.name].users for vm in found if checked[vm.name].users}
     used |= dict.fromkeys(measured.busy if measured else (), ())
     if len(used) == len(found):
-        problems.append(left_out(used, all_of_them=True))
-    if problems:
-        raise ClusterError.of(problems)
+        bad.append(left_out(used, all_of_them=True))
+    if bad:
+        raise ClusterError.of(bad)
     if used:
         context.note([left_out(used, all_of_them=False)])
     if measured is not None:
-        context.note(bandwidth.notes(measured))
+        context.note(notes(measured))
     return passed(checked, measured.document if measured else None)
 
 
 def require_all(cloud: Cloud, record: Record, found: Sequence[Vm]) -> None:
-    """See that as many VMs run as Create was to make: a part would say nothing of the rest.
-
-    Raises:
-        StillWaiting: Google is still making them.
-        ClusterError: There are others than those.
-    """
+    """See that as many VMs run as Create was to make: a part would say nothing of the rest."""
     running = sum(vm.status == "RUNNING" for vm in found)
     asked = json_object.inner(cloud.folder.outputs().get("group"))
     wanted = json_object.whole(asked.get("size")) or record.settings.get("INSTANCE_COUNT") or 1
@@ -146,24 +139,24 @@ def _judged(vm: Vm, startup: Startup, answer: Answer | None) -> VmCheck:
     if answer is not None:
         if answer.failure:
             return VmCheck(faults=(f"it {answer.failure}",))
-        return health.judge(vm, answer.answer)
+        return instances.judge(vm, answer.answer)
     state = f"it can't be asked: it {startup.words}"
     if startup.state == "done":
         state += ", by a version of this tool whose VMs hear of nothing; run Create --replace-vms"
-    return health.reported(vm, startup.gpu_check, state)
+    return instances.reported(vm, startup.gpu_check, state)
 
 
 # ------------------------------------------------------------------ in words
 
 
 def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> list[Problem]:
-    """What is wrong with single VMs; `where` as `health.another_host` has it."""
+    """What is wrong with single VMs; `where` as `instances.another_host` has it."""
     by_name = {vm.name: vm for vm in vms}
 
     def fix(name: str) -> str:
         users = checked[name].users
         freed = f"end {words.listed(users)}, or let them end; then " if users else ""
-        return freed + health.another_host([name], where, bound=by_name[name].bound)
+        return freed + instances.another_host([name], where, bound=by_name[name].bound)
 
     in_order = {vm.name: checked[vm.name] for vm in vms}
     found = diagnosis.of_single(in_order, lambda name: by_name[name].machine_type, fix)
@@ -185,10 +178,7 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
 
 
 def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem:
-    """What is said of VMs that somebody works on: they are looked at, and not measured.
-
-    `used`: the VMs, each with the programs that have its GPUs in use, as far as they are known.
-    """
+    """What is said of VMs whose GPUs these programs use: they are looked at, and not measured."""
     named = [f"{name} ({', '.join(its)})" if its else name for name, its in used.items()]
     more = f", and {len(named) - _MOST} more" if len(named) > _MOST else ""
     what = "nothing was measured" if all_of_them else "not measured"
@@ -200,10 +190,7 @@ def left_out(used: Mapping[str, Sequence[str]], *, all_of_them: bool) -> Problem
 
 
 def passed(checked: Mapping[str, VmCheck], measured: VmBandwidth | None) -> str:
-    """The verdict on VMs without faults, in one sentence.
-
-    `measured`: the bandwidth between them; None where there is nothing to measure.
-    """
+    """The verdict on VMs without faults, in one sentence."""
     gpus = sum(it.gpus or 0 for it in checked.values())
     well = f"{len(checked)} VMs" if len(checked) > 1 else "The VM"
     text = f"{well} with {gpus} GPUs: no faults"
@@ -211,3 +198,338 @@ def passed(checked: Mapping[str, VmCheck], measured: VmBandwidth | None) -> str:
         return f"{text}; bandwidth not measured" if measured else text
     reached = diagnosis.reached(measured.bandwidth, measured.vms, measured.expected)
     return f"{text}; {measured.collective} reaches {reached}"
+
+
+# ------------------------------------------------------------------ what is measured
+
+SECONDS: Final = 480
+"""The most that one measurement may take: NCCL's start, and large sizes on a bad network."""
+_PORT: Final = 29650
+"""Where the first VM of a group waits for the others; torchrun's own is 29500."""
+_SMALLEST: Final = MIB
+_LARGEST: Final = GIB
+"""The largest message where no published figure says another."""
+_LEAST: Final = 1e-9
+"""Seconds; a VM that tells of less has measured nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What to measure between the VMs of a group."""
+
+    vms: Mapping[str, Vm]
+    gpus: int  # the number of GPUs of each
+    fabric: Fabric  # what NCCL should send messages with
+    reference: Reference | None  # the published figures; None if there are none
+    collective: Collective  # what the GPUs do together
+    size: int  # the size of message that counts, in bytes: the largest
+
+    @property
+    def wanted(self) -> str:
+        """What NCCL calls the network that it should use; plain TCP is "Socket"."""
+        return "Socket" if self.fabric is Fabric.TCP else fabrics.STACKS[self.fabric].logged
+
+    @property
+    def least(self) -> float | None:
+        """What is enough; None if there is no published figure."""
+        return None if self.reference is None else self.reference.least
+
+    def arguments(self, groups: Sequence[Members]) -> dict[str, Any]:
+        """The arguments of the task for groups that measure at the same time."""
+        sizes = [_SMALLEST]
+        while sizes[-1] < self.size:
+            sizes.append(sizes[-1] * 2)
+        return {
+            "groups": [
+                [{"name": name, "address": self.vms[name].address} for name in group]
+                for group in groups
+            ],
+            "port": _PORT,
+            "word": secrets.token_hex(16),
+            "gpus": self.gpus,
+            "collective": str(self.collective),
+            "sizes": sizes,
+        }
+
+
+def plan(vms: Sequence[Vm]) -> Plan | None:
+    """What to measure between VMs; None where there is nothing between them to measure."""
+    if len(vms) < bandwidths.MACHINES:
+        return None
+    gpus, _ = instances.due(vms[0])
+    if not gpus:
+        return None
+    machine = machines.lookup(vms[0].machine_type)
+    has_all = machine is not None and vms[0].interfaces == machine.nics
+    fabric = (fabrics.on_vms(machine) if has_all else None) or Fabric.TCP
+    network = machine.gpu_network if machine and fabric is not Fabric.TCP else None
+    reference = bandwidths.find(vms[0].machine_type, network)
+    return Plan(
+        vms={vm.name: vm for vm in vms},
+        gpus=gpus,
+        fabric=fabric,
+        reference=reference,
+        collective=reference.collective if reference else Collective.ALL_GATHER,
+        size=reference.size if reference else _LARGEST,
+    )
+
+
+# ------------------------------------------------------------------ what came of it
+
+
+@dataclass(frozen=True)
+class Outcome(Tried):
+    """What came of one measurement: the bandwidth is that of the size that counts."""
+
+    rows: tuple[BandwidthRow, ...] = ()  # the results by size
+    # VMs that have failed on their own, each with why
+    blamed: Mapping[str, str] = field(default_factory=dict)
+    networks: tuple[str, ...] = ()  # the networks that NCCL used
+    nccl: str = ""  # NCCL's version
+    plugin: str = ""  # the NCCL that came with the plugin
+    plugin_nccl: str = ""  # its version
+    busy: Members = ()  # VMs whose GPUs are in use, so that nothing was measured
+
+
+def outcome(plan: Plan, group: Members, answers: Mapping[str, Answer]) -> Outcome:
+    """Judge what a group measured."""
+    found = {name: answers[name].answer for name in group}
+    if busy := tuple(name for name in group if found[name].get("users")):
+        why = f"the GPUs of {words.listed(busy)} are in use"
+        return Outcome(group, passed=False, why=why, busy=busy)
+    networks = tuple(dict.fromkeys(it for one in found.values() for it in _networks(one)))
+    blamed = {name: why for name in group if (why := _own_failure(answers[name]))}
+    if bad := blamed or {name: why for name in group if (why := answers[name].failure)}:
+        why = " ".join(next(iter(bad.items())))
+        return Outcome(group, passed=False, why=why, blamed=blamed, networks=networks)
+    first = found[group[0]]
+    rows = tuple(_rows(plan, first, len(group) * plan.gpus))
+    if not rows or rows[-1].size < plan.size // 2:
+        return Outcome(group, passed=False, why=f"{group[0]} has told no result", networks=networks)
+    reached = max(rows[-1].out_of_place, rows[-1].in_place)
+    why = _why(plan, rows, reached, networks)
+    # The VMs on which NCCL did not use the network that it should.
+    strayed = {
+        name: f"NCCL used {words.listed(used)} there instead of {plan.wanted}"
+        for name, it in found.items()
+        if plan.fabric is not Fabric.TCP and (used := _networks(it)) and plan.wanted not in used
+    }
+    return Outcome(
+        group,
+        passed=not why,
+        bandwidth=reached,
+        why=why,
+        rows=rows,
+        blamed=strayed,
+        networks=networks,
+        nccl=json_object.text(first.get("nccl")),
+        plugin=json_object.text(first.get("plugin")),
+        plugin_nccl=json_object.text(first.get("plugin_nccl")),
+    )
+
+
+def _own_failure(answer: Answer) -> str:
+    """Why a VM has failed whatever the others did; "" if that can't be said."""
+    if answer.state in {"silent", "refused", "cut-off", "stopped"}:
+        return answer.failure
+    lacks = answer.answer.get("measured") is False
+    return f"can't measure: {answer.answer.get('why')}" if lacks else ""
+
+
+def _why(plan: Plan, rows: Sequence[BandwidthRow], reached: float, networks: Sequence[str]) -> str:
+    if wrong := sum(row.wrong for row in rows):
+        return f"NCCL computed {wrong} wrong values"
+    if plan.fabric is not Fabric.TCP and plan.wanted not in networks:
+        used = words.listed(networks) or "an unknown network"
+        return f"NCCL used {used} instead of {plan.wanted}"
+    if plan.reference is not None and reached < plan.reference.least:
+        part = reached / plan.reference.peak
+        return f"{reached:.1f} GB/s, {part:.0%} of the {plan.reference.peak:g} GB/s published"
+    return ""
+
+
+def _networks(found: Mapping[str, Any]) -> list[str]:
+    return json_object.texts(found.get("networks"))
+
+
+def _rows(plan: Plan, found: Mapping[str, Any], ranks: int) -> Iterator[BandwidthRow]:
+    """The results as bus bandwidths; a VM tells seconds."""
+    factor = plan.collective.factor(ranks)
+    for row in json_object.objects(found.get("rows")):
+        size, wrong = json_object.whole(row.get("size")), json_object.whole(row.get("wrong"))
+        out_of_place, in_place = (
+            json_object.number(row.get(name)) or 0.0 for name in ("out_of_place", "in_place")
+        )
+        if size is None or wrong is None or min(out_of_place, in_place) < _LEAST:
+            continue
+        yield BandwidthRow(
+            size=size,
+            out_of_place=size * factor / out_of_place / 1e9,
+            in_place=size * factor / in_place / 1e9,
+            wrong=wrong,
+        )
+
+
+# ------------------------------------------------------------------ all measurements
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All measurements between the VMs of a group."""
+
+    plan: Plan
+    outcomes: Sequence[Outcome]
+    blamed: Mapping[str, str]
+    finding: Finding
+
+    @property
+    def busy(self) -> Members:
+        """VMs that somebody used meanwhile."""
+        return tuple(dict.fromkeys(name for it in self.outcomes for name in it.busy))
+
+    @property
+    def document(self) -> VmBandwidth:
+        """It for the report: the first measurement of VMs that nobody used meanwhile."""
+        plan, reference = self.plan, self.plan.reference
+        first = next((it for it in self.outcomes if not it.busy), self.outcomes[0])
+        return VmBandwidth(
+            vms=len(first.members),
+            gpus=len(first.members) * plan.gpus,
+            collective=str(plan.collective),
+            not_measured=self.not_measured,
+            size=plan.size,
+            bandwidth=first.bandwidth,
+            expected=reference.peak if reference else None,
+            least=plan.least,
+            source=reference.source if reference else "",
+            networks=first.networks,
+            nccl=first.nccl,
+            plugin=first.plugin,
+            plugin_nccl=first.plugin_nccl,
+            rows=first.rows,
+            tries=tuple(
+                BandwidthTry(vms=it.members, passed=it.passed, bandwidth=it.bandwidth, why=it.why)
+                for it in self.outcomes
+            ),
+            faulty=(*self.blamed, *self.finding.faulty),
+            suspects=self.finding.suspects,
+        )
+
+    @property
+    def not_measured(self) -> str:
+        """Why no VM could measure, where none has to be able to; "" otherwise."""
+        first = self.outcomes[0]
+        if all(it.busy for it in self.outcomes):
+            return first.why
+        lacking = [why for why in first.blamed.values() if why.startswith("can't measure")]
+        if self.plan.fabric is Fabric.TCP and len(lacking) == len(first.members):
+            return lacking[0]
+        return ""
+
+
+def measure(folder: StateFolder, plan: Plan, stage: OpenStage) -> Measured:
+    """Measure between all VMs, and where that is not good enough, between parts of them."""
+    outcomes, blamed, tried = list[Outcome](), dict[str, str](), list[Outcome]()
+    left = tuple(sorted(plan.vms))
+    groups = [left]
+    most = diagnosis.most_rounds(len(left))
+    for number in range(most):
+        stage.counts(_round(plan, groups, number, most))
+        answers = agent.ask(
+            folder,
+            stage,
+            "bandwidth",
+            plan.arguments(groups),
+            vms={name: plan.vms[name].id for group in groups for name in group},
+            seconds=SECONDS,
+        )
+        now = [outcome(plan, group, answers) for group in groups]
+        outcomes += now
+        blamed |= {name: why for it in now for name, why in it.blamed.items()}
+        apart = {name for it in now for name in (*it.blamed, *it.busy)}
+        if apart and len(blamed) < len(left):
+            # Who failed on its own, or is used, is known; the others are tried again without it.
+            left = tuple(name for name in left if name not in apart)
+            tried = []
+            groups = [left] if len(left) >= bandwidths.MACHINES else []
+        elif apart:
+            groups = []
+        else:
+            tried += now
+            groups = diagnosis.next_round(tried)
+        if not groups:
+            break
+    return Measured(plan, outcomes, blamed, diagnosis.find(tried))
+
+
+def _round(plan: Plan, groups: Sequence[Members], number: int, most: int) -> str:
+    """What is measured now, and how long it and what may follow take at most."""
+    at_most = words.duration(SECONDS)
+    if number:
+        return f"round {number + 1} of at most {most}, each {at_most}: {len(groups)} groups"
+    what = f"{plan.collective} between {len(groups[0])} VMs, at most {at_most}"
+    more = f"; if it is too slow, up to {most - 1} rounds more find out where"
+    return what + more * (most > 1)
+
+
+def problems(measured: Measured, where: str) -> list[Problem]:
+    """What is wrong between the VMs; `where` as `instances.another_host` has it."""
+    if measured.not_measured:
+        return []
+    plan, blamed = measured.plan, measured.blamed
+    bound = any(vm.bound for vm in plan.vms.values())
+    if len(blamed) == len(measured.outcomes[0].members):
+        alone = [
+            failed(
+                f"all {len(blamed)} VMs: {next(iter(blamed.values()))}",
+                why="it is the same on each, so no single VM is at fault: their image, or the step"
+                " fabric of their start-up",
+                fix="read the step fabric of Status --full; an image that can is named in"
+                " docs/how-to/boot-image.md",
+            )
+        ]
+    else:
+        alone = [
+            failed(
+                f"{name}: {why}",
+                why="the others were measured without it",
+                fix=instances.another_host([name], where, bound=bound),
+            )
+            for name, why in blamed.items()
+        ]
+    bar = diagnosis.bar(next(iter(plan.vms.values())).machine_type, plan.reference)
+    remedies = Remedies(
+        members="VMs",
+        another=lambda vms: instances.another_host(vms, where, bound=bound),
+        more="set INSTANCE_COUNT to more, run Create, and Test again",
+        closer="set ENABLE_COMPACT_PLACEMENT=yes, so that new VMs stand close to each other, and"
+        " run Create with --replace-vms",
+    )
+    return [*alone, *diagnosis.problems(measured.finding, measured.outcomes, bar, remedies)]
+
+
+def notes(measured: Measured) -> list[Problem]:
+    """What is said beside a bandwidth that is good, or that no VM has to be able to measure."""
+    found, said = measured.document, []
+    if found.not_measured and not measured.busy:
+        said.append(
+            failed(
+                f"the bandwidth between the VMs was not measured: {found.not_measured}",
+                why="NCCL's library is all that it takes, and this image has none where it is"
+                " looked for",
+                fix="install it (apt-get install libnccl2, from NVIDIA's repository), or choose an"
+                " image with PyTorch; the VMs themselves are tested",
+            )
+        )
+    if found.plugin_nccl and found.nccl and found.plugin_nccl != found.nccl:
+        said.append(
+            failed(
+                f"jobs load NCCL {found.nccl}, and the network's plugin came with"
+                f" {found.plugin_nccl}",
+                why="PyTorch's packages have an NCCL of their own, which LD_LIBRARY_PATH does not"
+                " change; it was measured",
+                fix=f"nothing while it is fast enough; LD_PRELOAD={found.plugin} gives a job the"
+                " plugin's",
+            )
+        )
+    return said

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import collections
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
-from provision.kinds import machines
-from provision.kinds.vms import agent, flex_start, health, startup
+from provision.kinds import machines, status
+from provision.kinds.status import alike, who
+from provision.kinds.vms import agent, flex_start, instances, startup
 from provision.kinds.vms.instances import arguments, moment
 from provision.screens.layout import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provision.documents.vm_status import Vm
-    from provision.errors import Problem
     from provision.google.api import GoogleApi
     from provision.kinds.vms.flex_start import ResizeRequest
     from provision.kinds.vms.instances import Interruption, Member
-    from provision.kinds.vms.lost_accounts import LostAccount
+    from provision.kinds.vms.out_of_date import LostAccount
     from provision.spec.pools import Group
     from provision.time.clock import Clock
 
@@ -35,7 +34,6 @@ _SILENT: Final = (
     "a VM that reports nothing may lack Google's guest agent in its image, or access to Google's"
     " APIs in its network"
 )
-_Machine = TypeVar("_Machine", "Vm", "Member")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +86,7 @@ def found(case: Case) -> Iterator[Trouble]:
         )
         return
     for one in case.lost:
-        yield _of_problem(one.problem, About.MACHINES, one.vms)
+        yield status.trouble(one.problem, About.MACHINES, one.vms)
     yield from _refused(case)
     yield from _down(case)
     if case.missing:
@@ -100,8 +98,23 @@ def found(case: Case) -> Iterator[Trouble]:
             why=("its defaultActionOnFailure is DO_NOTHING, as it is for flex start",),
             fix="run Create: it sets the group right",
         )
-    yield from _silent(case)
-    yield from _unhealthy(case)
+    # VMs that run, and say nothing any more: what they told of their start-up is history.
+    mute = {name for one in case.lost for name in one.vms}
+    silent = [vm for vm in case.vms if vm.silence and vm.name not in mute]
+    for what, them in alike(silent, lambda vm: vm.silence).items():
+        fix = agent.another_start(them[0].name, case.group)
+        yield _of(them, what, why=(agent.WHY_SILENT,), fix=fix)
+    for vm in case.running:
+        # Google moves a VM to another host only when a person asks.
+        if vm.faults:
+            yield Trouble(
+                about=About.MACHINES,
+                what=f"the GPUs of {vm.name} complain: {vm.faults[0]}",
+                names=(vm.name,),
+                why=vm.faults[1:],
+                fix="when nobody needs what runs there, "
+                + instances.another_host([vm.name], arguments(case.group), bound=case.bound),
+            )
     yield from _starts(case)
     yield from _partly(case)
 
@@ -124,20 +137,18 @@ def waiting(case: Case) -> Iterator[Waiting]:
         yield Waiting(
             about=About.MACHINES,
             what=f"{counted(len(coming), 'VM')} {are} being made",
-            count=len(coming),
-            names=_names(coming),
+            **who(coming),
         )
     under_way = [
         vm
         for vm in case.running
         if _is_starting(vm) and not _is_late(case, vm) and not _is_failing(vm)
     ]
-    for what, them in _alike(under_way, _startup_words):
+    for what, them in alike(under_way, _startup_words).items():
         yield Waiting(
             about=About.START_UP,
             what=_said(what, them),
-            count=len(them),
-            names=_names(them),
+            **who(them),
             seconds=max(map(case.age, them)),
         )
 
@@ -162,14 +173,14 @@ def _refused(case: Case) -> Iterator[Trouble]:
     refused = [one.name for one in case.down if one.reasons]
     running = len(case.running)
     for problem in machines.explain_standing(case.group, case.errors, running, case.api):
-        yield _of_problem(problem, About.MACHINES, refused, by_itself=True)
+        yield status.trouble(problem, About.MACHINES, refused, passes=True)
     if not case.missing:
         return  # a request that failed before the VMs came is history
     for request in case.requests:
         if request.is_refused:
             explained = flex_start.explain(case.group, request, case.api, end="")
             for problem in explained:
-                yield _of_problem(problem, About.REQUEST, [request.name])
+                yield status.trouble(problem, About.REQUEST, [request.name])
             if not explained:
                 yield Trouble(
                     about=About.REQUEST,
@@ -202,12 +213,12 @@ def _down(case: Case) -> Iterator[Trouble]:
             or (one.action == "CREATING" and not refused.isdisjoint(one.reasons))
         )
     ]
-    for what, them in _alike(told, lambda one: one.story(case.known)):
+    for what, them in alike(told, lambda one: one.story(case.known)).items():
         is_left = all(one.is_left for one in them)
         take_out = (
             "start it in the console; or take it out of the group, and run Create for a new one:\n"
             f"gcloud compute instance-groups managed delete-instances {arguments(case.group)}"
-            f" --instances={','.join(_names(them)[:_LEFT])}"
+            f" --instances={','.join(who(them)['names'][:_LEFT])}"
         )
         yield _of(
             them,
@@ -240,36 +251,13 @@ def _missing(case: Case) -> Trouble:
     )
 
 
-def _silent(case: Case) -> Iterator[Trouble]:
-    """VMs that run, and say nothing any more: what they told of their start-up is history."""
-    mute = {name for one in case.lost for name in one.vms}
-    silent = [vm for vm in case.vms if vm.silence and vm.name not in mute]
-    for what, them in _alike(silent, lambda vm: vm.silence):
-        fix = agent.another_start(them[0].name, case.group)
-        yield _of(them, what, why=(agent.WHY_SILENT,), fix=fix)
-
-
-def _unhealthy(case: Case) -> Iterator[Trouble]:
-    """VMs that run with faulty GPUs: Google moves them to another host only when a person asks."""
-    for vm in case.running:
-        if vm.faults:
-            yield Trouble(
-                about=About.MACHINES,
-                what=f"the GPUs of {vm.name} complain: {vm.faults[0]}",
-                names=(vm.name,),
-                why=vm.faults[1:],
-                fix="when nobody needs what runs there, "
-                + health.another_host([vm.name], arguments(case.group), bound=case.bound),
-            )
-
-
 # ------------------------------------------------------------------ start-up
 
 
 def _starts(case: Case) -> Iterator[Trouble]:
     """Start-ups that failed, whose command fails again and again, and that are late."""
     failed = [vm for vm in case.running if vm.startup.state is StartupState.FAILED]
-    for what, them in _alike(failed, _startup_words):
+    for what, them in alike(failed, _startup_words).items():
         why = tuple(them[0].startup.detail.splitlines()[-_LINES:])
         yield _of(them, what, About.START_UP, why=why, fix=_again(case, them[0]))
     failing = [vm for vm in case.running if _is_failing(vm)]
@@ -286,7 +274,7 @@ def _starts(case: Case) -> Iterator[Trouble]:
             by_itself=True,
         )
     late = [vm for vm in case.running if _is_starting(vm) and _is_late(case, vm)]
-    for what, them in _alike(late, _startup_words):
+    for what, them in alike(late, _startup_words).items():
         oldest = words.duration(max(map(case.age, them)))
         why = (f"that is late: {oldest} have passed since the start",)
         yield _of(
@@ -301,19 +289,18 @@ def _starts(case: Case) -> Iterator[Trouble]:
 
 def _partly(case: Case) -> Iterator[Trouble]:
     """Steps that failed in start-ups that went on without them."""
-    alike: dict[str, list[Vm]] = collections.defaultdict(list)
-    for vm in case.vms:
-        for name, step in vm.startup.steps.items():
-            if step.state == "failed" and vm.startup.state is not StartupState.FAILED:
-                alike[name].append(vm)
-    for name, them in alike.items():
+    partly = [vm for vm in case.vms if vm.startup.state is not StartupState.FAILED]
+    every = (
+        (name, vm) for vm in partly for name, it in vm.startup.steps.items() if it.state == "failed"
+    )
+    for name, pairs in alike(every, lambda it: it[0]).items():
+        them = [vm for _, vm in pairs]
         output = them[0].startup.steps[name].detail
         yield Trouble(
             about=About.START_UP,
             what=f"the step {name} failed on {counted(len(them), 'VM')}; the rest of the start-up"
             " continued",
-            count=len(them),
-            names=_names(them),
+            **who(them),
             why=tuple(output.splitlines()[-_LINES:]),
             fix=startup.output_of(name, them[0].name),
         )
@@ -352,16 +339,6 @@ def _is_late(case: Case, vm: Vm) -> bool:
 # ------------------------------------------------------------------ words
 
 
-def _alike(
-    things: Iterable[_Machine], what: Callable[[_Machine], str]
-) -> Iterable[tuple[str, list[_Machine]]]:
-    """Group VMs by what is said of them."""
-    found: dict[str, list[_Machine]] = collections.defaultdict(list)
-    for thing in things:
-        found[what(thing)].append(thing)
-    return found.items()
-
-
 def _of(  # noqa: PLR0913 - each is a fact of its own
     them: Sequence[Vm | Member],
     what: str,
@@ -375,24 +352,9 @@ def _of(  # noqa: PLR0913 - each is a fact of its own
     return Trouble(
         about=about,
         what=_said(what, them),
-        count=len(them),
-        names=_names(them),
+        **who(them),
         why=why,
         fix=fix,
-        by_itself=by_itself,
-    )
-
-
-def _of_problem(
-    problem: Problem, about: About, names: Sequence[str], *, by_itself: bool = False
-) -> Trouble:
-    return Trouble(
-        about=about,
-        what=problem.what,
-        count=max(1, len(names)),
-        names=tuple(names),
-        why=tuple(dict.fromkeys(problem.why.splitlines())),
-        fix=problem.fix,
         by_itself=by_itself,
     )
 
@@ -400,7 +362,3 @@ def _of_problem(
 def _said(what: str, them: Sequence[Vm | Member]) -> str:
     """A sentence about VMs, from its end about one of them."""
     return f"{them[0].name} {what}" if len(them) == 1 else f"{len(them):,} VMs: each {what}"
-
-
-def _names(things: Iterable[Vm | Member]) -> tuple[str, ...]:
-    return tuple(thing.name for thing in things)

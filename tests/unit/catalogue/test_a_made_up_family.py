@@ -15,9 +15,9 @@ from provision.deployment.deployment import RunInputs
 from provision.deployment.kind import deploy
 from provision.files.archive import Archive
 from provision.kinds import registry
-from provision.kinds.gke.kubernetes import all_gather, nccl, pod_fabrics
+from provision.kinds.gke.kubernetes import all_gather, nccl
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-from provision.kinds.vms import health
+from provision.kinds.vms import instances
 from provision.kinds.vms.instances import Vm
 from provision.state.location import locate
 from tests.unit.preflight.conftest import google
@@ -101,7 +101,7 @@ def test_test_takes_no_other_gpu_for_its_own() -> None:
 
     def faults(*names: str) -> tuple[str, ...]:
         found = {"gpus": 4, "names": list(names), "driver": "570", "interfaces": 9}
-        return health.reported(vm, found).faults
+        return instances.reported(vm, found).faults
 
     assert faults("NVIDIA Z900 80GB") == ()
     assert faults("NVIDIA Z900 80GB", "NVIDIA GeForce") == ("NVIDIA GeForce instead of Z900",)
@@ -128,7 +128,7 @@ def test_a_group_of_vms_gets_its_networks_and_its_boot_disk() -> None:
 @pytest.mark.parametrize("network", GpuNetwork)
 def test_every_kind_of_network_has_its_installer_its_pods_and_its_test(network: GpuNetwork) -> None:
     assert network in nccl.INSTALLERS
-    assert network in pod_fabrics.FABRICS
+    assert network in nccl.FABRICS
     assert network in all_gather.FABRICS
 
 

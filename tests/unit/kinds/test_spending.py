@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from provision.catalogue import prices
-from provision.kinds import spending
-from provision.kinds.gke import status
+from provision.kinds import status
+from provision.kinds.gke import status as gke_status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.nodes import Node, Nodes
 from provision.kinds.gke.kubernetes.status import Status
@@ -39,10 +39,8 @@ PLACE = {"project_id": "p", "name_prefix": "np", "region": "us-central1", "zone"
 def _bill(
     *pools: Pool, age: float | None = 10.0, ages: dict[str, list[float]], **changes: Any
 ) -> tuple[Cost, SoFar]:
-    existing = spending.Existing(
-        **{**PLACE, "machines": pools, "ages": ages, "age": age, **changes}
-    )
-    cost, so_far = spending.of(existing, prices.listed())
+    existing = status.Existing(**{**PLACE, "machines": pools, "ages": ages, "age": age, **changes})
+    cost, so_far = status.cost_of(existing, prices.listed())
     assert cost is not None
     assert so_far is not None
     return cost, so_far
@@ -127,8 +125,8 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
     }
     node = Node(name="n", created="2026-11-22T08:00:00Z")
     told = Status(nodes=(Nodes(pool="np-system", each=(node, node)),), workloads=(), requests=())
-    existing = status.existing(record, document, facts, told, Clock())
-    cost, so_far = spending.of(existing, prices.listed())
+    existing = gke_status.existing(record, document, facts, told, Clock())
+    cost, so_far = status.cost_of(existing, prices.listed())
     assert cost is not None
     assert so_far is not None
     now = {(part.pool, part.name): part.now for part in cost.parts}
@@ -138,10 +136,10 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
     assert system > 0
     assert cost.most.per_hour > cost.now.per_hour
     assert so_far.usd > 0
-    assert status.existing(record, None, facts, told, Clock()) is None
+    assert gke_status.existing(record, None, facts, told, Clock()) is None
 
 
 def test_without_prices_or_without_a_record_nothing_is_said_of_cost() -> None:
-    existing = spending.Existing(**cast("Any", {**PLACE, "machines": (), "ages": {}, "age": None}))
-    assert spending.of(existing, None) == (None, None)
-    assert spending.of(None, prices.listed()) == (None, None)
+    existing = status.Existing(**cast("Any", {**PLACE, "machines": (), "ages": {}, "age": None}))
+    assert status.cost_of(existing, None) == (None, None)
+    assert status.cost_of(None, prices.listed()) == (None, None)

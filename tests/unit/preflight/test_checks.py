@@ -14,7 +14,7 @@ from provision.codes import Code
 from provision.documents.checks import CheckState
 from provision.errors import CheckError, StateError
 from provision.kinds.gke import preflight as preflight_of_gke
-from provision.kinds.vms import boot_image
+from provision.kinds.vms import preflight
 from provision.preflight.table import CHECKS, SUBNETWORK
 from provision.settings.choices import OnlineCheck
 from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
@@ -366,5 +366,5 @@ def test_checks_that_fail_for_one_reason_are_one_note(google: Google) -> None:
 
 
 def test_every_check_is_in_the_table_once() -> None:
-    own = (boot_image.IMAGE, SUBNETWORK, preflight_of_gke.VERSION)
+    own = (preflight.IMAGE, SUBNETWORK, preflight_of_gke.VERSION)
     assert sorted(check.name for check in (*CHECKS, *own)) == sorted(OnlineCheck)

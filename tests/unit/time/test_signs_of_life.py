@@ -27,7 +27,7 @@ from provision.kinds.gke import control_plane, release
 from provision.kinds.gke import jobs as gke_jobs
 from provision.kinds.gke import status as gke_status
 from provision.kinds.gke import testing as gke_testing
-from provision.kinds.gke.kubernetes import clearing, rollout, trials
+from provision.kinds.gke.kubernetes import stages, trials
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.left_behind import Traces
 from provision.kinds.vms import after_apply, agent, bake, flex_start, out_of_date, startup
@@ -151,8 +151,8 @@ def _objects(run: Run) -> None:
 
     wanted = {"apiVersion": "v1", "kind": "Deployment", "metadata": {"name": "kueue"}}
     cluster = SimpleNamespace(find=not_now, apply=not_now)
-    stage = rollout.Stage("Kueue", [wanted])
-    rollout.apply(cast("Any", cluster), [stage], progress=run.progress)
+    stage = stages.Stage("Kueue", [wanted])
+    stages.apply(cast("Any", cluster), [stage], progress=run.progress)
 
 
 def _bandwidth(run: Run, cluster: object) -> None:
@@ -276,7 +276,7 @@ def _rollout(run: Run) -> None:
     cluster = SimpleNamespace(
         find=lambda *_: {"metadata": {"generation": 1}, "status": status}, all=lambda *_: []
     )
-    rollout.wait(cast("Any", cluster), samples.FLEX_QUEUED_ULTRA, progress=run.progress)
+    stages.wait(cast("Any", cluster), samples.FLEX_QUEUED_ULTRA, progress=run.progress)
 
 
 WAITS: dict[StageName, Callable[[Run], None]] = {
@@ -331,7 +331,7 @@ def test_a_wait_gives_a_sign_of_life_each_minute_and_says_until_when(
     monkeypatch: pytest.MonkeyPatch, name: StageName, wait: Callable[[Run], None]
 ) -> None:
     monkeypatch.setattr(release, "_told", lambda _, known: known)
-    monkeypatch.setattr(clearing, "step", lambda _: ["Service default/web"])
+    monkeypatch.setattr(release, "step", lambda _: ["Service default/web"])
     run = Run(monkeypatch)
     with contextlib.suppress(ProvisionError):
         wait(run)

@@ -115,8 +115,7 @@ class Cluster:
 
     def create(self, thing: Object) -> Object:
         """Create an object; the API may complete its name."""
-        metadata = thing["metadata"]
-        path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
+        path = self._path_of(thing).rpartition("/")[0]
         query = {"fieldManager": MANAGER, **_STRICT}
         return self._json(f"create a {thing['kind']}", "POST", path, query, Body(thing))
 
@@ -199,7 +198,7 @@ class Cluster:
     def _path_of(self, thing: Object) -> str:
         metadata = thing["metadata"]
         path = self._path(thing["apiVersion"], thing["kind"], metadata.get("namespace", ""))
-        return f"{path}/{metadata['name']}"
+        return f"{path}/{metadata.get('name', '')}"
 
     def _path(self, api_version: str, kind: str, namespace: str) -> str:
         """The path of the objects of a kind; the API's list of kinds is read only once."""

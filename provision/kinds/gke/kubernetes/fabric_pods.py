@@ -1,7 +1,7 @@
 """The one builder of pods on GPU nodes: everything that a pod needs to use GPUs and their network.
 
 Bandwidth test, sample jobs, torchrun and Ray give it their container and get the whole template.
-What the network of a machine takes stands in `pod_fabrics`.
+What the network of a machine takes stands in `nccl`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import machine_sizes, machines
-from provision.kinds.gke.kubernetes import nccl, pod_fabrics, stages
+from provision.kinds.gke.kubernetes import nccl, stages
 from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
 from provision.kinds.gke.kubernetes.objects import mount, variables
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+    from provision.kinds.gke.kubernetes.nccl import PodFabric
     from provision.kinds.gke.kubernetes.objects import Object
-    from provision.kinds.gke.kubernetes.pod_fabrics import PodFabric
 
 JOB_SET_API: Final = "jobset.x-k8s.io/v1alpha2"
 SET_LABEL: Final = "jobset.sigs.k8s.io/jobset-name"
@@ -54,10 +54,10 @@ _TORCH: Final = (
 )
 # GKE mounts the driver and leaves it to the image to look there, which not every one does (NVIDIA's
 # since CUDA 12.8.1 do not): programs then see no GPUs. What an image has set itself stays.
-_PROGRAMS: Final = f'export PATH="${{PATH}}:{pod_fabrics.NVIDIA}/bin" LD_LIBRARY_PATH='
-_DRIVER: Final = f'{_PROGRAMS}"${{LD_LIBRARY_PATH:+${{LD_LIBRARY_PATH}}:}}{pod_fabrics.LIBRARIES}"'
+_PROGRAMS: Final = f'export PATH="${{PATH}}:{nccl.NVIDIA}/bin" LD_LIBRARY_PATH='
+_DRIVER: Final = f'{_PROGRAMS}"${{LD_LIBRARY_PATH:+${{LD_LIBRARY_PATH}}:}}{nccl.LIBRARIES}"'
 # Before an image's own NCCL, or its plugin for another network.
-_NCCL: Final = f'{_PROGRAMS}"{pod_fabrics.LIBRARIES}${{LD_LIBRARY_PATH:+:${{LD_LIBRARY_PATH}}}}"'
+_NCCL: Final = f'{_PROGRAMS}"{nccl.LIBRARIES}${{LD_LIBRARY_PATH:+:${{LD_LIBRARY_PATH}}}}"'
 # An image's own libraries come first: those of another image are built for another system.
 _LIBRARIES: Final = (
     "{ {load} 2>/dev/null"
@@ -107,11 +107,7 @@ class Kind(enum.Enum):
 
 
 def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) -> Object:
-    """A pod template for a pool, with all that its container needs.
-
-    Raises:
-        ValueError: The container has no command, before which the environment could be set.
-    """
+    """A pod template for a pool, with all that its container needs."""
     volumes, mounts, annotations = stages.pod_volumes(facts)
     spec: Object = {"serviceAccountName": stages.account_name(facts)}
     if kind is not Kind.HEAD:
@@ -130,18 +126,24 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
             wanted["resources"] = _resources(pool)
             lines.append(_NCCL if stack else _DRIVER)
         if pool.gpu_network and stack and gate and kind is not Kind.HEAD:
-            fabric = pod_fabrics.FABRICS[pool.gpu_network]
+            fabric = nccl.FABRICS[pool.gpu_network]
             annotations |= _devices(fabric, pool)
             _join(wanted, fabric, pool)
             volumes += [*_volumes(fabric), nccl.READY_VOLUME]
-            sidecar = pod_fabrics.daemon(fabric, stack, _daemon_mounts(fabric))
+            beside_it = {
+                f"{nccl.BIN}/nvidia/lib64": nccl.LIBRARIES,
+                "/sys": "/hostsysfs",
+                "/proc/sys": "/hostprocsysfs",
+            }
+            mounted = [mount(_volume(path), at) for path, at in beside_it.items()]
+            sidecar = nccl.daemon(fabric, stack, [*mounted, *_socket_mount(fabric)])
             before.append(gate)
             beside += [sidecar] if sidecar else []
-            bring = pod_fabrics.libraries(fabric, stack) if kind is Kind.RAY else None
+            bring = nccl.libraries(fabric, stack) if kind is Kind.RAY else None
             if bring:
                 before.append(bring)
                 volumes.append({"name": bring["name"], "emptyDir": {}})
-                _extend(wanted, "volumeMounts", [dict(pod_fabrics.BROUGHT_MOUNT)])
+                _extend(wanted, "volumeMounts", [dict(nccl.BROUGHT_MOUNT)])
             lines += _lines(fabric, pool, kind)
         if facts.secrets:
             before.append(_read_secrets(facts))
@@ -195,6 +197,23 @@ def job_set(
     }
 
 
+def restarted(most: int, rule: Object) -> Object:
+    """The part of a JobSet's spec that has all of it begun again, so often at most."""
+    # The GPUs of a pod are free when it is gone, not when it is told to go.
+    policy = {"maxRestarts": most, "restartStrategy": "BlockingRecreate", "rules": [rule]}
+    return {"failurePolicy": policy}
+
+
+def failed_by(codes: Object) -> Object:
+    """The part of a Job's spec that has it fail at once with a lost pod, or by an exit code."""
+    lost = {"type": "DisruptionTarget", "status": "True"}
+    rules = [
+        {"action": "FailJob", "onPodConditions": [lost]},
+        {"action": "FailJob", "onExitCodes": codes},
+    ]
+    return {"podFailurePolicy": {"rules": rules}}
+
+
 def _read_secrets(facts: ClusterFacts) -> Object:
     """The init container that reads secrets of Secret Manager, as variables of a job.
 
@@ -226,7 +245,7 @@ def _resources(pool: GpuPool) -> Object:
 def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
     """Give a job's container the variables, mounts and rights of a network."""
     own = {entry["name"] for entry in container.get("env", [])}
-    found = {**fabric.variables, **pod_fabrics.of_family(fabric, pool.machine_type)}
+    found = {**fabric.variables, **nccl.of_family(fabric, pool.machine_type)}
     _extend(container, "env", variables({it: found[it] for it in found if it not in own}))
     inside = [mount(_volume(path), at) for path, at in fabric.mounts.items()]
     _extend(container, "volumeMounts", [*inside, *_socket_mount(fabric)])
@@ -241,7 +260,7 @@ def _lines(fabric: PodFabric, pool: GpuPool, kind: Kind) -> list[str]:
         return [_TORCH] if fabric.old_nccl else []
     check = _CHECK.replace("{script}", fabric.script)
     # The script sets them as well, so Google's recipe for A4 sets its own after it.
-    own = pod_fabrics.of_family(fabric, pool.machine_type)
+    own = nccl.of_family(fabric, pool.machine_type)
     kept = [f'own_{name}="${{{name}}}"' for name in own]
     again = [f'export {name}="${{own_{name}}}"' for name in own]
     if kind is not Kind.RAY:
@@ -249,7 +268,7 @@ def _lines(fabric: PodFabric, pool: GpuPool, kind: Kind) -> list[str]:
     # How the script ends says nothing, and KubeRay goes on by &&.
     lines = [check, *kept, f"{{ . {fabric.script} || true; }}", *again]
     if fabric.libraries:
-        with_load = _LIBRARIES.replace("{load}", _LOAD).replace("{folder}", pod_fabrics.BROUGHT)
+        with_load = _LIBRARIES.replace("{load}", _LOAD).replace("{folder}", nccl.BROUGHT)
         lines.append(with_load.replace("{names}", " ".join(fabric.libraries)))
     return lines
 
@@ -287,21 +306,12 @@ def _volumes(fabric: PodFabric) -> list[Object]:
     return found
 
 
-def _daemon_mounts(fabric: PodFabric) -> list[Object]:
-    return [
-        mount(_volume(f"{pod_fabrics.BIN}/nvidia/lib64"), pod_fabrics.LIBRARIES),
-        mount(_volume("/sys"), "/hostsysfs"),
-        mount(_volume("/proc/sys"), "/hostprocsysfs"),
-        *_socket_mount(fabric),
-    ]
-
-
 def _socket_mount(fabric: PodFabric) -> list[Object]:
     return [mount(_volume(fabric.socket), fabric.socket)] if fabric.socket else []
 
 
 def _volume(path: str) -> str:
-    return path.removeprefix(f"{pod_fabrics.BIN}/").strip("/").replace("/", "-").replace("_", "-")
+    return path.removeprefix(f"{nccl.BIN}/").strip("/").replace("/", "-").replace("_", "-")
 
 
 def _extend(thing: Object, key: str, entries: list[Object]) -> None:

@@ -152,11 +152,7 @@ class ClusterFacts:
 
     @classmethod
     def parse(cls, text: str, record: Record) -> Self:
-        """Read what `document` wrote; what the record says goes before it.
-
-        Raises:
-            ValueError: It is something else, or a value breaks its rule.
-        """
+        """Read what `document` wrote, or raise a ValueError; what the record says goes first."""
         asked = record.settings
         recorded = {
             "project": record.project_id,
@@ -185,11 +181,6 @@ class ClusterFacts:
     def has_queue(self) -> bool:
         """Whether jobs wait in Kueue's queue."""
         return self.kueue and bool(self.pools)
-
-    @property
-    def most_nodes(self) -> int:
-        """The largest number of GPU nodes."""
-        return sum(pool.max_nodes for pool in self.pools)
 
 
 def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:

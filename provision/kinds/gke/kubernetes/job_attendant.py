@@ -106,11 +106,7 @@ def _read(request: urllib.request.Request) -> bytes:
 
 
 def fetch(bucket: Bucket, name: str) -> None:
-    """Unpack an archive that is named by its SHA-256 into the folder of the job.
-
-    Raises:
-        ValueError: It is another archive than it says.
-    """
+    """Unpack an archive that is named by its SHA-256 into the folder of the job."""
     content = _patiently(lambda: bucket.get(name))
     if hashlib.sha256(content).hexdigest() not in name:
         raise ValueError(f"{name} has not the checksum of its name")
@@ -250,11 +246,7 @@ def _masked(text: bytes, values: list[bytes]) -> bytes:
 
 
 def _patiently(act: Callable[[], T]) -> T:
-    """Do something, and again while Google does not answer.
-
-    Raises:
-        OSError: It has not answered for minutes.
-    """
+    """Do something, and again while Google does not answer, for some minutes."""
     for _ in range(_TRIES):
         try:
             return act()

@@ -282,10 +282,7 @@ _LEAST_MILLI_CPUS: Final = 2000
 
 
 def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
-    """The objects of Kueue's manifest, with this tool's settings and a manager of the right size.
-
-    `nodes`: the largest number of nodes that the cluster can have.
-    """
+    """Kueue's manifest with this tool's settings, and a manager of the size for so many nodes."""
     things = [copy.deepcopy(thing) for thing in manifest]
     titles = {title(thing): thing for thing in things}
     settings = titles.get(f"ConfigMap {CONFIG_MAP}")

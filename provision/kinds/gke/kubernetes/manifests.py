@@ -82,11 +82,7 @@ def missing(add_ons: Sequence[AddOn], environ: Mapping[str, str]) -> list[Proble
 
 
 def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
-    """The manifest of an add-on.
-
-    Raises:
-        ClusterError: It is missing, or is not what it should be.
-    """
+    """The manifest of an add-on."""
     found = _look(add_on, environ) if environ.get(VARIABLE) else _unset([add_on])
     if isinstance(found, Problem):
         raise ClusterError.of([found])

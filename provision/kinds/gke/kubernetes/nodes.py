@@ -129,10 +129,7 @@ class Nodes:
 def read(
     things: Iterable[Object], events: Iterable[Object] = (), clock: Clock = _CLOCK
 ) -> tuple[Nodes, ...]:
-    """The nodes of each pool.
-
-    `things`: the nodes as the API returns them, all with the label of their pool.
-    """
+    """The nodes of each pool, of whose name all have the label."""
     seen: dict[str, set[str]] = collections.defaultdict(set)
     for event in events:
         about = event["involvedObject"]
@@ -147,10 +144,7 @@ def read(
 
 
 def cordon(cluster: Cluster, node: str, why: str) -> bool:
-    """Let Kubernetes start no new pod on a node, and write on it why; those that run there stay.
-
-    As `kubectl cordon` does. Returns whether the node still exists.
-    """
+    """Take a node out of use as `kubectl cordon` does, and write why on it; whether it is there."""
     text = f"Test found: {why}; undo with: kubectl uncordon {node}"
     change = {"metadata": {"annotations": {CORDONED: text}}, "spec": {"unschedulable": True}}
     return cluster.merge("v1", "Node", node, change)
@@ -165,7 +159,9 @@ def _node(thing: Object, seen: Collection[str], clock: Clock) -> Node:
     ends, run = str(annotations.get(kueue.NODE_ENDS, "")), str(labels.get(_RUN, ""))
     if not ends and created and run.isdecimal():
         ends = later(created, clock.wall(int(run)))
-    xids = _critical(thing)
+    # The node's condition has them in its reason, as the keys of a JSON object.
+    said = str(conditions(thing).get(_XID, {}).get("reason", ""))
+    xids = (tuple(_object(said)) or (said or "not told",)) if holds(thing, _XID) else ()
     recent = set(seen) - _OF_PROGRAMS - set(xids)
     gpus, usable = (
         int((status.get(part) or {}).get(kueue.GPU) or 0) for part in ("capacity", "allocatable")
@@ -185,14 +181,6 @@ def _node(thing: Object, seen: Collection[str], clock: Clock) -> Node:
         reported=": ".join(filter(None, (labels.get(it, "") for it in _REPORTED))),
         is_leaving=any(taint["key"] in _LEAVING for taint in spec.get("taints") or []),
     )
-
-
-def _critical(thing: Object) -> tuple[str, ...]:
-    """The XIDs of the node's condition, whose reason has them as the keys of a JSON object."""
-    if not holds(thing, _XID):
-        return ()
-    reason = str(conditions(thing)[_XID].get("reason", ""))
-    return tuple(map(str, _object(reason))) or (reason or "not told",)
 
 
 def _object(text: str) -> dict[str, Any]:

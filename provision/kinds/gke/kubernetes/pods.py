@@ -102,12 +102,7 @@ def read(
     nodes: Iterable[Object],
     events: Iterable[Object],
 ) -> Jobs:
-    """The jobs of a cluster by their pods.
-
-    Raises:
-        KubernetesError: These credentials may not read it.
-        TransientError: The cluster does not answer now.
-    """
+    """The jobs of a cluster by their pods."""
     tops = [job for version, kind in _JOBS for job in cluster.all(version, kind)]
     pods = cluster.all("v1", "Pod", fields=_ALIVE)
     queued = {uid for work in works for uid in owners(work)}
@@ -115,12 +110,12 @@ def read(
     node_of = {node["metadata"]["name"]: node["metadata"] for node in nodes}
     said = of_events(events)
     groups: dict[str, list[Object]] = collections.defaultdict(list)
-    names: dict[str, tuple[str, str, str]] = {}
+    names: dict[str, tuple[str, str]] = {}
     for pod in pods:
         line = list(_line(pod, known))
         uid, kind, name = next((it for it in line if it[0] in queued), line[-1])
         groups[uid].append(pod)
-        names[uid] = kind, name, str(pod["metadata"].get("namespace", ""))
+        names[uid] = kind, name
 
     def told(uid: str) -> Pods:
         found = _told(groups.get(uid, ()), said, node_of)
@@ -129,7 +124,7 @@ def read(
         return dataclasses.replace(found, attempts=(own, int(status.get("restarts") or 0) - own))
 
     outside = [
-        _outside(job, told(uid))
+        _outside(job["kind"], job, told(uid))
         for uid, job in known.items()
         if uid not in queued
         and not _is_over(job)
@@ -138,13 +133,13 @@ def read(
         and job["metadata"].get("namespace") not in _SYSTEM
     ]
     others = [
-        _loose(*names[uid], members, told(uid))
-        for uid, members in groups.items()
+        _outside(kind, {"metadata": {**_oldest(groups[uid]), "name": name}}, told(uid))
+        for uid, (kind, name) in names.items()
         if uid not in queued
         and uid not in known
         # Pods of an owner that is none of the known kinds are a job if they have GPUs.
-        and names[uid][0] not in _OF_NODES
-        and any(map(_has_gpus, members))
+        and kind not in _OF_NODES
+        and any(map(_has_gpus, groups[uid]))
     ]
     return Jobs(
         of_queue={uid: told(uid) for uid in queued & (groups.keys() | known.keys())},
@@ -190,36 +185,30 @@ def _has_gpus(pod: Object) -> bool:
     )
 
 
-def _outside(job: Object, pods: Pods) -> Workload:
-    """A job of a known kind that no queue knows."""
-    metadata = job["metadata"]
-    found = _workload(job["kind"], metadata["name"], metadata.get("namespace", ""), pods)
-    if (job.get("spec") or {}).get("suspend"):
-        found = dataclasses.replace(
-            found,
-            state=JobState.PENDING,
-            message="it is suspended, and in no queue that would let it go",
-            advice=f"give it the label {kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}, or set its"
-            " spec.suspend to false",
-        )
-    return dataclasses.replace(found, created=metadata.get("creationTimestamp"))
+def _oldest(members: Sequence[Object]) -> Object:
+    """The metadata of the first pod that was there, of such as have a time."""
+    every: list[Object] = [pod["metadata"] for pod in members]
+    timed = [it for it in every if it.get("creationTimestamp")]
+    return min(timed or every, key=lambda it: str(it.get("creationTimestamp")))
 
 
-def _loose(kind: str, name: str, namespace: str, members: Sequence[Object], pods: Pods) -> Workload:
-    """Pods with GPUs that no queue knows, by what owns them."""
-    created = [str(pod["metadata"].get("creationTimestamp") or "") for pod in members]
-    found = _workload(kind, name, namespace, pods)
-    return dataclasses.replace(found, created=min(filter(None, created), default=None))
-
-
-def _workload(kind: str, name: str, namespace: str, pods: Pods) -> Workload:
+def _outside(kind: str, job: Object, pods: Pods) -> Workload:
+    """A job that no queue knows, or pods with GPUs, by what owns them."""
+    metadata, state = job["metadata"], pods.state
+    namespace = metadata.get("namespace", "")
     elsewhere = f" in {namespace}" if namespace not in {"", kueue.NAMESPACE} else ""
-    runs = pods.state is JobState.RUNNING
+    runs = state is JobState.RUNNING
+    message, advised = ("", "") if runs else (pods.words, pods.advice)
+    if (job.get("spec") or {}).get("suspend"):
+        state, message = JobState.PENDING, "it is suspended, and in no queue that would let it go"
+        label = f"{kueue.QUEUE_LABEL}: {kueue.LOCAL_QUEUE}"
+        advised = f"give it the label {label}, or set its spec.suspend to false"
     return Workload(
-        name=f"{kind} {name}{elsewhere}",
-        state=pods.state,
-        message="" if runs else pods.words,
-        advice="" if runs else pods.advice,
+        name=f"{kind} {metadata['name']}{elsewhere}",
+        state=state,
+        message=message,
+        advice=advised,
+        created=metadata.get("creationTimestamp") or None,
         pods=pods.counts,
         pools=pods.pools,
     )
@@ -417,11 +406,8 @@ def advice(why: Iterable[str]) -> list[str]:
     """
     told = list(why)
     refused = dict.fromkeys(filter(None, (reasons.advice("", one) for one in told)))
-    return list(refused or dict.fromkeys(filter(None, map(_advice, told))))
-
-
-def _advice(why: str) -> str:
-    return next((text for words, text in _ADVICE.items() if re.search(words, why)), "")
+    fits = ([text for it, text in _ADVICE.items() if re.search(it, one)][:1] for one in told)
+    return list(refused or dict.fromkeys(text for one in fits for text in one))
 
 
 # ------------------------------------------------------------------------------ logs

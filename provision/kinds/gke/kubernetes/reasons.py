@@ -28,6 +28,10 @@ _GRANT: Final = (
 )
 _MORE: Final = "raise GKE_MAX_NODE_COUNT (max_node_count in GKE_NODE_POOLS)"
 
+_INTERNAL: Final = (
+    *("", "ResizeRequestFailed", "ResizeRequestWasCreating", "UnexpectedState", "MissingDetails"),
+    *("MissingBulkMig", "BulkMigNotInProgress", "BulkMigUnexpectedState"),
+)
 _MACHINES: Final = "machines in the zone"
 _QUOTA: Final = "quota"
 _ROOM: Final = "room in the pool"
@@ -230,14 +234,7 @@ REASONS: Final = (
         "The corresponding Resize Request was missing",
     ),
     Reason("DuplicateResizeRequestName", "", _AGAIN),
-    Reason("InternalError", "", _AGAIN),
-    Reason("InternalErrorResizeRequestFailed", "", _AGAIN),
-    Reason("InternalErrorResizeRequestWasCreating", "", _AGAIN),
-    Reason("InternalErrorUnexpectedState", "", _AGAIN),
-    Reason("InternalErrorMissingBulkMig", "", _AGAIN),
-    Reason("InternalErrorBulkMigNotInProgress", "", _AGAIN),
-    Reason("InternalErrorBulkMigUnexpectedState", "", _AGAIN),
-    Reason("InternalErrorMissingDetails", "", _AGAIN),
+    *(Reason(f"InternalError{it}", "", _AGAIN) for it in _INTERNAL),
     # -------------------------------------------------------------------- after it was granted
     Reason(
         "CapacityRevoked",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits
 from provision.documents import json_object
-from provision.kinds.gke.kubernetes import fabric_pods, job_attendant, jobs, kueue, torchrun
+from provision.kinds.gke.kubernetes import fabric_pods, job_attendant, jobs, kueue
 from provision.kinds.gke.kubernetes.fabric_pods import RANK_LABEL, SET_LABEL
 from provision.kinds.gke.kubernetes.objects import (
     MANAGER,
@@ -132,9 +132,9 @@ def _grace(wanted: Wanted) -> int:
     return max(_GRACE, _end_of_nodes(wanted).grace) if by_nodes else _GRACE
 
 
-def _end_of_nodes(wanted: Wanted) -> torchrun.OrderedEnd:
+def _end_of_nodes(wanted: Wanted) -> jobs.OrderedEnd:
     asked = (wanted.spec.seconds or limits.LONGEST_RUN) + _MARGIN
-    return torchrun.ordered(kueue.run_seconds(wanted.pool, asked))
+    return jobs.ordered(kueue.run_seconds(wanted.pool, asked))
 
 
 def _variables(wanted: Wanted, ours: list[Object]) -> list[Object]:
@@ -195,14 +195,9 @@ def _job_set(facts: ClusterFacts, wanted: Wanted) -> Object:
     place = [labelled("NODE_RANK", RANK_LABEL), labelled("JOB_RESTART", ATTEMPT_LABEL)]
     _attend(facts, pod["spec"], wanted, place)
     pod["spec"] |= {"restartPolicy": "Never", "terminationGracePeriodSeconds": _grace(wanted)}
-    lost = {"type": "DisruptionTarget", "status": "True"}
-    codes = {"containerName": CONTAINER, "operator": "NotIn", "values": [0]}
     # The Job then says which pod ended it, and how, when the pod is gone.
-    rules = [
-        {"action": "FailJob", "onPodConditions": [lost]},
-        {"action": "FailJob", "onExitCodes": codes},
-    ]
-    job: Object = {"podFailurePolicy": {"rules": rules}}
+    codes = {"containerName": CONTAINER, "operator": "NotIn", "values": [0]}
+    job = fabric_pods.failed_by(codes)
     if spec.seconds and not facts.has_queue:
         job["activeDeadlineSeconds"] = spec.seconds
     too_late = {
@@ -210,15 +205,8 @@ def _job_set(facts: ClusterFacts, wanted: Wanted) -> Object:
         "action": "FailJobSet",
         "onJobFailureReasons": ["DeadlineExceeded"],
     }
-    policy = {
-        "maxRestarts": spec.restarts,
-        # The GPUs of a pod are free when it is gone, not when it is told to go.
-        "restartStrategy": "BlockingRecreate",
-        "rules": [too_late],
-    }
-    return fabric_pods.job_set(
-        _metadata(facts, wanted), pod, wanted.nodes, {"failurePolicy": policy}, job
-    )
+    again = fabric_pods.restarted(spec.restarts, too_late)
+    return fabric_pods.job_set(_metadata(facts, wanted), pod, wanted.nodes, again, job)
 
 
 def _container(wanted: Wanted) -> Object:
@@ -232,13 +220,13 @@ def _container(wanted: Wanted) -> Object:
         **{f"PET_{name}": f"$({name})" for name in names},
     }
     ours = [
-        *torchrun.launch_variables(wanted.pool, wanted.nodes),
+        *jobs.launch_variables(wanted.pool, wanted.nodes),
         labelled("JOB_RESTART", ATTEMPT_LABEL),
         *variables(others),
     ]
     return {
         "name": CONTAINER,
-        "image": spec.image or torchrun.IMAGE,
+        "image": spec.image or jobs.IMAGE,
         "command": ["bash", "-c", PROGRAM, CONTAINER, *map(_as_it_is, spec.command)],
         "env": _variables(wanted, ours),
         "volumeMounts": [dict(_MOUNT)],
@@ -257,17 +245,15 @@ def _end_of_set(thing: Object) -> End | None:
     return None
 
 
-def _set_selector(name: str, attempt: int | None) -> str:
-    return f"{SET_LABEL}={name}" + ("" if attempt is None else f",{ATTEMPT_LABEL}={attempt - 1}")
-
-
 JOB_SET: Final = Shape(
     api=fabric_pods.JOB_SET_API,
     kind="JobSet",
     build=_job_set,
     end=_end_of_set,
     restarts=lambda it: json_object.whole((it.get("status") or {}).get("restarts")) or 0,
-    selector=_set_selector,
+    selector=lambda name, attempt: (
+        f"{SET_LABEL}={name}" + (f",{ATTEMPT_LABEL}={attempt - 1}" if attempt else "")
+    ),
 )
 
 # ------------------------------------------------------------------------------ RayJob

@@ -20,7 +20,7 @@ from provision.documents.checks import RayCheck
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.google import refusals
-from provision.kinds.gke.kubernetes import all_gather, fabric_pods, jobs, reasons, status, workloads
+from provision.kinds.gke.kubernetes import all_gather, fabric_pods, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import field, holds
 from provision.time.retries import TransientError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.status import Status
     from provision.time.deadline import Deadline
     from provision.time.progress import Progress
     from provision.time.stages import OpenStage
@@ -58,10 +59,6 @@ class Trial:
     pods: Callable[[], list[Object]]
     has_started: Callable[[], bool]  # whether its pods have nodes, and run
 
-    @property
-    def _title(self) -> str:
-        return f"{self.wanted['kind']} {self.wanted['metadata']['name']}"
-
     @contextlib.contextmanager
     def there(self, progress: Progress) -> Iterator[None]:
         """Have the job in the cluster for as long as a block lasts."""
@@ -74,12 +71,7 @@ class Trial:
             self._clean(progress)
 
     def await_nodes(self, asked: str, timeout: float, progress: Progress) -> float:
-        """Wait until the job runs; returns the seconds of cloud time that it took.
-
-        Raises:
-            StillWaiting: No nodes came in time.
-            CapacityError: The requests for nodes failed, one after the other.
-        """
+        """Wait until the job runs; returns the seconds of cloud time that it took."""
         with progress.stage(StageName.TEST_NODES, OnInterrupt.ENDS_TEST) as stage:
             waited = self._await(asked, timeout, stage)
             stage.counts(asked)
@@ -112,7 +104,8 @@ class Trial:
     def _await(self, wanted: str, timeout: float, stage: OpenStage) -> float:
         deadline = stage.deadline(timeout, _POLL)
         while not deadline.retry(self.has_started, f"look at {self.words}"):
-            work = deadline.retry(self._workload, "look at the queue")
+            queue = deadline.retry(lambda: status.read(self.cluster), "look at the queue")
+            work = next(iter(self._workloads(queue)), None)
             if work and (work.state == "given up" or work.retries >= _MOST_RETRIES):
                 raise self._refused(work)
             # One that the queue has let in may still wait for nodes.
@@ -131,9 +124,9 @@ class Trial:
             deadline.pause()
         return deadline.passed
 
-    def _workload(self) -> Workload | None:
-        found = status.read(self.cluster).workloads
-        return next((work for work in found if work.name == self._title), None)
+    def _workloads(self, found: Status) -> list[Workload]:
+        title = f"{self.wanted['kind']} {self.wanted['metadata']['name']}"
+        return [work for work in found.workloads if work.name == title]
 
     def _advice(self) -> str:
         """What Status advises about the job's request for nodes; "" for nothing."""
@@ -142,13 +135,13 @@ class Trial:
         except (ClusterError, TransientError):
             return ""
         name = self.wanted["metadata"]["name"]
-        advice = [work.advice for work in found.workloads if work.name == self._title]
+        advice = [work.advice for work in self._workloads(found)]
         advice += [request.advice for request in found.requests if name in request.name]
         return next(filter(None, advice), "")
 
     def _refused(self, work: Workload) -> CapacityError:
         """The error if Kueue makes no more attempts; the job is deleted, so it is not told to."""
-        advice = [line for line in work.advice.splitlines() if line != workloads.GIVEN_UP]
+        advice = [line for line in work.advice.splitlines() if line != status.GIVEN_UP]
         return CapacityError(
             f"No nodes came for {self.words}",
             code=refusals.code_in(work.message, Code.CAPACITY_REFUSED),
@@ -203,15 +196,7 @@ def bandwidth(  # noqa: PLR0913 - what a test is about
     timeout: float,
     progress: Progress,
 ) -> Ran:
-    """Run the bandwidth test on nodes of a pool; its objects are always deleted at the end.
-
-    `timeout`: the longest wait for nodes, in seconds of cloud time.
-
-    Raises:
-        StillWaiting: No nodes came in time.
-        CapacityError: The requests for nodes failed, one after the other.
-        ClusterError: The test did not end in time; the error has the last lines of the log.
-    """
+    """Run the bandwidth test on nodes of a pool; the error of a late one has the end of its log."""
     first = f"{_BANDWIDTH_PODS},{fabric_pods.RANK_LABEL}=0"
     ours = Trial(
         cluster=cluster,
@@ -340,15 +325,7 @@ def ray(  # noqa: PLR0913 - what a test is about
     timeout: float,
     progress: Progress,
 ) -> tuple[RayCheck, float]:
-    """Run the test through Ray; the RayJob, its cluster and its pods are deleted at the end.
-
-    `timeout`: the longest wait for nodes, in seconds of cloud time. Returns what became of it, and
-    the seconds of cloud time until it had its nodes.
-
-    Raises:
-        StillWaiting: No nodes came in time.
-        CapacityError: The requests for nodes failed, one after the other.
-    """
+    """Run the test through Ray; what became of it, and after how many seconds it had nodes."""
 
     def look() -> Mapping[str, Any]:
         found = cluster.find(jobs.RAY_API, "RayJob", RAY, NAMESPACE) or {}

@@ -16,9 +16,9 @@ import pytest
 from provision.deployment.deployment import RunInputs
 from provision.google.owner import Owner
 from provision.intake import load
+from provision.kinds.gke import testing
 from provision.kinds.gke import variables as gke
-from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import facts, jobs, rollout, stages, status, trials
+from provision.kinds.gke.kubernetes import facts, jobs, stages, status, trials
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
 from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.status import Status
-    from provision.kinds.gke.verdict import Tested
+    from provision.kinds.gke.testing import Tested
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 ACCOUNT = "w@my-project.iam.gserviceaccount.com"
@@ -59,7 +59,7 @@ class Gke:
     def create(self) -> int:
         """Bring everything into the cluster that Create does; how many objects changed."""
         wanted, _ = stages.stages(self.facts, self.environ)
-        return rollout.apply(self.api, wanted, progress=self.progress)
+        return stages.apply(self.api, wanted, progress=self.progress)
 
     def test(self, timeout: float = 10) -> Tested:
         """What Test finds on the pool that jobs get without asking for one."""
@@ -68,7 +68,7 @@ class Gke:
         ran = trials.bandwidth(
             self.api, self.facts, pool, nodes, timeout=timeout, progress=self.progress
         )
-        return verdict.of(pool, ran, {})
+        return testing.of(pool, ran, {})
 
     def google(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """One request to an API of Google's."""

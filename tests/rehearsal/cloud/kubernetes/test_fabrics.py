@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, nccl, rollout, torchrun
+from provision.kinds.gke.kubernetes import all_gather, jobs, nccl, stages
 from provision.kinds.gke.kubernetes.objects import holds
 from tests.rehearsal.cloud.table import cases
 
@@ -88,7 +88,7 @@ def test_pods_of_the_program_are_on_the_network_of_their_machines(
     cluster = made(kind)
     pod = _submit(cluster)
     assert pod["status"]["phase"] == "Succeeded"
-    measured = bandwidth.parse(_log(cluster))
+    measured = all_gather.parse(_log(cluster))
     assert measured.networks == (network,)
     assert measured.peak_in_place == pytest.approx(peak, abs=1.5)
 
@@ -96,7 +96,7 @@ def test_pods_of_the_program_are_on_the_network_of_their_machines(
 @pytest.mark.parametrize(("kind", "network"), [(MEGA, "FasTrak"), (HIGH, "GPUDirectTCPX_v7")])
 def test_training_says_which_network_it_uses(made: Make, kind: Any, network: str) -> None:
     cluster = made(kind)
-    cluster.api.create(torchrun.job_set(cluster.facts, cluster.pool, 2))
+    cluster.api.create(jobs.torchrun(cluster.facts, cluster.pool, 2))
     logs = [cluster.log(it, "torchrun") for it in cluster.pods()]
     assert len(logs) == 2
     assert all(f"Using network {network}" in log for log in logs), logs
@@ -206,7 +206,7 @@ def test_tcpxo_that_lacks_something_at_its_start_leaves_nccl_on_sockets(
     assert _submit(cluster, _spoil(lack))["status"]["phase"] == "Succeeded"
     log = _log(cluster)
     assert words in log
-    measured = bandwidth.parse(log)
+    measured = all_gather.parse(log)
     assert measured.networks == ("Socket",)
     assert measured.peak_in_place == pytest.approx(4, abs=0.1)
 
@@ -230,7 +230,7 @@ def test_a_job_whose_pods_lack_something_fails_with_the_words_of_what_ended(
     assert _submit(cluster, _spoil(lack))["status"]["phase"] == "Failed"
     log = _log(cluster)
     assert words in log
-    assert bandwidth.parse(log).average is None
+    assert all_gather.parse(log).average is None
     (job_set,) = cluster.api.all("jobset.x-k8s.io/v1alpha2", "JobSet", "default")
     assert holds(job_set, "Failed")
 
@@ -304,7 +304,7 @@ def test_an_image_that_its_registry_lacks_is_never_installed(made: Make) -> None
     for it in thing["spec"]["template"]["spec"]["initContainers"]:
         it["image"] = it["image"].replace("v1.0.15", "v9.9.9")
     cluster.api.apply(thing)
-    (note,) = rollout.wait(cluster.api, cluster.facts, progress=cluster.progress)
+    (note,) = stages.wait(cluster.api, cluster.facts, progress=cluster.progress)
     assert "nccl-tcpxo-installer is ready on 0 of 2 GPU nodes" in note.what
     assert _submit(cluster)["status"]["phase"] == "Failed"
 
@@ -322,7 +322,7 @@ def test_the_old_plugin_of_tcpx_ends_when_its_cluster_is_upgraded(made: Make) ->
     cluster.facts = dataclasses.replace(cluster.facts, version="1.34.9-gke.1655001")
     assert cluster.create() > 0
     assert _submit(cluster)["status"]["phase"] == "Succeeded"
-    assert bandwidth.parse(_log(cluster)).networks == ("GPUDirectTCPX_v7",)
+    assert all_gather.parse(_log(cluster)).networks == ("GPUDirectTCPX_v7",)
 
 
 def test_a_test_without_mpi_measures_sixteen_single_gpus(made: Make) -> None:
@@ -339,7 +339,7 @@ def test_a_test_without_mpi_measures_sixteen_single_gpus(made: Make) -> None:
 def test_half_of_the_rdma_interfaces_carry_half(made: Make) -> None:
     cluster = made(ULTRA)
     assert _submit(cluster, _interfaces(6))["status"]["phase"] == "Succeeded"
-    measured = bandwidth.parse(_log(cluster))
+    measured = all_gather.parse(_log(cluster))
     assert measured.networks == ("gIB",)
     assert measured.peak_in_place == pytest.approx(335 / 2, abs=2)
 

@@ -9,7 +9,7 @@ import pytest
 
 from provision.documents.gke_status import JobState
 from provision.documents.status import PoolMode
-from provision.kinds.gke import health
+from provision.kinds.gke import trouble
 from provision.kinds.gke.kubernetes.objects import build, conditions
 from provision.time import clock as google_clock
 
@@ -102,7 +102,7 @@ def test_a_node_that_is_made_anew_has_no_fault(gke_of: Make, clock: Clock) -> No
     (pool,) = [it for it in cluster.seen.nodes if "system" not in it.pool]
     url = f"/container/v1/projects/my-project/locations/{cluster.facts.location}/clusters/demo-gke"
     (document,) = [it for it in cluster.google("GET", url)["nodePools"] if it["name"] == pool.pool]
-    (found,) = health.troubles(pool, 2, document, PoolMode.STANDARD, google_clock.Clock())
+    (found,) = trouble.troubles(pool, 2, document, PoolMode.STANDARD, google_clock.Clock())
     # What Status tells somebody to do does help.
     words = found.fix.splitlines()[-1].split()
     group, zone = words[words.index("managed") + 2], words[words.index("--zone") + 1]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke import verdict
+from provision.kinds.gke import testing
 from provision.kinds.gke.kubernetes import jobs, nodes, trials
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def test_a_slow_node_is_named_by_pairs(gke_of: Make, count: str, measured: int) 
     assert len(tested.tried) == measured
     slow = min(tested.nodes)
     assert tested.bad == (slow,)
-    (problem,) = verdict.problems(tested)
+    (problem,) = testing.problems(tested)
     assert problem.what.startswith(f"{slow} is at fault: its peak bus bandwidth")
 
 
@@ -49,7 +49,7 @@ def test_a_fault_of_one_node_is_told_of_that_node_alone(
     cluster = gke_of(EXAMPLE, scenario)
     cluster.create()
     tested = cluster.test()
-    (problem,) = verdict.problems(tested)
+    (problem,) = testing.problems(tested)
     assert problem.what.startswith(f"{min(tested.nodes)}: {fault}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke import verdict
+from provision.kinds.gke import testing
 from provision.kinds.gke.kubernetes.objects import build, conditions, holds
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def test_the_all_gather_of_machines_without_a_gpu_network_is_slow_and_ends_earli
     assert list(measured.interfaces.values()) == [1, 1]
     assert measured.rows[-1].size == 2**30
     assert measured.peak_in_place < 20
-    assert "without a verdict" in verdict.passed(tested)
+    assert "without a verdict" in testing.passed(tested)
 
 
 def test_the_all_gather_within_one_node_is_fast(gke_of: Make) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import all_gather, bandwidth, jobs, stages
+from provision.kinds.gke.kubernetes import all_gather, jobs, stages
 from provision.kinds.gke.kubernetes.objects import holds
 
 if TYPE_CHECKING:
@@ -131,12 +131,12 @@ def test_a_job_set_has_no_jobs_before_it_is_admitted_and_no_table_while_it_runs(
     first, second = cluster.pods("jobset.sigs.k8s.io/jobset-name=one")
     index = "batch.kubernetes.io/job-completion-index"
     assert [it["metadata"]["labels"][index] for it in (first, second)] == ["0", "1"]
-    running = bandwidth.parse(cluster.log(first, "nccl"))
+    running = all_gather.parse(cluster.log(first, "nccl"))
     assert (running.networks, running.rows, running.average) == (("gIB",), (), None)
     clock.forward(241)
     assert holds(cluster.find(made), "Completed")
-    assert bandwidth.parse(cluster.log(first, "nccl")).average is not None
-    assert bandwidth.parse(cluster.log(second, "nccl")).rows == ()
+    assert all_gather.parse(cluster.log(first, "nccl")).average is not None
+    assert all_gather.parse(cluster.log(second, "nccl")).rows == ()
 
 
 def test_ray_asks_for_a_token_where_the_operator_knows_one(cluster: Gke) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provision.errors import CapacityError
-from provision.kinds.gke.kubernetes import all_gather, clearing, jobs, kueue, status
+from provision.kinds.gke import release
+from provision.kinds.gke.kubernetes import all_gather, jobs, kueue, status
 from provision.kinds.gke.kubernetes.objects import build, conditions, holds
 
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ def test_a_request_that_is_deleted_is_cancelled_and_no_node_comes(
 def test_giving_up_stops_the_queue_and_creating_again_starts_it(waiting: Gke, clock: Clock) -> None:
     _job(waiting)
     clock.forward(60)
-    assert clearing.cancel_requests(waiting.api, waiting.facts) == 1
+    assert release.cancel_requests(waiting.api, waiting.facts) == 1
     clock.forward(1)
     assert not waiting.seen.requests
     assert waiting.work.message == "ClusterQueue dws-cluster-queue is inactive"

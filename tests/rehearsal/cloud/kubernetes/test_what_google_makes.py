@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import clearing
+from provision.kinds.gke import release
 from provision.kinds.gke.kubernetes.objects import build
 from provision.kinds.gke.left_behind import claim_of
 from tests.rehearsal.cloud.kubernetes.conftest import send
@@ -118,7 +118,7 @@ def test_an_instance_of_filestore_is_as_the_driver_makes_it_and_goes_with_its_cl
         "storage_gke_io_created-by": "filestore_csi_storage_gke_io",
     }
     assert found["fileShares"][0]["capacityGb"] == "1024"
-    assert clearing.storage(cluster.api, "my-project") == {f"{path}/{instance}": "Delete"}
+    assert release.storage(cluster.api, "my-project") == {f"{path}/{instance}": "Delete"}
     assert claim_of(found) == "default/data"
     cluster.api.delete("v1", "PersistentVolumeClaim", "data", "default")
     settled(cluster, "PersistentVolume")

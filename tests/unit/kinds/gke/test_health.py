@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from provision.documents.status import EndedBy, PoolMode, Trouble
-from provision.kinds.gke import health
+from provision.kinds.gke import trouble
 from provision.kinds.gke.kubernetes.nodes import Maintenance, Node, Nodes
 from provision.time.clock import Clock
 
@@ -27,7 +27,7 @@ def _in(seconds: float) -> str:
 
 def _troubles(*nodes: Node, mode: PoolMode = PoolMode.STANDARD, **pool: Any) -> list[Trouble]:
     them = Nodes(pool="np-gpu", each=nodes)
-    return list(health.troubles(them, 8, {**POOL, **pool}, mode, CLOCK))
+    return list(trouble.troubles(them, 8, {**POOL, **pool}, mode, CLOCK))
 
 
 @pytest.mark.parametrize(
@@ -48,14 +48,14 @@ def _troubles(*nodes: Node, mode: PoolMode = PoolMode.STANDARD, **pool: Any) -> 
     ],
 )
 def test_a_node_says_what_is_wrong_with_it(changes: dict[str, Any], words: tuple[str, ...]) -> None:
-    assert health.faults(dataclasses.replace(NODE, **changes), 8, CLOCK) == words
+    assert trouble.faults(dataclasses.replace(NODE, **changes), 8, CLOCK) == words
 
 
 def test_a_new_node_may_install_its_driver_first() -> None:
     new = dataclasses.replace(NODE, gpus=0, usable=0, created=_in(-600))
-    assert health.faults(new, 8, CLOCK) == ()
+    assert trouble.faults(new, 8, CLOCK) == ()
     old = dataclasses.replace(new, created=_in(-1000))
-    assert health.faults(old, 8, CLOCK) == ("0 of 8 GPUs there",)
+    assert trouble.faults(old, 8, CLOCK) == ("0 of 8 GPUs there",)
 
 
 def test_nodes_with_the_same_fault_are_one_trouble_and_name_the_commands() -> None:
@@ -127,7 +127,7 @@ def test_maintenance_stands_among_the_ends_and_waits_once_it_has_begun() -> None
     ongoing = dataclasses.replace(NODE, maintenance=Maintenance(is_ongoing=True), is_leaving=True)
     leaving = dataclasses.replace(NODE, name="gke-9", is_leaving=True)
     pool = Nodes(pool="np-gpu", each=(announced, ongoing, leaving))
-    *_, end = health.all_ends(None, [pool], CLOCK)
+    *_, end = trouble.all_ends(None, [pool], CLOCK)
     assert (end.how, end.first, end.what) == (
         EndedBy.MAINTENANCE,
         begins,
@@ -136,7 +136,7 @@ def test_maintenance_stands_among_the_ends_and_waits_once_it_has_begun() -> None
     assert end.first_seconds is not None
     assert 7100 < end.first_seconds <= 7200
     assert "kubectl label node gke-1 cloud.google.com/perform-maintenance=true" in end.words
-    assert [it.what for it in health.waiting(pool)] == [
+    assert [it.what for it in trouble.doing(pool)] == [
         "1 node of np-gpu under maintenance by Google",
         "1 node of np-gpu about to be stopped",
     ]
@@ -147,7 +147,7 @@ def test_the_nodes_that_need_a_look_come_first_and_then_those_that_end_first() -
     late = dataclasses.replace(NODE, name="a-late", ends=_in(7200))
     never = dataclasses.replace(NODE, name="a-never")
     pool = Nodes(pool="np-gpu", each=(late, never, soon, dataclasses.replace(BROKEN, name="z")))
-    found = health.nodes([pool], {"np-gpu": 8}, CLOCK)
+    found = trouble.nodes([pool], {"np-gpu": 8}, CLOCK)
     assert [it.name for it in found] == ["z", "b-soon", "a-late", "a-never"]
     assert found[0].faults
     left = found[1].remaining_seconds

@@ -9,7 +9,7 @@ import pytest
 
 from provision.catalogue import gpu_networks, machines
 from provision.google.api import GoogleApiError, Service
-from provision.kinds.gke import pools
+from provision.kinds.gke import control_plane
 from provision.spec.pools import Size
 from provision.state import terraform_state
 from provision.terraform.plan import Creation
@@ -64,7 +64,7 @@ def _state(first: str = "", *more: str, parts: int = 8) -> dict[str, dict[str, A
 def test_a_kind_that_exists_keeps_its_names(
     asked: list[str], state: dict[str, dict[str, Any]], first: str | None
 ) -> None:
-    assert pools.first_kind({kind: NETWORKS[kind] for kind in asked}, state) == first
+    assert control_plane.first_kind({kind: NETWORKS[kind] for kind in asked}, state) == first
 
 
 def test_machines_of_one_kind_of_network_have_the_same_networks() -> None:
@@ -114,7 +114,7 @@ def test_a_pool_without_nodes_gets_the_version_of_its_control_plane(
     )
     cloud = SimpleNamespace(api=SimpleNamespace(find=find))
     cluster = {"currentMasterVersion": MASTER, "nodePools": [pool, system]}
-    found = pools.behind(cast("Any", cloud), cast("Any", spec), cluster)
+    found = control_plane.behind(cast("Any", cloud), cast("Any", spec), cluster)
     assert found == ({"np-nodepool-1": given} if given else {})
 
 
@@ -135,7 +135,7 @@ def test_a_tainted_pool_is_kept_while_google_goes_on_with_it(status: str | None)
 
     cloud = cast("Cloud", SimpleNamespace(api=SimpleNamespace(find=find)))
     is_kept = status in {"RUNNING", "RUNNING_WITH_ERROR", "RECONCILING"}
-    assert pools.to_untaint(cloud, [TAINTED]) == ([TAINTED.address] if is_kept else [])
+    assert control_plane.to_untaint(cloud, [TAINTED]) == ([TAINTED.address] if is_kept else [])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 
 from provision.google.owner import Owner
 from provision.kinds.gke import release
-from provision.kinds.gke.kubernetes import clearing
 from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership
 from provision.state.location import StateLocation
@@ -57,7 +56,7 @@ class FakeCluster:
 
 def test_gateways_are_deleted_like_services() -> None:
     cluster = FakeCluster()
-    assert clearing.step(cast("Cluster", cluster)) == ["Service default/web", "Gateway default/web"]
+    assert release.step(cast("Cluster", cluster)) == ["Service default/web", "Gateway default/web"]
     assert cluster.deleted == ["Service default/web", "Gateway default/web"]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from provision.documents.timeline import StageName
-from provision.kinds.vms import agent, bandwidth, testing
+from provision.kinds.vms import agent, testing
 from provision.kinds.vms.instances import Vm
 from provision.time.clock import Clock
 from provision.time.progress import Progress
@@ -17,7 +17,7 @@ from provision.time.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provision.kinds.vms.bandwidth import Measured
+    from provision.kinds.vms.testing import Measured
     from provision.state.folder import StateFolder
 
 Answers = Callable[[dict[str, Any], str], dict[str, Any] | None]
@@ -98,23 +98,23 @@ def _but(name: str, document: dict[str, Any] | None) -> Answers:
 
 
 def _measured(answer: Answers, vms: Sequence[Vm]) -> tuple[Measured, Folder]:
-    plan, folder = bandwidth.plan(vms), Folder(answer)
+    plan, folder = testing.plan(vms), Folder(answer)
     assert plan is not None
     with Progress(Clock(1e-9), lambda _: None).stage(StageName.TEST) as stage:
-        return bandwidth.measure(cast("StateFolder", folder), plan, stage), folder
+        return testing.measure(cast("StateFolder", folder), plan, stage), folder
 
 
 def _told(answer: Answers, vms: Sequence[Vm]) -> list[str]:
     """The problems, each with what fixes it."""
     measured, _ = _measured(answer, vms)
-    return [f"{it.what} | {it.fix}" for it in bandwidth.problems(measured, WHERE)]
+    return [f"{it.what} | {it.fix}" for it in testing.problems(measured, WHERE)]
 
 
 def test_good_vms_are_measured_once_and_leave_nothing_in_the_folder() -> None:
     measured, folder = _measured(_network(), made(4))
-    assert bandwidth.problems(measured, WHERE) == []
+    assert testing.problems(measured, WHERE) == []
     (task,) = folder.asked
-    assert (task["kind"], task["seconds"]) == ("bandwidth", bandwidth.SECONDS)
+    assert (task["kind"], task["seconds"]) == ("bandwidth", testing.SECONDS)
     assert task["vms"] == {"vm-0": "100", "vm-1": "101", "vm-2": "102", "vm-3": "103"}
     assert task["arguments"]["collective"] == "all_gather"
     assert task["arguments"]["sizes"] == [2**power for power in range(20, 34)]
@@ -129,7 +129,7 @@ def test_good_vms_are_measured_once_and_leave_nothing_in_the_folder() -> None:
 
 def test_the_slow_vm_of_eight_is_named_with_what_mends_it() -> None:
     measured, folder = _measured(_network("vm-5"), made(8))
-    (problem,) = bandwidth.problems(measured, WHERE)
+    (problem,) = testing.problems(measured, WHERE)
     assert problem.what == "vm-5 is at fault: 94.0 GB/s, 50% of the 188.9 GB/s published"
     assert problem.fix.endswith(f"recreate-instances {WHERE} --instances=vm-5")
     # All, halves, quarters, and each of the bad pair with a good one.
@@ -213,7 +213,7 @@ def test_who_fails_by_itself_is_named_and_the_others_are_measured_without_it(
 ) -> None:
     monkeypatch.setattr(agent, "_BEGIN", 0.0)
     measured, folder = _measured(_but("vm-1", document), made(4))
-    (problem,) = bandwidth.problems(measured, WHERE)
+    (problem,) = testing.problems(measured, WHERE)
     assert problem.what.startswith(f"vm-1: {words}")
     assert list(folder.asked[-1]["vms"]) == ["vm-0", "vm-2", "vm-3"]
     assert measured.document.faulty == ("vm-1",)
@@ -228,7 +228,7 @@ def test_a_vm_that_somebody_uses_is_left_out_and_never_at_fault() -> None:
         return _network()(task, vm)
 
     measured, _ = _measured(answer, made(3))
-    assert bandwidth.problems(measured, WHERE) == []
+    assert testing.problems(measured, WHERE) == []
     assert (measured.busy, measured.document.vms) == (("vm-1",), 2)
     assert measured.document.bandwidth == pytest.approx(GOOD)
 
@@ -236,18 +236,18 @@ def test_a_vm_that_somebody_uses_is_left_out_and_never_at_fault() -> None:
 def test_another_nccl_than_the_plugins_is_told_with_what_makes_jobs_use_it() -> None:
     plugin = "/usr/local/gib/lib64/libnccl.so.2"
     measured, _ = _measured(_network(plugin=plugin, plugin_nccl="2.29.1"), made(2))
-    (note,) = bandwidth.notes(measured)
+    (note,) = testing.notes(measured)
     assert "NCCL 2.28.7, and the network's plugin came with 2.29.1" in note.what
     assert f"LD_PRELOAD={plugin}" in note.fix
-    assert bandwidth.notes(_measured(_network(), made(2))[0]) == []
+    assert testing.notes(_measured(_network(), made(2))[0]) == []
 
 
 def test_without_nccl_on_machines_that_need_no_plugin_nothing_is_measured_and_that_is_a_note() -> (
     None
 ):
     measured, _ = _measured(lambda *_: LACKING, made(2, "g2-standard-24", 1))
-    assert bandwidth.problems(measured, WHERE) == []
-    (note,) = bandwidth.notes(measured)
+    assert testing.problems(measured, WHERE) == []
+    (note,) = testing.notes(measured)
     assert note.what.endswith(f"was not measured: can't measure: {LACKING['answer']['why']}")
     assert "libnccl2" in note.fix
     assert testing.passed({}, measured.document).endswith("bandwidth not measured")
@@ -255,7 +255,7 @@ def test_without_nccl_on_machines_that_need_no_plugin_nothing_is_measured_and_th
 
 def test_machines_without_a_published_figure_get_no_verdict() -> None:
     measured, folder = _measured(_network(network="Socket"), made(2, "a2-highgpu-8g", 1))
-    assert bandwidth.problems(measured, WHERE) == []
+    assert testing.problems(measured, WHERE) == []
     assert folder.asked[0]["arguments"]["sizes"][-1] == 2**30
     assert "without a verdict" in testing.passed({}, measured.document)
 
@@ -275,12 +275,12 @@ def test_machines_without_a_published_figure_get_no_verdict() -> None:
 def test_each_machine_is_measured_and_judged_by_its_own_figures(
     machine: str, interfaces: int, collective: str, least: float | None
 ) -> None:
-    plan = bandwidth.plan(made(2, machine, interfaces))
+    plan = testing.plan(made(2, machine, interfaces))
     assert plan is not None
     assert str(plan.collective) == collective
     assert plan.least == (least if least is None else pytest.approx(least))
 
 
 def test_between_one_vm_or_vms_without_gpus_there_is_nothing_to_measure() -> None:
-    assert bandwidth.plan(made(1)) is None
-    assert bandwidth.plan(made(2, "n1-standard-8", 1)) is None
+    assert testing.plan(made(1)) is None
+    assert testing.plan(made(2, "n1-standard-8", 1)) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from provision.kinds.vms import health
+from provision.kinds.vms import instances
 from provision.kinds.vms.instances import Vm
 from provision.time.clock import Clock
 
@@ -49,7 +49,7 @@ def _found(**fields: Any) -> dict[str, Any]:
 
 
 def test_a_vm_that_is_as_it_should_be_has_no_faults() -> None:
-    check = health.judge(_vm(), _found())
+    check = instances.judge(_vm(), _found())
     assert check.faults == ()
     assert (check.gpus, check.driver, check.ecc_errors) == (8, "580.95.05", 0)
     assert (check.diagnostic, check.interfaces, check.local_ssds) == ("passed", 9, 16)
@@ -89,30 +89,30 @@ NAMED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("fault", NAMED)
 def test_what_is_not_as_it_should_be_is_named(fault: str) -> None:
-    assert fault in health.judge(_vm(), _found(**NAMED[fault])).faults
+    assert fault in instances.judge(_vm(), _found(**NAMED[fault])).faults
 
 
 def test_errors_of_the_past_that_were_repaired_are_no_fault() -> None:
     gpus = [_gpu(ecc_aggregate=12), *EIGHT[1:]]
-    assert health.judge(_vm(), _found(gpus=gpus)).faults == ()
+    assert instances.judge(_vm(), _found(gpus=gpus)).faults == ()
 
 
 def test_without_dcgm_the_diagnostic_is_not_run_and_that_is_no_fault() -> None:
     found = _found(diagnostic={"ran": False, "error": "there is no dcgmi", "failures": []})
-    check = health.judge(_vm(), found)
+    check = instances.judge(_vm(), found)
     assert (check.diagnostic, check.faults) == ("not run", ())
 
 
 def test_one_interface_is_judged_by_no_mtu_of_a_gpu_network() -> None:
     one = _found(interfaces=_interfaces(1, mtu=1460))
-    assert health.judge(_vm(interfaces=1), one).faults == ()
+    assert instances.judge(_vm(interfaces=1), one).faults == ()
 
 
 def test_gpus_that_count_no_errors_are_fine() -> None:
     t4 = {"acceleratorType": "zones/z/acceleratorTypes/nvidia-tesla-t4", "acceleratorCount": 1}
     vm = _vm("n1-standard-8", 1, guestAccelerators=[t4])
     gpu = _gpu(name="Tesla T4", ecc_volatile=None, ecc_aggregate=None)
-    check = health.judge(vm, _found(gpus=[gpu], interfaces=_interfaces(1)))
+    check = instances.judge(vm, _found(gpus=[gpu], interfaces=_interfaces(1)))
     assert (check.ecc_errors, check.faults) == (None, ())
 
 
@@ -120,7 +120,7 @@ def test_a_machine_without_gpus_needs_no_nvidia_smi() -> None:
     found = _found(
         error="there is no nvidia-smi", gpus=[], interfaces=_interfaces(1), local_ssd={"disks": 0}
     )
-    assert health.judge(_vm("n1-standard-8", 1), found).faults == ()
+    assert instances.judge(_vm("n1-standard-8", 1), found).faults == ()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_machine_without_gpus_needs_no_nvidia_smi() -> None:
     ],
 )
 def test_nonsense_is_a_fault_and_no_crash(nonsense: dict[str, Any]) -> None:
-    assert "0 GPUs instead of 8" in health.judge(_vm(), nonsense).faults
+    assert "0 GPUs instead of 8" in instances.judge(_vm(), nonsense).faults
 
 
 REPORTED = {"gpus": 8, "names": [H100] * 8, "driver": "580", "ecc_errors": 0, "interfaces": 9}
@@ -150,10 +150,10 @@ REPORTED = {"gpus": 8, "names": [H100] * 8, "driver": "580", "ecc_errors": 0, "i
 def test_what_a_vm_reported_at_its_start_is_judged_likewise(
     change: dict[str, Any], faults: tuple[str, ...]
 ) -> None:
-    assert health.reported(_vm(), REPORTED | change).faults == faults
+    assert instances.reported(_vm(), REPORTED | change).faults == faults
 
 
 def test_a_part_of_a_gpu_is_one_gpu_by_the_name_of_its_driver() -> None:
     part = {"gpus": 1, "names": ["NVIDIA RTX Pro 6000 Blackwell DC-12Q"], "interfaces": 1}
-    assert health.reported(_vm("g4-standard-6", 1), REPORTED | part).faults == ()
-    assert health.reported(_vm("g4-standard-96", 1), REPORTED | part).faults != ()
+    assert instances.reported(_vm("g4-standard-6", 1), REPORTED | part).faults == ()
+    assert instances.reported(_vm("g4-standard-96", 1), REPORTED | part).faults != ()

@@ -12,7 +12,7 @@ from provision.catalogue import accounts
 from provision.codes import Code
 from provision.errors import ClusterError
 from provision.google.api import GoogleApiError
-from provision.kinds.vms import lost_accounts, out_of_date
+from provision.kinds.vms import out_of_date
 from provision.lifecycle import plan_document
 from provision.time.clock import Clock
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provision.context import Cloud
-    from provision.kinds.vms.lost_accounts import LostAccount
+    from provision.kinds.vms.out_of_date import LostAccount
     from provision.state.location import Place
 
 PLACE = cast("Place", SimpleNamespace(project_id="p", region="r", zone="z", name_prefix="np"))
@@ -73,7 +73,7 @@ def _cloud(google: Google) -> Cloud:
 
 def _lost(account: dict[str, Any] | int, email: str = OURS) -> Sequence[LostAccount]:
     google = Google(account, email)
-    return lost_accounts.find(_cloud(google), PLACE, google.named_instances())
+    return out_of_date.without_account(_cloud(google), PLACE, google.named_instances())
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_another_account_of_that_address_counts_for_vms_that_have_said_so_alone(
 
 def test_whoever_needs_the_vms_is_refused_with_exit_code_8() -> None:
     with pytest.raises(ClusterError) as caught:
-        lost_accounts.require(_cloud(Google({"uniqueId": SECOND})), PLACE)
+        out_of_date.require_accounts(_cloud(Google({"uniqueId": SECOND})), PLACE)
     assert [it.code for it in caught.value.problems] == [Code.ACCOUNT_GONE]
     assert caught.value.exit_code == 8
-    lost_accounts.require(_cloud(Google({"uniqueId": FIRST})), PLACE)
+    out_of_date.require_accounts(_cloud(Google({"uniqueId": FIRST})), PLACE)
 
 
 def test_a_disabled_account_is_enabled_and_no_vm_is_replaced_for_it() -> None:
@@ -142,7 +142,7 @@ def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template
 
 def test_who_waits_for_a_job_is_told_and_google_is_asked_once_a_minute() -> None:
     google = Google(404)
-    watch = lost_accounts.Watch(_cloud(google), Clock())
+    watch = out_of_date.Watch(_cloud(google), Clock())
     first, second = watch.look(), watch.look()
     assert first == second
     assert f"undelete {FIRST}" in first
@@ -151,4 +151,4 @@ def test_who_waits_for_a_job_is_told_and_google_is_asked_once_a_minute() -> None
 
 
 def test_who_may_not_look_at_vms_waits_without_this_cause() -> None:
-    assert not lost_accounts.Watch(_cloud(Google(500)), Clock()).look()
+    assert not out_of_date.Watch(_cloud(Google(500)), Clock()).look()

@@ -10,7 +10,7 @@ import pytest
 from provision.documents.checks import VmCheck
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, StillWaiting
-from provision.kinds.vms import health, testing
+from provision.kinds.vms import instances, testing
 from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
 from provision.time.clock import Clock
@@ -33,7 +33,7 @@ def test_a_bad_vm_is_not_recreated_under_who_works_on_it() -> None:
 
 def test_login_shells_that_are_not_as_jobs_are_one_problem_that_recreates_nothing() -> None:
     vms = made(2)
-    found = health.judge(vms[0], {"login": ["NCCL_NET=gIB instead of nothing"]}).login
+    found = instances.judge(vms[0], {"login": ["NCCL_NET=gIB instead of nothing"]}).login
     (problem,) = testing.of_vms(vms, {vm.name: VmCheck(login=found) for vm in vms}, WHERE)
     assert problem.what == "a login shell on vm-0, vm-1 has NCCL_NET=gIB instead of nothing"
     assert "recreate" not in problem.fix

@@ -13,7 +13,7 @@ from provision.documents.vm_status import Startup, StartupState, StartupStep, Vm
 from provision.kinds.vms import trouble
 from provision.kinds.vms.flex_start import ResizeRequest
 from provision.kinds.vms.instances import Event, Interruption, Member
-from provision.kinds.vms.lost_accounts import LostAccount
+from provision.kinds.vms.out_of_date import LostAccount
 from provision.spec.pools import Group
 from provision.time.clock import Clock
 

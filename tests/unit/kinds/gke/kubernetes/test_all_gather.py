@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.kinds import diagnosis as search
-from provision.kinds.gke import verdict
-from provision.kinds.gke.kubernetes import all_gather, bandwidth
+from provision.kinds.gke import testing
+from provision.kinds.gke.kubernetes import all_gather
 from provision.kinds.gke.kubernetes.trials import Ran
 from tests.kubernetes import samples
 
@@ -94,7 +94,7 @@ def test_good_nodes_are_measured_once_and_the_first_pod_tells_of_its_own(tmp_pat
     node = Node(tmp_path, samples.ULTRA, 4)
     log = node.run()
     assert node.asked == [[0, 1, 2, 3]]
-    told = bandwidth.read(log)
+    told = all_gather.read(log)
     assert (told.silent, told.pairs) == ((), {})
     assert told.whole.peak == 335.67
 
@@ -106,7 +106,7 @@ def test_where_all_are_too_slow_each_node_is_measured_with_two_others(tmp_path: 
     pairs = [list(pair) for one in search.pairs(4) for pair in one]
     assert sorted(node.asked[1:]) == sorted(pairs)
     names = ("a", "b", "c", "d")
-    tested = verdict.of(samples.ULTRA, Ran(nodes=names, logs=(log, "", "", ""), waited=0), {})
+    tested = testing.of(samples.ULTRA, Ran(nodes=names, logs=(log, "", "", ""), waited=0), {})
     assert tested.finding.faulty == ("c",)
     assert [it.passed for it in tested.tried] == [False, True, False, False, True]
 
@@ -115,7 +115,7 @@ def test_a_node_that_does_not_answer_is_named_and_left_out(tmp_path: Path) -> No
     node = Node(tmp_path, samples.ULTRA, 3)
     log = node.run(silent="1", slow="2")
     assert node.asked == [[0, 2], [2, 0]]
-    tested = verdict.of(samples.ULTRA, Ran(nodes=("a", "b", "c"), logs=(log, "", ""), waited=0), {})
+    tested = testing.of(samples.ULTRA, Ran(nodes=("a", "b", "c"), logs=(log, "", ""), waited=0), {})
     assert "did not answer" in "; ".join(tested.checked["b"].faults)
     assert "did not answer" not in "; ".join(tested.checked["c"].faults)
     assert tested.tried[0].members == ("a", "c")
@@ -130,7 +130,7 @@ def test_a_pod_tells_what_nvidia_smi_says_of_its_node(
     node = Node(tmp_path, samples.ULTRA, 2)
     (tmp_path / "all-gather-is-done").touch()
     log = node.run(index=1, errors=errors)
-    tested = verdict.of(samples.ULTRA, Ran(nodes=("a", "b"), logs=("", log), waited=0), {})
+    tested = testing.of(samples.ULTRA, Ran(nodes=("a", "b"), logs=("", log), waited=0), {})
     check = tested.checked["b"]
     assert (check.gpus, check.driver, check.ecc_errors) == (8, "580.95.05", errors)
     assert [it.partition(" since")[0] for it in check.faults if "ECC" in it] == faults

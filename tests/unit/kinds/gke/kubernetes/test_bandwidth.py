@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from provision.kinds.gke.kubernetes import bandwidth, nodes
+from provision.kinds.gke.kubernetes import all_gather, nodes
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.bandwidth import Measurement
+    from provision.kinds.gke.kubernetes.all_gather import Measurement
     from provision.kinds.gke.kubernetes.facts import GpuPool
 
 
@@ -19,7 +19,7 @@ LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="ut
 
 
 def test_the_published_table_is_read_to_the_last_digit() -> None:
-    measured = bandwidth.parse(LOG)
+    measured = all_gather.parse(LOG)
     assert measured.average == 120.248
     assert measured.out_of_bounds == 0
     assert (measured.peak_out_of_place, measured.peak_in_place) == (328.85, 335.67)
@@ -29,7 +29,7 @@ def test_the_published_table_is_read_to_the_last_digit() -> None:
 
 
 def test_the_table_is_shown_without_the_lines_around_it() -> None:
-    lines = bandwidth.parse(LOG).table.splitlines()
+    lines = all_gather.parse(LOG).table.splitlines()
     assert len(lines) == 2 + 24 + 2
     assert lines[0].split()[:2] == ["#", "size"]
     assert lines[-1] == "# Avg bus bandwidth    : 120.248"
@@ -37,43 +37,43 @@ def test_the_table_is_shown_without_the_lines_around_it() -> None:
 
 @pytest.mark.parametrize("average", ["120.248", "108.3"], ids=["published", "nine_tenths"])
 def test_the_published_table_passes_on_its_machine(average: str) -> None:
-    measured = bandwidth.parse(LOG.replace(": 120.248", f": {average}"))
-    assert bandwidth.why_bad(measured, samples.ULTRA, 2) == ""
+    measured = all_gather.parse(LOG.replace(": 120.248", f": {average}"))
+    assert all_gather.why_bad(measured, samples.ULTRA, 2) == ""
 
 
 def test_more_than_two_nodes_are_judged_by_the_peak_of_two_and_not_by_the_average() -> None:
-    measured = bandwidth.parse(LOG.replace(": 120.248", ": 80.0"))
-    assert bandwidth.why_bad(measured, samples.ULTRA, 4) == ""
-    assert "average" in bandwidth.why_bad(measured, samples.ULTRA, 2)
+    measured = all_gather.parse(LOG.replace(": 120.248", ": 80.0"))
+    assert all_gather.why_bad(measured, samples.ULTRA, 4) == ""
+    assert "average" in all_gather.why_bad(measured, samples.ULTRA, 2)
 
 
 def test_machines_without_a_reference_have_no_bar() -> None:
-    slow = _slowed(bandwidth.parse(LOG.replace("gIB", "Socket")), 0.01)
-    assert bandwidth.why_bad(slow, samples.T4, 2) == ""
-    assert bandwidth.bars(samples.T4, 2) == bandwidth.Bars()
+    slow = _slowed(all_gather.parse(LOG.replace("gIB", "Socket")), 0.01)
+    assert all_gather.why_bad(slow, samples.T4, 2) == ""
+    assert all_gather.bars(samples.T4, 2) == all_gather.Bars()
 
 
 def test_one_node_has_no_network_to_judge() -> None:
-    slow = bandwidth.parse(LOG.replace(": 120.248", ": 12").replace("gIB", "Socket"))
-    assert bandwidth.why_bad(slow, samples.ULTRA, 1) == ""
+    slow = all_gather.parse(LOG.replace(": 120.248", ": 12").replace("gIB", "Socket"))
+    assert all_gather.why_bad(slow, samples.ULTRA, 1) == ""
 
 
 @pytest.mark.parametrize(
     ("pool", "enough"),
     [
-        (samples.HIGH, bandwidth.Bars(out_of_place=63.81, in_place=64.215, average=27.864)),
-        (samples.MEGA, bandwidth.Bars(out_of_place=169.857, in_place=170.01, average=62.649)),
-        (samples.ULTRA, bandwidth.Bars(out_of_place=295.965, in_place=302.103, average=108.2232)),
-        (samples.A4, bandwidth.Bars(out_of_place=338.148, in_place=338.355)),
+        (samples.HIGH, all_gather.Bars(out_of_place=63.81, in_place=64.215, average=27.864)),
+        (samples.MEGA, all_gather.Bars(out_of_place=169.857, in_place=170.01, average=62.649)),
+        (samples.ULTRA, all_gather.Bars(out_of_place=295.965, in_place=302.103, average=108.2232)),
+        (samples.A4, all_gather.Bars(out_of_place=338.148, in_place=338.355)),
     ],
 )
 def test_each_machine_with_a_published_figure_has_its_bars_by_the_number_of_nodes(
-    pool: GpuPool, enough: bandwidth.Bars
+    pool: GpuPool, enough: all_gather.Bars
 ) -> None:
-    two, more = bandwidth.bars(pool, 2), bandwidth.bars(pool, 3)
+    two, more = all_gather.bars(pool, 2), all_gather.bars(pool, 3)
     assert dataclasses.astuple(two) == pytest.approx(dataclasses.astuple(enough))
     assert more == dataclasses.replace(two, average=0.0)
-    assert bandwidth.bars(pool, 1) == bandwidth.Bars()
+    assert all_gather.bars(pool, 1) == all_gather.Bars()
 
 
 @pytest.mark.parametrize(
@@ -90,23 +90,23 @@ def test_a_result_that_is_not_as_it_should_be_says_what_is_wrong(
     published: str, other: str, words: str
 ) -> None:
     assert published in LOG
-    measured = bandwidth.parse(LOG.replace(published, other))
-    assert words in bandwidth.why_bad(measured, samples.ULTRA, 2)
+    measured = all_gather.parse(LOG.replace(published, other))
+    assert words in all_gather.why_bad(measured, samples.ULTRA, 2)
 
 
 @pytest.mark.parametrize(("column", "name"), [(7, "out of place"), (11, "in place")])
 def test_a_peak_that_is_too_low_is_named(column: int, name: str) -> None:
     lines = [_halved(line, column) for line in LOG.splitlines()]
-    why = bandwidth.why_bad(bandwidth.parse("\n".join(lines)), samples.ULTRA, 2)
+    why = all_gather.why_bad(all_gather.parse("\n".join(lines)), samples.ULTRA, 2)
     assert f"its peak bus bandwidth {name} is 16" in why
 
 
 def test_the_log_of_a_search_has_a_table_for_each_pair_and_the_nodes_that_did_not_answer() -> None:
     pair = "\n".join(_halved(line, 7) for line in LOG.splitlines())
     log = f"aiinfra-silent 3\n{LOG}\naiinfra-pair 0 1\n{pair}\naiinfra-pair 1 2\n{LOG}"
-    told = bandwidth.read(log)
+    told = all_gather.read(log)
     assert told.silent == (3,)
-    assert told.whole == bandwidth.parse(LOG)
+    assert told.whole == all_gather.parse(LOG)
     assert {pair: it.peak_out_of_place for pair, it in told.pairs.items()} == {
         (0, 1): 164.425,
         (1, 2): 328.85,
@@ -138,7 +138,7 @@ def _log(*lines: str) -> str:
 
 
 def test_a_node_that_is_as_its_machine_promises_has_no_faults() -> None:
-    check = bandwidth.of_log(_log(*GOOD), samples.ULTRA)
+    check = all_gather.of_log(_log(*GOOD), samples.ULTRA)
     assert check.faults == ()
     assert (check.gpus, check.driver, check.ecc_errors, check.interfaces) == (8, "580.95.05", 0, 10)
     assert check.names == ("NVIDIA H200",) * 8
@@ -159,13 +159,13 @@ def test_a_node_that_is_as_its_machine_promises_has_no_faults() -> None:
     ],
 )
 def test_each_fault_of_a_node_is_told(lines: list[str], fault: str) -> None:
-    found = bandwidth.of_log(_log(*lines), samples.ULTRA).faults
+    found = all_gather.of_log(_log(*lines), samples.ULTRA).faults
     assert any(fault in it for it in found), found
 
 
 def test_gpus_that_count_no_errors_have_none() -> None:
     log = _log("aiinfra-interfaces w-0-0 1", "aiinfra-gpu Tesla T4, 580.95.05, [N/A]")
-    check = bandwidth.of_log(log, samples.T4)
+    check = all_gather.of_log(log, samples.T4)
     assert (check.faults, check.ecc_errors) == ((), None)
 
 
@@ -194,4 +194,4 @@ def test_a_node_that_kubernetes_calls_broken_is_not_fit_for_a_test(
     node: dict[str, Any], faults: tuple[str, ...]
 ) -> None:
     ((read,),) = (it.each for it in nodes.read([node]))
-    assert bandwidth.of_node(read, samples.ULTRA) == faults
+    assert all_gather.of_node(read, samples.ULTRA) == faults

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, cast
 
-from provision.kinds.gke.kubernetes import clearing, stages
+from provision.kinds.gke import release
+from provision.kinds.gke.kubernetes import stages
 from provision.kinds.gke.kubernetes.objects import Object, build
 from provision.settings.storage import Mount
 from tests.kubernetes import samples
@@ -35,11 +36,11 @@ class Fake:
 def step(*things: Object) -> tuple[list[str], list[str]]:
     """What a step says is there, and what it deletes."""
     fake = Fake(*things)
-    return clearing.step(cast("Cluster", fake)), fake.deleted
+    return release.step(cast("Cluster", fake)), fake.deleted
 
 
 def stored(*things: Object) -> dict[str, str]:
-    return clearing.storage(cast("Cluster", Fake(*things)), "p")
+    return release.storage(cast("Cluster", Fake(*things)), "p")
 
 
 def service(kind: str) -> Object:

@@ -12,7 +12,7 @@ import yaml
 
 from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects, pod_fabrics, torchrun
+from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
 from provision.settings.pairs import Secret
 from tests.kubernetes import samples
@@ -264,7 +264,7 @@ def _told(
     line = f"{' '.join(job['command'])} && printenv {' '.join(names)}"  # as KubeRay joins it
     command = ["/bin/bash", "-c", line] if kind is Kind.RAY else job["command"]
     network = facts.pools[0].gpu_network
-    script = pod_fabrics.FABRICS[network].script if network else ""
+    script = nccl.FABRICS[network].script if network else ""
     ran = _run(command, _env(job) | env, tmp_path, script or "no script")
     lines: list[str] = ran.stdout.splitlines()
     assert len(lines) == len(names), ran.stderr
@@ -319,7 +319,7 @@ def test_the_environment_of_the_network_is_there_when_a_users_command_starts(
     (tmp_path / "profile.sh").write_text(PROFILE)
     own = ["sh", "-c", 'echo "$NCCL_FROM_PROFILE $0 $1 $$"', "a b", 'c"d']
     job = _job(MEGA, own)
-    ran = _run(job["command"], _env(job), tmp_path, pod_fabrics.FABRICS[GpuNetwork.TCPXO].script)
+    ran = _run(job["command"], _env(job), tmp_path, nccl.FABRICS[GpuNetwork.TCPXO].script)
     first, second = ran.stdout.splitlines()
     assert first == "lib=/usr/local/nvidia/lib64"
     assert second.startswith('read a b c"d ')
@@ -337,7 +337,7 @@ def test_arguments_follow_the_command_that_they_belong_to() -> None:
 
 def test_a_job_whose_node_has_no_plugin_ends_and_says_so(tmp_path: Path) -> None:
     job = _job(ULTRA, ["echo", "trains over sockets"])
-    ran = _run(job["command"], _env(job), tmp_path, pod_fabrics.FABRICS[GpuNetwork.RDMA].script)
+    ran = _run(job["command"], _env(job), tmp_path, nccl.FABRICS[GpuNetwork.RDMA].script)
     assert ran.returncode == 1
     assert "profile.sh is missing" in ran.stderr
     assert ran.stdout == ""
@@ -353,7 +353,7 @@ def test_ray_starts_in_the_environment_of_the_network(facts: ClusterFacts, tmp_p
     assert network is not None
     # As KubeRay joins it: a container's command, then its own.
     joined = f" {' '.join(container['command'])}  && echo ulimit; echo started $NCCL_FROM_PROFILE"
-    script = pod_fabrics.FABRICS[network].script
+    script = nccl.FABRICS[network].script
     ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, script)
     assert ran.stdout.splitlines() == ["ulimit", "started read"]
     # gIB's libraries are looked for; that they are missing is said, and Ray starts.
@@ -395,7 +395,7 @@ def test_a_worker_of_ray_has_the_libraries_of_rdma_and_fetches_nothing(
     there = "exit 0" if own else added
     _stub(tmp_path, "python3", there)
     joined = f"{command} && echo $LD_LIBRARY_PATH"
-    shell = pod_fabrics.FABRICS[GpuNetwork.RDMA].script
+    shell = nccl.FABRICS[GpuNetwork.RDMA].script
     ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, shell)
     assert ran.stdout.strip().endswith(mount["mountPath"]) is not own
     assert ran.stderr == ""
@@ -403,7 +403,7 @@ def test_a_worker_of_ray_has_the_libraries_of_rdma_and_fetches_nothing(
 
 def test_ray_does_not_start_where_its_plugin_is_missing(tmp_path: Path) -> None:
     (container,) = _whole(MEGA)["ray-cluster.yaml"]["spec"]["containers"]
-    script = pod_fabrics.FABRICS[GpuNetwork.TCPXO].script
+    script = nccl.FABRICS[GpuNetwork.TCPXO].script
     joined = f" {' '.join(container['command'])}  && echo ulimit; echo started"
     ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, script)
     assert ran.stdout == ""
@@ -484,7 +484,7 @@ def test_the_bandwidth_test_runs_the_build_with_mpi(facts: ClusterFacts) -> None
 
 
 def test_torchrun_tells_each_pod_its_rank_and_where_the_first_one_is() -> None:
-    thing = torchrun.job_set(MEGA, samples.MEGA, 2)
+    thing = jobs.torchrun(MEGA, samples.MEGA, 2)
     (replicated,) = thing["spec"]["replicatedJobs"]
     job = replicated["template"]["spec"]
     assert job["parallelism"] == job["completions"] == 2

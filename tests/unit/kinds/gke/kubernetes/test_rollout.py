@@ -9,10 +9,10 @@ import pytest
 
 from provision.codes import Code
 from provision.errors import ClusterError
-from provision.kinds.gke.kubernetes import rollout
+from provision.kinds.gke.kubernetes import stages
 from provision.kinds.gke.kubernetes.client import KubernetesError
 from provision.kinds.gke.kubernetes.objects import build
-from provision.kinds.gke.kubernetes.rollout import Stage
+from provision.kinds.gke.kubernetes.stages import Stage
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
@@ -56,7 +56,7 @@ class Answers:
 
 def _apply(cluster: Answers, *things: Object) -> list[str]:
     told: list[str] = []
-    changed = rollout.apply(
+    changed = stages.apply(
         cast("Cluster", cluster),
         [Stage("nothing"), Stage("the queue", list(things))],
         progress=Progress(AT_ONCE, told.append),
@@ -163,7 +163,7 @@ class Looks:
 def _wait(cluster: Looks, facts: ClusterFacts = FACTS, timeout: float = 60) -> tuple[Any, Any]:
     told: list[str] = []
     progress = Progress(Clock(0), told.append)
-    return rollout.wait(cast("Cluster", cluster), facts, progress=progress, timeout=timeout), told
+    return stages.wait(cast("Cluster", cluster), facts, progress=progress, timeout=timeout), told
 
 
 @pytest.mark.parametrize("done", [_at(2), _at(0, 0)])

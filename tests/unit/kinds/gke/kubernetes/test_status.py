@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provision.documents.gke_status import JobState
-from provision.kinds.gke.kubernetes import reasons, status, workloads
+from provision.kinds.gke.kubernetes import reasons, status
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -212,10 +212,10 @@ def _given_up(message: str) -> Object:
 
 
 def test_a_job_that_is_given_up_while_its_pool_rests_is_told_the_failure_before() -> None:
-    found = workloads.read(_given_up(REST), said_before=[QUOTA_WORDS, REST])
+    found = status.of_workload(_given_up(REST), said_before=[QUOTA_WORDS, REST])
     assert found.message.endswith(f"{REST}); the failure before: {QUOTA_WORDS}")
     assert "request a higher quota NVIDIA_T4_GPUS of us-central1, now 1" in found.advice
-    alone = workloads.read(_given_up(REST), said_before=[REST])
+    alone = status.of_workload(_given_up(REST), said_before=[REST])
     assert "the cause is the failure before" in alone.advice
 
 
@@ -225,7 +225,7 @@ def test_until_it_is_evicted_a_job_that_is_given_up_tells_why_it_will_be() -> No
     words = f'AdmissionCheck in Rejected state: "c" ({QUOTA_WORDS})'
     target = {"type": "DeactivationTarget", "status": "True", "message": words}
     thing["status"]["conditions"] = [before, target]
-    found = workloads.read(thing)
+    found = status.of_workload(thing)
     assert found.message == words
     assert "request a higher quota NVIDIA_T4_GPUS" in found.advice
 
@@ -247,7 +247,7 @@ UPDATED = "Admission check c updated state from Pending to"
 )
 def test_the_autoscalers_words_are_found_in_kueues(words: str, message: str) -> None:
     assert reasons.passed_on(words) == message
-    assert workloads.failure(f"{words}; the failure before: that one") == "that one"
+    assert status.failure(f"{words}; the failure before: that one") == "that one"
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def _workload(conditions: str, *, active: bool = True, check: str = "") -> Objec
 
 
 def test_a_workload_is_named_after_the_job_that_people_know() -> None:
-    assert workloads.read(_workload("")).name == "Job train"
+    assert status.of_workload(_workload("")).name == "Job train"
 
 
 @pytest.mark.parametrize(
@@ -305,6 +305,6 @@ def test_a_workload_is_named_after_the_job_that_people_know() -> None:
     ],
 )
 def test_a_workload_says_where_it_is(thing: Object, state: str, message: str) -> None:
-    found = workloads.read(thing)
+    found = status.of_workload(thing)
     assert (found.state, found.message) == (state, message)
     assert bool(found.advice) == (state == "given up")

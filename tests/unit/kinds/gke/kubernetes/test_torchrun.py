@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.kinds.gke.kubernetes import kueue, torch_training, torchrun
+from provision.kinds.gke.kubernetes import jobs, kueue
 from provision.kinds.gke.kubernetes.facts import NfsShare
 from tests.kubernetes import samples
 
@@ -26,7 +26,7 @@ SHARE = NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_
 
 
 def _job_set(facts: ClusterFacts) -> Object:
-    return torchrun.job_set(facts, facts.pools[0], 2)
+    return jobs.torchrun(facts, facts.pools[0], 2)
 
 
 def _pod(thing: Object) -> Object:
@@ -40,7 +40,7 @@ def _script(facts: ClusterFacts) -> str:
 
 
 def test_vms_have_the_same_program(golden: Golden) -> None:
-    golden.check(EXAMPLE, torch_training.PROGRAM)
+    golden.check(EXAMPLE, jobs.PROGRAM)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_vms_have_the_same_program(golden: Golden) -> None:
 def test_a_job_is_told_so_long_before_its_nodes_end_that_it_can_save(
     run: int, most: int, grace: int
 ) -> None:
-    end = torchrun.ordered(run)
+    end = jobs.ordered(run)
     assert (end.most, end.grace) == (most, grace)
     # A third of the margin is left for what lies between the first VM's start and the admission.
     assert end.most + end.grace + (run - most) // 3 <= run
@@ -58,7 +58,7 @@ def test_a_job_is_told_so_long_before_its_nodes_end_that_it_can_save(
 
 def _stop_age(facts: ClusterFacts) -> int:
     env = {it["name"]: it.get("value") for it in _pod(_job_set(facts))["containers"][0]["env"]}
-    return int(env.get(torchrun.STOP_AGE) or 0)
+    return int(env.get(jobs.STOP_AGE) or 0)
 
 
 def test_a_job_stops_by_the_age_of_its_nodes_where_they_have_an_end() -> None:
@@ -142,13 +142,13 @@ def _run(tmp_path: Path, program: str, *, told: bool, age: int | None = None) ->
         (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
         (tmp_path / name).chmod(0o755)
     (tmp_path / "uptime").write_text(f"{age}.25 1.0\n")
-    script = _script(samples.facts(samples.MEGA)).replace(torch_training.STOP_FILE, str(stop))
+    script = _script(samples.facts(samples.MEGA)).replace(jobs.STOP_FILE, str(stop))
     script = script.replace("/tmp/train.py", str(tmp_path / "train.py"))  # noqa: S108
     script = script.replace("/proc/uptime", str(tmp_path / "uptime"))
     names = ("NNODES", "NPROC_PER_NODE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
     env = dict.fromkeys(names, "1")
     env |= {"PATH": f"{tmp_path}:{os.environ['PATH']}", "STOP": str(stop)}
-    env |= {torchrun.STOP_AGE: "2700"} if age else {}
+    env |= {jobs.STOP_AGE: "2700"} if age else {}
     with subprocess.Popen(["/bin/bash", "-c", script], env=env, stdout=subprocess.DEVNULL) as shell:
         end = time.monotonic() + 20
         while not (seen.exists() or (tmp_path / "waits").exists()) and time.monotonic() < end:
