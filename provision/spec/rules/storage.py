@@ -74,9 +74,10 @@ def _state_on_a_mount(case: Case) -> Iterator[Finding]:
         # The default bucket of a project, this one or another, has states wherever this one is.
         if is_own or mount.bucket.startswith(names.STATE_BUCKETS):
             which = "the bucket of the Terraform state"
+            which = which if is_own else "a bucket of Terraform states"
             yield Finding(
                 field="gcs_mount_list",
-                what=f"mounts {mount.bucket}, {which if is_own else 'a bucket of Terraform states'}",
+                what=f"mounts {mount.bucket}, {which}",
                 why="each machine could then change the state of every deployment in it, which"
                 " the next run applies with your rights",
                 fix="another bucket for the data"
