@@ -155,10 +155,10 @@ LATEST: Final = "latest"
 """The version that is the newest whenever a VM starts."""
 
 _REFERS: Final = "NAME=projects/<project>/secrets/<secret>, or with :<version> behind it"
-_ITS_NAME: Final = "[A-Za-z0-9_-]{1,255}"
+_THEIR_NAME: Final = "[A-Za-z0-9_-]{1,255}"
 _VERSION: Final = "latest|[1-9][0-9]{0,9}"
 _REFERENCE: Final = re.compile(
-    rf"projects/(?P<project>[^/]+)/secrets/(?P<secret>{_ITS_NAME})"
+    rf"projects/(?P<project>[^/]+)/secrets/(?P<secret>{_THEIR_NAME})"
     rf"(?:(?::|/versions/)(?P<version>{_VERSION}))?"
 )
 # What a shell or its programs rest on is no place for a secret.
@@ -183,7 +183,7 @@ class Secret(BaseModel):
 
     name: Annotated[str, AfterValidator(_secrets_variable)]
     project: ProjectId
-    secret: Annotated[str, Field(pattern=f"^{_ITS_NAME}$")]  # its name there
+    secret: Annotated[str, Field(pattern=f"^{_THEIR_NAME}$")]  # its name there
     version: Annotated[str, Field(pattern=f"^({_VERSION})$")] = LATEST  # a number, or `LATEST`
 
     @property

@@ -73,8 +73,9 @@ def _state_on_a_mount(case: Case) -> Iterator[Finding]:
         is_own = mount.bucket == bucket
         # The default bucket of a project, this one or another, has states wherever this one is.
         if is_own or mount.bucket.startswith(names.STATE_BUCKETS):
-            which = "the bucket of the Terraform state"
-            which = which if is_own else "a bucket of Terraform states"
+            which = (
+                "the bucket of the Terraform state" if is_own else "a bucket of Terraform states"
+            )
             yield Finding(
                 field="gcs_mount_list",
                 what=f"mounts {mount.bucket}, {which}",
