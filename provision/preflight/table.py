@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from provision.preflight import (
-    buckets,
-    keys,
     made,
+    named,
     networks,
     permissions,
     project,
@@ -125,8 +124,8 @@ CHECKS: Final = (
         says="the key does not exist, can't encrypt, is in another place, or Google's service"
         " agents may not use it; the fix has the commands for whoever keeps the keys. What these"
         " credentials may not see is a note",
-        find=keys.key,
-        applies=lambda ctx: ctx.spec.kms_key is not None,
+        find=named.key,
+        applies=lambda spec: spec.kms_key is not None,
         of_zone=True,
     ),
     Check(
@@ -155,7 +154,7 @@ CHECKS: Final = (
         " or somebody else's subnetwork in the deployment's own network has IP ranges that it"
         " needs",
         find=networks.network,
-        applies=lambda ctx: ctx.spec.existing is None,
+        applies=lambda spec: spec.existing is None,
     ),
     Check(
         name=OnlineCheck.BUCKETS,
@@ -168,15 +167,15 @@ CHECKS: Final = (
         says="a bucket to mount does not exist, or holds the state of a deployment, in a folder"
         f" `<NAME_PREFIX>-deployment` with up to {DEEPEST} folders above it; each machine could"
         " change that",
-        find=buckets.buckets,
-        applies=lambda ctx: bool(ctx.spec.buckets),
+        find=named.buckets,
+        applies=lambda spec: bool(spec.buckets),
     ),
     Check(
         name=OnlineCheck.SECRETS,
         calls=("secretmanager.projects.secrets.get",),
         says="a secret that is to be read does not exist",
-        find=keys.secrets,
-        applies=lambda ctx: bool(ctx.spec.secrets),
+        find=named.secrets,
+        applies=lambda spec: bool(spec.secrets),
     ),
     Check(
         name=OnlineCheck.NAMES,
@@ -218,5 +217,5 @@ SUBNETWORK: Final = Check(
     " not there, with the commands and the Terraform that make them",
     find=networks.existing,
     of_zone=True,
-    applies=lambda ctx: ctx.spec.existing is not None,
+    applies=lambda spec: spec.existing is not None,
 )
