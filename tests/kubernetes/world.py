@@ -1,7 +1,5 @@
 """A cluster under test, and hands that do what Google's autoscaler would."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
 from collections.abc import Callable, Mapping
