@@ -8,6 +8,7 @@ import dataclasses
 import json
 import re
 import socket
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,8 +45,6 @@ from tests.unit.memory_folder import MemoryFolder
 from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hypothesis.strategies import DrawFn
 
     from provision.kinds.gke.kubernetes.facts import ClusterFacts

@@ -1,10 +1,10 @@
 """Google's own prices, as the simulated cloud tells them over HTTP, and as they are kept."""
 
-from __future__ import annotations
-
 import datetime as dt
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from google.oauth2.credentials import Credentials
@@ -21,11 +21,6 @@ from provision.time.clock import Clock
 from provision.time.progress import Progress
 from rehearsal.cloud.server import Cloud
 from tests.unit.memory_folder import MemoryFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 pytestmark = pytest.mark.loopback
 

@@ -1,18 +1,13 @@
 """TEAM_DEFAULTS: the team's values where nobody gave one, and what the team does not allow."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from provision.codes import Code
-from provision.intake import load
+from provision.intake import Loaded, load
 from provision.settings import team
-
-if TYPE_CHECKING:
-    from provision.intake import Loaded
 
 WHERE: Final = "/etc/team.toml"
 RULES: Final = """

@@ -1,12 +1,12 @@
 """A lock is called stale only when its holder is provably dead."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +15,6 @@ from provision.state import liveness
 from provision.state.liveness import Machine, Note, Presence
 from provision.terraform.lock import Lock
 from tests.unit.memory_folder import MemoryFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 class Folder(MemoryFolder):
