@@ -253,15 +253,12 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
     """Notes on start-ups that did not fail: optional steps that failed, commands still running."""
     result = []
     failed: dict[str, list[str]] = collections.defaultdict(list)
-    lasting = set()
     for name, it in found.items():
-        for step, one in it.steps.items():
-            if one.state == "failed":
-                failed[step].append(name)
-                if it.state != "failed":
-                    lasting.add(step)
-    for step in sorted(lasting):
-        vms = failed[step]
+        for step in (step for step, one in it.steps.items() if one.state == "failed"):
+            failed[step].append(name)
+    for step, vms in sorted(failed.items()):
+        if all(found[name].state == "failed" for name in vms):
+            continue
         result.append(
             Problem(
                 code=Code.STARTUP_FAILED,
