@@ -92,7 +92,7 @@ class Started:
 
     def vms(self) -> dict[str, instances.Vm]:
         """Those that exist, by name."""
-        found = instances.find(self._cloud.api, self._spec, self._context.clock)
+        found = instances.see(self._cloud.api, self._spec).vms(self._context.clock)
         return {vm.name: vm for vm in found}
 
     def wait(self) -> tuple[dict[str, Startup], dict[str, str]]:
@@ -191,7 +191,7 @@ def _connection(
     """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
     seats = agent.seats(cloud)
     vms = []
-    for one in instances.documents(cloud.api, spec):
+    for one in instances.see(cloud.api, spec).documents:
         name, interface = one["name"], one["networkInterfaces"][0]
         external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
         ssh = connection.ssh(name, spec, is_public=external is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
 from provision.catalogue.machines import takes_gpus
@@ -40,11 +40,8 @@ _UNBILLED: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
 """States in which a VM itself is not billed; its disk is, which is not counted here."""
 
 
-class _Reported(NamedTuple):
-    """What a VM reports of itself."""
-
-    startup: vm_status.Startup
-    gpu_check: vm_status.GpuCheck | None
+_Reported = tuple[vm_status.Startup, vm_status.GpuCheck | None]
+"""What a VM reports of itself."""
 
 
 def look(
@@ -140,17 +137,6 @@ def look(
 # ------------------------------------------------------------------ each VM
 
 
-def startups(
-    context: Context,
-    cloud: Cloud,
-    record: Record,
-    wanted: list[str],
-    started: Mapping[str, str | None] | None = None,
-) -> dict[str, Startup]:
-    """What the VMs of a deployment report of their start-up, by name."""
-    return startup.Reader(cloud.api, record, context.clock, started).read(wanted)
-
-
 def _reports(
     context: Context,
     cloud: Cloud,
@@ -168,23 +154,21 @@ def _reports(
             f"Asking {len(asked):,} VMs for their start-up, which takes some"
             f" {len(asked) / startup.PER_SECOND:.0f} s: Google answers for one at a time"
         )
-    told = startups(context, cloud, record, asked, {vm.name: vm.started for vm in found})
+    started = {vm.name: vm.started for vm in found}
+    told = startup.Reader(cloud.api, record, context.clock, started).read(asked)
     return {
-        **{name: _Reported(vm.startup, vm.gpu_check) for name, vm in kept.items()},
-        **{name: _Reported(_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},
+        **{name: (vm.startup, vm.gpu_check) for name, vm in kept.items()},
+        **{name: (_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},
     }
 
 
 def _vm(
-    vm: instances.Vm,
-    told: _Reported,
-    known: Interruption | None,
-    heard: agent.Heard,
-    clock: Clock,
+    vm: instances.Vm, told: _Reported, known: Interruption | None, heard: agent.Heard, clock: Clock
 ) -> Vm:
     seat = heard.seats.get(vm.name, agent.Seat(rank=None))
+    startup, gpu_check = told
     is_running = vm.status == "RUNNING"
-    silence = heard.silence(vm.name, told.startup.steps, vm.started, clock) if is_running else ""
+    silence = heard.silence(vm.name, startup.steps, vm.started, clock) if is_running else ""
     return vm_status.Vm(
         name=vm.name,
         rank=seat.rank,
@@ -200,8 +184,8 @@ def _vm(
         maintenance_seconds=None if vm.maintenance is None else int(vm.maintenance),
         interruption=_interruption(known),
         notebook=vm.notebook,
-        startup=told.startup,
-        gpu_check=told.gpu_check,
+        startup=startup,
+        gpu_check=gpu_check,
     )
 
 
