@@ -346,26 +346,22 @@ class GkeJobs(Jobs):
             end = min(failed, key=lambda it: json_object.number(it.get("ended")) or 0.0)
             cause = _cause(end, own.get(json_object.whole(end.get("rank")) or 0))
             return job_folder.failure({**end, "cause": cause})
-        unbegun = next(filter(None, map(_unbegun, own.values())), None)
-        return unbegun or self._told_by_job(name, own)
+        if unbegun := next(filter(None, map(_unbegun, own.values())), None):
+            return unbegun
+        # The Job of the last attempt says which pod ended it.
+        selector = f"{fabric_pods.SET_LABEL}={name}"
+        for child in self._all(f"look at {name}", "batch/v1", "Job", kueue.NAMESPACE, selector):
+            message = str(conditions(child).get("Failed", {}).get("message", ""))
+            if pod := _POD.search(message):
+                node = (own.get(int(pod[1])) or {}).get("spec", {}).get("nodeName", "") or pod[0]
+                cause = _LOST if "DisruptionTarget" in message else message
+                return JobFailure(machine=node, rank=int(pod[1]), cause=cause, tail="")
+        return None
 
     def _ends(self, name: str, attempt: int) -> list[dict[str, Any]]:
         """How the programs of an attempt have ended, as their pods have kept it."""
         prefix = f"{_TOLD}{name}/ends/{attempt}/"
         return [job_folder.read(self._folder.text(it) or "{}") for it in self._folder.names(prefix)]
-
-    def _told_by_job(self, name: str, own: Mapping[int, Object]) -> JobFailure | None:
-        """What the Job of the last attempt says of the pod that ended it."""
-        selector = f"{fabric_pods.SET_LABEL}={name}"
-        for child in self._all(f"look at {name}", "batch/v1", "Job", kueue.NAMESPACE, selector):
-            message = str(conditions(child).get("Failed", {}).get("message", ""))
-            pod = _POD.search(message)
-            if pod:
-                rank = int(pod[1])
-                node = (own.get(rank) or {}).get("spec", {}).get("nodeName", "") or pod[0]
-                cause = _LOST if "DisruptionTarget" in message else message
-                return JobFailure(machine=node, rank=rank, cause=cause, tail="")
-        return None
 
     # ------------------------------------------------------------------ what the cluster has
 

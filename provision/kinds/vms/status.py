@@ -5,16 +5,18 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.catalogue import names
 from provision.catalogue.machines import takes_gpus
 from provision.documents import json_object, vm_status
-from provision.documents.status import Older, PoolMode, PoolNow
+from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.kinds import gpus
 from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import pricing
+from provision.screens.layout import counted
 from provision.settings.choices import NetworkConfig
 from provision.spec import capacity
 from provision.spec.capacity import Mode
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import OutOfDate
-    from provision.documents.status import End, Status
+    from provision.documents.status import Status
     from provision.documents.vm_status import Vm
     from provision.kinds.status import Existing
     from provision.kinds.vms.instances import Interruption, Seen
@@ -256,8 +258,15 @@ def _ends(case: trouble.Case) -> list[End]:
     free = len(case.vms) - len(limited)
     if free:
         found.append(common.never_ends(free, "VM", _LIMITED))
-    open_ones = [one for one in case.requests if one.is_open]
-    return found + [common.ends_after(one.count, "VM", one.run_seconds) for one in open_ones]
+    return found + [
+        End(
+            what=f"{counted(one.count, 'VM')} to come",
+            how=EndedBy.RUN,
+            words=f"each {words.duration(one.run_seconds)} after it came",
+        )
+        for one in case.requests
+        if one.is_open
+    ]
 
 
 def _counts(case: trouble.Case, older: Sequence[OutOfDate]) -> vm_status.Counts:

@@ -152,7 +152,7 @@ def request(thing: Object, job: JobState | None = None, clock: Clock = _CLOCK) -
         message=message,
         advice=_advice(state, reason, message, job),
         created=created,
-        waits_for=_waits_for(state, reason, message),
+        waits_for=(state in _LACKING and reasons.lacks(reason, message)) or _WAITS_FOR[state],
         since=since or created,
         until=ends,
         then=then,
@@ -202,12 +202,6 @@ def _advice(state: RequestState, reason: str, message: str, job: JobState | None
             return ""
         case _:
             assert_never(state)
-
-
-def _waits_for(state: RequestState, reason: str, message: str) -> str:
-    """What a request waits for, or got no nodes for lack of."""
-    usual = _WAITS_FOR[state]
-    return reasons.lacks(reason, message) or usual if state in _LACKING else usual
 
 
 def _until(thing: Object, state: RequestState, clock: Clock) -> tuple[str | None, str]:
