@@ -298,7 +298,7 @@ WAITS: dict[StageName, Callable[[Run], None]] = {
 MODULES = {
     *("google/api.py", "lifecycle/exclusive.py", "lifecycle/search.py", "kinds/machines.py"),
     *(f"kinds/gke/{it}.py" for it in ("jobs", "release", "status", "testing")),
-    *(f"kinds/gke/kubernetes/{it}.py" for it in ("rollout", "trials")),
+    *(f"kinds/gke/kubernetes/{it}.py" for it in ("stages", "trials")),
     *(f"kinds/vms/{it}.py" for it in ("after_apply", "agent", "bake", "flex_start")),
     *(f"kinds/vms/{it}.py" for it in ("out_of_date", "startup")),
     "actions/jobs.py",
