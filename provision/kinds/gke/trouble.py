@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from provision import words
+from provision.codes import Code
 from provision.documents import gke_status
 from provision.documents.gke_status import JobState, RequestState
 from provision.documents.status import About, End, EndedBy, PoolMode, Trouble, Waiting
@@ -161,7 +162,8 @@ def _nodes(case: Case) -> Iterator[Trouble]:
         count, refused = missing(pool), case.refused.get(pool.name, ())
         if not refused and case.counted:
             what = f"{pool.there} of {(pool.there or 0) + count} nodes of {pool.name} exist"
-            refused = [Problem(what=what, fix="wait: GKE goes on trying to make them")]
+            fix = "wait: GKE goes on trying to make them"
+            refused = [Problem(code=Code.WAITING, what=what, fix=fix)]
         for problem in refused if count else ():
             yield status.trouble(problem, About.POOL, count=count, passes=True)
         if pool.name in there:

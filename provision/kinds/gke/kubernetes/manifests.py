@@ -144,7 +144,7 @@ def _vouched(folder: Path) -> dict[str, str]:
 
 
 def _lacking(what: str, why: str, add_ons: Sequence[AddOn], more: str = "") -> Problem:
-    """Why there is no manifest that may be used, and where those that may are to be had."""
+    """Why there is no manifest that may be used, and where to get those that may."""
     files = " and ".join(f"{it.file} (SHA-256 {it.sha256})" for it in add_ons)
     return Problem(
         code=Code.MANIFESTS_MISSING,
