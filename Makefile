@@ -146,7 +146,7 @@ docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs
 	$(BIN)/python -m provision.lifecycle.consent docs/reference/consent.md
 
 .PHONY: facts
-facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types, GPUs and prices from Google
+facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types, their sizes, GPUs and prices from Google
 	$(BIN)/python -m provision.preflight.facts $(PROJECT_ID)
 
 .PHONY: lock

@@ -19,6 +19,7 @@ from provision.kinds import registry
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
 from provision.screens import project as screen
+from provision.settings.choices import KIND
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -69,7 +70,7 @@ def _images(of: Settings) -> Images:
             f"Bake makes no image for a {kind.called}",
             code=Code.WITHOUT_EFFECT,
             why="its machines boot images of Google's alone",
-            fix="set ORCHESTRATOR_TYPE to none or ray, or leave Bake out",
-            setting="ORCHESTRATOR_TYPE",
+            fix=f"set {KIND} to none or ray, or leave Bake out",
+            setting=KIND,
         )
     return found

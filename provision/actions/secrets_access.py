@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from provision.catalogue.names import DerivedName
     from provision.context import Context
     from provision.settings.model import Settings
-    from provision.settings.secrets import Secret
+    from provision.settings.pairs import Secret
     from provision.spec.cluster import ClusterSpec
 
 _ROLE: Final = "roles/secretmanager.secretAccessor"

@@ -35,7 +35,8 @@ EXTERNAL_IP: Final = Constraint(
     name="compute.vmExternalIpAccess",
     forbids="forbids VMs with an external IP",
     setting="ENABLE_EXTERNAL_IP",
-    instead="or give the VMs no external IP (ENABLE_EXTERNAL_IP=false)",
+    instead="or give the VMs no external IP (ENABLE_EXTERNAL_IP=false), on a network with a way out"
+    " (NETWORK_CONFIG=new_network has one)",
     managed="compute.managed.vmExternalIpAccess",
 )
 SHIELDED_VM: Final = Constraint(

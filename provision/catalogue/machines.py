@@ -142,7 +142,7 @@ class Shape:
     suffix: str  # the last part of the name, such as "8g"
     gpus: int | None  # the number of GPUs that it includes; None if GPUs are attached (N1)
     vcpus: int
-    gib: int | None = None  # the memory in GiB; None where the number of vCPUs tells it (N1)
+    gib: float | None = None  # the memory in GiB; None where the number of vCPUs tells it (N1)
     # The part of a GPU that it includes, such as "1/8"; "" for whole GPUs. The API, the quotas and
     # GKE count it as one GPU.
     part: str = ""
@@ -256,9 +256,8 @@ class MachineType(Shape):
         return self.nics if self.gpu_network else min(max(2, self.vcpus), 8)
 
 
-_SIZES: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
-    Path(__file__).with_name("sizes.json").read_text("utf-8")
-)
+SIZES_FILE: Final = Path(__file__).with_name("sizes.json")
+SIZES: Final[Mapping[str, Mapping[str, Any]]] = json.loads(SIZES_FILE.read_text("utf-8"))
 """Machine type with GPUs -> vCPUs, memory in GiB, GPUs and local SSDs, the smallest first."""
 _PD: Final = ("pd-ssd", "pd-balanced", "pd-standard")
 _PD_SSD: Final = ("pd-ssd", "pd-balanced")
@@ -355,7 +354,7 @@ def _sizes(family: str, **more: Mapping[str, Any]) -> tuple[Shape, ...]:
     """
     found = {
         name.removeprefix(f"{family}-"): size
-        for name, size in _SIZES.items()
+        for name, size in SIZES.items()
         if name.startswith(f"{family}-")
     }
     return tuple(

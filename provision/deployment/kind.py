@@ -77,7 +77,7 @@ class Images(Protocol):
 
 
 class Kind(ABC, Generic[SpecT]):
-    """A kind of cluster; `kinds.registry` maps each ORCHESTRATOR_TYPE to one."""
+    """A kind of cluster; `kinds.registry` says which one is asked for."""
 
     name: str  # its name in the record and in Status
     called: str

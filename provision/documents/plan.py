@@ -152,6 +152,9 @@ class Plan:
     losses: tuple[Loss, ...] = ()  # what is lost, what holds machines first
     settings: tuple[SettingChange, ...] = ()  # the settings that changed since the last Create
     opens: tuple[Opening, ...] = ()  # what it opens beyond the last Create
+    # who beside the caller may change the state, by the roles of its bucket, such as "editors of
+    # my-project"; empty where there is no bucket yet, or where nobody may know
+    writers: tuple[str, ...] = ()
     # machines that run and stay as they are; None where there are none or nothing changes
     kept: Kept | None = None
     checks: Checks | None = None  # the online checks that passed; None if none was made

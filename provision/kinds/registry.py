@@ -9,7 +9,7 @@ from provision.deployment.kind import deploy
 from provision.errors import StateError
 from provision.kinds.gke.kind import GKE_CLUSTER
 from provision.kinds.vms.kind import VM_GROUP
-from provision.settings.choices import Orchestrator
+from provision.settings.choices import KIND, Orchestrator
 
 if TYPE_CHECKING:
     from provision.context import Context
@@ -35,7 +35,7 @@ def of(settings: Settings) -> Kind[Any]:
 
 def given(settings: Settings) -> str | None:
     """The name of the kind that somebody wrote into the settings; None where nobody did."""
-    return of(settings).name if "orchestrator_type" in settings.model_fields_set else None
+    return of(settings).name if KIND.lower() in settings.model_fields_set else None
 
 
 def named(name: str) -> Kind[Any]:

@@ -113,12 +113,15 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     unasked = any(found.states.get(name) in _UNASKED for name in _OF_OFFERS)
     notes = [*(context.guesses if unasked else ()), *found.remarks(is_gate=is_gate)]
     context.note([it for it in notes if it not in context.report.notes])
+    writers: tuple[str, ...] = ()
     if bucket:
-        context.note(cloud.folder.audit(needs_uniform=of_kind.grants_in_state_folder))
+        told, writers = cloud.folder.audit(needs_uniform=of_kind.grants_in_state_folder)
+        context.note(told)
     spec = kind.resolve(found.require(is_gate=is_gate), record)
     # As long as nothing was made, nobody has said yes to it.
     deployed = record if record and cloud.folder.has_state() else None
-    context.report.plan = plan_document.begun(context, kind, spec, deployed, found.checks, tried)
+    begun = plan_document.begun(context, kind, spec, deployed, found.checks, tried)
+    context.report.plan = dataclasses.replace(begun, writers=writers)
     pricing.tell(context, spec, listed, deployed)
     inputs = RunInputs(files=archive, certificates=context.certificates)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))

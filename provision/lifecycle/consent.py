@@ -34,6 +34,7 @@ from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
 from provision.lifecycle import plan_document
+from provision.settings.choices import KIND
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -424,7 +425,7 @@ def _contradictions(context: Context, record: Record, asked: str | None) -> Iter
         yield _contradiction("ZONE", settings.places.text, record.zone)
     if asked not in {None, record.kind}:
         deployed = f"a cluster of the kind {record.kind}"
-        yield _contradiction("ORCHESTRATOR_TYPE", f"for one of the kind {asked}", deployed)
+        yield _contradiction(KIND, f"for one of the kind {asked}", deployed)
 
 
 def _contradiction(setting: str, given: str, deployed: str) -> Problem:

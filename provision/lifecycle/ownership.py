@@ -21,6 +21,7 @@ from provision.errors import StateError
 from provision.google import owner, resources
 from provision.google.owner import MARKER, Owner
 from provision.lifecycle import marked
+from provision.settings.choices import KIND
 from provision.state.location import STATE
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ def check(context: Context, cloud: Cloud, kind: str) -> Record | None:
             why=f"these settings describe a cluster of the kind {kind}; applying them would"
             " replace everything",
             fix="run Destroy first, or choose another NAME_PREFIX",
-            setting="ORCHESTRATOR_TYPE",
+            setting=KIND,
         )
     return record
 

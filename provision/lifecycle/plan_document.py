@@ -18,7 +18,7 @@ from provision.google.resources import TEMPLATE
 from provision.lifecycle import opens
 from provision.settings import masking
 from provision.settings.derived import Derived
-from provision.settings.model import Settings
+from provision.settings.model import OF_PROGRAM, Settings
 from provision.spec import topology
 
 if TYPE_CHECKING:
@@ -33,23 +33,6 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 60
 """Characters of a value that is shown."""
-_OF_THE_RUN: Final = frozenset(
-    {
-        "ACTION",
-        "ASK_ABOVE",
-        "CAPACITY_TIMEOUT",
-        "JOB_COMMAND",
-        "JOB_ENV",
-        "JOB_OPTIONS",
-        "MAX_HOURLY_COST",
-        "MINIMIZE_TERRAFORM_LOGGING",
-        "PRICES",
-        "PROTECT",
-        "SHOW_PROXY_URL",
-        "SKIP_CHECKS",
-    }
-)
-"""Settings of which nothing in the cloud depends."""
 _MOST: Final = 5
 """Machines that are named with what differs; the JSON has all."""
 
@@ -70,7 +53,7 @@ def changed_settings(
     changed = [
         name
         for name, value in plain.items()
-        if name in before and before[name] != value and name not in _OF_THE_RUN
+        if name in before and before[name] != value and name.lower() not in OF_PROGRAM
     ]
     return tuple(
         SettingChange(setting=name, words=", ".join(_words(before[name], plain[name])))

@@ -124,7 +124,7 @@ def run(  # noqa: PLR0913 - each is a fact of its own
     checks = [it for it in every if it.name not in spec.skipped_checks]
     # In the order in which the enum defines their names.
     order = list(OnlineCheck)
-    chosen = sorted((it for it in checks if it.applies(ctx)), key=lambda it: order.index(it.name))
+    chosen = sorted((it for it in checks if it.applies(spec)), key=lambda it: order.index(it.name))
     begin = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
         made = dict(zip(chosen, pool.map(lambda check: _made(check, ctx), chosen), strict=True))

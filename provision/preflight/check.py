@@ -125,8 +125,8 @@ class Check:
     calls: tuple[str, ...]  # the methods of Google's APIs that it calls
     says: str  # what a failure means, for the reference page
     find: Callable[[CheckContext[Any]], Iterator[Finding]]
-    # whether there is anything to check
-    applies: Callable[[CheckContext[Any]], bool] = lambda _: True
+    # whether a specification has anything to check
+    applies: Callable[[Any], bool] = lambda _: True
     of_zone: bool = False  # whether its answer depends on the zone of the machines
 
 

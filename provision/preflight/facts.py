@@ -3,12 +3,14 @@
 It reads what the project sees: the regions and zones, which zones have which machine types with
 GPUs, and which have which GPUs to attach; and Google's price list, which is the same for all. The
 catalogue's `offers.json` is rewritten, with the day of the answers; in `prices.json`, beside it,
-a price that the price list does not have stays, with the day that it has.
+a price that the price list does not have stays, with the day that it has; and in `sizes.json` a
+machine type that the project does not see.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import sys
 from collections import defaultdict
@@ -34,10 +36,52 @@ _FEWEST: Final = 2
 """The program's name, and the project."""
 
 
-def read(api: GoogleApi, project: str, date: str) -> Offers:
+def with_gpus(api: GoogleApi, project: str) -> list[dict[str, Any]]:
+    """The machine types with GPUs of all zones that a project may use."""
+    return [it for it in _every(api, project, "machineTypes") if it.get("accelerators")]
+
+
+def sizes(types: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Machine type -> how large it is, as the catalogue has it, the smallest of a family first.
+
+    Not of all types with local SSDs does Google say how many (karpenter-provider-gcp reads the
+    description for lack of that), so what is known of one stays.
+    """
+    found: dict[str, dict[str, Any]] = {name: dict(it) for name, it in machines.SIZES.items()}
+    for one in types:
+        gpu = one["accelerators"][0]
+        if not gpu["guestAcceleratorType"].startswith("nvidia-"):
+            continue
+        known, gib = found.get(one["name"], {}), one["memoryMb"] / 1024
+        ssds = one.get("bundledLocalSsds", {}).get("partitionCount", known.get("local_ssds"))
+        found[one["name"]] = {
+            "vcpus": one["guestCpus"],
+            "gib": int(gib) if gib.is_integer() else gib,
+            "gpus": gpu["guestAcceleratorCount"],
+            **({"local_ssds": ssds} if ssds else {}),
+        }
+    families = list(dict.fromkeys(map(_family, found)))
+    in_order = sorted(
+        found, key=lambda name: (families.index(_family(name)), found[name]["vcpus"], name)
+    )
+    return {name: found[name] for name in in_order}
+
+
+def _family(machine_type: str) -> str:
+    return "-".join(machine_type.split("-")[:2])
+
+
+def write_sizes(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """The sizes as a file has them, one machine type a line."""
+    rows = (f"  {json.dumps(name)}: {json.dumps(size)}" for name, size in found.items())
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+def read(api: GoogleApi, project: str, date: str, types: Iterable[dict[str, Any]]) -> Offers:
     """Read the lists.
 
-    `project`: the ID of the project that asks; it only sees the zones that it may use.
+    `project`: the ID of the project that asks; it only sees the zones that it may use. `types`: the
+    machine types with GPUs that it sees.
 
     Raises:
         GoogleApiError: Google refuses.
@@ -46,7 +90,6 @@ def read(api: GoogleApi, project: str, date: str) -> Offers:
     for zone in api.pages("GET", f"projects/{project}/zones", "items", _PAGE):
         region, _, suffix = zone["name"].rpartition("-")
         regions[region].append(suffix)
-    types = (it for it in _every(api, project, "machineTypes") if it.get("accelerators"))
     known = [name for name, it in machines.MACHINE_TYPES.items() if it.gpus is not None]
     gpus = _every(api, project, "acceleratorTypes")
     attached = (it for it in gpus if it["name"] in machines.ATTACHMENTS)
@@ -112,7 +155,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     """Renew the files, and say what changed.
 
     `argv`: the program's name, the project's ID, and perhaps another file to write for the
-    catalogue's offers; the prices go beside it.
+    catalogue's offers; the prices and sizes go beside it.
 
     Raises:
         ProvisionError: There are no credentials, Google refuses, or Google is simulated and its
@@ -134,12 +177,19 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     progress = Progress(Clock.of(environ), lambda _: None)
     api = GoogleApi(auth.credentials(environ), environ, progress)
     today = dt.datetime.now(tz=dt.UTC).date()
-    found = read(api, argv[1], today.isoformat())
+    types = with_gpus(api, argv[1])
+    found, sized = read(api, argv[1], today.isoformat(), types), sizes(types)
     before = prices.listed()
     after = prices.renewed(before, price_book.read(api, today))
     file.write_text(offers.write(found), encoding="utf-8")
     file.with_name(prices.FILE.name).write_text(prices.write(after), encoding="utf-8")
-    lines = [*changes(offers.OFFERS, found), *prices.changes(before, after)]
+    file.with_name(machines.SIZES_FILE.name).write_text(write_sizes(sized), encoding="utf-8")
+    others = (
+        f"{name}: is {it}, was {machines.SIZES.get(name, 'not known')}"
+        for name, it in sized.items()
+        if it != machines.SIZES.get(name)
+    )
+    lines = [*changes(offers.OFFERS, found), *others, *prices.changes(before, after)]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -17,6 +17,7 @@ from provision.google.owner import MARKER
 from provision.google.resources import NETWORK, SUBNETWORK
 from provision.preflight import firewall
 from provision.preflight.check import note, refuse, seen
+from provision.spec.networks import Subnetwork
 from provision.spec.ranges import OF_GOOGLE
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApiError
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec
-    from provision.spec.networks import ExistingNetwork, FirewallRule, Subnetwork
+    from provision.spec.networks import ExistingNetwork, FirewallRule
 
 _USER: Final = "roles/compute.networkUser"
 """The least of Google's roles with which somebody uses a subnetwork."""
@@ -69,6 +70,9 @@ def _default(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
                 fix="NETWORK_CONFIG=new_network",
             )
             return
+    own = _Case(ctx, Subnetwork(project=ctx.project, region=region, name="default"))
+    found = ctx.answers.find(Service.COMPUTE, own.it.path) or {}
+    yield from _way_out(own, found, NETWORK.path(project=ctx.project, name="default"), is_own=True)
 
 
 def _overlaps(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
@@ -453,8 +457,13 @@ def _own(case: _Case) -> int:
     return sum(str(nic.get("subnetwork", "")).endswith(f"/{case.it.path}") for nic in interfaces)
 
 
-def _way_out(case: _Case, found: Mapping[str, Any], path: str) -> Iterator[Finding]:
-    """Check that VMs without addresses reach Google's APIs, and the internet."""
+def _way_out(
+    case: _Case, found: Mapping[str, Any], path: str, *, is_own: bool = False
+) -> Iterator[Finding]:
+    """Check that VMs without addresses reach Google's APIs, and the internet.
+
+    `is_own`: whether it is the project's default network, in whose place a new one would do.
+    """
     spec = case.ctx.spec
     if any(pool.external_ip for pool in spec.pools) or spec.outbound.proxy:
         return
@@ -467,25 +476,32 @@ def _way_out(case: _Case, found: Mapping[str, Any], path: str) -> Iterator[Findi
     if refused is not None:
         yield case.unseen(f"the Cloud NAT of {name}, the way out of VMs", refused)
     elif not found.get("privateIpGoogleAccess"):
+        nat = f"a Cloud NAT for {name} in {it.region}"
+        command = (
+            f"gcloud compute networks subnets update {case.where} --enable-private-ip-google-access"
+        )
+        made = f"ask an administrator of {it.project} to make {nat}, and to run:\n{command}"
+        instead = "NETWORK_CONFIG=new_network, which has a Cloud NAT; or make one" if is_own else ""
         yield refuse(
             Code.CONFLICTING_SETTINGS,
-            setting="SUBNETWORK",
+            setting="NETWORK_CONFIG" if is_own else "SUBNETWORK",
             what=f"VMs in {it.name} have no way out: their start-up would fail",
             why="they have no addresses, it has no Private Google Access, and"
             f" {name} has no Cloud NAT in {it.region}",
-            fix=f"ask an administrator of {it.project} to make a Cloud NAT for {name} in"
-            f" {it.region}, and to run:\ngcloud compute networks subnets update {case.where}"
-            " --enable-private-ip-google-access\nor ENABLE_EXTERNAL_IP=yes; SKIP_CHECKS=subnetwork"
-            " if there is another way out",
+            fix=f"{f'{instead}, and run: {command}' if is_own else made}\nor"
+            f" ENABLE_EXTERNAL_IP=yes; SKIP_CHECKS={'network' if is_own else 'subnetwork'} if there"
+            " is another way out",
         )
     else:
         yield note(
             Code.NOTE,
-            setting="SUBNETWORK",
+            setting="NETWORK_CONFIG" if is_own else "SUBNETWORK",
             what=f"{name} has no Cloud NAT in {it.region}",
             why="VMs reach Google's APIs by Private Google Access, but not the internet, where"
             " packages, containers and models come from",
-            fix=f"if there is no other way out, ask an administrator of {it.project} for one",
+            fix="if there is no other way out, NETWORK_CONFIG=new_network has one"
+            if is_own
+            else f"if there is no other way out, ask an administrator of {it.project} for one",
         )
 
 

@@ -88,9 +88,9 @@ class _Asked:
         return note(code, setting=self.setting, what=what, why=why, fix=fix)
 
 
-def is_needed(ctx: CheckContext[ClusterSpec]) -> bool:
+def is_needed(spec: ClusterSpec) -> bool:
     """Whether machines come from a reservation."""
-    return any(pool.mode.means.reserved for pool in ctx.spec.pools)
+    return any(pool.mode.means.reserved for pool in spec.pools)
 
 
 def reservation(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:

@@ -69,7 +69,9 @@ def whole(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
         collections.append({"compute.advice": "calendarMode"})
     if spec.buckets or of_kind.grants_in_state_folder:
         collections.append({"storage.buckets": "getIamPolicy setIamPolicy"})
-    asked = {name for check in (*CHECKS, *of_kind.checks) for name in _asked(check.calls)}
+    # Another way of CAPACITY may have what this one has not.
+    checks = [it for it in (*CHECKS, *of_kind.checks) if it.applies(spec) or spec.way is not None]
+    asked = {name for check in checks for name in _asked(check.calls)}
     if spec.service_account == "default":
         asked.add("iam.serviceAccounts.actAs")  # on the account alone would do
     made = permissions.changing(spec, of_kind, makes_bucket=True)

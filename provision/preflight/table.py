@@ -126,7 +126,7 @@ CHECKS: Final = (
         " agents may not use it; the fix has the commands for whoever keeps the keys. What these"
         " credentials may not see is a note",
         find=keys.key,
-        applies=lambda ctx: ctx.spec.kms_key is not None,
+        applies=lambda spec: spec.kms_key is not None,
         of_zone=True,
     ),
     Check(
@@ -150,11 +150,12 @@ CHECKS: Final = (
     ),
     Check(
         name=OnlineCheck.NETWORK,
-        calls=("compute.networks.get", "compute.subnetworks.get"),
-        says="the default network does not exist, or somebody else's subnetwork in the deployment's"
-        " own network has IP ranges that it needs",
+        calls=("compute.networks.get", "compute.subnetworks.get", "compute.routers.list"),
+        says="the default network does not exist, or VMs without addresses have no way out of it;"
+        " or somebody else's subnetwork in the deployment's own network has IP ranges that it"
+        " needs",
         find=networks.network,
-        applies=lambda ctx: ctx.spec.existing is None,
+        applies=lambda spec: spec.existing is None,
     ),
     Check(
         name=OnlineCheck.BUCKETS,
@@ -168,14 +169,14 @@ CHECKS: Final = (
         f" `<NAME_PREFIX>-deployment` with up to {DEEPEST} folders above it; each machine could"
         " change that",
         find=buckets.buckets,
-        applies=lambda ctx: bool(ctx.spec.buckets),
+        applies=lambda spec: bool(spec.buckets),
     ),
     Check(
         name=OnlineCheck.SECRETS,
         calls=("secretmanager.projects.secrets.get",),
         says="a secret that is to be read does not exist",
         find=keys.secrets,
-        applies=lambda ctx: bool(ctx.spec.secrets),
+        applies=lambda spec: bool(spec.secrets),
     ),
     Check(
         name=OnlineCheck.NAMES,
@@ -217,5 +218,5 @@ SUBNETWORK: Final = Check(
     " not there, with the commands and the Terraform that make them",
     find=networks.existing,
     of_zone=True,
-    applies=lambda ctx: ctx.spec.existing is not None,
+    applies=lambda spec: spec.existing is not None,
 )

@@ -42,7 +42,7 @@ def lines(
     the settings, although nothing changes.
     """
     rows = [*(cluster.rows(plan, cost) if _is_whole(plan) else _changed(plan))]
-    rows += [*_opens(plan), *_cost(plan, cost), *_zones(plan)]
+    rows += [*_opens(plan), *_writers(plan), *_cost(plan, cost), *_zones(plan)]
     tail = _HINT if hint and plan.change is not Change.NOTHING else ""
     end = fitting(lambda most: summary(plan, older, most), width - len(tail) - 2)
     return [
@@ -144,6 +144,12 @@ def _opens(plan: Plan) -> Iterator[Row]:
     for it in plan.opens:
         look = Look.BAD if it.outside else Look.WARN
         yield Row("opens", it.words, look=look)
+
+
+def _writers(plan: Plan) -> Iterator[Row]:
+    """Who may change the state, and with it what the next run does."""
+    if plan.writers and plan.change is not Change.NOTHING:
+        yield Row("state", f"may be changed by you; {'; '.join(plan.writers)}")
 
 
 # ------------------------------------------------------------------ cost

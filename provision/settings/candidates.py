@@ -17,7 +17,7 @@ from provision.settings.choices import Way
 from provision.settings.parsing import InvalidValueError, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 ANYWHERE: Final = frozenset({"any", "cheapest"})
 """The words for all zones that have the machine type."""
@@ -195,10 +195,6 @@ def _having(machine_type: str, accelerator: str) -> frozenset[str]:
     listed = offers.OFFERS.machine_types.places.get(machine_type)
     if listed is None and machines.takes_gpus(machine_type):
         listed = offers.OFFERS.accelerators.places.get(accelerator)
-    return frozenset(_spread(zones.ZONES if listed is None else listed))
-
-
-def _spread(places: Iterable[str]) -> Iterator[str]:
-    """Zones; of a region that is listed without its zones, all."""
-    for place in places:
-        yield from zones.ZONES.get(place, (place,))
+    # Of a region that is listed without its zones, all.
+    places = zones.ZONES if listed is None else listed
+    return frozenset(zone for place in places for zone in zones.ZONES.get(place, (place,)))

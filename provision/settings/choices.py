@@ -54,6 +54,15 @@ class Orchestrator(enum.StrEnum):
     GKE = "gke"
 
 
+KIND: Final = "ORCHESTRATOR_TYPE"
+"""The setting that asks for one."""
+
+
+def asking_for(kind: str) -> str:
+    """How an env.list asks for one."""
+    return f"{KIND}={kind}"
+
+
 ORCHESTRATORS_BY_OTHER_NAMES: Final[Mapping[str, Orchestrator]] = MappingProxyType(
     {
         **dict.fromkeys(("k8s", "kubernetes", "kueue"), Orchestrator.GKE),

@@ -11,7 +11,7 @@ from provision.settings.choices import DiskType, NetworkConfig, Orchestrator
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from provision.settings.pools import NodePool
+    from provision.settings.gke import NodePool
 
 _TEST_NODES: Final = 2
 

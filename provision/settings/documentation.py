@@ -12,14 +12,17 @@ import re
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from pydantic_core import PydanticUndefined
+from typing import TYPE_CHECKING, Final
 
 from provision.codes import ExitCode
-from provision.settings import derived, spelling
-from provision.settings.choices import Orchestrator
-from provision.settings.model import BY_VARIABLES, Settings, example_of, kinds_of
+from provision.settings import spelling
+from provision.settings.model import (
+    BY_VARIABLES,
+    Settings,
+    audience_of,
+    default_words_of,
+    example_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,23 +50,14 @@ _SECTIONS: Final = {
 """The first field of a section -> the section's heading."""
 
 
-class _Row(NamedTuple):
-    """What is said of a setting."""
-
-    name: str
-    default: str  # its default in words, or that it is mandatory
-    meaning: str
-    example: str
-
-
 def settings_table() -> str:
     """All settings as Markdown: a table for each section, then the other spellings."""
     lines: list[str] = []
     for heading, rows in _sections().items():
         lines += ["", f"### {heading}", "", "| name | default | what it does | example |"]
         lines += ["| --- | --- | --- | --- |"]
-        for row in rows:
-            cells = (f"`{row.name}`", row.default, row.meaning, f"`{row.example}`")
+        for name, default, meaning, example in rows:
+            cells = (f"`{name}`", default, meaning, f"`{example}`")
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     others = [
         *_others(),
@@ -78,10 +72,10 @@ def env_list_help() -> str:
     lines = ["NAME=value lines without quotes; comments on lines of their own."]
     for heading, rows in _sections().items():
         lines.append(f"\n{heading}")
-        for row in rows:
-            kind = "mandatory" if row.default == "mandatory" else f"default: {row.default}"
-            lines += [_filled(f"  {row.name}  ({kind})"), _filled(f"      {row.meaning}")]
-            lines.append(f"      {row.name}={row.example}")
+        for name, default, meaning, example in rows:
+            kind = "mandatory" if default == "mandatory" else f"default: {default}"
+            lines += [_filled(f"  {name}  ({kind})"), _filled(f"      {meaning}")]
+            lines.append(f"      {name}={example}")
     lines += ["\nOther spellings", *(f"  {it}" for it in _others())]
     return "\n".join(lines).replace("`", "") + "\n"
 
@@ -98,20 +92,18 @@ def renew(text: str) -> str:
     Raises:
         ValueError: It has no pair of markers.
     """
-    found = False
+    found = 0
     for name, made in (("settings", settings_table), ("exit-codes", exit_code_table)):
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-        if pattern.search(text):
-            found = True
-            before, after = pattern.split(text, maxsplit=1)
-            text = f"{before}{begin}\n{made()}\n{end}{after}"
+        whole = f"{begin}\n{made()}\n{end}".replace("\\", r"\\")
+        text, count = re.subn(f"(?s){begin}.*?{end}", whole, text, count=1)
+        found += count
     if not found:
         raise ValueError("the document has no <!-- settings:begin --> ... <!-- settings:end -->")
     return text
 
 
-def _sections() -> dict[str, list[_Row]]:
+def _sections() -> dict[str, list[tuple[str, str, str, str]]]:
     """Heading -> its settings: those to begin with, then the others by theme."""
     found = {"To begin with": list(map(_row, _FIRST))}
     heading = ""
@@ -122,20 +114,12 @@ def _sections() -> dict[str, list[_Row]]:
     return found
 
 
-def _row(name: str) -> _Row:
-    about, kinds, extra = Settings.model_fields[name], kinds_of(name), {}
-    if isinstance(about.json_schema_extra, dict):
-        extra = about.json_schema_extra
-    default = about.default_factory if about.default is PydanticUndefined else about.default
-    words = str(extra.get("default_words") or derived.words_of(default))
-    is_vms = Orchestrator.NONE in kinds and Orchestrator.GKE not in kinds
-    kind = f"({'VMs' if is_vms else ', '.join(kinds)}) " if kinds else ""
-    return _Row(
-        name=name.upper(),
-        default="mandatory" if about.is_required() else words,
-        meaning=f"{kind}{about.description}",
-        example=example_of(name),
-    )
+def _row(name: str) -> tuple[str, str, str, str]:
+    """A setting's name, its default in words, what it does, and an example."""
+    about, audience = Settings.model_fields[name], audience_of(name)
+    words = "mandatory" if about.is_required() else default_words_of(name)
+    kind = f"({audience}) " if audience else ""
+    return name.upper(), words, f"{kind}{about.description}", example_of(name)
 
 
 def _others() -> list[str]:

@@ -26,15 +26,20 @@ from provision.settings.choices import (
     ReleaseChannel,
     Restart,
     Way,
+    asking_for,
 )
 from provision.settings.derived import Derived
+from provision.settings.gke import (
+    Maintenance,
+    NodePools,
+    QueueName,
+    Queues,
+    SystemPool,
+    TheSystemPool,
+)
 from provision.settings.job_options import JobOptions
-from provision.settings.labels import Environment, Labels, Metadata
-from provision.settings.maintenance import Maintenance
-from provision.settings.pools import NodePools, SystemPool, TheSystemPool
-from provision.settings.queues import QueueName, Queues
+from provision.settings.pairs import Environment, Labels, Metadata, Secrets
 from provision.settings.resource_paths import owners
-from provision.settings.secrets import Secrets
 from provision.settings.storage import BucketOptions, CacheSize, Mounts, Shares
 
 _GKE = (Orchestrator.GKE,)
@@ -47,14 +52,18 @@ def _setting(
     default: Any = None,
     *,
     only_with: tuple[Orchestrator, ...] = (),
-    default_words: str = "",
+    **more: Any,
 ) -> Any:
-    """A field: its description, a valid value, its default, and the orchestrators it is for."""
-    extra: dict[str, Any] = {"only_with": list(map(str, only_with)), "default_words": default_words}
+    """A field: its description, a valid value, its default, and the orchestrators it is for.
+
+    `more`: `default_words`; and `of_program`, whether nothing in the cloud depends on it.
+    """
+    extra = {"only_with": list(map(str, only_with)), "of_program": False, **more}
     of_default = {"default_factory" if isinstance(default, Derived) else "default": default}
     return Field(description=description, examples=[example], json_schema_extra=extra, **of_default)
 
 
+_for_program = partial(_setting, of_program=True)
 _for_none = partial(_setting, only_with=(Orchestrator.NONE,))
 _for_gke = partial(_setting, only_with=_GKE)
 _for_ray = partial(_setting, only_with=(Orchestrator.RAY,))
@@ -98,6 +107,25 @@ class Settings(BaseSettings):
         self._given, self._way = texts, way
         if found is not None:
             self._places = found
+
+    @property
+    def is_gke(self) -> bool:
+        """Whether a GKE cluster is asked for, and no group of VMs."""
+        return self.orchestrator_type is Orchestrator.GKE
+
+    @property
+    def is_ray(self) -> bool:
+        """Whether Ray is to run on the VMs."""
+        return self.orchestrator_type is Orchestrator.RAY
+
+    @property
+    def kind_words(self) -> str:
+        """The kind of cluster, as an env.list asks for it."""
+        return asking_for(self.orchestrator_type)
+
+    def takes(self, name: str) -> bool:
+        """Whether a setting means something for this kind of cluster."""
+        return is_for(name, self.orchestrator_type)
 
     @property
     def places(self) -> Choice:
@@ -166,7 +194,7 @@ class Settings(BaseSettings):
     )
 
     # --- The run
-    action: values.ActionWord | None = _setting(
+    action: values.ActionWord | None = _for_program(
         "The action to run, in upper or lower case; an action on the command line overrides it.",
         "Create",
     )
@@ -181,35 +209,35 @@ class Settings(BaseSettings):
         "gs://my-bucket/clusters",
         derived.STATE_PATH,
     )
-    minimize_terraform_logging: values.Presence | None = _setting(
+    minimize_terraform_logging: values.Presence | None = _for_program(
         "Changes nothing any more: Terraform's output always goes to a log file next to the"
         " state, even after a failure; the option `--full` shows it too.",
         "yes",
     )
-    capacity_timeout: values.Seconds = _setting(
+    capacity_timeout: values.Seconds = _for_program(
         "How long Create waits for capacity; after that it ends with exit code 75, everything is"
         " kept, and another Create continues to wait.",
         "1h",
         1800,
         default_words="`30m`",
     )
-    protect: values.Switch = _setting(
+    protect: values.Switch = _for_program(
         "With `yes`, here or at the last Create, Destroy deletes the deployment only with `--yes`.",
         "yes",
         False,
     )
-    prices: values.PriceWord = _setting(
+    prices: values.PriceWord = _for_program(
         "The prices that the cost is estimated from: `list` is the dated list that comes with the"
         " program, `live` Google's Cloud Billing Catalog, kept for a week, and `off` none.",
         "live",
         PriceList.LIST,
     )
-    max_hourly_cost: values.Dollars | None = _setting(
+    max_hourly_cost: values.Dollars | None = _for_program(
         "The most that the cluster may cost, in USD per hour, with all machines that can come;"
         " Create, Plan and Validate end with exit code 2 if it is more, or if a price is unknown.",
         "100",
     )
-    ask_above: values.Dollars = _setting(
+    ask_above: values.Dollars = _for_program(
         "Create asks on a terminal before the cluster costs so many USD per hour more than at the"
         " last Create, and Run before nodes for so many come for its job.",
         "50",
@@ -220,7 +248,7 @@ class Settings(BaseSettings):
         " `gs://bucket/object`.",
         "gs://my-team/aiinfra.toml",
     )
-    skip_checks: values.Checks | None = _setting(
+    skip_checks: values.Checks | None = _for_program(
         "Names of online checks to skip, separated by commas.", "quota,image"
     )
 
@@ -505,6 +533,7 @@ class Settings(BaseSettings):
         " your own that may change the VMs' metadata can have them.",
         "yes",
         True,
+        of_program=True,
     )
     disable_ops_agent: values.Switch = _for_vms(
         "Do not install the Ops Agent; then there are no GPU metrics.",
@@ -612,17 +641,17 @@ class Settings(BaseSettings):
     test_cordon: values.Switch = _option("Test --cordon", "yes", False, only_with=_GKE)
 
     # --- Jobs
-    job_options: JobOptions | None = _setting(
+    job_options: JobOptions | None = _for_program(
         "Options that each Run has, those of its command line before them: `--name`, `--nodes`,"
         " `--time`, `--restarts`, `--image`, and on GKE `--queue` and `--priority`.",
         "--nodes 4 --time 2h",
     )
-    job_command: values.ShellLine | None = _setting(
+    job_command: values.ShellLine | None = _for_program(
         "One line of shell that Run runs if its command line has no command after `--`; it is used"
         " verbatim, including quotes.",
         "torchrun train.py --epochs 3",
     )
-    job_env: Environment = _setting(
+    job_env: Environment = _for_program(
         "More variables in the environment of a job; for values that nobody is to see, SECRETS.",
         '{ WANDB_MODE = "offline" }',
         {},
@@ -640,15 +669,22 @@ class Settings(BaseSettings):
     job_priority: values.PriorityWord | None = _option("Run --priority", "high", only_with=_GKE)
 
 
+def _extra(name: str) -> dict[str, Any]:
+    """What `_setting` says of a field beside its description."""
+    extra: dict[str, Any] = Settings.model_fields[name].json_schema_extra  # type: ignore[assignment]  # as `_setting` makes it
+    return extra
+
+
 def _form(name: str) -> str:
-    extra: dict[str, str] = Settings.model_fields[name].json_schema_extra  # type: ignore[assignment]  # as `_setting` makes it
-    return extra.get("option", "")
+    return str(_extra(name).get("option", ""))
 
 
 OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {form: name for name in Settings.model_fields if (form := _form(name))}
 )
 """An action with its option, such as "Test --nodes" -> the field that it sets."""
+OF_PROGRAM: Final = frozenset(it for it in Settings.model_fields if _extra(it)["of_program"])
+"""The fields on which nothing in the cloud depends."""
 BY_VARIABLES: Final = tuple(it for it in Settings.model_fields if it not in OPTIONS.values())
 """The fields that variables set: the settings."""
 
@@ -660,13 +696,31 @@ def option_of(name: str) -> str:
 
 def kinds_of(name: str) -> list[str]:
     """The orchestrators with which a field means something; empty for all."""
-    extra: dict[str, list[str]] = Settings.model_fields[name].json_schema_extra  # type: ignore[assignment]  # as `_setting` makes it
-    return extra["only_with"]
+    return list(_extra(name)["only_with"])
+
+
+def audience_of(name: str) -> str:
+    """Which clusters a field is for, in words; "" for all."""
+    kinds = kinds_of(name)
+    is_vms = Orchestrator.NONE in kinds and Orchestrator.GKE not in kinds
+    return "VMs" if is_vms else ", ".join(kinds)
+
+
+def kind_in(texts: Mapping[str, str]) -> str:
+    """The kind of cluster that texts of fields ask for."""
+    return texts.get("orchestrator_type", Orchestrator.NONE).lower()
 
 
 def is_for(name: str, kind: str) -> bool:
     """Whether a field means something with an orchestrator."""
     return not kinds_of(name) or kind in kinds_of(name)
+
+
+def default_words_of(name: str) -> str:
+    """The description of a field's default."""
+    about = Settings.model_fields[name]
+    default = about.default_factory if about.default is PydanticUndefined else about.default
+    return str(_extra(name).get("default_words") or derived.words_of(default))
 
 
 def example_of(name: str) -> str:

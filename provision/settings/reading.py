@@ -300,8 +300,9 @@ def _take(name: str, raw: str, reading: Reading, *, strongest: bool) -> None:
     text = _text(name, raw, reading)
     if not text:
         return
-    if other and other.opposite:
-        text = _opposite(text)
+    # Of what is neither yes nor no the field reports what is wrong with it.
+    if other and other.opposite and isinstance(is_on := _meaning(text), bool):
+        text = "no" if is_on else "yes"
     first = reading.given.get(field_name)
     if first and not strongest and _meaning(first.text) != _meaning(text):
         new, old = (shorten(mask_setting(field_name, it)) for it in (raw, first.raw))
@@ -345,13 +346,6 @@ def _text(name: str, raw: str, reading: Reading) -> str:
 def _bare(name: str, raw: str) -> str:
     """A value without the quotes and blanks around it; a command as it is."""
     return raw.rstrip("\r\n") if name in _VERBATIM else parsing.unquoted(raw.strip()).strip()
-
-
-def _opposite(text: str) -> str:
-    try:
-        return "no" if parsing.boolean(text) else "yes"
-    except parsing.InvalidValueError:
-        return text  # the field reports what is wrong with it
 
 
 def _meaning(text: str) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -68,49 +68,49 @@ def without_zone(text: str) -> str:
     return path if ReservationPath.parse(path) else ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkPath:
-    """The parts of NETWORK."""
+class _Path:
+    """A name, or a path with it at its end."""
 
-    project: str | None  # the project that owns the network; None if it is not said
-    name: str
+    _form: ClassVar[re.Pattern[str]]
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """The parts of a name or path; None if the text is neither."""
-        found = _NETWORK.fullmatch(text)
+        found = cls._form.fullmatch(text)
         return None if found is None else cls(**found.groupdict())
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubnetworkPath:
+class NetworkPath(_Path):
+    """The parts of NETWORK."""
+
+    _form = _NETWORK
+
+    project: str | None  # the project that owns the network; None if it is not said
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubnetworkPath(_Path):
     """The parts of SUBNETWORK."""
+
+    _form = _SUBNETWORK
 
     project: str | None  # the project that owns the subnetwork; None if it is not said
     region: str | None  # its region; None if it is not said
     name: str
 
-    @classmethod
-    def parse(cls, text: str) -> Self | None:
-        """The parts of a name or path; None if the text is neither."""
-        found = _SUBNETWORK.fullmatch(text)
-        return None if found is None else cls(**found.groupdict())
-
 
 @dataclass(frozen=True, kw_only=True)
-class ReservationPath:
+class ReservationPath(_Path):
     """The parts of RESERVATION_NAME."""
+
+    _form = _RESERVATION
 
     project: str | None  # the project that owns the reservation; None for the deployment's own
     name: str
     block: str | None  # one block of it; None for any
     sub_block: str | None  # one sub-block of the block; None for any
-
-    @classmethod
-    def parse(cls, text: str) -> Self | None:
-        """The parts of a name or path; None if the text is neither."""
-        found = _RESERVATION.fullmatch(text)
-        return None if found is None else cls(**found.groupdict())
 
     def owner(self, project: str) -> str:
         """The project that owns it."""

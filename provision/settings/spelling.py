@@ -31,9 +31,9 @@ from provision.catalogue import machines, suggestions
 from provision.codes import Code
 from provision.errors import Alternatives, Problem
 from provision.settings import parsing
+from provision.settings.gke import SystemPool
 from provision.settings.masking import PRIVATE, mask
 from provision.settings.model import BY_VARIABLES, OPTIONS, Settings, example_of
-from provision.settings.pools import SystemPool
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from provision.settings import spelling
-from provision.settings.model import Settings, example_of, is_for
+from provision.settings.model import Settings, example_of, is_for, kind_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,8 +62,7 @@ class Team:
 
         `given`: field -> the text that somebody gave.
         """
-        usual = {"orchestrator_type": str(Settings.model_fields["orchestrator_type"].default)}
-        kind = (usual | dict(self.texts) | dict(given))["orchestrator_type"].lower()
+        kind = kind_in({**self.texts, **given})
         return {
             name: text
             for name, text in self.texts.items()
@@ -102,7 +101,10 @@ def parse(text: str, where: str) -> Team:
         texts={name: it.text for name, it in texts.items()},
         locked=locked,
         at_most=at_most,
-        allowed={name: tuple(_patterns(it)) for name, it in tables["allowed"].items()},
+        allowed={
+            name: tuple(str(one).lower() for one in (it if isinstance(it, list) else [it]))
+            for name, it in tables["allowed"].items()
+        },
     )
 
 
@@ -135,7 +137,3 @@ def _text(given: Any) -> str:
             return ",".join(map(str, given))
         case _:
             return str(given)
-
-
-def _patterns(given: Any) -> list[str]:
-    return [str(it).lower() for it in (given if isinstance(given, list) else [given])]

@@ -16,7 +16,7 @@ from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines, names,
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.candidates import Site
-from provision.settings.choices import NetworkConfig, Orchestrator
+from provision.settings.choices import NetworkConfig
 from provision.spec import pools, ranges
 from provision.spec.networks import ExistingNetwork
 from provision.spec.outbound import Outbound
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from provision.catalogue import images
     from provision.catalogue.gpu_networks import Network
     from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart, Way
-    from provision.settings.maintenance import Window
+    from provision.settings.gke import Queue, Window
     from provision.settings.model import Settings
-    from provision.settings.queues import Queue
-    from provision.settings.secrets import Secret
+    from provision.settings.pairs import Secret
     from provision.settings.storage import Mount, Share
     from provision.spec.networks import FirewallRule
     from provision.spec.pools import Pool
@@ -359,7 +358,6 @@ def _stop_notice(run: int | None) -> int | None:
 
 def vms(settings: Settings) -> VmSpec:
     """Make the specification of a group of VMs."""
-    is_ray = settings.orchestrator_type is Orchestrator.RAY
     return VmSpec(
         **_common(settings),
         group=pools.group(settings),
@@ -377,7 +375,7 @@ def vms(settings: Settings) -> VmSpec:
         ops_agent=not settings.disable_ops_agent,
         secure_boot=settings.secure_boot,
         os_updates=settings.os_updates,
-        ray_version=settings.ray_version if is_ray else None,
+        ray_version=settings.ray_version if settings.is_ray else None,
     )
 
 

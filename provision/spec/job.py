@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import SettingsError
-from provision.settings.choices import Orchestrator
-from provision.settings.queues import LOCAL_QUEUE
+from provision.settings.choices import KIND, asking_for
+from provision.settings.gke import LOCAL_QUEUE
 from provision.spec import pools
 
 if TYPE_CHECKING:
@@ -47,16 +47,14 @@ def of(
     settings: Settings, command: Sequence[str], env: Mapping[str, str], *, ray: bool = False
 ) -> JobSpec:
     """The job that settings and a command line ask for."""
-    kind = settings.orchestrator_type
-    if ray and kind is not Orchestrator.GKE:
-        is_rays = kind is Orchestrator.RAY
+    if ray and not settings.is_gke:
         raise SettingsError(
-            f"--ray has no effect with ORCHESTRATOR_TYPE={kind}",
+            f"--ray has no effect with {settings.kind_words}",
             code=Code.WITHOUT_EFFECT,
-            why="there each job is one of Ray's" if is_rays else "its VMs have no Ray",
+            why="there each job is one of Ray's" if settings.is_ray else "its VMs have no Ray",
             fix="remove --ray"
-            + ("" if is_rays else ", or take ORCHESTRATOR_TYPE=ray for Ray on VMs"),
-            setting="ORCHESTRATOR_TYPE",
+            + ("" if settings.is_ray else f", or take {asking_for('ray')} for Ray on VMs"),
+            setting=KIND,
         )
     line = settings.job_command
     words = tuple(command) or (("/bin/bash", "-c", line) if line else ())
@@ -87,7 +85,7 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
 
     What only the cluster knows, such as the rest of its queue's quota, is asked once it is there.
     """
-    is_gke = settings.orchestrator_type is Orchestrator.GKE
+    is_gke = settings.is_gke
     pool = max(
         pools.of(settings) if is_gke else [pools.group(settings)], key=lambda it: it.size.most
     )

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from provision.catalogue.gke_versions import Floor
     from provision.catalogue.gpu_networks import Network
     from provision.catalogue.machines import MachineType
+    from provision.settings.gke import NodePool
     from provision.settings.model import Settings
-    from provision.settings.pools import NodePool
 
 _SYSTEM_DISK = "pd-balanced"
 """GKE's default disk type for nodes."""

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Final
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
 from provision.settings import masking
-from provision.settings.choices import Orchestrator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -113,7 +112,7 @@ def require_there(
         return []
     if words[1:] == ("-c", settings.job_command):
         found = dataclasses.replace(found, setting="JOB_COMMAND")
-    has_image = spec.image is not None or settings.orchestrator_type is Orchestrator.GKE
+    has_image = spec.image is not None or settings.is_gke
     if has_image and needed.program in {"bash", "sh"} and "/" not in needed.path:
         # A shell looks for a script along PATH, too, and images bring such scripts.
         return [dataclasses.replace(found, code=Code.NOT_CHECKED)]

@@ -25,6 +25,18 @@ _MACHINES: Final = re.compile(
 """The accounts of machines and pods that this tool makes, and the default one of VMs."""
 _OF_BUCKETS: Final = frozenset({"roles/storage.legacyBucketReader", "roles/storage.bucketViewer"})
 """Roles that tell of a bucket and the names in it, and of no content."""
+_READING: Final = frozenset(
+    {*_OF_BUCKETS, "roles/storage.legacyObjectReader", "roles/storage.objectViewer"}
+)
+"""Roles that change no object. A role that is not known here may."""
+_CALLED: Final = {
+    "domain": "everybody of {}",
+    "group": "the group {}",
+    "projectEditor": "editors of {}",
+    "projectOwner": "owners of {}",
+    "projectViewer": "viewers of {}",
+}
+"""Kind of a principal -> what people call one; others by their name alone."""
 _NAMED: Final = re.compile(
     r'resource\.name\.startsWith\("projects/_/buckets/([^/]+)/objects/([^"\\]*)"\)'
 )
@@ -82,6 +94,7 @@ def audit(
     refused = [
         *_open(bucket, url),
         *_machines(bucket, location, url, caller),
+        *_domains(bucket, location, url),
         *_lasting(bucket, location, url),
     ]
     plain = _problem(
@@ -130,6 +143,48 @@ def audit(
             )
         )
     return notes
+
+
+def writers(bucket: Bucket, location: StateLocation, caller: str) -> tuple[str, ...]:
+    """Whom the bucket's roles let change the state, beside the caller; each in words."""
+    found = (
+        member
+        for binding in bucket.bindings or ()
+        if _may_write(binding, location)
+        for member in sorted(binding["members"])
+    )
+    return tuple(
+        dict.fromkeys(it for member in found if (it := _called(member)) not in {"", caller})
+    )
+
+
+def _may_write(binding: Mapping[str, Any], location: StateLocation) -> bool:
+    condition = binding.get("condition")
+    return binding["role"] not in _READING and not (condition and _leaves_out(condition, location))
+
+
+def _called(member: str) -> str:
+    """What people call a principal; "" for one that was deleted."""
+    kind, _, name = member.partition(":")
+    if kind == "deleted":
+        return ""
+    return _CALLED.get(kind, "{}").format(name or kind)
+
+
+def _domains(bucket: Bucket, location: StateLocation, url: str) -> Iterator[Problem]:
+    """Whole domains that may change the state: whoever joins one decides what a run does."""
+    for binding in bucket.bindings or ():
+        for member in sorted(it for it in binding["members"] if it.startswith("domain:")):
+            if _may_write(binding, location):
+                one = "--all" if binding.get("condition") else "--condition=None"
+                yield _problem(
+                    what=f"{_called(member)} may change the state in {url}",
+                    why=f"the domain has {binding['role']} there; whoever changes a state decides"
+                    " what the next run does, with the rights of whoever starts it",
+                    fix="grant it to a group of those who run this program, and run: gcloud storage"
+                    f" buckets remove-iam-policy-binding {url} --member={member}"
+                    f" --role={binding['role']} {one}; or {_ELSEWHERE}",
+                )
 
 
 def _open(bucket: Bucket, url: str) -> Iterator[Problem]:

@@ -119,12 +119,15 @@ class StateFolder:
             )
         return True
 
-    def audit(self, *, needs_uniform: bool) -> list[Problem]:
-        """What is worth knowing of the bucket; none for one that does not exist."""
+    def audit(self, *, needs_uniform: bool) -> tuple[list[Problem], tuple[str, ...]]:
+        """What is worth knowing of the bucket, and who beside the caller may change the state.
+
+        Nothing of one that does not exist.
+        """
         with self._told("read the bucket", "storage.buckets.get"):
             bucket = self._client.lookup_bucket(self.location.bucket)
         if bucket is None:
-            return []
+            return [], ()
         access = bucket.iam_configuration
         found = bucket_audit.Bucket(
             versioned=bool(bucket.versioning_enabled),
@@ -137,7 +140,8 @@ class StateFolder:
             rules=list(bucket.lifecycle_rules),
         )
         caller = str(getattr(self._credentials, "service_account_email", None) or "")
-        return bucket_audit.audit(found, self.location, caller=caller, needs_uniform=needs_uniform)
+        notes = bucket_audit.audit(found, self.location, caller=caller, needs_uniform=needs_uniform)
+        return notes, bucket_audit.writers(found, self.location, caller)
 
     def _bindings(self, bucket: storage.Bucket) -> list[dict[str, Any]] | None:
         """Who has which role in the bucket; None where these credentials may not know."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -67,6 +68,9 @@ LEVEL = {
     for level, names in enumerate(FLOORS)
     for name in names
 }
+
+
+MOST_THAT_ASK = 12
 
 
 def _floor(module: str) -> str:
@@ -195,6 +199,13 @@ def test_only_the_registry_and_the_rules_ask_for_the_orchestrator() -> None:
         if name != "kinds.registry" and not name.startswith(("settings.", "spec."))
     }
     assert beyond == set()
+
+
+def test_few_files_know_of_the_orchestrator() -> None:
+    """What differs by it is a row, a property of the settings, or asked of the kind."""
+    told = re.compile(r"Orchestrator\b|orchestrator_type|ORCHESTRATOR_TYPE")
+    found = {module for module, path in FILES.items() if told.search(path.read_text())}
+    assert len(found) <= MOST_THAT_ASK, sorted(found)
 
 
 def _names(path: Path) -> set[str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from provision.settings import spelling
+from provision.settings.model import OF_PROGRAM
 from rehearsal.presumption import named
 
 NAMES_NOTHING = {
     # What the program makes, or how.
-    "ACTION",
-    "ASK_ABOVE",
+    *(name for name in map(str.upper, OF_PROGRAM) if name in spelling.SETTINGS),
     "APT_MIRROR",
     "AUTHORIZED_CIDR",
     "CA_BUNDLE",
@@ -16,7 +16,6 @@ NAMES_NOTHING = {
     "IMAGE_MIRROR",
     "NO_PROXY",
     "PIP_INDEX",
-    "CAPACITY_TIMEOUT",
     "CAPACITY",
     "DISABLE_OPS_AGENT",
     "DISK_SIZE_GB",
@@ -40,23 +39,16 @@ NAMES_NOTHING = {
     "IDLE_TIMEOUT",
     "GKE_VERSION",
     "GPU_DRIVER_VERSION",
-    *("JOB_COMMAND", "JOB_ENV", "JOB_OPTIONS"),
     "KUEUE_GPU_QUOTA",
     "KUEUE_QUEUES",
     "LABELS",
-    "MAX_HOURLY_COST",
     "MAX_RUN_DURATION",
     "METADATA",
-    "MINIMIZE_TERRAFORM_LOGGING",
     "NAME_PREFIX",
     "NFS_FILESHARE_LIST",
     "ORCHESTRATOR_TYPE",
     "OS_UPDATES",
-    "PRICES",
-    "PROTECT",
     "RAY_VERSION",
-    "SHOW_PROXY_URL",
-    "SKIP_CHECKS",
     "SECURE_BOOT",
     "STARTUP_COMMAND",
     "STARTUP_RESTART",

@@ -11,25 +11,17 @@ import pytest
 
 from provision.intake import load
 from provision.settings.choices import Orchestrator
-from provision.settings.model import BY_VARIABLES, Settings
+from provision.settings.model import BY_VARIABLES, OF_PROGRAM, Settings
 from provision.spec import cluster
 
 if TYPE_CHECKING:
     from provision.spec.cluster import ClusterSpec
 
 MANDATORY: Final = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
-OF_THE_RUN: Final = {
-    "action",
-    "ask_above",
-    *("job_command", "job_env", "job_options"),
-    "impersonate",
-    "max_hourly_cost",
-    "minimize_terraform_logging",
-    "prices",
-    "protect",
-    "team_defaults",
-    "ca_bundle",
-    "terraform_gcs_path",
+IN_SPEC: Final = {"capacity_timeout", "show_proxy_url", "skip_checks"}
+"""Settings of the program that the specification hands on."""
+OF_THE_RUN: Final = (OF_PROGRAM - IN_SPEC) | {
+    *("ca_bundle", "impersonate", "team_defaults", "terraform_gcs_path")
 }
 """Settings that are for the program, whatever the cluster is."""
 _EXISTING: Final = {

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provision.settings.queues import Queue
+    from provision.settings.gke import Queue
     from provision.spec.cluster import GkeSpec
 
 ULTRA = GpuPool(

@@ -11,7 +11,7 @@ import pytest
 from provision.kinds.gke.kubernetes import all_gather, jobs, run_jobs, stages
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
 from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
-from provision.settings.queues import Queue
+from provision.settings.gke import Queue
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from provision.documents.gke_status import JobState, PodCounts, RequestState
 from provision.kinds.gke.kubernetes import kueue, status
 from provision.kinds.gke.kubernetes.objects import holds
-from provision.settings.queues import Queue
+from provision.settings.gke import Queue
 from tests.kubernetes import processes, queues, samples
 
 if TYPE_CHECKING:

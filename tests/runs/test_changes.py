@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from provision.settings.choices import Orchestrator
-from provision.settings.model import BY_VARIABLES, kinds_of
+from provision.settings.model import BY_VARIABLES, OF_PROGRAM, example_of, kinds_of
 from rehearsal import session
 from tests.runs.conftest import rehearsed
 
@@ -76,15 +76,12 @@ _BEHIND: Final = {"HTTPS_PROXY": "http://proxy.example.com:3128", "NO_PROXY": "1
 _MIRRORED: Final = {"IMAGE_MIRROR": "us-docker.pkg.dev/my-project/mirror"}
 _COMPANY: Final = str(Path(__file__).parents[1] / "company.pem")
 _DATA: Final = {"GCS_MOUNT_LIST": "my-data:/mnt/data,my-models:/mnt/models"}
+_IN_OTHER_ROWS: Final = {"ACTION", "SHOW_PROXY_URL", "JOB_COMMAND", "JOB_ENV", "JOB_OPTIONS"}
 _OF_THE_RUN: Final = {
-    "ASK_ABOVE": "50",
-    "CAPACITY_TIMEOUT": "2h",
-    "MAX_HOURLY_COST": "10000",
-    "MINIMIZE_TERRAFORM_LOGGING": "yes",
-    "PRICES": "live",
-    "PROTECT": "yes",
-    "SKIP_CHECKS": "quota",
-}
+    name.upper(): example_of(name)
+    for name in BY_VARIABLES
+    if name in OF_PROGRAM and name.upper() not in _IN_OTHER_ROWS
+} | {"MAX_HOURLY_COST": "10000", "SKIP_CHECKS": "quota"}
 
 OTHERS: Final = {
     *("action", "impersonate", "name_prefix", "project_id", "team_defaults", "terraform_gcs_path")
@@ -191,7 +188,7 @@ _OF_VMS: Final[Mapping[str, Row]] = {
     "GPU_SUBNETWORKS": Row(
         {**_THERE, "GPU_SUBNETWORKS": "gpu-{1..8}"}, REFUSED, {"multi-nic": ENDS}
     ),
-    "ENABLE_EXTERNAL_IP": Row({"ENABLE_EXTERNAL_IP": "no"}, NEW),
+    "ENABLE_EXTERNAL_IP": Row({"ENABLE_EXTERNAL_IP": "no", "SKIP_CHECKS": "network"}, NEW),
     "METADATA": Row({"METADATA": '{ key1 = "val" }'}, REACHES, {"flex": NEW}),
     "STARTUP_COMMAND": Row({"STARTUP_COMMAND": "true"}, NEW),
     "STARTUP_RESTART": Row({"STARTUP_COMMAND": "true", "STARTUP_RESTART": "always"}, NEW),

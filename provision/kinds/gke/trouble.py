@@ -162,8 +162,8 @@ def _nodes(case: Case) -> Iterator[Trouble]:
         count, refused = missing(pool), case.refused.get(pool.name, ())
         if not refused and case.counted:
             what = f"{pool.there} of {(pool.there or 0) + count} nodes of {pool.name} exist"
-            fix = "wait: GKE goes on trying to make them"
-            refused = [Problem(code=Code.WAITING, what=what, fix=fix)]
+            wait = "wait: GKE goes on trying to make them"
+            refused = [Problem(code=Code.WAITING, what=what, fix=wait)]
         for problem in refused if count else ():
             yield status.trouble(problem, About.POOL, count=count, passes=True)
         if pool.name in there:

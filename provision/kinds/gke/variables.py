@@ -7,7 +7,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds import variables as parts
-from provision.settings.maintenance import Weekday
+from provision.settings.gke import Weekday
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provision.catalogue.gpu_networks import Network
     from provision.deployment.deployment import RunInputs
     from provision.google.owner import Owner
-    from provision.settings.maintenance import Window
+    from provision.settings.gke import Window
     from provision.spec.cluster import GkeSpec
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation

@@ -27,7 +27,7 @@ from provision.google.resources import SERVICE_ACCOUNT, path_in_document
 from provision.kinds.status import alike
 from provision.kinds.vms import agent, contents, instances
 from provision.screens.layout import counted
-from provision.settings import labels as reserved
+from provision.settings import pairs as reserved
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

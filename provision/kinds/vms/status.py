@@ -17,7 +17,7 @@ from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import pricing
 from provision.screens.layout import counted
-from provision.settings.choices import NetworkConfig
+from provision.settings.choices import KIND, NetworkConfig
 from provision.spec import capacity
 from provision.spec.capacity import Mode
 from provision.spec.pools import Group, Pool, Size
@@ -97,7 +97,7 @@ def look(
         ready=sum(vm.is_ready for vm in vms),
     )
     return vm_status.VmGroup(
-        words="Ray cluster" if asked.get("ORCHESTRATOR_TYPE") == "ray" else "VM group",
+        words="Ray cluster" if asked.get(KIND) == "ray" else "VM group",
         trouble=tuple(trouble.found(case)),
         waiting=tuple(trouble.waiting(case)),
         machines=(pool,),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provision.catalogue.machines import MachineType
-    from provision.settings.pools import NodePool
+    from provision.settings.gke import NodePool
 
 
 RULES: Final = Rules()
@@ -135,7 +135,7 @@ def _instead(case: Case) -> Iterator[Finding]:
 
 
 @RULES.on(
-    *("capacity", "orchestrator_type", "gke_node_pools", "instance_count"),
+    *("capacity", "gke_node_pools", "instance_count"),
     *("gke_min_node_count", "gke_max_node_count", "vm_type"),
 )
 def _ways_of_nodes(case: Case) -> Iterator[Finding]:
@@ -255,7 +255,6 @@ def _one_request(case: Case) -> Iterator[Finding]:
 
 
 @RULES.on(
-    "orchestrator_type",
     "vm_type",
     "gke_node_pools",
     "enable_compact_placement",
@@ -314,7 +313,6 @@ def _one_topology(case: Case) -> Iterator[Finding]:
 
 @RULES.on(
     "max_run_duration",
-    "orchestrator_type",
     "enable_flex_start",
     "enable_queued_provisioning",
     "gke_node_pools",

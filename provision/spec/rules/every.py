@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.settings import spelling
-from provision.settings.choices import Orchestrator, PriceList
+from provision.settings.choices import Orchestrator, PriceList, asking_for
 from provision.settings.model import Settings, kinds_of
 from provision.spec.rules import (
     capacity,
@@ -125,10 +125,10 @@ def _wrong_orchestrator(case: Case) -> Iterator[Finding]:
             yield Finding(
                 code=Code.WITHOUT_EFFECT,
                 field=name,
-                what=f"has no effect with ORCHESTRATOR_TYPE={orchestrator}",
-                why=f"it is only for ORCHESTRATOR_TYPE={' and '.join(needs)}"
+                what=f"has no effect with {case.settings.kind_words}",
+                why=f"it is only for {asking_for(' and '.join(needs))}"
                 + (f"; {instead}" if instead else ""),
-                fix=f"remove {case.name(name)}, or ORCHESTRATOR_TYPE={needs[0]}",
+                fix=f"remove {case.name(name)}, or {asking_for(needs[0])}",
             )
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from provision.codes import Code
 from provision.settings.candidates import ASKED_BY
-from provision.settings.choices import Orchestrator
 from provision.settings.model import option_of
 
 if TYPE_CHECKING:
@@ -34,6 +33,10 @@ class Finding:
     zones: tuple[str, ...] = ()  # zones that may do instead
 
 
+class _UnknownKindError(Exception):
+    """The kind of cluster decides, and its setting is bad."""
+
+
 @dataclass(frozen=True)
 class Case:
     """The settings that a rule checks."""
@@ -46,8 +49,19 @@ class Case:
 
     @property
     def is_gke(self) -> bool:
-        """Whether it is about a GKE cluster."""
-        return self.settings.orchestrator_type is Orchestrator.GKE
+        """Whether it is about a GKE cluster; a rule that asks is skipped if nobody knows."""
+        self._require_kind()
+        return self.settings.is_gke
+
+    @property
+    def is_ray(self) -> bool:
+        """Whether it is about VMs with Ray; a rule that asks is skipped if nobody knows."""
+        self._require_kind()
+        return self.settings.is_ray
+
+    def _require_kind(self) -> None:
+        if "orchestrator_type" in self.bad:
+            raise _UnknownKindError
 
     def asked(self, name: str) -> bool:
         """Whether the user set this field to a valid value."""
@@ -85,10 +99,13 @@ class Rule:
 
     def judge(self, case: Case) -> list[Finding]:
         """The findings of the rule."""
-        of_kind = () if self.gke is None else ("orchestrator_type",)
-        if case.bad.intersection(self.touches + of_kind) or self.gke is (not case.is_gke):
+        if case.bad.intersection(self.touches):
             return []
-        return list(self.check(case))
+        try:
+            is_for = self.gke is None or self.gke is case.is_gke
+            return list(self.check(case)) if is_for else []
+        except _UnknownKindError:
+            return []
 
 
 class Rules(list[Rule]):

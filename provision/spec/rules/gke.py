@@ -16,8 +16,6 @@ from provision.spec.rules.pools import MAKES_POOLS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.spec.pools import Pool
-
 
 RULES: Final = Rules()
 
@@ -66,7 +64,8 @@ def _fixed_by_name(case: Case) -> Iterator[Finding]:
 
 @RULES.on(*MAKES_POOLS, gke=True)
 def _networks(case: Case) -> Iterator[Finding]:
-    found = [pool for pool in pools.of(case.settings) if _is_of_a_zone(pool)]
+    # The name of a profile begins with a zone.
+    found = [it for it in pools.of(case.settings) if any(one.profile for one in it.networks)]
     places = {pool.zone for pool in found}
     if len({pool.zone_setting for pool in found}) > 1:
         places.update(case.settings.places.zones)  # some go from zone to zone, others stay
@@ -78,11 +77,6 @@ def _networks(case: Case) -> Iterator[Finding]:
             why="a network for RDMA is in one zone",
             fix=f"zone={zones[0]} for all of them, or a cluster for each zone",
         )
-
-
-def _is_of_a_zone(pool: Pool) -> bool:
-    """Whether the pool's networks have a profile, whose name begins with a zone."""
-    return any(network.profile is not None for network in pool.networks)
 
 
 @RULES.on(*MAKES_POOLS, gke=True)
@@ -233,7 +227,7 @@ def _one_by_one(case: Case) -> Iterator[Finding]:
             return
 
 
-@RULES.on("orchestrator_type", "authorized_cidr")
+@RULES.on("authorized_cidr")
 def _endpoint(case: Case) -> Iterator[Finding]:
     if not EVERY_ADDRESS.isdisjoint(case.settings.authorized_cidr or ()):
         yield Finding(

@@ -163,7 +163,7 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
     )
 
 
-@RULES.on("vm_type", "network_config", "orchestrator_type")
+@RULES.on("vm_type", "network_config")
 def _interfaces(case: Case) -> Iterator[Finding]:
     machine = machines.lookup(case.settings.vm_type)
     # A GKE cluster always gets the networks that its machine types need.

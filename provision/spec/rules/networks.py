@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import gpu_networks, machines, zones
 from provision.codes import Code
-from provision.settings.choices import NetworkConfig, OnlineCheck
+from provision.settings.choices import NetworkConfig, OnlineCheck, asking_for
 from provision.settings.resource_paths import PRIVATE, NetworkPath, SubnetworkPath
 from provision.spec import cluster, ranges
 from provision.spec.networks import ExistingNetwork
@@ -40,7 +40,7 @@ _TAKES: Final = {
 """What a range is for -> how much of it is taken."""
 
 
-@RULES.on(*_OWN, *_COUNTED, "network_config", "orchestrator_type", "nfs_fileshare_list")
+@RULES.on(*_OWN, *_COUNTED, "network_config", "nfs_fileshare_list")
 def _own_ranges(case: Case) -> Iterator[Finding]:
     """Check the ranges of networks that are made: apart from each other, and large enough."""
     if not any(map(case.asked, _OWN)):
@@ -128,7 +128,7 @@ def _too_small(case: Case, part: ranges.Part, machines: int) -> Finding:
     )
 
 
-@RULES.on("network_config", *_NAMES, *_RANGES, "orchestrator_type")
+@RULES.on("network_config", *_NAMES, *_RANGES)
 def _named(case: Case) -> Iterator[Finding]:
     settings = case.settings
     is_existing = settings.network_config is NetworkConfig.EXISTING
@@ -170,7 +170,7 @@ def _on_gke(case: Case) -> Iterator[Finding]:
             yield Finding(
                 code=Code.WITHOUT_EFFECT,
                 field="network_config",
-                what="has no effect with ORCHESTRATOR_TYPE=gke",
+                what=f"has no effect with {settings.kind_words}",
                 why="a GKE cluster gets the networks that its machine types need, unless it is"
                 " existing",
                 fix=f"remove {case.name('network_config')}, or NETWORK_CONFIG=existing",
@@ -188,7 +188,7 @@ def _on_gke(case: Case) -> Iterator[Finding]:
             "on a Shared VPC, nobody could look up in which form GKE takes their networks, and"
             " another form replaces the nodes at each Create"
         )
-        fix = f"a VM group (ORCHESTRATOR_TYPE=none) with GPU_SUBNETWORKS, {fix}"
+        fix = f"a VM group ({asking_for('none')}) with GPU_SUBNETWORKS, {fix}"
     elif not settings.gpu_subnetworks:
         why = "their GPUs need networks of their own, and none is made"
         fix = f"GPU_SUBNETWORKS=gpu-{{1..{machine.nics - 1}}}, or the like, {fix}"
@@ -264,7 +264,7 @@ def _firewall(case: Case) -> Iterator[Finding]:
         )
 
 
-@RULES.on(*_GPUS, "vm_type", "gke_node_pools", "orchestrator_type")
+@RULES.on(*_GPUS, "vm_type", "gke_node_pools")
 def _gpus(case: Case) -> Iterator[Finding]:
     settings = case.settings
     named = len(settings.gpu_subnetworks or ())

@@ -44,7 +44,7 @@ def _region(case: Case) -> Iterator[Finding]:
         )
 
 
-@RULES.on("zone", "orchestrator_type")
+@RULES.on("zone")
 def _several_zones(case: Case) -> Iterator[Finding]:
     settings, named = case.settings, case.settings.places
     if not named.is_several or not case.is_gke:
@@ -178,10 +178,10 @@ def _ending(case: Case) -> Iterator[Finding]:
             )
 
 
-@RULES.on("vm_type", "orchestrator_type")
+@RULES.on("vm_type", gke=False)
 def _part(case: Case) -> Iterator[Finding]:
     pool = pools.group(case.settings)
-    if not case.is_gke and pool.gpu_part:
+    if pool.gpu_part:
         yield Finding(
             code=Code.IMAGE_UNSUITABLE,
             field="vm_type",

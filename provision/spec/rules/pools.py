@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provision.catalogue.machines import MachineType
-    from provision.settings.pools import NodePool
+    from provision.settings.gke import NodePool
     from provision.spec.pools import Pool
 
 
@@ -44,7 +44,7 @@ _SETTINGS: Final = {
 }
 MAKES_POOLS: Final = (
     *_SETTINGS.values(),
-    *("orchestrator_type", "gke_node_pools", "gke_node_pool_count", "zone", "name_prefix"),
+    *("gke_node_pools", "gke_node_pool_count", "zone", "name_prefix"),
 )
 """The settings that determine the pools."""
 _REPLACED: Final = ("vm_type", "gpu_count", "accelerator_type", "gke_node_pool_count")

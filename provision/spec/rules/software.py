@@ -8,7 +8,7 @@ from provision.catalogue import fabrics, images, machines
 from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
 from provision.settings import masking
-from provision.settings.choices import NetworkConfig, Orchestrator, Restart
+from provision.settings.choices import NetworkConfig, Restart
 from provision.spec.outbound import Outbound
 from provision.spec.rules.findings import Case, Finding, Rules
 
@@ -83,12 +83,12 @@ def _of_a_login_shell(case: Case) -> Iterator[Finding]:
         )
 
 
-@RULES.on("accelerator_type", "orchestrator_type", "image_name", "image_family_name")
+@RULES.on("accelerator_type", "image_name", "image_family_name", gke=False)
 def _driver(case: Case) -> Iterator[Finding]:
     """Whether the image's driver supports the GPUs; GKE installs drivers itself."""
     settings = case.settings
     gpu = machines.GPUS.get(settings.accelerator_type or "")
-    if case.is_gke or gpu is None or gpu.open_module:
+    if gpu is None or gpu.open_module:
         return
     named = next((it for it in ("image_name", "image_family_name") if case.asked(it)), None)
     if named is None:
@@ -161,7 +161,7 @@ def _restart(case: Case) -> Iterator[Finding]:
         )
 
 
-@RULES.on("https_proxy", "orchestrator_type")
+@RULES.on("https_proxy")
 def _whom_it_reaches(case: Case) -> Iterator[Finding]:
     settings = case.settings
     if settings.https_proxy is None:
@@ -247,12 +247,11 @@ def _notebook(case: Case) -> Iterator[Finding]:
         )
 
 
-@RULES.on("orchestrator_type", "ray_version")
+@RULES.on("ray_version")
 def _knows_no_token(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if settings.orchestrator_type is not Orchestrator.RAY:
+    if not case.is_ray:
         return
-    version = tuple(int(part) for part in settings.ray_version.split(".")[:2])
+    version = tuple(int(part) for part in case.settings.ray_version.split(".")[:2])
     if version < _FIRST_WITH_TOKENS:
         first = ".".join(map(str, _FIRST_WITH_TOKENS))
         yield Finding(
@@ -264,10 +263,9 @@ def _knows_no_token(case: Case) -> Iterator[Finding]:
         )
 
 
-@RULES.on("orchestrator_type", "service_account")
+@RULES.on("service_account")
 def _account_of_many(case: Case) -> Iterator[Finding]:
-    settings = case.settings
-    if settings.orchestrator_type is Orchestrator.RAY and settings.service_account == "default":
+    if case.is_ray and case.settings.service_account == "default":
         yield Finding(
             code=Code.NOTE,
             field="service_account",

@@ -11,7 +11,6 @@ from provision.spec.rules.findings import Case, Finding, Rules
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provision.catalogue.machines import MachineType
     from provision.settings.storage import Mount, Share
 
 
@@ -142,7 +141,9 @@ def _elsewhere(case: Case, name: str, other: str) -> str:
 
 @RULES.on("vm_type")
 def _system_paths(case: Case) -> Iterator[Finding]:
-    held = (*_HELD, gcsfuse.LOCAL_SSD) if _has_local_ssds_of_vms(case) else _HELD
+    machine = machines.lookup(case.settings.vm_type)
+    has_local_ssds = machine is not None and machine.local_ssds > 0 and not case.is_gke
+    held = (*_HELD, gcsfuse.LOCAL_SSD) if has_local_ssds else _HELD
     for name, path in _mounts(case):
         hidden = next((it for it in (*held, *_NEEDED) if _is_within(it, path)), None)
         if hidden is None:
@@ -162,9 +163,12 @@ def _cache(case: Case) -> Iterator[Finding]:
     mounts = len(case.settings.gcs_mount_list or ())
     if size is None or not mounts:
         return
-    known = [it for name in _machine_types(case) if (it := machines.lookup(name))]
+    types = [pool.vm_type for pool in case.settings.gke_node_pools or ()]
+    types = types or [case.settings.vm_type]
+    known = [it for name in types if (it := machines.lookup(name))]
     without = next((it for it in known if not it.local_ssds), None)
-    smallest = min((it for it in known if it.local_ssds), key=_local_ssd_gb, default=None)
+    having = [it for it in known if it.local_ssds]
+    smallest = min(having, key=lambda it: it.local_ssd_gb, default=None)
     if without:
         yield Finding(
             field="gcs_cache_gb",
@@ -180,10 +184,6 @@ def _cache(case: Case) -> Iterator[Finding]:
             " that size",
             fix=f"GCS_CACHE_GB={smallest.local_ssd_gb // mounts * 3 // 4}",
         )
-
-
-def _local_ssd_gb(machine: MachineType) -> int:
-    return machine.local_ssd_gb
 
 
 @RULES.on("gcs_mount_list")
@@ -213,15 +213,3 @@ def _files_on_a_mount(case: Case) -> Iterator[Finding]:
                 fix="a path outside of all mounts, if each VM should have its own copy",
                 note=True,
             )
-
-
-def _has_local_ssds_of_vms(case: Case) -> bool:
-    machine = machines.lookup(case.settings.vm_type)
-    is_vm = not case.is_gke
-    return is_vm and machine is not None and machine.local_ssds > 0
-
-
-def _machine_types(case: Case) -> list[str]:
-    """The machine types that mount buckets, without duplicates."""
-    pools = case.settings.gke_node_pools or ()
-    return list(dict.fromkeys(pool.vm_type for pool in pools)) or [case.settings.vm_type]

@@ -6,8 +6,6 @@ import fnmatch
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.codes import Code
-from provision.settings.choices import Orchestrator
-from provision.settings.model import is_for
 from provision.spec import pools
 from provision.spec.rules.findings import Case, Finding
 
@@ -41,9 +39,8 @@ def judge(team: Team, case: Case) -> Iterator[Finding]:
 
 def _judged(rules: Mapping[str, _Rule], case: Case) -> Iterator[tuple[str, _Rule]]:
     """The rules of settings that are valid and mean something for this kind of cluster."""
-    kind = case.settings.orchestrator_type
     for name, rule in rules.items():
-        if name not in case.bad and is_for(name, kind):
+        if name not in case.bad and case.settings.takes(name):
             yield name, rule
 
 
@@ -61,7 +58,7 @@ def _values(name: str, case: Case) -> Iterable[str]:
     """The values of a setting, and of the node pools that say the same of themselves."""
     settings = case.settings
     if name in _OF_POOLS and "gke_node_pools" not in case.bad:
-        if settings.orchestrator_type is Orchestrator.GKE:
+        if settings.is_gke:
             of_pools = pools.of(settings)
             return [it.machine_type if name == "vm_type" else it.zone for it in of_pools]
         return settings.places.zones if name == "zone" else [settings.vm_type]

@@ -247,7 +247,7 @@ def _make(  # noqa: PLR0913, PLR0917 - as above
             **vms.fields(call, member, name, template),
             **limit,
             **place,
-            **startup.plan(call, member, name, template, running),
+            **startup.plan(call, member, name, template, running, attached),
             "networkInterfaces": attached,
         }
         if request:
@@ -354,7 +354,7 @@ def recreate(
             **vms.fields(call, name, group_name, template),
             **limits_of(call, template, Runs(group_name, [name], running)),
             **place,
-            **startup.plan(call, name, group_name, template, running),
+            **startup.plan(call, name, group_name, template, running, old["networkInterfaces"]),
         }
         resources.keep(call, INSTANCE, name, {**old, **fields, **life})
 

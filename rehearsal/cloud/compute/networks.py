@@ -23,7 +23,7 @@ from rehearsal.cloud.facts import machines, offers, places
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _MTU = range(1300, 8897)
 _DEFAULT_MTU, _RDMA_MTU = 1460, 8896
@@ -398,6 +398,21 @@ def _set_private_access(call: Call) -> Resource:
     access = bool(call.body.get("privateIpGoogleAccess"))
     changed = {**subnetwork, "privateIpGoogleAccess": access}
     return _change(call, name, changed)
+
+
+def reaches_google(call: Call, interfaces: Sequence[Resource]) -> bool:
+    """Whether a VM gets out: by an address, by Cloud NAT, or to Google's APIs alone.
+
+    Source: VPC, "Private Google Access" (2026-11): per subnetwork, and off in the default network.
+    """
+    first = interfaces[0]
+    name = links.name_of(first["subnetwork"])
+    subnetwork = resources.find(call, SUBNETWORK, name) or {}
+    if first.get("accessConfigs") or subnetwork.get("privateIpGoogleAccess"):
+        return True
+    region = name.partition("/subnetworks/")[0]
+    routers = (it for _, it in resources.each(call, ROUTER, f"{region}/routers/"))
+    return any(it.get("nats") and it["network"] == first["network"] for it in routers)
 
 
 def _users_of_subnetwork(call: Call, link: str) -> Iterator[str]:

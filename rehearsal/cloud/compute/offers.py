@@ -73,6 +73,9 @@ def _machine_type(project: str, zone: str, machine: machines.Machine) -> Resourc
     if machine.gpu:
         gpu = {"guestAcceleratorType": machine.gpu, "guestAcceleratorCount": machine.gpus}
         shown["accelerators"] = [gpu]
+    if machine.local_ssds:
+        ssds = {"defaultInterface": "NVME", "partitionCount": machine.local_ssds}
+        shown["bundledLocalSsds"] = ssds
     return shown
 
 

@@ -12,12 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rehearsal.cloud import policies, secrets
-from rehearsal.cloud.compute import images, properties, startup_told
+from rehearsal.cloud.compute import images, networks, properties, startup_told
 from rehearsal.cloud.facts import images as image_facts
 from rehearsal.cloud.facts import machines as machine_facts
 from rehearsal.cloud.storage import buckets
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rehearsal.cloud.compute.resources import Call, Resource
 
 
@@ -36,6 +38,14 @@ _METADATA_ROLES = frozenset(
     {"roles/compute.admin", "roles/compute.instanceAdmin.v1", "roles/editor", "roles/owner"}
 )
 
+_OUTSIDE = ("mounts", "files", "fabric", "ray")
+"""The steps that can't do without what is outside, in their order."""
+
+_NO_WAY_OUT = (
+    "curl: (28) Failed to connect to storage.googleapis.com port 443: Connection timed out\n"
+    "this VM has no way out: no address, no Cloud NAT, no Private Google Access"
+)
+
 _ORDER_OF_FAILURE = ("command", "gpu")
 
 
@@ -45,12 +55,13 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     group: str,
     template: Resource,
     running: float,
+    interfaces: Sequence[Resource],
     before: Resource | None = None,
 ) -> Resource:
     """What a VM will tell of a boot, to be kept with it; {} for one that is not of the tool's.
 
-    `running`: when it runs (Unix epoch). `before`: what it has told of its last boot, with the
-    number of that; None for a new VM.
+    `running`: when it runs (Unix epoch). `interfaces`: its own. `before`: what it has told of its
+    last boot, with the number of that; None for a new VM.
     """
     wanted = template["properties"]
     text = properties.item(wanted["metadata"], _CONFIG)
@@ -85,7 +96,9 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
     told["fabric"] = (config.get("fabric") or {}).get("kind", "")
     told["ray"] = bool(config.get("ray"))
     told["idle"] = config.get("idle_seconds")
-    told["went-on"] = went_on(call, config, wanted)
+    proxy = (config.get("outbound") or {}).get("proxy")
+    gets_out = bool(proxy) or networks.reaches_google(call, interfaces)
+    told["went-on"] = went_on(call, config, wanted, gets_out=gets_out)
     told["shared"] = [config["state"]["bucket"], config["state"]["folder"]]
     command = properties.item(wanted["metadata"], _COMMAND) or ""
     missing = not_found(content, command)
@@ -94,6 +107,8 @@ def plan(  # noqa: PLR0913, PLR0917 - which VM, of what, and which of its boots
         if missing and not unread and config.get("restart", "never") != "never":
             told |= {"again": True, "code": 127}
     told |= checks(content, config, wanted, told)
+    if not gets_out and (step := next((it for it in _OUTSIDE if it not in skipped), "")):
+        told |= {"failing": step, "failure": _NO_WAY_OUT}
     if "notebook" not in skipped and _may_tell_url(call, content, wanted):
         told["proxy"] = begins + (startup_told.length(skipped) + _PROXY_SECONDS) * pace
     return {"_startup": told}
@@ -103,7 +118,7 @@ def again(call: Call, member: str, vm: Resource, template: Resource, running: fl
     """What a VM will tell once it has booted again, and until then what it has told before."""
     number = (vm.get("_startup") or {}).get("number", 0)
     before = {"number": number, "document": startup_told.document(vm, call.now)}
-    return plan(call, member, vm["_group"], template, running, before)
+    return plan(call, member, vm["_group"], template, running, vm["networkInterfaces"], before)
 
 
 def _failing_step(call: Call, member: str, group: str, skipped: Resource) -> str | None:
@@ -154,12 +169,12 @@ _NO_MLX5 = "an image without their driver (mlx5, DOCA-OFED) has none"
 _NOT_USED = "NCCL would not use the GPU network on this VM: see above"
 
 
-def went_on(call: Call, config: Resource, wanted: Resource) -> dict[str, str]:
+def went_on(call: Call, config: Resource, wanted: Resource, *, gets_out: bool) -> dict[str, str]:
     """Steps that fail without an end of the start-up -> their last lines."""
     result = {}
     if (expected := config.get("local_ssds") or 0) > config["_local_ssds"] > 0:
         result["local-ssd"] = f"this VM has {config['_local_ssds']} Local SSDs, not {expected}"
-    if not may_share(call, config["state"], wanted):
+    if not gets_out or not may_share(call, config["state"], wanted):
         result[startup_told.AGENT] = (
             "after 300 seconds, the VMs have not agreed on their ranks: either Create has not said"
             " yet how many they are, or this VM's account may not write to the folder vms/ of the"

@@ -313,18 +313,22 @@ SHARING = {
 
 EXISTING = {"network_config": "existing", "network": "my-vpc", "subnetwork": "gpus"}
 SECRETS = {"startup_command": "true", "secrets": "A=projects/my-project/secrets/token"}
+BUCKET = {"gcs_mount_list": "my-data:/mnt/data"}
+ASKING = {
+    OnlineCheck.GKE_VERSION: BUCKET | GKE,
+    OnlineCheck.SECRETS: BUCKET | SECRETS,
+    OnlineCheck.KMS_KEY: BUCKET | {"kms_key": KEY},
+    OnlineCheck.SUBNETWORK: BUCKET | EXISTING,
+    OnlineCheck.RESERVATION: BUCKET | {"reservation_name": "r"},
+}
+"""What a check is made for; others are made for each cluster, or one with a bucket."""
 
 
 @pytest.mark.parametrize("name", OnlineCheck)
 def test_a_check_that_could_not_be_made_is_a_note_and_can_be_skipped(
     google: Google, name: OnlineCheck
 ) -> None:
-    settings = {"gcs_mount_list": "my-data:/mnt/data"}
-    settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
-    settings |= SECRETS if name is OnlineCheck.SECRETS else {}
-    settings |= {"kms_key": KEY} if name is OnlineCheck.KMS_KEY else {}
-    settings |= EXISTING if name is OnlineCheck.SUBNETWORK else {}
-    settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
+    settings = ASKING.get(name, BUCKET)
     google.refusals[BEGINNINGS[name]] = 403
 
     found = google.check(settings)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from google.oauth2.credentials import Credentials
 
-from provision.catalogue import offers, prices
+from provision.catalogue import machines, offers, prices
 from provision.catalogue.machines import Consumption
 from provision.documents.cost import Origin
 from provision.errors import SettingsError
@@ -43,7 +43,7 @@ def api(environ: dict[str, str]) -> GoogleApi:
 
 
 def test_the_lists_are_those_of_google_by_zone_and_come_back_from_the_file(api: GoogleApi) -> None:
-    found = facts.read(api, "my-project", DATE)
+    found = facts.read(api, "my-project", DATE, facts.with_gpus(api, "my-project"))
 
     assert offers.read(offers.write(found)) == found
     assert found.machine_types.places["a3-ultragpu-8g"] == (
@@ -78,6 +78,7 @@ def test_a_file_is_written_with_todays_lists_and_what_has_changed_is_said(
 
     renewed = prices.read((tmp_path / "prices.json").read_text("utf-8"), Origin.LIST)
     machine = prices.machine("a2-highgpu-1g")
+    assert (tmp_path / "sizes.json").read_bytes() == machines.SIZES_FILE.read_bytes()
     # What Google has is of today, what it has not is as old as it was; both keep their dates.
     new = renewed.find(machine, "us-central1", Consumption.SPOT)
     kept = renewed.find(machine, "us-west4", Consumption.SPOT)
@@ -91,13 +92,41 @@ def test_a_file_is_written_with_todays_lists_and_what_has_changed_is_said(
     assert not [it for it in told if it.startswith("control plane")]
 
 
+def test_how_large_machines_are_is_what_google_says_and_what_it_does_not_say_stays(
+    api: GoogleApi,
+) -> None:
+    seen = facts.with_gpus(api, "my-project")
+    assert facts.write_sizes(facts.sizes(seen)) == machines.SIZES_FILE.read_text("utf-8")
+
+    new = {
+        "name": "a5-highgpu-8g",
+        "guestCpus": 256,
+        "memoryMb": 4194816,
+        "accelerators": [{"guestAcceleratorType": "nvidia-r100", "guestAcceleratorCount": 8}],
+        "bundledLocalSsds": {"defaultInterface": "NVME", "partitionCount": 32},
+    }
+    smaller = {**new, "name": "a5-highgpu-4g", "guestCpus": 128, "bundledLocalSsds": {}}
+    tpu = {"guestAcceleratorType": "ct6e", "guestAcceleratorCount": 4}
+    silent = {
+        **next(it for it in seen if it["name"] == "a2-ultragpu-1g"),
+        "memoryMb": 1024,
+        "bundledLocalSsds": {},
+    }
+    found = facts.sizes([new, smaller, silent, {**new, "name": "ct6e-4t", "accelerators": [tpu]}])
+    assert list(found)[-2:] == ["a5-highgpu-4g", "a5-highgpu-8g"]
+    assert found["a5-highgpu-8g"] == {"vcpus": 256, "gib": 4096.5, "gpus": 8, "local_ssds": 32}
+    assert "local_ssds" not in found["a5-highgpu-4g"]
+    assert found["a2-ultragpu-1g"] == {"vcpus": 12, "gib": 1, "gpus": 1, "local_ssds": 1}
+    assert "ct6e-4t" not in found
+
+
 def test_the_catalogue_is_not_written_from_a_simulation() -> None:
     environ = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "http://127.0.0.1:1/compute/v1/"}
-    before = offers.FILE.read_bytes()
+    before = [it.read_bytes() for it in (offers.FILE, machines.SIZES_FILE)]
 
     with pytest.raises(SettingsError, match="simulated"):
         facts.main(["facts", "my-project"], environ)
     with pytest.raises(SettingsError, match="PROJECT_ID is missing"):
         facts.main(["facts"], {})
 
-    assert offers.FILE.read_bytes() == before
+    assert [it.read_bytes() for it in (offers.FILE, machines.SIZES_FILE)] == before

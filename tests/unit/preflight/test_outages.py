@@ -18,8 +18,7 @@ from provision.settings.choices import OnlineCheck
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.unit.preflight.stand_in import Google
-from tests.unit.preflight.test_checks import BEGINNINGS, EXISTING, GKE, SECRETS
-from tests.unit.preflight.test_keys import KEY
+from tests.unit.preflight.test_checks import ASKING, BEGINNINGS, BUCKET, SECRETS
 
 
 def _answer(status: int, reason: str = "", body: str = "") -> requests.Response:
@@ -85,11 +84,7 @@ def test_an_outage_leaves_a_check_unchecked_and_another_try_may_help(
 ) -> None:
     google.below = BEGINNINGS[name]
     google.documents["projects/my-project/secrets/token"] = {"name": "it"}
-    settings = {"gcs_mount_list": "my-data:/mnt/data", **SECRETS}
-    settings |= GKE if name is OnlineCheck.GKE_VERSION else {}
-    settings |= {"kms_key": KEY} if name is OnlineCheck.KMS_KEY else {}
-    settings |= EXISTING if name is OnlineCheck.SUBNETWORK else {}
-    settings |= {"reservation_name": "r"} if name is OnlineCheck.RESERVATION else {}
+    settings = ASKING.get(name, BUCKET) | SECRETS
 
     found = google.check(settings)
 

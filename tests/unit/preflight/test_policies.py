@@ -30,9 +30,9 @@ compute.managed.vmExternalIpAccess @ENFORCED ::
     | ENABLE_EXTERNAL_IP=false
 compute.vmExternalIpAccess @BASTION_ALONE ::
     -> ENABLE_EXTERNAL_IP: constraints/compute.vmExternalIpAccess | ENABLE_EXTERNAL_IP=false
-compute.vmExternalIpAccess {"denyAll": true} :: enable_external_ip=no --
-compute.managed.vmExternalIpAccess @ENFORCED :: enable_external_ip=no --
-compute.vmExternalIpAccess @BASTION_ALONE :: enable_external_ip=no --
+compute.vmExternalIpAccess {"denyAll": true} :: enable_external_ip=no network_config=new_network --
+compute.managed.vmExternalIpAccess @ENFORCED :: enable_external_ip=no network_config=new_network --
+compute.vmExternalIpAccess @BASTION_ALONE :: enable_external_ip=no network_config=new_network --
 compute.requireShieldedVm @ENFORCED ::
     -> SECURE_BOOT: constraints/compute.requireShieldedVm | ORCHESTRATOR_TYPE=gke | SECURE_BOOT=yes
 compute.requireShieldedVm @ENFORCED :: @GKE --

@@ -1,7 +1,8 @@
 """Whole env files, and all that is said about them.
 
 `case.env` is read as `--env-file` reads it; `docker-case.env` as `docker run --env-file` hands it
-over, which takes every line as it stands.
+over, which takes every line as it stands. All settings stand in `mandatory-only.json`; the others
+have those that differ from it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from tests.conftest import Golden
 
+SMALLEST = "mandatory-only"
 CASES = Path(__file__).parents[2] / "golden" / "settings"
 
 
@@ -32,10 +34,16 @@ def as_docker_does(path: Path) -> dict[str, str]:
 def test_an_env_file_is_judged_as_its_golden_says(case: str, golden: Golden) -> None:
     path = CASES / f"{case}.env"
     loaded = load(as_docker_does(path)) if case.startswith("docker-") else load({}, path)
+    usual = {} if case == SMALLEST else load({}, CASES / f"{SMALLEST}.env").effective
+    assert usual.keys() <= loaded.effective.keys()
     said = {
         "problems": [_words(problem) for problem in loaded.problems],
         "notes": [_words(note) for note in loaded.notes],
-        "settings": loaded.effective,
+        "settings": {
+            name: value
+            for name, value in loaded.effective.items()
+            if name not in usual or value != usual[name]
+        },
     }
 
     golden.check(CASES / f"{case}.json", json.dumps(said, indent=2, ensure_ascii=False) + "\n")

@@ -198,3 +198,32 @@ def test_a_bucket_that_never_ends_what_was_deleted_is_told_with_the_rule(
 def test_all_that_is_wrong_is_told_at_once() -> None:
     found = _refused(uniform=False, keeps=True, holds=True, bindings=[_binding(NODES)])
     assert len(found) == 4
+
+
+def test_who_may_change_a_state_is_named_beside_the_caller() -> None:
+    bindings = [
+        _binding("projectEditor:my-project", "projectOwner:my-project", role="roles/owner"),
+        _binding("group:ml@example.com", "user:me@example.com", role="projects/p/roles/mine"),
+        _binding("user:reader@example.com", role="roles/storage.objectViewer"),
+        _binding("user:names@example.com", role="roles/storage.legacyBucketReader"),
+        _binding("user:there@example.com", only=_named("other/")),
+        _binding("deleted:user:gone@example.com?uid=1"),
+        _binding("user:here@example.com", only=_named("team/np-deployment/")),
+    ]
+    bucket = bucket_audit.Bucket(**CLOSED, bindings=bindings)  # type: ignore[arg-type]  # as above
+
+    assert bucket_audit.writers(bucket, LOCATION, "me@example.com") == (
+        "editors of my-project",
+        "owners of my-project",
+        "the group ml@example.com",
+        "here@example.com",
+    )
+
+
+def test_a_whole_domain_may_not_change_a_state() -> None:
+    (problem,) = _refused(bindings=[_binding("domain:example.com")])
+    assert problem.what == "everybody of example.com may change the state in gs://states"
+    assert "--member=domain:example.com --role=roles/storage.objectUser" in problem.fix
+    assert (
+        _audit(bindings=[_binding("domain:example.com", role="roles/storage.objectViewer")]) == []
+    )

@@ -17,8 +17,8 @@ from provision.catalogue import accounts, bandwidths, machines, names
 from provision.catalogue.bandwidths import Reference
 from provision.catalogue.machines import GpuNetwork
 from provision.documents import json_object
-from provision.settings.queues import Queue
-from provision.settings.secrets import Secret
+from provision.settings.gke import Queue
+from provision.settings.pairs import Secret
 from provision.settings.storage import Mount
 from provision.settings.values import (
     AbsolutePath,

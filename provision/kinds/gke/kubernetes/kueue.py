@@ -24,7 +24,7 @@ import yaml
 
 from provision.catalogue import limits
 from provision.kinds.gke.kubernetes.objects import Object, build, title
-from provision.settings import queues
+from provision.settings import gke
 from provision.settings.choices import Priority
 from provision.spec.capacity import Mode
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 API: Final = "kueue.x-k8s.io/v1beta2"
 NAMESPACE: Final = "default"
-LOCAL_QUEUE: Final = queues.LOCAL_QUEUE
-CLUSTER_QUEUE: Final = queues.CLUSTER_QUEUE
+LOCAL_QUEUE: Final = gke.LOCAL_QUEUE
+CLUSTER_QUEUE: Final = gke.CLUSTER_QUEUE
 CHECK: Final = "dws-prov"
 CONFIG: Final = "dws-config"
 DEFAULT_FLAVOR: Final = "default-flavor"

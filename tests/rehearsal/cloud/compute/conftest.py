@@ -97,7 +97,8 @@ class Compute:
         return self.post(NETWORKS, {"name": name, "autoCreateSubnetworks": False, **fields})
 
     def subnetwork(self, name: str = "sub", network: str = "net", **fields: Any) -> Json:
-        body = {"name": name, "network": f"{NETWORKS}/{network}", "ipCidrRange": "10.0.0.0/16"}
+        body: Json = {"name": name, "network": f"{NETWORKS}/{network}"}
+        body |= {"ipCidrRange": "10.0.0.0/16", "privateIpGoogleAccess": True}
         return self.post(SUBNETWORKS, body | fields)
 
     def template(self, name: str = "tpl", **properties: Any) -> Json:

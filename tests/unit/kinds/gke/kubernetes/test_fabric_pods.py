@@ -14,7 +14,7 @@ from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
-from provision.settings.secrets import Secret
+from provision.settings.pairs import Secret
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import yaml
 
 from provision.kinds.gke.kubernetes import all_gather, job_attendant, jobs, kueue, objects, run_jobs
 from provision.kinds.gke.kubernetes.stages import stages
-from provision.settings.secrets import Secret
+from provision.settings.pairs import Secret
 from rehearsal import session
 from tests.kubernetes import samples
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from provision.kinds.gke.kubernetes import kueue
 from provision.kinds.gke.kubernetes.kueue import configured
-from provision.settings.queues import Queue
+from provision.settings.gke import Queue
 from tests.kubernetes import samples
 
 if TYPE_CHECKING:
