@@ -11,7 +11,7 @@ import pytest
 
 from provision.codes import Code
 from provision.deployment.deployment import Left
-from provision.errors import ClusterError, StateError, TerraformError
+from provision.errors import ClusterError, StateError
 from provision.google.api import GoogleApiError, Service
 from provision.kinds.gke import left_behind
 from provision.kinds.gke.left_behind import Fate, Traces, balancer, claim_of, stem
@@ -535,7 +535,7 @@ def test_that_something_may_not_be_listed_is_said_and_the_rest_goes() -> None:
 
 
 def test_any_other_refusal_ends_it() -> None:
-    with pytest.raises(TerraformError, match="Could not look for what GKE has left"):
+    with pytest.raises(ClusterError, match="Could not look for what GKE has left"):
         swept(Google(refused={"addresses": 400}))
 
 

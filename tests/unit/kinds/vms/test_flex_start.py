@@ -16,7 +16,6 @@ from provision.errors import (
     ExitCode,
     SettingsError,
     StillWaiting,
-    TerraformError,
 )
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds.vms import flex_start
@@ -360,5 +359,5 @@ def test_m15_a_request_that_has_ended_meanwhile_is_as_good_as_cancelled(
 
 
 def test_a_request_that_may_not_be_cancelled_stops_a_destroy() -> None:
-    with pytest.raises(TerraformError, match="Could not cancel"):
+    with pytest.raises(ClusterError, match="Could not cancel"):
         _cancel(Requests("ACCEPTED", error=GoogleApiError(403, "no", "url")))
