@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 from provision import __version__, endpoints, signals
 from provision.codes import Code, ExitCode
-from provision.command_line import CommandLine, Option, Options, read, usage
+from provision.command_line import OF_A_JOB, CommandLine, Option, Options, read, usage
 from provision.console import Console
 from provision.context import Context
 from provision.documents import plain
 from provision.documents.events import Output
 from provision.errors import Interrupted, Problem, ProvisionError, SettingsError
 from provision.report import Report
-from provision.settings.choices import Action
+from provision.settings.choices import KIND, Action
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ _ALLOCATIONS = 200_000
 _OF_A_BUCKET = ("PROJECT_ID", "REGION", "TERRAFORM_GCS_PATH", "ACTION", *_WAY_OUT)
 """The settings that matter where Status lists all deployments."""
 
-_OF_A_TEST = (*_IDENTITY, *(f"TEST_{it}" for it in ("NODES", "POOL", "CORDON")))
-_OF_A_JOB = (*_IDENTITY, "ACTION", "ORCHESTRATOR_TYPE", "CAPACITY_TIMEOUT", *(
-    f"JOB_{it}" for it in ("COMMAND", "ENV", "OPTIONS", "IMAGE", "NAME", "NODES")
-), *(f"JOB_{it}" for it in ("PRIORITY", "QUEUE", "RESTARTS", "TIME")))  # fmt: skip
+_OF_A_JOB = (
+    *(*_IDENTITY, "ACTION", KIND, "CAPACITY_TIMEOUT", "JOB_COMMAND", "JOB_ENV", "JOB_OPTIONS"),
+    *(f"JOB_{it[2:].upper()}" for it in OF_A_JOB),
+)
 _OF_WHAT_EXISTS = {
     **dict.fromkeys((Action.DESTROY, Action.STATUS), _IDENTITY),
-    Action.TEST: _OF_A_TEST,
+    Action.TEST: (*_IDENTITY, "TEST_NODES", "TEST_POOL", "TEST_CORDON"),
     **dict.fromkeys((Action.JOBS, Action.LOGS, Action.CANCEL, Action.SSH), _IDENTITY),
     Action.RUN: _OF_A_JOB,
 }

@@ -137,8 +137,12 @@ def _of_team(read: Reading, fetch: Callable[[str], str]) -> Team:
         )
         return team.Team(where=named.text)
     added = rules.missing_in({name: it.text for name, it in read.given.items()})
+    whose = f"TEAM_DEFAULTS={named.text} sets {{}}: {rules.ask}"
     read.given.update(
-        {name: Given(name=name.upper(), raw=text, text=text) for name, text in added.items()}
+        {
+            name: Given(name=name.upper(), raw=text, text=text, team=whose)
+            for name, text in added.items()
+        }
     )
     shown = (f"{name.upper()}={masking.mask_setting(name, text)}" for name, text in added.items())
     if added:
@@ -352,13 +356,17 @@ def _of_finding(finding: Finding, case: Case, read: Reading) -> _Found:
     elif case.asked(field) and field not in read.given:
         field = "capacity"  # which asks for it
     shown = f"{_shown(field, read)} " if case.asked(field) else ""
+    fix, settings = finding.fix, assignments(finding.fix)
+    if field in read.given and (whose := read.given[field].team):
+        # Who runs this has not written it, and may not be able to write another value.
+        fix, settings = f"{whose.format(case.name(field))}, to {fix}", {}
     problem = Problem(
         setting=case.name(field),
         what=shown + what,
         why=finding.why,
-        fix=finding.fix,
+        fix=fix,
         code=finding.code,
-        alternatives=Alternatives(zones=finding.zones, settings=assignments(finding.fix)),
+        alternatives=Alternatives(zones=finding.zones, settings=settings),
     )
     return _Found(field, problem, is_note=finding.note, is_guess=finding.guess)
 

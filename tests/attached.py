@@ -13,8 +13,10 @@ import json
 import os
 import shlex
 import threading
+from collections.abc import Iterator, Mapping
 from concurrent import futures
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import grpc
 
@@ -22,10 +24,6 @@ from provision import terraform
 from rehearsal.provider import mirror, plugin
 from rehearsal.provider.__main__ import implementations
 from rehearsal.provider.server import Provider
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 _VARIABLE: Final = "TF_REATTACH_PROVIDERS"
 NOT_ATTACHED: Final = {_VARIABLE: ""}

@@ -1,12 +1,10 @@
 """What all layers of tests share: goldens, and unit tests that reach no network."""
 
-from __future__ import annotations
-
 import difflib
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -19,8 +17,6 @@ settings.register_profile("usual", max_examples=150, deadline=None)
 settings.register_profile("long", max_examples=10_000, deadline=None)
 settings.load_profile("usual")
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytest_plugins = ["tests.plugin"]
 

@@ -3,18 +3,14 @@
 What is made is kept outside the tree, in one folder for all tests.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
-import subprocess
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+from tests.running import ran
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -107,7 +103,7 @@ def run_in(root: Path, script: str, folder: Path | None = None, layer: Path | No
 
 
 def _tell(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = ran(command)
     if done.returncode != 0:
         said = f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         raise NoDebianError(f"{' '.join(command)} failed:\n{said}")

@@ -4,20 +4,16 @@ To import the program costs as much as most of its runs. What runs is `cli.main`
 its own, with its own signals, streams and environment, as if Python had been started for it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from multiprocessing.process import BaseProcess
-    from pathlib import Path
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Final, Protocol
 
 _IMPORTED: Final = ["tests.forked_imports"]
 

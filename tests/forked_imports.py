@@ -3,8 +3,6 @@
 Whoever imports this ignores an ImportError; the fork then meets it again.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 

@@ -3,8 +3,6 @@
 What it hands on goes to servers of the tests alone, by the host and the path that were asked for.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import http.client
@@ -12,19 +10,17 @@ import socketserver
 import ssl
 import threading
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _DAY = dt.timedelta(days=1)
 _PEM = serialization.Encoding.PEM

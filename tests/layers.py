@@ -3,8 +3,6 @@
 `python -m tests.layers quick|rest|all|LAYER` is what the Makefile calls.
 """
 
-from __future__ import annotations
-
 import argparse
 import enum
 import functools
@@ -16,15 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rehearsal.provider import given, mirror
 from tests import real_provider
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 TREE: Final = Path(__file__).parents[1]
 _SLOWEST: Final = 50

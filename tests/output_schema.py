@@ -5,17 +5,13 @@ passed over. What the schema leaves open for newer versions, keys that it does n
 here: the tests run this version.
 """
 
-from __future__ import annotations
-
 import functools
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from provision.codes import Code
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 FILE: Final = Path(__file__).parents[1] / "docs" / "reference" / "output.schema.json"
 _SAID: Final = {"$schema", "$defs", "title", "description"}

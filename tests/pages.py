@@ -1,7 +1,5 @@
 """Pages of reports for tests: the examples as they are planned, with what a run would add."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 from typing import Any, Final

@@ -1,22 +1,18 @@
 """What pytest does here on top: parts of the tests, and a count of every layer at the end."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from rehearsal.errors import ProviderNotUsable
 from rehearsal.provider import given
 from tests import layers, real_provider
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _LEFT_OUT: Final = "left_out_by_layer"
 """How a worker tells what it left out, which is what every other leaves out too."""
@@ -103,7 +99,10 @@ def _file(node: str) -> str:
 
 def _sibling(item: pytest.Item) -> str | None:
     mark = item.get_closest_marker("slow")
-    return None if mark is None else str(mark.kwargs.get("sibling", ""))
+    if mark is None:
+        return None
+    named = str(mark.kwargs.get("sibling", ""))
+    return _file(item.nodeid) + named if named.startswith("::") else named
 
 
 def _is_quick(item: pytest.Item) -> bool:

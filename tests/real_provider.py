@@ -4,8 +4,6 @@
 rehearsal of every test finds it by `REHEARSAL_PROVIDER`. `make test-provider` runs `CHOSEN`.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Final

@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 import sys
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from typing import Final, Self
 
 TREE: Final = Path(__file__).parents[1]
 _WHOLE: Final = ("bench", "smoke", "terraform")

@@ -1,12 +1,7 @@
 """Waits of tests for what happens beside them: long enough for a machine that is busy."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 SECONDS = 600
 """Below pytest's limit for a test, which tells less. Only a test that fails waits so long."""

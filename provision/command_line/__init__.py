@@ -5,6 +5,6 @@ settings.
 """
 
 from provision.command_line.arguments import CommandLine, read
-from provision.command_line.options import Option, Options
+from provision.command_line.options import OF_A_JOB, Option, Options
 
-__all__ = ["CommandLine", "Option", "Options", "read"]
+__all__ = ["OF_A_JOB", "CommandLine", "Option", "Options", "read"]

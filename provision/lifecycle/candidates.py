@@ -141,7 +141,7 @@ def _candidate(
     limit = context.settings.max_hourly_cost
     problems = [*result.problems, *result.foreign]
     if cost is not None and limit is not None:
-        problems += pricing.beyond(cost, limit)
+        problems += pricing.beyond(cost, limit, context.settings.team_defaults)
     return Candidate(
         zone=spec.zone,
         way=spec.way,

@@ -87,13 +87,14 @@ def tell(
         cost = dataclasses.replace(cost, before=Decimal(record.hourly))
     context.report.cost = cost
     limit = context.settings.max_hourly_cost
-    problems = [] if limit is None else list(beyond(cost, limit))
+    problems = [] if limit is None else list(beyond(cost, limit, context.settings.team_defaults))
     if problems:
         raise SettingsError.of(problems)
 
 
-def beyond(cost: Cost, limit: float) -> Iterator[Problem]:
-    """What keeps a cost from being within a limit."""
+def beyond(cost: Cost, limit: float, team: str | None) -> Iterator[Problem]:
+    """What keeps a cost from being within a limit; `team`: the file that may have set it."""
+    allowed = f", as far as TEAM_DEFAULTS={team} allows it" if team else ""
     setting = "MAX_HOURLY_COST"
     written, most = f"{setting}={limit:g}", cost.most.per_hour
     if most > Decimal(str(limit)):
@@ -103,10 +104,10 @@ def beyond(cost: Cost, limit: float) -> Iterator[Problem]:
             what=f"This cluster would cost up to ${most:,.2f} per hour, more than {written}",
             why=f"${dearest.most:,.2f} of it for {dearest.name}",
             fix="ask for fewer or other machines, or raise the limit:"
-            f" {setting}={most.to_integral_value('ROUND_CEILING')}",
+            f" {setting}={most.to_integral_value('ROUND_CEILING')}{allowed}",
             code=Code.COST_LIMIT,
         )
-    remove = f"remove {setting}"
+    remove = f"remove {setting}{allowed}"
     fix = remove if cost.prices is Origin.LIVE else f"PRICES=live asks Google's list; or {remove}"
     for part in cost.parts:
         if part.most is None:

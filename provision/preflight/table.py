@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from provision.preflight import (
-    buckets,
-    keys,
     made,
+    named,
     networks,
     permissions,
     project,
@@ -125,7 +124,7 @@ CHECKS: Final = (
         says="the key does not exist, can't encrypt, is in another place, or Google's service"
         " agents may not use it; the fix has the commands for whoever keeps the keys. What these"
         " credentials may not see is a note",
-        find=keys.key,
+        find=named.key,
         applies=lambda spec: spec.kms_key is not None,
         of_zone=True,
     ),
@@ -168,14 +167,14 @@ CHECKS: Final = (
         says="a bucket to mount does not exist, or holds the state of a deployment, in a folder"
         f" `<NAME_PREFIX>-deployment` with up to {DEEPEST} folders above it; each machine could"
         " change that",
-        find=buckets.buckets,
+        find=named.buckets,
         applies=lambda spec: bool(spec.buckets),
     ),
     Check(
         name=OnlineCheck.SECRETS,
         calls=("secretmanager.projects.secrets.get",),
         says="a secret that is to be read does not exist",
-        find=keys.secrets,
+        find=named.secrets,
         applies=lambda spec: bool(spec.secrets),
     ),
     Check(

@@ -95,6 +95,7 @@ def renew(text: str) -> str:
     found = 0
     for name, made in (("settings", settings_table), ("exit-codes", exit_code_table)):
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        # A replacement's backslashes are escapes.
         whole = f"{begin}\n{made()}\n{end}".replace("\\", r"\\")
         text, count = re.subn(f"(?s){begin}.*?{end}", whole, text, count=1)
         found += count

@@ -15,10 +15,8 @@ from provision.settings.parsing import InvalidValueError, shorten
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_FIELDS: Final = {
-    f"--{name}": f"job_{name}"
-    for name in ("name", "nodes", "time", "restarts", "image", "queue", "priority")
-}
+NAMES: Final = ("name", "nodes", "time", "restarts", "image", "queue", "priority")
+_FIELDS: Final = {f"--{name}": f"job_{name}" for name in NAMES}
 
 
 def read(text: str) -> dict[str, str]:

@@ -61,6 +61,7 @@ class Given:
     name: str  # the variable as the user wrote it; or the option
     raw: str  # the value as it was read
     text: str  # the value as its field parses it
+    team: str = ""  # which file of a team gave it, and whom to ask; "" where a user did
 
     def written(self, value: str) -> str:
         """How to give another value."""

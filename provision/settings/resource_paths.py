@@ -71,12 +71,12 @@ def without_zone(text: str) -> str:
 class _Path:
     """A name, or a path with it at its end."""
 
-    _form: ClassVar[re.Pattern[str]]
+    form: ClassVar[re.Pattern[str]]
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
         """The parts of a name or path; None if the text is neither."""
-        found = cls._form.fullmatch(text)
+        found = cls.form.fullmatch(text)
         return None if found is None else cls(**found.groupdict())
 
 
@@ -84,7 +84,7 @@ class _Path:
 class NetworkPath(_Path):
     """The parts of NETWORK."""
 
-    _form = _NETWORK
+    form = _NETWORK
 
     project: str | None  # the project that owns the network; None if it is not said
     name: str
@@ -94,7 +94,7 @@ class NetworkPath(_Path):
 class SubnetworkPath(_Path):
     """The parts of SUBNETWORK."""
 
-    _form = _SUBNETWORK
+    form = _SUBNETWORK
 
     project: str | None  # the project that owns the subnetwork; None if it is not said
     region: str | None  # its region; None if it is not said
@@ -105,7 +105,7 @@ class SubnetworkPath(_Path):
 class ReservationPath(_Path):
     """The parts of RESERVATION_NAME."""
 
-    _form = _RESERVATION
+    form = _RESERVATION
 
     project: str | None  # the project that owns the reservation; None for the deployment's own
     name: str

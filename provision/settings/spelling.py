@@ -30,7 +30,7 @@ from pydantic import ValidationError
 from provision.catalogue import machines, suggestions
 from provision.codes import Code
 from provision.errors import Alternatives, Problem
-from provision.settings import parsing
+from provision.settings import job_options, parsing
 from provision.settings.gke import SystemPool
 from provision.settings.masking import PRIVATE, mask
 from provision.settings.model import BY_VARIABLES, OPTIONS, Settings, example_of
@@ -98,7 +98,7 @@ _RETIRED: Final[Mapping[str, tuple[str, str]]] = {
     },
     **{
         f"JOB_{name.upper()}": (_OF_JOBS, f"JOB_OPTIONS=--{name} {{}}, beside its other options")
-        for name in ("name", "nodes", "time", "restarts", "image", "queue", "priority")
+        for name in job_options.NAMES
     },
     "TEST_NODES": (_OF_TEST, "remove it, and write Test --nodes {}"),
     "TEST_POOL": (_OF_TEST, "remove it, and write Test --pool {}"),

@@ -7,6 +7,7 @@
     ENABLE_PUBLIC_IPS = false
     [at_most]
     MAX_HOURLY_COST = 200
+    MACHINES = 16
     [allowed]
     VM_TYPE = ["a3-*", "g2-standard-*"]
 
@@ -28,6 +29,8 @@ from provision.settings.model import Settings, example_of, is_for, kind_in
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+MACHINES: Final = "MACHINES"
+"""What `at_most` may limit beside settings: all machines of a cluster that run jobs."""
 _TABLES: Final = ("defaults", "locked", "at_most", "allowed")
 
 
@@ -54,6 +57,7 @@ class Team:
     locked: Mapping[str, Bound] = field(default_factory=dict)  # field -> the only value it may have
     # field -> the greatest value it may have
     at_most: Mapping[str, Bound] = field(default_factory=dict)
+    machines: Bound | None = None  # the most machines of a whole cluster; None for no limit
     # field -> patterns of the values that it may have, with `*`
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -84,6 +88,7 @@ def parse(text: str, where: str) -> Team:
     unknown = sorted(document.keys() - {"contact", *_TABLES})
     if unknown:
         raise InvalidTeamError(f"{unknown[0]} is none of contact, {', '.join(_TABLES)}")
+    machines = _machines(document.get("at_most"))
     tables = {name: _by_field(name, document.get(name, {})) for name in _TABLES}
     defaults, locked, at_most = (
         {name: _bound(name, it) for name, it in tables[table].items()} for table in _TABLES[:3]
@@ -101,11 +106,22 @@ def parse(text: str, where: str) -> Team:
         texts={name: it.text for name, it in texts.items()},
         locked=locked,
         at_most=at_most,
+        machines=machines,
         allowed={
             name: tuple(str(one).lower() for one in (it if isinstance(it, list) else [it]))
             for name, it in tables["allowed"].items()
         },
     )
+
+
+def _machines(at_most: object) -> Bound | None:
+    """The limit of all machines, which is taken out of the table, as it is no setting."""
+    most = at_most.pop(MACHINES, None) if isinstance(at_most, dict) else None
+    if most is None:
+        return None
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise InvalidTeamError(f"{MACHINES} in at_most is no number of machines")
+    return Bound(most, str(most))
 
 
 def _by_field(table: str, found: object) -> dict[str, Any]:

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _matching(pattern: str, what: str, why: str, fix: Callable[[str], str] = str) -> AfterValidator:
+def _matching(
+    pattern: str | re.Pattern[str], what: str, why: str, fix: Callable[[str], str] = str
+) -> AfterValidator:
     """Check that a text matches a pattern; a correction that does is suggested."""
     compiled = re.compile(pattern)
 
@@ -260,28 +262,8 @@ def _secondary(text: str) -> str:
     return text
 
 
-def _reservation(text: str) -> str:
-    if ReservationPath.parse(text) is None:
-        raise InvalidValueError(
-            "is not the name of a reservation",
-            "lower-case letters, digits and hyphens; for another project's,"
-            " projects/<project>/reservations/<name>; for a part of one,"
-            " <name>/reservationBlocks/<block>/reservationSubBlocks/<sub-block>",
-            fix=without_zone(text),
-        )
-    return text
-
-
 _EMAIL: Final = re.compile(r"[^@\s/]{1,64}@([a-z0-9][a-z0-9.-]{0,189}\.)?gserviceaccount\.com")
 """Of a service account, of whichever kind (IAM, "Types of service accounts", undated)."""
-
-
-def _account(text: str) -> str:
-    if not _EMAIL.fullmatch(text):
-        raise InvalidValueError(
-            "is not a service account", "the email address of one ends with gserviceaccount.com"
-        )
-    return text
 
 
 def _service_account(text: str) -> str:
@@ -293,15 +275,6 @@ def _service_account(text: str) -> str:
             "dedicated (created with the least roles), default (the Compute Engine default service"
             " account), or the email address of an existing one, which ends with"
             " gserviceaccount.com",
-        )
-    return text
-
-
-def _network(text: str) -> str:
-    if NetworkPath.parse(text) is None:
-        raise InvalidValueError(
-            "is not a network",
-            "its name; for another project's, projects/<project>/global/networks/<name>",
         )
     return text
 
@@ -324,18 +297,6 @@ _KEY: Final = re.compile(
     r"projects/[^/\s]{1,100}/locations/[a-z0-9-]{1,63}"
     r"/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}"
 )
-
-
-def _kms_key(text: str) -> str:
-    if _KEY.fullmatch(text):
-        return text
-    # A version is what the console copies; with one, Google would never use a newer one.
-    key = text.partition("/cryptoKeyVersions/")[0]
-    raise InvalidValueError(
-        "is not a key of Cloud KMS",
-        "projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>",
-        fix=key if _KEY.fullmatch(key) else "",
-    )
 
 
 def _url(text: str, what: str, such_as: str, instead: str = "") -> SplitResult:
@@ -518,14 +479,47 @@ FilePlace = Annotated[
 BucketName = Annotated[str, AfterValidator(_bucket)]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
 ShellLine = Annotated[str, AfterValidator(_one_line)]
-ReservationName = Annotated[str, AfterValidator(_reservation)]
+ReservationName = Annotated[
+    str,
+    _matching(
+        ReservationPath.form,
+        "is not the name of a reservation",
+        "lower-case letters, digits and hyphens; for another project's,"
+        " projects/<project>/reservations/<name>; for a part of one,"
+        " <name>/reservationBlocks/<block>/reservationSubBlocks/<sub-block>",
+        without_zone,
+    ),
+]
 Cidr = Annotated[str, AfterValidator(_cidr)]
 SecondaryRange = Annotated[str, AfterValidator(_secondary)]
-NetworkName = Annotated[str, AfterValidator(_network)]
+NetworkName = Annotated[
+    str,
+    _matching(
+        NetworkPath.form,
+        "is not a network",
+        "its name; for another project's, projects/<project>/global/networks/<name>",
+    ),
+]
 SubnetworkName = Annotated[str, AfterValidator(_subnetwork)]
-KmsKey = Annotated[str, AfterValidator(_kms_key)]
+# A version is what the console copies; with one, Google would never use a newer one.
+KmsKey = Annotated[
+    str,
+    _matching(
+        _KEY,
+        "is not a key of Cloud KMS",
+        "projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>",
+        lambda text: text.partition("/cryptoKeyVersions/")[0],
+    ),
+]
 ServiceAccount = Annotated[str, AfterValidator(_service_account)]
-Account = Annotated[str, AfterValidator(_account)]
+Account = Annotated[
+    str,
+    _matching(
+        _EMAIL,
+        "is not a service account",
+        "the email address of one ends with gserviceaccount.com",
+    ),
+]
 ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 MirrorUrl = Annotated[str, AfterValidator(_mirror)]
 PoolName = Annotated[

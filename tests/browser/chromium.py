@@ -4,8 +4,6 @@ Debian's and Ubuntu's packages are fetched as anybody may, and unpacked beside t
 it. Commands go through a pipe: no port, no library.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import itertools
@@ -13,13 +11,12 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tests import debian
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from tests.running import ran
 
 PACKAGES: Final = ("chromium-headless-shell", "fonts-dejavu-core")
 _OTHERS: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -71,7 +68,7 @@ def _unpack(folder: Path) -> None:
     ]
     subprocess.run([*apt, "update"], capture_output=True, check=False)  # the next one tells
     plan = [*apt, "--no-install-recommends", "--print-uris", "install", *PACKAGES]
-    listed = subprocess.run(plan, capture_output=True, text=True, check=False)
+    listed = ran(plan)
     if listed.returncode:
         raise NoChromiumError(f"install Chromium: {listed.stderr.strip()}")
     names = [line.split()[1] for line in listed.stdout.splitlines() if line.startswith("'")]

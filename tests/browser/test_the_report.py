@@ -1,20 +1,15 @@
 """The report's page in a real browser: what only one can tell."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import pytest
 
 from provision.screens.page import page
 from tests import pages
 from tests.browser import chromium
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.browser.chromium import Browser
+from tests.browser.chromium import Browser
 
 _WIDE: Final = 1280
 _NARROW: Final = 390

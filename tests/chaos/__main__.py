@@ -16,6 +16,7 @@ import secrets
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,6 @@ from tests.chaos import cases
 from tests.chaos.chaos import Kind, of_process, verdict_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from tests.chaos.cases import Case
     from tests.chaos.chaos import Chaos, Fault
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import enum
+import random
 import re
 import signal
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from rehearsal.cloud.wire import Request
 from tests.chaos.processes import Role
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Sequence
-
-    from rehearsal.cloud.wire import Request
 
 
 class Blow(enum.StrEnum):

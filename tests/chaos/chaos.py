@@ -7,7 +7,9 @@ import functools
 import os
 import shutil
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rehearsal import session
@@ -15,9 +17,6 @@ from tests.chaos.cases import ASKED, HERE, LOCKED, NOTHING_MADE, ZONES, Blow, Sc
 from tests.chaos.world import COUNT, Ended, World
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
     from tests.chaos.cases import Case
     from tests.chaos.processes import Role
 

@@ -1,16 +1,12 @@
 """The processes of one run of the program: which there are, and what each is. Linux only."""
 
-from __future__ import annotations
-
 import enum
 import os
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Final
 
 PROC: Final = Path("/proc")
 

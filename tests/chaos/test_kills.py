@@ -1,8 +1,6 @@
 """Some of the moments at which a run can be hit; `make chaos` draws any number of others."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,16 +8,11 @@ from tests.chaos import processes
 from tests.chaos.cases import Case
 from tests.chaos.chaos import Chaos
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = pytest.mark.skipif(
     not processes.PROC.is_dir(), reason="blows are aimed with the help of /proc; there is none here"
 )
 
-SLOW = pytest.mark.slow(
-    sibling="tests/chaos/test_kills.py::test_nothing_is_left_and_nothing_is_there_twice_after"
-)
+SLOW = pytest.mark.slow(sibling="::test_nothing_is_left_and_nothing_is_there_twice_after")
 
 
 @pytest.fixture(scope="module")

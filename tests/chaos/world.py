@@ -10,14 +10,17 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import requests
 
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.wire import Reply, Request
 from rehearsal.provider import given
 from tests import output_schema, real_provider
 from tests.chaos import processes
@@ -25,10 +28,6 @@ from tests.chaos.cases import CHANGED, HERE, LOST_STATE, ZONES, Blow
 from tests.runs.conftest import Rehearsal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from rehearsal.cloud.wire import Reply, Request
     from tests.chaos.cases import Case
     from tests.chaos.processes import Role
     from tests.forked import Started

@@ -1,7 +1,5 @@
 """The page on who is asked says what the code does."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

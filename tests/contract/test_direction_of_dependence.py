@@ -1,7 +1,5 @@
 """Who may depend on whom, and who alone may do what; CONTRIBUTING has it in words."""
 
-from __future__ import annotations
-
 import ast
 import re
 from graphlib import CycleError, TopologicalSorter

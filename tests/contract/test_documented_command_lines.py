@@ -1,7 +1,5 @@
 """Every command line that the documentation, the examples and the Makefile show is understood."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The waist of the GKE side: what Python hands over is what `terraform/gke` declares."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

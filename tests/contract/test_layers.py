@@ -1,7 +1,5 @@
 """The layers of tests: none is forgotten, none is empty in silence, and the Makefile has each."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -10,6 +8,7 @@ import pytest
 
 from tests import layers, real_provider
 from tests.layers import LAYERS, Count, Part
+from tests.running import ran
 
 SAMPLED = "tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
 MAKEFILE = (layers.TREE / "Makefile").read_text(encoding="utf-8")
@@ -111,7 +110,7 @@ def test_the_table_names_what_did_not_run() -> None:
 )
 def test_a_provider_that_is_none_is_refused_before_anything_is_run(file: str, why: str) -> None:
     command = [sys.executable, "-m", "pytest", f"--provider={file}", "tests/contract"]
-    done = subprocess.run(command, cwd=layers.TREE, capture_output=True, text=True, check=False)
+    done = ran(command, cwd=layers.TREE)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert why in done.stderr
 
@@ -127,7 +126,7 @@ def test_the_table_sums_up() -> None:
 
 def test_a_layer_that_ran_nothing_is_a_failure_that_says_so() -> None:
     command = [sys.executable, "-m", "pytest", "tests/chaos", "-k", "there_is_no_such_test"]
-    done = subprocess.run(command, cwd=layers.TREE, capture_output=True, text=True, check=False)
+    done = ran(command, cwd=layers.TREE)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     assert "tests/chaos ran nothing: that is a failure" in done.stdout
 
@@ -142,6 +141,6 @@ def test_a_layer_that_ran_nothing_is_a_failure_that_says_so() -> None:
 )
 def test_a_cell_beyond_the_sample_is_for_who_asks(arguments: tuple[str, ...], *, has: bool) -> None:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *arguments]
-    done = subprocess.run(command, cwd=layers.TREE, capture_output=True, text=True, check=False)
+    done = ran(command, cwd=layers.TREE)
     assert ("[quota-met-all-multi]" in done.stdout) is has
     assert "[quota-met-all-flex]" in done.stdout or "::" in arguments[0]

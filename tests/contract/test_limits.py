@@ -1,7 +1,5 @@
 """The limits that both Python and Terraform know are the same, and fit into Google's."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """What documents point at is there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -1,18 +1,14 @@
 """What users read keeps to the words of the glossary in CONTRIBUTING.md."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re
 import tokenize
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT: Final = Path(__file__).parents[2]
 _ROW: Final = re.compile(r"^\| (?!say |---)[^|]+ \| ([^|]+) \|$", re.MULTILINE)

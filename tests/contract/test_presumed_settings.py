@@ -1,7 +1,5 @@
 """Each setting either names something that a rehearsal presumes, or is known to name nothing."""
 
-from __future__ import annotations
-
 from provision.settings import spelling
 from provision.settings.model import OF_PROGRAM
 from rehearsal.presumption import named

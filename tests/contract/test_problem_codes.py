@@ -1,12 +1,10 @@
 """The codes of problems: each is used, documented, and told with an exit code that it has."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import signal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +13,6 @@ from provision.codes import Code
 from provision.documents import problems_page
 from provision.errors import Interrupted, ProvisionError
 from provision.google.refusals import Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 ERRORS = [

@@ -1,21 +1,16 @@
 """The package carries its licence, CI runs what decides, and pins in several files agree."""
 
-from __future__ import annotations
-
 import email
 import importlib
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
 import yaml
 
 from provision.kinds.gke.kubernetes import manifests
 from tests.kubernetes import programs
-
-if TYPE_CHECKING:
-    import pytest
 
 ROOT = Path(__file__).parents[2]
 

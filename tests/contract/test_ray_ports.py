@@ -1,7 +1,5 @@
 """What people are told of Ray's ports and token is what the VMs do."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,9 +1,8 @@
 """The rows of what the tool makes, against what `terraform/` says and what names there are."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hcl2
 import pytest
@@ -12,9 +11,6 @@ from provision.catalogue import names
 from provision.google import resources
 from provision.google.owner import Owner
 from provision.google.resources import Marker, Resource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 # What carries the marker where Google shows it as a label: the argument of Terraform's.

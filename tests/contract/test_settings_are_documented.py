@@ -1,7 +1,5 @@
 """The model, the README, the help text and the examples agree, in both directions."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -3,9 +3,7 @@
 A setting that is taken and does nothing is a promise that is not kept.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
@@ -13,9 +11,7 @@ from provision.intake import load
 from provision.settings.choices import Orchestrator
 from provision.settings.model import BY_VARIABLES, OF_PROGRAM, Settings
 from provision.spec import cluster
-
-if TYPE_CHECKING:
-    from provision.spec.cluster import ClusterSpec
+from provision.spec.cluster import ClusterSpec
 
 MANDATORY: Final = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 IN_SPEC: Final = {"capacity_timeout", "show_proxy_url", "skip_checks"}
@@ -41,10 +37,7 @@ OTHERS: Final = {
     "gke_pods_range": ("more-pods", _EXISTING),
     "gke_services_range": ("more-services", _EXISTING),
     "gke_max_pods_per_node": ("32", {}),
-    "gpu_subnetworks": (
-        "gpu-{1..8}",
-        _EXISTING | {"VM_TYPE": "a3-megagpu-8g"},
-    ),
+    "gpu_subnetworks": ("gpu-{1..8}", _EXISTING | {"VM_TYPE": "a3-megagpu-8g"}),
     "gpu_count": ("4", {"VM_TYPE": "n1-standard-8", "ACCELERATOR_TYPE": "nvidia-tesla-t4"}),
     "secure_boot": ("yes", {"IMAGE_PROJECT": "my-images", "IMAGE_NAME": "signed"}),
     "enable_kueue": ("no", {}),

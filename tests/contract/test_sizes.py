@@ -1,7 +1,5 @@
 """No part of the project grows unnoticed: sizes.tsv says how large each may be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,19 +3,15 @@
 When tests are collected the plugin looks closer still: a sibling with cases needs a quick one.
 """
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from tests import layers, plugin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TESTS = layers.TREE / "tests"
 
@@ -27,16 +23,17 @@ def _is_slow(node: ast.expr) -> bool:
 def _siblings() -> Iterator[tuple[str, str]]:
     """Of every mark: the file that has it, and what it names."""
     for path in sorted(TESTS.rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
+        text, file = path.read_text(encoding="utf-8"), path.relative_to(layers.TREE).as_posix()
         if "mark.slow(" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and _is_slow(node):
                 named = {it.arg: it.value for it in node.keywords}.get("sibling")
                 if isinstance(named, ast.Constant) and isinstance(named.value, str):
-                    yield path.relative_to(layers.TREE).as_posix(), named.value
+                    own = named.value.startswith("::")
+                    yield file, f"{file}{named.value}" if own else named.value
                 else:
-                    yield path.relative_to(layers.TREE).as_posix(), ""
+                    yield file, ""
 
 
 SIBLINGS = sorted(set(_siblings()))

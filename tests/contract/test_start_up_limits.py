@@ -1,7 +1,5 @@
 """The time that a VM's start-up may take, and the time that Create waits for it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -4,24 +4,17 @@ The definitions are kept beside the repository. Where they are not, the real Kub
 `make test-kubernetes` is what checks the same.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.kinds.gke.kubernetes import jobs, run_jobs, stages
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.objects import from_yaml
+from provision.kinds.gke.kubernetes.objects import Object, from_yaml
 from tests.kubernetes import samples
 from tests.rehearsal.cloud.kubernetes import conftest as simulated
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Gke
+from tests.rehearsal.cloud.kubernetes.conftest import Gke
 
 ROOT = Path(__file__).parents[2]
 DEFINITIONS = ROOT.parent / "shared" / "crds"

@@ -1,11 +1,10 @@
 """The waist: what Python hands over is what the Terraform root declares, in both directions."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hcl2
 import pytest
@@ -17,9 +16,6 @@ from provision.files.archive import Archive
 from provision.kinds import registry
 from provision.spec.networks import FirewallRule
 from provision.state.location import locate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOTS = Path(__file__).parents[2] / "terraform"
 CASES = [

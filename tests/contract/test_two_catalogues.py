@@ -4,12 +4,10 @@ A rehearsal refuses what is wrong in the first that comes to Google; this names 
 row. Where Google's own lists differ from the program's on purpose, the reason stands here.
 """
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,18 +22,9 @@ from provision.settings.model import Settings
 from rehearsal.cloud import discovery
 from rehearsal.cloud.compute import quotas
 from rehearsal.cloud.container import rules, versions
-from rehearsal.cloud.facts import (
-    filestore_tiers,
-    images,
-    machines,
-    offers,
-    places,
-)
+from rehearsal.cloud.facts import filestore_tiers, images, machines, offers, places
 from rehearsal.cloud.facts import gke_versions as their_versions
 from rehearsal.cloud.kubernetes import pools
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # Where one list has a machine type and the other has not: region -> why.
 REGIONS_APART = {

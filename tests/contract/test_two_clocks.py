@@ -1,20 +1,15 @@
 """The program and the simulated cloud read and write one clock, each with a module of its own."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from provision.settings import reading
 from provision.time import clock as programs
 from provision.time.clock import Clock
 from rehearsal import clock as clouds
 from rehearsal import session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
 
 
 def test_the_time_that_stands_still_for_one_stands_still_for_the_other(

@@ -1,13 +1,9 @@
 """Whoever must open a firewall, or a proxy, finds each host that machines ask on one page."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs/explanation/for-the-approver.md"

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,9 @@ from tests import debian
 from tests.image import stand_ins
 from tests.image.engine import Ended, Engine, NoEngineError, running
 from tests.image.runs import CLOUD, MANDATORY
+from tests.running import ran
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from testcontainers.core.container import DockerContainer
 
 TREE = Path(__file__).parents[2]
@@ -139,17 +139,14 @@ def stand_in_arguments(
 def build(engine: Engine, context: Path, arguments: dict[str, str], *options: str) -> Ended:
     """`make image` in a clone; the network is the host's, where the stand-ins are."""
     given = [f"--build-arg={name}={value}" for name, value in arguments.items()]
-    done = subprocess.run(
+    done = ran(
         [
             *("make", "--no-print-directory", "image", f"DOCKER={engine.client}", f"IMAGE={IMAGE}"),
             f"BUILD_OPTIONS={' '.join(['--network=host', *given, *options])}",
         ],
         cwd=context,
         env=engine.environ,
-        capture_output=True,
-        text=True,
         timeout=800,
-        check=False,
     )
     return Ended(done.returncode, done.stdout, done.stderr)
 

@@ -1,20 +1,16 @@
 """A container engine for the tests: the one that runs, else Debian's, installed and started."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests import debian
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from tests.running import ran
 
 _PACKAGES = ("docker.io", "debootstrap")
 _CLIENT = "/usr/bin/docker"
@@ -56,14 +52,11 @@ class Engine:
         environ: Mapping[str, str] | None = None,
     ) -> Ended:
         """Run `docker ARGUMENTS` to its end."""
-        done = subprocess.run(
+        done = ran(
             [self.client, *arguments],
             env={**self.environ, **(environ or {})},
             input=stdin,
-            capture_output=True,
-            text=True,
             timeout=timeout,
-            check=False,
         )
         return Ended(done.returncode, done.stdout, done.stderr)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests import output_schema
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from testcontainers.core.container import DockerContainer
 
     from tests.image.engine import Ended

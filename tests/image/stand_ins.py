@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +27,6 @@ from rehearsal.provider import mirror
 from tests import debian
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from tests.image.engine import Engine
 
 PYTHON = "aiinfra-test/python:{}.{}".format(*sys.version_info)

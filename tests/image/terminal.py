@@ -1,17 +1,12 @@
 """A command on a terminal of its own, which is as wide as a pipe: 0 columns."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pty
 import signal
 import subprocess
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 CTRL_C = b"\x03"
 

@@ -1,27 +1,16 @@
 """What `make bench` says of the image."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from tests.image.conftest import TREE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.image.conftest import Image
+from tests.image.conftest import TREE, Image
+from tests.running import ran
 
 
 def _bench(environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "bench", "--only", "image", "--runs", "1"],
-        cwd=TREE,
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
+    return ran(
+        [sys.executable, "-m", "bench", "--only", "image", "--runs", "1"], cwd=TREE, env=environ
     )
 
 

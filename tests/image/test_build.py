@@ -1,19 +1,12 @@
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.image import stand_ins
-from tests.image.conftest import TREE, build
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.image.conftest import Image
-    from tests.image.engine import Engine
+from tests.image.conftest import TREE, Image, build
+from tests.image.engine import Engine
 
 BRING_NO_LIST: frozenset[str] = frozenset()
 DOCKERFILE = (TREE / "Dockerfile").read_text()

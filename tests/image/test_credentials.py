@@ -1,24 +1,18 @@
 """Each way to give credentials, against the simulated metadata and token servers."""
 
-from __future__ import annotations
-
 import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from provision.google import auth
 from rehearsal import session
 from rehearsal.cloud.server import Cloud
+from tests.image.conftest import Image
 from tests.unit.google.auth import token_server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.image.conftest import Image
-    from tests.unit.google.auth.token_server import Google
+from tests.unit.google.auth.token_server import Google
 
 SETTINGS = ("PROJECT_ID=my-project", "NAME_PREFIX=np", "ZONE=us-central1-a")
 _IDENTITY = ("GCE_METADATA", "GOOGLE_OAUTH", "CLOUDSDK", "TF_", "PYTHONPATH", "AIINFRA")

@@ -1,20 +1,13 @@
 """Every `docker run` line that the documentation shows, run as it stands but for `--rehearse`."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.image.conftest import TREE
+from tests.image.conftest import TREE, Image
 from tests.image.terminal import typed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.image.conftest import Image
 
 _LINE = re.compile(r"^(?: {4})?(docker run [^`#\n]*\bIMAGE\b[^`#\n]*)", re.MULTILINE)
 _ACTION = re.compile(r"\bIMAGE (?!wrapper)(\w+)(?! --rehearse)(?!.*--rehearse)")

@@ -1,17 +1,12 @@
 """Env files as people write them, read by the engine first and by the program then."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.image.conftest import Image
 from tests.image.runs import MANDATORY, OFFLINE, document
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.image.conftest import Image
 
 
 @pytest.mark.parametrize(
@@ -36,8 +31,7 @@ def test_an_env_file_is_read_as_it_is_meant(
 
     found = document(
         image.run(
-            *("Validate", "--offline", "--output=json"),
-            options=("--env-file", str(file), *OFFLINE),
+            *("Validate", "--offline", "--output=json"), options=("--env-file", str(file), *OFFLINE)
         )
     )
 

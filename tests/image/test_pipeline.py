@@ -1,7 +1,5 @@
 """The example for pipelines: its start-up script and its gcloud commands, truly run."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import os
@@ -9,8 +7,10 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,13 +19,7 @@ from provision.codes import Code
 from provision.documents import plain, problem
 from provision.documents.job import Job as ProgramJob
 from provision.documents.job import JobState
-from tests.image.conftest import TREE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from tests.image.conftest import Image
+from tests.image.conftest import TREE, Image
 
 EXAMPLE = TREE / "examples" / "llm-pipeline"
 ACCOUNT = "builder@my-project.iam.gserviceaccount.com"

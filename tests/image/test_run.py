@@ -1,18 +1,11 @@
 """The image as its users run it, each run a rehearsal without a network."""
 
-from __future__ import annotations
-
 import contextlib
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tests.image.conftest import TREE
+from tests.image.conftest import TREE, Image
 from tests.image.runs import CLOUD, OFFLINE, SETTINGS, await_line, document, kept, said
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.image.conftest import Image
 
 
 def test_destroy_removes_as_much_as_create_made_with_the_network_off(

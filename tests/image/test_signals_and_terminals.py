@@ -1,21 +1,15 @@
 """Runs that are stopped, and terminals that are there, are none, or go away."""
 
-from __future__ import annotations
-
 import re
 import uuid
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.image.conftest import Image
 from tests.image.runs import OFFLINE, SETTINGS, await_line, kept, said
 from tests.image.terminal import CTRL_C, hung_up, typed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.image.conftest import Image
 
 _COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7])[;m]")
 """To switch one on. Bold is none: NO_COLOR leaves it."""

@@ -1,20 +1,15 @@
 """The wrapper that the image hands out, by the real engine."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.image.conftest import Image
 from tests.image.runs import MANDATORY
 from tests.image.terminal import typed
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.image.conftest import Image
+from tests.running import ran
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
@@ -45,14 +40,11 @@ def test_the_wrapper_makes_a_cluster_from_the_folders_env_list_and_removes_it(
         )
         assert code == 0, said
         assert "Settings are from ./env.list" in said
-        ended = subprocess.run(
+        ended = ran(
             [*command, "Destroy", "--rehearse", "--output", "json"],
             env=environ,
             cwd=folder,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
         )
         assert ended.returncode == 0, ended.stderr
         assert '"rehearsal": true' in ended.stdout

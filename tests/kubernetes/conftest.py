@@ -1,22 +1,15 @@
 """A real Kubernetes with a real Kueue, JobSet and Ray's operator, and nodes that are none."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
-from provision.kinds.gke.kubernetes.objects import from_yaml
+from provision.kinds.gke.kubernetes.objects import Object, from_yaml
 from tests.kubernetes import processes, programs
 from tests.kubernetes.world import World
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.kinds.gke.kubernetes.objects import Object
 
 # Building takes minutes, starting takes seconds.
 _TIMEOUT = 3600

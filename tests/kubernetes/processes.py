@@ -1,7 +1,5 @@
 """A Kubernetes with a real Kueue on loopback, for as long as a test session."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import copy
@@ -12,8 +10,10 @@ import secrets
 import socket
 import subprocess
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import requests
 import yaml
@@ -24,10 +24,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from provision.kinds.gke.kubernetes import kueue
 from provision.kinds.gke.kubernetes.client import Cluster
 from provision.time.retries import TransientError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 STAYS = "aiinfra.test/stays"
 """The annotation of pods that do not end by themselves."""
@@ -252,11 +248,7 @@ def on_loopback(things: Sequence[Mapping[str, Any]], port: int) -> list[dict[str
         changed = dict(thing)
         if kind == "Service":
             ports = [{"port": port, "protocol": "TCP"}]
-            changed["spec"] = {
-                "type": "ExternalName",
-                "externalName": "127.0.0.1",
-                "ports": ports,
-            }
+            changed["spec"] = {"type": "ExternalName", "externalName": "127.0.0.1", "ports": ports}
         for settings in _client_configs(changed):
             settings["service"]["port"] = port
         kept.append(changed)

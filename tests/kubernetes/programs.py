@@ -1,21 +1,16 @@
 """Building the control plane's programs: once, outside the tree."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json
 import os
 import shutil
-import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from provision.kinds.gke.kubernetes.manifests import AddOn
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from tests.running import ran
 
 MODULES = Path(__file__).parent / "control_plane"
 KUEUE = AddOn(
@@ -94,14 +89,7 @@ def source(command: str, module: str, path: str) -> Path:
 
 def _run(command: str, module: str, *arguments: str) -> str:
     flags = {"GOFLAGS": "-mod=mod -trimpath -buildvcs=false"}
-    done = subprocess.run(
-        [command, *arguments],
-        cwd=MODULES / module,
-        env=os.environ | flags,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([command, *arguments], cwd=MODULES / module, env=os.environ | flags)
     if done.returncode:
         raise RuntimeError(f"go {' '.join(arguments)} in {module}:\n{done.stderr[-4000:]}")
     return done.stdout

@@ -6,14 +6,13 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from provision.kinds.gke.kubernetes import kueue, stages
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
+from provision.kinds.gke.kubernetes.objects import Object, holds
 from provision.kinds.gke.kubernetes.stages import Stage
 from provision.time.retries import TransientError
 from tests.kubernetes.world import PROGRESS
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
     from tests.kubernetes.world import World
 
 REQUEST = "autoscaling.gke.io/provisioning-request"

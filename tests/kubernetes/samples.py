@@ -1,31 +1,20 @@
 """Clusters as Terraform would have made them."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from provision.intake import load
-from provision.kinds.gke.kubernetes.facts import (
-    ClusterFacts,
-    ExtraNetwork,
-    GpuPool,
-    NfsShare,
-    read,
-)
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, ExtraNetwork, GpuPool, NfsShare, read
 from provision.kinds.gke.kubernetes.run_jobs import Wanted
+from provision.settings.gke import Queue
 from provision.settings.storage import Mount
 from provision.spec import cluster
 from provision.spec.capacity import Mode
+from provision.spec.cluster import GkeSpec
 from provision.spec.job import JobSpec
 from provision.spec.pools import Pool, Size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from provision.settings.gke import Queue
-    from provision.spec.cluster import GkeSpec
 
 ULTRA = GpuPool(
     name="demo-h200",

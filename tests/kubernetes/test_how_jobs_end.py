@@ -1,22 +1,15 @@
 """What the real Kueue and JobSet make of the training example: its failures, and its end."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from provision.kinds.gke.kubernetes import jobs, kueue
 from provision.kinds.gke.kubernetes.client import Body
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes.objects import Object, conditions, holds
 from tests.kubernetes import processes, queues, samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.kubernetes.world import World
+from tests.kubernetes.world import World
 
 POOL = samples.pool_like(samples.A100, max_nodes=4)
 FACTS = samples.facts(POOL)

@@ -1,23 +1,16 @@
 """What Ray's own operator makes of our RayClusters and RayJobs, with Kueue before it."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from provision.kinds.gke.kubernetes import jobs, kueue, run_jobs, stages
 from provision.kinds.gke.kubernetes.client import Body
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes.objects import Object
 from tests.kubernetes import samples
-from tests.kubernetes.world import PROGRESS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.kubernetes.world import World
+from tests.kubernetes.world import PROGRESS, World
 
 RDMA = samples.FLEX_QUEUED_ULTRA
 TCPXO = samples.facts(samples.MEGA, networks=samples.TCPXO)

@@ -1,25 +1,18 @@
 """Every object that is generated, against a real API server that lets no unknown field pass."""
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.kinds.gke.kubernetes import all_gather, jobs, run_jobs, stages
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
-from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
+from provision.kinds.gke.kubernetes.objects import MANAGER, Object, from_yaml
 from provision.settings.gke import Queue
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.kubernetes.world import World
+from tests.kubernetes.world import World
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("gke-*.env.list"))
 CLUSTERS = {

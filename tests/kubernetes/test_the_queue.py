@@ -1,25 +1,18 @@
 """What the real Kueue makes of our queues: whose turn it is, where, and what mends itself."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from provision.documents.gke_status import JobState, PodCounts, RequestState
+from provision.documents.gke_status import JobState, PodCounts, RequestState, Workload
 from provision.kinds.gke.kubernetes import kueue, status
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.facts import GpuPool
+from provision.kinds.gke.kubernetes.objects import Object, holds
 from provision.settings.gke import Queue
 from tests.kubernetes import processes, queues, samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.documents.gke_status import Workload
-    from provision.kinds.gke.kubernetes.facts import GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.kubernetes.world import World
+from tests.kubernetes.world import World
 
 _NUMBERS = itertools.count()
 
@@ -36,11 +29,7 @@ def _set_of_jobs(world: World, name: str, *parts: str, queue: str = "", **select
     """Make a JobSet of equal parts, each a pod with one GPU that runs until it is deleted."""
     resources = {"requests": {kueue.GPU: "1"}, "limits": {kueue.GPU: "1"}}
     container = {"name": "c", "image": "i", "resources": resources}
-    pod = {
-        "nodeSelector": selector,
-        "containers": [container],
-        "restartPolicy": "Never",
-    }
+    pod = {"nodeSelector": selector, "containers": [container], "restartPolicy": "Never"}
     job = {"parallelism": 1, "completions": 1, "template": {"spec": pod}}
     full = f"{name}-{next(_NUMBERS)}"
     return world.cluster.create(
@@ -247,10 +236,7 @@ def _submitted(
         **({} if queued else {"tolerations": [{"key": kueue.GPU, "operator": "Exists"}]}),
     }
     metadata = {"annotations": {processes.STAYS: "true"}}
-    labels = {
-        kueue.QUEUE_LABEL: kueue.LOCAL_QUEUE,
-        "kueue.x-k8s.io/priority-class": priority,
-    }
+    labels = {kueue.QUEUE_LABEL: kueue.LOCAL_QUEUE, "kueue.x-k8s.io/priority-class": priority}
     return world.cluster.create(
         {
             "apiVersion": "batch/v1",

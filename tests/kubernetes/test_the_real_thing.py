@@ -1,15 +1,16 @@
 """What a real API server and a real Kueue make of our objects and jobs."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from provision.documents.gke_status import NodeRequest, Workload
 from provision.kinds.gke.kubernetes import (
     all_gather,
     fabric_pods,
@@ -20,18 +21,11 @@ from provision.kinds.gke.kubernetes import (
     status,
 )
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
-from provision.kinds.gke.kubernetes.objects import MANAGER, from_yaml, holds
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes.objects import MANAGER, Object, from_yaml, holds
 from provision.kinds.gke.kubernetes.stages import Stage
 from tests.kubernetes import programs, samples
 from tests.kubernetes.world import PROGRESS, World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from provision.documents.gke_status import NodeRequest, Workload
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
 
 # The job of a published walk-through, with nothing changed but the pool: it knows of no taint of
 # queued nodes.
@@ -77,8 +71,7 @@ def _stages(facts: ClusterFacts) -> list[Stage]:
         Stage("networks", stages.network_objects(facts)),
         Stage("NCCL", nccl.objects(facts)),
         Stage(
-            "the rest",
-            [stages.account(facts), *kueue.priority_classes(), *stages.storage(facts)],
+            "the rest", [stages.account(facts), *kueue.priority_classes(), *stages.storage(facts)]
         ),
         Stage("the queue", kueue.objects(facts)),
     ]
@@ -202,12 +195,7 @@ def test_kueues_manifest_made_of_its_sources_is_the_pinned_one_and_is_accepted(
             "try",
             "PATCH",
             world.cluster._path_of(thing),
-            {
-                "fieldManager": "try",
-                "force": "true",
-                "fieldValidation": "Strict",
-                "dryRun": "All",
-            },
+            {"fieldManager": "try", "force": "true", "fieldValidation": "Strict", "dryRun": "All"},
             Body(thing, "application/apply-patch+yaml"),
         )
 

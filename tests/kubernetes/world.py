@@ -1,25 +1,19 @@
 """A cluster under test, and hands that do what Google's autoscaler would."""
 
-from __future__ import annotations
-
 import datetime as dt
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from provision.kinds.gke.kubernetes import kueue, stages, status
-from provision.kinds.gke.kubernetes.client import Body
+from provision.kinds.gke.kubernetes.client import Body, Cluster
+from provision.kinds.gke.kubernetes.facts import GpuPool
+from provision.kinds.gke.kubernetes.objects import Object
 from provision.kinds.gke.kubernetes.objects import conditions as conditions_of
 from provision.kinds.gke.kubernetes.stages import Stage
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.facts import GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
 
 T = TypeVar("T")
 

@@ -10,11 +10,10 @@ import requests
 from provision.google.resources import CLUSTER
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
-from provision.kinds.gke.kubernetes.objects import from_yaml
+from provision.kinds.gke.kubernetes.objects import Object, from_yaml
 from provision.state.record import Record
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.objects import Object
     from tests.runs.conftest import Rehearsal
 
 AUTHORIZED = {"Authorization": "Bearer test"}

@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -27,13 +28,8 @@ from rehearsal.cloud.store import Database
 from rehearsal.presumption import named, things
 from tests import attached, forked, output_schema, real_provider
 from tests.chaos import processes
-from tests.forked import Process
+from tests.forked import Process, Started
 from tests.runs import reachable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from tests.forked import Started
 
 PROGRAM = [sys.executable, str(Path(__file__).parents[2] / "entrypoint.py")]
 # In namespaces of its own, by which a run can't tell whether another machine's lives.
@@ -288,8 +284,12 @@ def rehearsed(
         yield rehearsal
 
 
+Rehearse = Callable[..., Rehearsal]
+"""Makes a rehearsal of settings."""
+
+
 @pytest.fixture
-def rehearse(tmp_path: Path) -> Iterator[Callable[..., Rehearsal]]:
+def rehearse(tmp_path: Path) -> Iterator[Rehearse]:
     """Make a rehearsal with a clock rate and a scenario; its cloud ends with the test."""
     with contextlib.ExitStack() as clouds:
         yield lambda **how: clouds.enter_context(rehearsed(tmp_path, **how))
@@ -323,10 +323,8 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Mapping[str
 
 @pytest.fixture
 def standing(
-    made_once: Callable[[Mapping[str, str]], Standing],
-    rehearse: Callable[..., Rehearsal],
-    tmp_path: Path,
-) -> Callable[..., Rehearsal]:
+    made_once: Callable[[Mapping[str, str]], Standing], rehearse: Rehearse, tmp_path: Path
+) -> Rehearse:
     """Make a rehearsal with a copy of a cloud in which a Create with these settings has ended.
 
     For a test that takes a cluster for granted: making it costs more than all else in the test.
@@ -346,6 +344,6 @@ def goldens() -> Path:
 
 
 @pytest.fixture
-def rehearsal(rehearse: Callable[..., Rehearsal]) -> Rehearsal:
+def rehearsal(rehearse: Rehearse) -> Rehearsal:
     """A rehearsal in which everything is done at once."""
     return rehearse()

@@ -1,16 +1,12 @@
 """A server in the place of Google's APIs that is out of order in one way."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 _PAGE: Final = "<!DOCTYPE html><html><head><title>Hotel Wi-Fi</title></head>Please log in</html>"
 

@@ -1,13 +1,9 @@
 """Whether VMs that run can be reached, and reach the internet, in a network made for them."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Store
 
 
 def lacking(store: Store, now: float) -> Iterator[str]:

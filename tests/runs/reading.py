@@ -1,7 +1,5 @@
 """What a person reads at the end of a run that failed, without what differs from run to run."""
 
-from __future__ import annotations
-
 import re
 
 # What differs from run to run or moves with the modules' text -> what stands for it.

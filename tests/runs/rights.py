@@ -1,14 +1,10 @@
 """The permissions that requests took, by Google's names of methods."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from rehearsal.cloud import discovery
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _APIS: Final = {
     "/compute/v1/": "compute.v1",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from google.cloud import storage
 from google.oauth2.credentials import Credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from tests.runs.conftest import Rehearsal
 
 STATE = "np-deployment/terraform/state/default.tfstate"

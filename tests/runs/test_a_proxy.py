@@ -1,10 +1,8 @@
 """By a company's proxy that reads TLS, at Google's own names: Python, Terraform, its provider."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import certifi
@@ -15,11 +13,7 @@ from provision.google.http import Service
 from rehearsal import session
 from tests import real_provider
 from tests.intercepting import Company, Proxy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 BUILDER = "builder@my-project.iam.gserviceaccount.com"
 LOGIN = {
@@ -44,7 +38,7 @@ def company(tmp_path: Path) -> Company:
 
 @pytest.fixture
 def behind(
-    rehearse: Callable[..., Rehearsal], company: Company, tmp_path: Path
+    rehearse: Rehearse, company: Company, tmp_path: Path
 ) -> Iterator[tuple[Rehearsal, Proxy]]:
     """A rehearsal in which only the proxy leads to the cloud, by the names of Google's hosts."""
     made = rehearse(real=True)
@@ -67,8 +61,7 @@ def behind(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_a_proxy.py"
-    "::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
+    sibling="::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
 )
 def test_a_cluster_comes_and_goes_by_a_proxy_that_reads_tls(
     behind: tuple[Rehearsal, Proxy],
@@ -100,8 +93,7 @@ def test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_a_proxy.py"
-    "::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
+    sibling="::test_whose_certificate_nobody_knows_is_said_with_the_setting_that_mends_it"
 )
 def test_a_proxy_of_the_shell_is_terraforms_too_and_nobody_elses(
     behind: tuple[Rehearsal, Proxy], company: Company, tmp_path: Path
@@ -123,9 +115,7 @@ def test_a_proxy_of_the_shell_is_terraforms_too_and_nobody_elses(
     assert any(it.endswith("/networks/default") for it in looked), looked
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_a_proxy.py::test_all_is_done_as_the_account_that_is_impersonated"
-)
+@pytest.mark.slow(sibling="::test_all_is_done_as_the_account_that_is_impersonated")
 def test_a_login_is_renewed_by_terraform_too_as_the_account_that_is_impersonated(
     behind: tuple[Rehearsal, Proxy], tmp_path: Path
 ) -> None:
@@ -148,7 +138,7 @@ def test_a_login_is_renewed_by_terraform_too_as_the_account_that_is_impersonated
 
 
 @pytest.fixture
-def as_builder(rehearse: Callable[..., Rehearsal]) -> Rehearsal:
+def as_builder(rehearse: Rehearse) -> Rehearsal:
     """A rehearsal in which another account does all that is done."""
     rehearsal = rehearse()
     rehearsal.settings["IMPERSONATE"] = BUILDER

@@ -1,20 +1,15 @@
 """A kind of cluster is one module and a row of the registry: nothing else asks which it is."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from provision import cli
 from provision.kinds import registry
 from provision.settings.choices import Orchestrator
+from tests.runs.conftest import Rehearsal
 from tests.runs.toy_kind import Toy
-
-if TYPE_CHECKING:
-    import pytest
-
-    from tests.runs.conftest import Rehearsal
-
 
 SETTINGS = {"ORCHESTRATOR_TYPE": "ray", "IMAGE_FAMILY_NAME": "common-cu129-ubuntu-2404-nvidia-580"}
 

@@ -1,20 +1,15 @@
 """ZONE names several zones: where the cluster ends up, what that takes, and what it leaves."""
 
-from __future__ import annotations
-
 import itertools
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from tests.runs.conftest import Ended, Rehearsal
 
 A, B, C = "us-central1-a", "us-central1-b", "europe-west4-a"
 ZONES = f"{A},{B},{C}"
@@ -23,9 +18,7 @@ NO_QUOTA = {"quota": 0}
 RATE = 0.004
 """Wall seconds for a second of Google's: a run has 12 hours in three minutes."""
 LONG = {"CAPACITY_TIMEOUT": "12h"}
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_cluster_goes_from_zone_to_zone_until_one_has_it")
 
 
 def _moves(said: str) -> list[tuple[str, str]]:
@@ -167,12 +160,9 @@ QUICK = {"stockout-first-on-demand", "quota-seen-all-on-demand"}
 
 
 @pytest.mark.parametrize(
-    "cell",
-    [pytest.param(it, id=it.name, marks=[] if it.name in QUICK else [SLOW]) for it in CELLS],
+    "cell", [pytest.param(it, id=it.name, marks=[] if it.name in QUICK else [SLOW]) for it in CELLS]
 )
-def test_a_cluster_goes_from_zone_to_zone_until_one_has_it(
-    rehearse: Callable[..., Rehearsal], cell: Cell
-) -> None:
+def test_a_cluster_goes_from_zone_to_zone_until_one_has_it(rehearse: Rehearse, cell: Cell) -> None:
     rehearsal = rehearse(rate=RATE, scenario=cell.scenario)
     rehearsal.stock(*cell.stock)
     for zone, room in cell.rooms:
@@ -225,10 +215,8 @@ def test_any_zone_is_the_cheapest_of_those_that_google_has(rehearsal: Rehearsal)
     assert limited["setting"] == "MAX_HOURLY_COST"
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_any_zone.py::test_any_zone_is_the_cheapest_of_those_that_google_has"
-)
-def test_a_cluster_that_runs_stays_where_it_is(rehearse: Callable[..., Rehearsal]) -> None:
+@pytest.mark.slow(sibling="::test_any_zone_is_the_cheapest_of_those_that_google_has")
+def test_a_cluster_that_runs_stays_where_it_is(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=RATE)
     rehearsal.stock(_none(A))
     made = rehearsal.run("Create", ZONE=f"{A},{B}", **LONG)
@@ -245,12 +233,8 @@ def test_a_cluster_that_runs_stays_where_it_is(rehearse: Callable[..., Rehearsal
     assert _groups(rehearsal) == [B]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
-)
-def test_a_search_without_an_end_says_what_was_tried_and_goes_on_later(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+@pytest.mark.slow(sibling="::test_a_cluster_goes_from_zone_to_zone_until_one_has_it")
+def test_a_search_without_an_end_says_what_was_tried_and_goes_on_later(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=RATE)
     rehearsal.stock(_none("*"))
     waiting: Ended = rehearsal.run("Create", ZONE=f"{A},{B}", CAPACITY_TIMEOUT="90m")
@@ -273,7 +257,7 @@ def test_a_search_without_an_end_says_what_was_tried_and_goes_on_later(
 
 
 @SLOW
-def test_queues_are_waited_in_one_after_the_other(rehearse: Callable[..., Rehearsal]) -> None:
+def test_queues_are_waited_in_one_after_the_other(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=RATE, scenario="never")
     settings = {"ZONE": f"{A},{B}", "CAPACITY_TIMEOUT": "12m"} | FLEX
     waiting = rehearsal.run("Create", **settings)
@@ -290,12 +274,8 @@ def _mode(rehearsal: Rehearsal) -> object:
     return pool["mode"]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it"
-)
-def test_a_cluster_goes_from_way_to_way_and_stays_how_it_came(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+@pytest.mark.slow(sibling="::test_a_cluster_goes_from_zone_to_zone_until_one_has_it")
+def test_a_cluster_goes_from_way_to_way_and_stays_how_it_came(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=RATE)
     rehearsal.stock(_none("*", way="SPOT"))
     rehearsal.settings |= {"ZONE": f"{A},{C}", "CAPACITY": "spot,on_demand"} | LONG
@@ -318,7 +298,7 @@ def test_a_cluster_goes_from_way_to_way_and_stays_how_it_came(
 
 
 @SLOW
-def test_ways_of_one_zone_are_tried_with_a_group_each(rehearse: Callable[..., Rehearsal]) -> None:
+def test_ways_of_one_zone_are_tried_with_a_group_each(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=RATE)
     rehearsal.reserve("mine", "a2-highgpu-2g", 1, A)
     rehearsal.stock(_none(A, way="SPOT"), _none(A, way="FLEX_START"))
@@ -405,12 +385,9 @@ def _pool_zone(rehearsal: Rehearsal) -> str:
     return str(found)
 
 
-@pytest.mark.parametrize(
-    "cell",
-    [pytest.param(it, id=it.name, marks=[SLOW]) for it in OF_GKE],
-)
+@pytest.mark.parametrize("cell", [pytest.param(it, id=it.name, marks=[SLOW]) for it in OF_GKE])
 def test_the_pools_of_a_gke_cluster_go_from_zone_to_zone_and_the_cluster_stays(
-    rehearse: Callable[..., Rehearsal], cell: Cell
+    rehearse: Rehearse, cell: Cell
 ) -> None:
     rehearsal = rehearse(rate=RATE, scenario=cell.scenario)
     rehearsal.settings |= {"ZONE": HERE, **GKE, **LONG, **cell.settings}
@@ -433,7 +410,7 @@ def test_the_pools_of_a_gke_cluster_go_from_zone_to_zone_and_the_cluster_stays(
 
 @SLOW
 def test_a_search_of_a_gke_cluster_without_an_end_goes_on_where_it_had_come_to(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(rate=RATE)
     rehearsal.settings |= {"ZONE": f"{A},{B}", "CAPACITY_TIMEOUT": "90m", **GKE}
@@ -460,7 +437,7 @@ def test_a_search_of_a_gke_cluster_without_an_end_goes_on_where_it_had_come_to(
 @pytest.mark.parametrize("then", ["Create", "Destroy"])
 @pytest.mark.parametrize("to", ["another zone", "another way"])
 def test_a_gke_cluster_that_is_killed_on_the_way_is_finished_or_undone(
-    rehearse: Callable[..., Rehearsal], moment: tuple[str, str], then: str, to: str
+    rehearse: Rehearse, moment: tuple[str, str], then: str, to: str
 ) -> None:
     rehearsal = rehearse(rate=0.01)
     by_way = to == "another way"
@@ -490,7 +467,7 @@ def test_a_gke_cluster_that_is_killed_on_the_way_is_finished_or_undone(
 @SLOW
 @pytest.mark.parametrize("zones", [(A, B), (A,)])
 def test_the_pools_of_a_gke_cluster_go_from_way_to_way(
-    rehearse: Callable[..., Rehearsal], zones: tuple[str, ...]
+    rehearse: Rehearse, zones: tuple[str, ...]
 ) -> None:
     rehearsal = rehearse(rate=RATE)
     rehearsal.stock(_none("*", way="SPOT"))

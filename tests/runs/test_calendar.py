@@ -1,10 +1,7 @@
 """Calendar mode: Plan shows what a person can buy, and what they bought is waited for and used."""
 
-from __future__ import annotations
-
 import contextlib
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,11 +9,7 @@ from rehearsal import session
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import rfc3339
 from tests.runs import rights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 A, B = "us-central1-a", "us-central1-b"
 RATE = 0.004
@@ -27,7 +20,7 @@ NOTHING = {"add": 0, "change": 0, "destroy": 0}
 
 
 @pytest.fixture
-def rehearsal(rehearse: Callable[..., Rehearsal]) -> Rehearsal:
+def rehearsal(rehearse: Rehearse) -> Rehearsal:
     return rehearse(rate=RATE)
 
 
@@ -92,10 +85,7 @@ def test_what_is_bought_is_waited_for_whatever_zones_are_named(rehearsal: Rehear
     assert rehearsal.objects() == set()
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_calendar.py"
-    "::test_what_is_bought_is_waited_for_whatever_zones_are_named"
-)
+@pytest.mark.slow(sibling="::test_what_is_bought_is_waited_for_whatever_zones_are_named")
 @pytest.mark.parametrize("kind", ["none", "gke"])
 def test_what_is_bought_is_used_once_its_time_has_begun(rehearsal: Rehearsal, kind: str) -> None:
     rehearsal.settings |= RESERVED

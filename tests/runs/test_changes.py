@@ -5,14 +5,13 @@ all that running machines hold, and the third has nothing to do. What does the s
 created together, and planned alone for VMs on demand and for nodes.
 """
 
-from __future__ import annotations
-
 import enum
 import json
 import shutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 import requests
@@ -20,12 +19,7 @@ import requests
 from provision.settings.choices import Orchestrator
 from provision.settings.model import BY_VARIABLES, OF_PROGRAM, example_of, kinds_of
 from rehearsal import session
-from tests.runs.conftest import rehearsed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse, rehearsed
 
 Values = dict[str, str]
 
@@ -64,11 +58,7 @@ WORLDS: Final[Mapping[str, Values]] = {
 
 _TEAM: Final = "team-vms@my-project.iam.gserviceaccount.com"
 _KEY: Final = "projects/my-keys/locations/us-central1/keyRings/ml/cryptoKeys/gpu"
-_T4: Final = {
-    "VM_TYPE": "n1-standard-8",
-    "GPU_COUNT": "1",
-    "ACCELERATOR_TYPE": "nvidia-tesla-t4",
-}
+_T4: Final = {"VM_TYPE": "n1-standard-8", "GPU_COUNT": "1", "ACCELERATOR_TYPE": "nvidia-tesla-t4"}
 _NEW: Final = {"NETWORK_CONFIG": "new_network"}
 _THERE: Final = {"NETWORK_CONFIG": "existing", "NETWORK": "my-vpc", "SUBNETWORK": "gpu-vms"}
 _RANGES: Final = {"GKE_PODS_RANGE": "pods", "GKE_SERVICES_RANGE": "services"}
@@ -312,11 +302,7 @@ class Cell:
         return {name: value for name, value in both.items() if value}
 
 
-QUICK: Final = {
-    "vms-LABELS",
-    "vms-SKIP_CHECKS+PRICES+...",
-    "vms-ORCHESTRATOR_TYPE-gke",
-}
+QUICK: Final = {"vms-LABELS", "vms-SKIP_CHECKS+PRICES+...", "vms-ORCHESTRATOR_TYPE-gke"}
 
 
 def _cells() -> Iterator[Cell]:
@@ -338,9 +324,7 @@ def _cells() -> Iterator[Cell]:
 
 
 CELLS: Final = tuple(_cells())
-SLOW: Final = pytest.mark.slow(
-    sibling="tests/runs/test_changes.py::test_a_change_does_what_the_plan_says_and_no_more"
-)
+SLOW: Final = pytest.mark.slow(sibling="::test_a_change_does_what_the_plan_says_and_no_more")
 
 
 def test_each_setting_that_can_change_has_a_row() -> None:
@@ -397,7 +381,7 @@ def _prepare(rehearsal: Rehearsal, world: str) -> None:
     "cell", [pytest.param(it, id=str(it), marks=[] if str(it) in QUICK else [SLOW]) for it in CELLS]
 )
 def test_a_change_does_what_the_plan_says_and_no_more(
-    world_of: Callable[[str], Path], rehearse: Callable[..., Rehearsal], tmp_path: Path, cell: Cell
+    world_of: Callable[[str], Path], rehearse: Rehearse, tmp_path: Path, cell: Cell
 ) -> None:
     shutil.copy(world_of(cell.world), tmp_path / session.DATABASE)
     rehearsal = rehearse()
@@ -423,10 +407,9 @@ def test_a_change_does_what_the_plan_says_and_no_more(
         assert older == (set(before) if cell.does is NEW else set()), created.said
 
     again = rehearsal.run("Plan", **cell.wanted)
-    assert (again.code, again.document["changes"]) == (
-        0,
-        {"add": 0, "change": 0, "destroy": 0},
-    ), again.said
+    assert (again.code, again.document["changes"]) == (0, {"add": 0, "change": 0, "destroy": 0}), (
+        again.said
+    )
 
 
 def _does(planned: Ended) -> Does:

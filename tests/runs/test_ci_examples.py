@@ -1,22 +1,16 @@
 """The recipes for CI: each fits its system's published schema, and its commands do what it says."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.runs.conftest import MANDATORY, PROGRAM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.running import ran
+from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal, Rehearse
 
 FOLDER = Path(__file__).parents[2] / "examples" / "ci"
 SCHEMAS = {
@@ -25,9 +19,7 @@ SCHEMAS = {
     "cloudbuild.yaml": "vendor.cloudbuild",
 }
 MOST_LINES = 32
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_ci_examples.py::test_a_recipe_fits_the_published_schema_of_its_system"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_recipe_fits_the_published_schema_of_its_system")
 
 
 def test_every_recipe_is_one_of_these_and_short() -> None:
@@ -40,18 +32,8 @@ def test_every_recipe_is_one_of_these_and_short() -> None:
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_recipe_fits_the_published_schema_of_its_system(name: str) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "check_jsonschema",
-            "--builtin-schema",
-            SCHEMAS[name],
-            FOLDER / name,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ran(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", SCHEMAS[name], FOLDER / name]
     )
 
     assert done.returncode == 0, done.stdout
@@ -96,14 +78,11 @@ def _run(rehearsal: Rehearsal, script: str) -> subprocess.CompletedProcess[str]:
         (place / "aiinfra").write_text(f'#!/bin/sh\nexec {" ".join(PROGRAM)} "$@"\n')
         (place / "aiinfra").chmod(0o755)
     path = f"{programs}{os.pathsep}{rehearsal.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-ec", script],  # noqa: S607 - of PATH
+    return ran(
+        ["bash", "-ec", script],
         cwd=checkout,
         env={**rehearsal.environ, "CI": "true", "PATH": path},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 
@@ -130,9 +109,7 @@ def test_a_recipe_plans_creates_and_looks(rehearsal: Rehearsal, name: str) -> No
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_the_nightly_look_alarms_where_something_is_broken(
-    rehearse: Callable[..., Rehearsal], name: str
-) -> None:
+def test_the_nightly_look_alarms_where_something_is_broken(rehearse: Rehearse, name: str) -> None:
     rehearsal = rehearse()
     script = _scripts(name)["Status"]
 
@@ -140,11 +117,8 @@ def test_the_nightly_look_alarms_where_something_is_broken(
 
 
 def test_no_recipe_has_what_an_auditor_of_workflows_finds() -> None:
-    done = subprocess.run(
-        [Path(sys.executable).with_name("zizmor"), "--offline", FOLDER / "github-actions.yml"],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = ran(
+        [Path(sys.executable).with_name("zizmor"), "--offline", FOLDER / "github-actions.yml"]
     )
 
     assert done.returncode == 0, done.stdout

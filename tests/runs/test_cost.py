@@ -1,13 +1,8 @@
 """What a cluster costs, in whole runs: a limit refuses it, and Google's prices are kept a week."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 
 def _price_lists(rehearsal: Rehearsal) -> int:

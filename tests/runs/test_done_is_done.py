@@ -1,23 +1,14 @@
 """Whether it is really done: what Create and Test say of what the cloud has (rows 1, 5, 6)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 GROUP = "projects/my-project/zones/us-central1-a/instanceGroupManagers/np-mig"
 FOUR = {"INSTANCE_COUNT": "4"}
 
 
-def test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked(standing: Rehearse) -> None:
     rehearsal = standing()
     rehearsal.google("POST", f"compute/v1/{GROUP}/resize?size=4")
 
@@ -32,9 +23,7 @@ def test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked(
     assert rehearsal.google("GET", f"compute/v1/{GROUP}")["targetSize"] == 1
 
 
-def test_row_6_a_group_that_somebody_shrank_does_not_pass_the_test(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_row_6_a_group_that_somebody_shrank_does_not_pass_the_test(standing: Rehearse) -> None:
     rehearsal = standing(FOUR)
     rehearsal.google("POST", f"compute/v1/{GROUP}/resize?size=0")
 
@@ -45,9 +34,7 @@ def test_row_6_a_group_that_somebody_shrank_does_not_pass_the_test(
     assert "Create" in ended.problem["fix"]
 
 
-def test_row_6_vms_without_labels_are_still_the_groups(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_row_6_vms_without_labels_are_still_the_groups(standing: Rehearse) -> None:
     rehearsal = standing(FOUR)
     rehearsal.rewrite(lambda text: text.replace('"aiinfra-cluster": "', '"taken-off": "'))
 
@@ -61,7 +48,7 @@ def test_row_6_vms_without_labels_are_still_the_groups(
     sibling="tests/runs/test_changes.py::test_a_change_does_what_the_plan_says_and_no_more"
 )
 def test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_replaced(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     change = {"VM_TYPE": "a2-highgpu-1g"}
     rehearsal = standing()
@@ -90,9 +77,7 @@ def test_row_5_vms_that_are_older_than_the_settings_are_named_until_they_are_rep
 @pytest.mark.slow(
     sibling="tests/runs/test_changes.py::test_a_change_does_what_the_plan_says_and_no_more"
 )
-def test_row_5_labels_and_metadata_are_changed_on_running_vms(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_row_5_labels_and_metadata_are_changed_on_running_vms(standing: Rehearse) -> None:
     rehearsal = standing()
     instances = "compute/v1/projects/my-project/zones/us-central1-a/instances"
     (vm,) = rehearsal.google("GET", instances)["items"]
@@ -131,7 +116,7 @@ def test_row_5_labels_and_metadata_are_changed_on_running_vms(
     "::test_create_adopts_all_of_it_and_changes_nothing_that_runs"
 )
 def test_row_16_what_google_made_and_answered_with_an_error_is_adopted_by_the_same_create(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(scenario="lost-answer")
 

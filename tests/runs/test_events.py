@@ -1,23 +1,17 @@
 """`--output ndjson`: what a program reads of a run while it goes on, however it ends."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import json
 import signal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from provision.documents.events import EventKind
 from provision.documents.timeline import OnInterrupt, StageName, StageState
 from tests import output_schema
+from tests.forked import Started
+from tests.runs.conftest import Rehearsal, Rehearse
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.forked import Started
-    from tests.runs.conftest import Rehearsal
 
 NDJSON = ("--output", "ndjson")
 FLEX = {"VM_TYPE": "a3-highgpu-8g", "ENABLE_FLEX_START": "yes", "CAPACITY_TIMEOUT": "2h"}
@@ -41,7 +35,7 @@ def _stages(events: list[dict[str, Any]], *, ended: bool) -> list[tuple[str, str
 
 
 def test_each_stage_is_told_with_its_times_whether_the_run_succeeds_or_fails(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(scenario="stockout")
     started = rehearsal.start("Create", *NDJSON)
@@ -73,9 +67,7 @@ def test_each_stage_is_told_with_its_times_whether_the_run_succeeds_or_fails(
     assert result["timeline"] == by_begin
 
 
-def test_an_interrupt_while_a_request_waits_is_the_last_event(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_an_interrupt_while_a_request_waits_is_the_last_event(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="never")
     rehearsal.environ["CLOUD_CLOCK_RATE"] = "0.02"  # two hours are 144 s
     started = rehearsal.start("Create", *NDJSON, **FLEX)

@@ -1,19 +1,14 @@
 """Each story of `examples/`: Create, Status, Create again without changes, Destroy to nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from dotenv import dotenv_values
 
 from rehearsal.inventory import stays
 from tests.runs import rights
+from tests.runs.conftest import Rehearsal
 from tests.runs.reading import to_read
-
-if TYPE_CHECKING:
-    from tests.runs.conftest import Rehearsal
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STORIES = sorted(path for path in EXAMPLES.glob("*.list") if "gke" not in path.name)

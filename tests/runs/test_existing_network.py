@@ -1,12 +1,11 @@
 """Machines in a network of others: nothing is made there, and what is lacking is said before."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
 from dotenv import dotenv_values
@@ -16,30 +15,21 @@ from rehearsal import session
 from rehearsal.cloud import projects
 from rehearsal.cloud.store import Database
 from tests.runs import state_file
+from tests.runs.conftest import Rehearsal, Rehearse
 from tests.runs.test_examples import EXAMPLES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.runs.conftest import Rehearsal
 
 HOST = "compute/v1/projects/my-host"
 REGION = f"{HOST}/regions/us-central1"
 SUBNETWORK = f"{REGION}/subnetworks/gpu-vms"
 AGENT = f"{projects.number('my-project')}@cloudservices.gserviceaccount.com"
 ROBOT = f"service-{projects.number('my-project')}@container-engine-robot.iam.gserviceaccount.com"
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_existing_network.py::test_what_lacks_is_said_before_anything_is_made"
-)
+SLOW = pytest.mark.slow(sibling="::test_what_lacks_is_said_before_anything_is_made")
 
-OF_RULES = pytest.mark.slow(
-    sibling="tests/runs/test_existing_network.py"
-    "::test_the_rules_that_are_not_there_are_told_ready_to_send"
-)
+OF_RULES = pytest.mark.slow(sibling="::test_the_rules_that_are_not_there_are_told_ready_to_send")
 
 
 @pytest.fixture
-def shared(rehearse: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
+def shared(rehearse: Rehearse) -> Rehearse:
     """Make a rehearsal of the example, in a scenario, with all that its settings name."""
 
     def make(scenario: str = "", **settings: str) -> Rehearsal:
@@ -65,7 +55,7 @@ def _of_host(rehearsal: Rehearsal) -> dict[str, Any]:
     return found
 
 
-def test_a_host_project_is_byte_for_byte_as_it_was(shared: Callable[..., Rehearsal]) -> None:
+def test_a_host_project_is_byte_for_byte_as_it_was(shared: Rehearse) -> None:
     rehearsal = shared()
     before, resources = _of_host(rehearsal), set(rehearsal.resources())
     assert before
@@ -100,12 +90,8 @@ def test_a_host_project_is_byte_for_byte_as_it_was(shared: Callable[..., Rehears
     assert _of_host(rehearsal) == before
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_existing_network.py::test_a_host_project_is_byte_for_byte_as_it_was"
-)
-def test_a_share_joins_the_network_of_others_by_private_services_access(
-    shared: Callable[..., Rehearsal],
-) -> None:
+@pytest.mark.slow(sibling="::test_a_host_project_is_byte_for_byte_as_it_was")
+def test_a_share_joins_the_network_of_others_by_private_services_access(shared: Rehearse) -> None:
     rehearsal = shared(NFS_FILESHARE_LIST="/mnt/nfs:BASIC_SSD")
 
     created = rehearsal.run("Create")
@@ -119,9 +105,7 @@ def test_a_share_joins_the_network_of_others_by_private_services_access(
     assert rehearsal.run("Destroy", "--yes").code == 0
 
 
-def test_the_rules_that_are_not_there_are_told_ready_to_send(
-    shared: Callable[..., Rehearsal],
-) -> None:
+def test_the_rules_that_are_not_there_are_told_ready_to_send(shared: Rehearse) -> None:
     rehearsal = shared()
 
     planned = rehearsal.run("Plan")
@@ -158,9 +142,7 @@ def _rules(rehearsal: Rehearsal) -> dict[str, Any]:
 
 
 @OF_RULES
-def test_rules_that_are_asked_for_are_made_and_go_with_the_machines(
-    shared: Callable[..., Rehearsal],
-) -> None:
+def test_rules_that_are_asked_for_are_made_and_go_with_the_machines(shared: Rehearse) -> None:
     rehearsal = shared(MAKE_FIREWALL="yes")
     before = _of_host(rehearsal)
     assert _rules(rehearsal) == {}
@@ -182,7 +164,7 @@ def test_rules_that_are_asked_for_are_made_and_go_with_the_machines(
 
 
 @OF_RULES
-def test_rules_of_a_network_that_is_left_go_too(shared: Callable[..., Rehearsal]) -> None:
+def test_rules_of_a_network_that_is_left_go_too(shared: Rehearse) -> None:
     rehearsal = shared(MAKE_FIREWALL="yes")
     before = _of_host(rehearsal)
     assert rehearsal.run("Create").code == 0
@@ -199,9 +181,7 @@ def test_rules_of_a_network_that_is_left_go_too(shared: Callable[..., Rehearsal]
 
 @OF_RULES
 @pytest.mark.parametrize("lost", ["the state's entry", "the state", "the record"])
-def test_a_rule_that_no_state_knows_is_not_left(
-    shared: Callable[..., Rehearsal], lost: str
-) -> None:
+def test_a_rule_that_no_state_knows_is_not_left(shared: Rehearse, lost: str) -> None:
     rehearsal = shared(MAKE_FIREWALL="yes")
     before = _of_host(rehearsal)
     assert rehearsal.run("Create").code == 0
@@ -233,9 +213,7 @@ def test_a_rule_that_no_state_knows_is_not_left(
 
 
 @OF_RULES
-def test_the_rules_of_a_namesake_in_another_project_are_left_alone(
-    shared: Callable[..., Rehearsal],
-) -> None:
+def test_the_rules_of_a_namesake_in_another_project_are_left_alone(shared: Rehearse) -> None:
     rehearsal = shared(MAKE_FIREWALL="yes")
     number = hashlib.sha256(b"my-vpc").hexdigest()[:8]
     body = {
@@ -273,7 +251,7 @@ def test_the_rules_of_a_namesake_in_another_project_are_left_alone(
     ],
 )
 def test_who_may_not_make_rules_hears_it_before(
-    shared: Callable[..., Rehearsal], scenario: str, what: str, fix: str
+    shared: Rehearse, scenario: str, what: str, fix: str
 ) -> None:
     ended = shared(scenario, MAKE_FIREWALL="yes").run("Create")
 
@@ -357,9 +335,7 @@ LACKS: Mapping[str, tuple[Callable[[Rehearsal], None], dict[str, str], str, str,
 
 
 @pytest.mark.parametrize("name", LACKS)
-def test_what_lacks_is_said_before_anything_is_made(
-    shared: Callable[..., Rehearsal], name: str
-) -> None:
+def test_what_lacks_is_said_before_anything_is_made(shared: Rehearse, name: str) -> None:
     take, settings, setting, what, fix = LACKS[name]
     rehearsal = shared()
     take(rehearsal)
@@ -374,9 +350,7 @@ def test_what_lacks_is_said_before_anything_is_made(
     assert rehearsal.writes(since=asked) == []
 
 
-def test_a_caller_without_the_right_hears_which_and_who_grants_it(
-    shared: Callable[..., Rehearsal],
-) -> None:
+def test_a_caller_without_the_right_hears_which_and_who_grants_it(shared: Rehearse) -> None:
     ended = shared("network-forbidden").run("Create")
 
     assert ended.code == ExitCode.CHECK, ended.said
@@ -385,7 +359,7 @@ def test_a_caller_without_the_right_hears_which_and_who_grants_it(
     assert "--member <YOU> --role roles/compute.networkUser" in ended.problem["fix"]
 
 
-def test_what_may_not_be_seen_is_no_obstacle(shared: Callable[..., Rehearsal]) -> None:
+def test_what_may_not_be_seen_is_no_obstacle(shared: Rehearse) -> None:
     rehearsal = shared("network-unseen")
 
     created = rehearsal.run("Create")
@@ -407,7 +381,7 @@ GPUS = {
 
 
 @OF_RULES
-def test_the_networks_of_gpus_are_those_of_the_host_too(shared: Callable[..., Rehearsal]) -> None:
+def test_the_networks_of_gpus_are_those_of_the_host_too(shared: Rehearse) -> None:
     rehearsal = shared()
     rehearsal.settings |= GPUS
     rehearsal.presume()
@@ -439,7 +413,7 @@ def test_the_networks_of_gpus_are_those_of_the_host_too(shared: Callable[..., Re
     assert _of_host(rehearsal) == before
 
 
-def test_a_network_for_rdma_is_of_one_zone(shared: Callable[..., Rehearsal]) -> None:
+def test_a_network_for_rdma_is_of_one_zone(shared: Rehearse) -> None:
     rehearsal = shared()
     rehearsal.settings |= GPUS
     rehearsal.presume()
@@ -459,7 +433,7 @@ def test_a_network_for_rdma_is_of_one_zone(shared: Callable[..., Rehearsal]) -> 
 
 
 @SLOW
-def test_moving_to_the_network_of_others_asks_first(shared: Callable[..., Rehearsal]) -> None:
+def test_moving_to_the_network_of_others_asks_first(shared: Rehearse) -> None:
     rehearsal = shared()
     there = dict(rehearsal.settings)
     rehearsal.settings = {it: there[it] for it in there if it not in {"NETWORK", "SUBNETWORK"}}
@@ -474,15 +448,11 @@ def test_moving_to_the_network_of_others_asks_first(shared: Callable[..., Rehear
     assert rehearsal.run("Destroy", **there).code == 0
 
 
-GKE = {
-    "ORCHESTRATOR_TYPE": "gke",
-    "GKE_PODS_RANGE": "pods",
-    "GKE_SERVICES_RANGE": "services",
-}
+GKE = {"ORCHESTRATOR_TYPE": "gke", "GKE_PODS_RANGE": "pods", "GKE_SERVICES_RANGE": "services"}
 
 
 @pytest.fixture
-def for_gke(shared: Callable[..., Rehearsal]) -> Rehearsal:
+def for_gke(shared: Rehearse) -> Rehearsal:
     """The rehearsal of the example, for a GKE cluster."""
     rehearsal = shared()
     rehearsal.settings |= GKE
@@ -491,9 +461,7 @@ def for_gke(shared: Callable[..., Rehearsal]) -> Rehearsal:
     return rehearsal
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_existing_network.py::test_a_host_project_is_byte_for_byte_as_it_was"
-)
+@pytest.mark.slow(sibling="::test_a_host_project_is_byte_for_byte_as_it_was")
 def test_a_gke_cluster_joins_the_network_of_a_host_project(for_gke: Rehearsal) -> None:
     rehearsal = for_gke
     before = _of_host(rehearsal)
@@ -530,7 +498,7 @@ def test_the_rules_of_gkes_nodes_and_pods_are_made(for_gke: Rehearsal) -> None:
 @OF_RULES
 @pytest.mark.parametrize("machine", ["a3-megagpu-8g", "a3-ultragpu-8g"])
 def test_gkes_nodes_have_the_networks_of_gpus_that_are_there(
-    shared: Callable[..., Rehearsal], machine: str
+    shared: Rehearse, machine: str
 ) -> None:
     subnetworks = "gvnic-1,rdma-{0..7}" if "ultra" in machine else "gpu-{1..8}"
     own = {"NETWORK": "my-vpc", "SUBNETWORK": "nodes", "GPU_SUBNETWORKS": subnetworks}

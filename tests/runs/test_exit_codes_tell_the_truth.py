@@ -1,9 +1,6 @@
 """Every way to fail has its exit code and its way out; the predecessor said 0 to many of them."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 from google.cloud import storage
@@ -11,9 +8,7 @@ from google.oauth2.credentials import Credentials
 
 from provision import cli
 from provision.console import Console
-
-if TYPE_CHECKING:
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 BUCKET = "aiinfra-terraform-my-project"
 

@@ -1,23 +1,17 @@
 """DWS flex start: asked for once, waited for in the open, and given up without a trace."""
 
-from __future__ import annotations
-
 import re
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal.inventory import stays
+from tests.conftest import Golden
+from tests.runs.conftest import Rehearsal, Rehearse
 from tests.runs.reading import normal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Rehearsal
 
 FLEX = {
     "VM_TYPE": "a3-highgpu-8g",
@@ -27,13 +21,11 @@ FLEX = {
     "CAPACITY_TIMEOUT": "10m",
 }
 
-AGAIN = pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
-)
+AGAIN = pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
 
 
 @pytest.fixture
-def flex(rehearse: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
+def flex(rehearse: Rehearse) -> Rehearse:
     """Make a rehearsal whose VMs come by flex start."""
 
     def make(**options: Any) -> Rehearsal:
@@ -53,7 +45,7 @@ def _asked(rehearsal: Rehearsal) -> list[str]:
     ]
 
 
-def test_create_waits_in_the_queue_and_says_so(flex: Callable[..., Rehearsal]) -> None:
+def test_create_waits_in_the_queue_and_says_so(flex: Rehearse) -> None:
     created = flex(scenario="queue", rate=0.01).run("Create")
     assert created.code == 0, created.said
     assert "the request np-1 for 2 VMs is waiting in" in created.said
@@ -61,11 +53,9 @@ def test_create_waits_in_the_queue_and_says_so(flex: Callable[..., Rehearsal]) -
     assert len(created.document["connection"]["vms"]) == 2
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
-)
+@pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
 def test_a_request_outlives_the_create_that_gave_up_and_the_next_one_goes_on_waiting(
-    flex: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    flex: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     never = flex(scenario="never")
     waiting = never.run("Create")
@@ -89,9 +79,7 @@ def test_a_request_outlives_the_create_that_gave_up_and_the_next_one_goes_on_wai
 
 
 @AGAIN
-def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(
-    flex: Callable[..., Rehearsal],
-) -> None:
+def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(flex: Rehearse) -> None:
     rehearsal = flex(scenario="never")
     assert rehearsal.run("Create").code == 75
 
@@ -111,12 +99,8 @@ def test_m8_destroy_cancels_what_is_open_and_leaves_nothing(
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
-)
-def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
-    flex: Callable[..., Rehearsal],
-) -> None:
+@pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
+def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(flex: Rehearse) -> None:
     waiting = flex(scenario="never")
     # The apply ends with the request's insertion, not with its grant.
     assert waiting.run("Create").code == 75
@@ -127,12 +111,8 @@ def test_m14_m15_a_request_that_ended_behind_terraforms_back_is_no_trouble(
     assert [line for line in granting.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_flex_start.py::test_create_waits_in_the_queue_and_says_so"
-)
-def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
-    standing: Callable[..., Rehearsal],
-) -> None:
+@pytest.mark.slow(sibling="::test_create_waits_in_the_queue_and_says_so")
+def test_a_create_asks_for_the_difference_and_never_for_what_it_has(standing: Rehearse) -> None:
     rehearsal = standing(FLEX)
     rehearsal.settings |= FLEX
     again = rehearsal.run("Create")
@@ -152,7 +132,7 @@ def test_a_create_asks_for_the_difference_and_never_for_what_it_has(
 
 @AGAIN
 def test_a_request_that_fails_is_a_refusal_and_the_next_create_asks_anew(
-    flex: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    flex: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     scarce = flex(scenario="quota")
     foreseen = scarce.run("Validate")
@@ -178,7 +158,7 @@ def test_a_request_that_fails_is_a_refusal_and_the_next_create_asks_anew(
     ],
 )
 def test_a_request_that_has_ended_by_itself_holds_no_other_way_up(
-    flex: Callable[..., Rehearsal], ends: str, zone: str
+    flex: Rehearse, ends: str, zone: str
 ) -> None:
     rehearsal = flex(scenario="never")
     assert rehearsal.run("Create").code == 75
@@ -198,9 +178,7 @@ def test_a_request_that_has_ended_by_itself_holds_no_other_way_up(
 
 
 @AGAIN
-def test_a_group_that_loses_its_workload_policy_is_replaced_when_asked(
-    flex: Callable[..., Rehearsal],
-) -> None:
+def test_a_group_that_loses_its_workload_policy_is_replaced_when_asked(flex: Rehearse) -> None:
     rehearsal = flex()
     rehearsal.settings |= {
         "VM_TYPE": "a3-ultragpu-8g",

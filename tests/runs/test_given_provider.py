@@ -5,30 +5,22 @@ package: other bytes, hence another checksum, in another mirror; it notes each s
 stand-in. All that a real one would go through is gone through; `make test-provider` has the rest.
 """
 
-from __future__ import annotations
-
 import os
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal import session
 from rehearsal.provider import given, mirror
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.running import ran
+from tests.runs.conftest import Rehearse
 
 TREE = Path(__file__).parents[2]
 SETTINGS = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_given_provider.py"
-    "::test_a_rehearsal_without_the_provider_that_it_wants_is_no_rehearsal"
+    sibling="::test_a_rehearsal_without_the_provider_that_it_wants_is_no_rehearsal"
 )
 
 
@@ -51,7 +43,7 @@ def _outsider(folder: Path) -> tuple[Path, Path]:
 
 @SLOW
 def test_a_cluster_comes_stays_and_goes_by_a_provider_from_outside(
-    rehearse: Callable[..., Rehearsal], tmp_path: Path
+    rehearse: Rehearse, tmp_path: Path
 ) -> None:
     binary, notes = _outsider(tmp_path / "outside")
     rehearsal = rehearse(real=True, environ={given.VARIABLE: str(binary)})
@@ -79,12 +71,9 @@ def test_the_scenario_is_combined_with_others_and_says_what_terraform_runs(tmp_p
         session.FOLDER_VARIABLE: str(tmp_path / "kept"),
         given.VARIABLE: str(packed),
     }
-    done = subprocess.run(
+    done = ran(
         [sys.executable, str(TREE / "entrypoint.py"), "--rehearse=flaky,real-provider", "Plan"],
         env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert f"Terraform runs the google provider {tmp_path / 'kept' / 'unpacked'}" in done.stderr
@@ -96,13 +85,7 @@ def test_a_rehearsal_without_the_provider_that_it_wants_is_no_rehearsal(tmp_path
     environ = {**os.environ, **SETTINGS, session.FOLDER_VARIABLE: str(tmp_path / "kept")}
     environ[given.VARIABLE] = str(tmp_path / "terraform-provider-google_v7.44.0_x5")
     (tmp_path / "terraform-provider-google_v7.44.0_x5").touch()
-    done = subprocess.run(
-        [sys.executable, str(TREE / "entrypoint.py"), "--rehearse", "Plan"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran([sys.executable, str(TREE / "entrypoint.py"), "--rehearse", "Plan"], env=environ)
     assert done.returncode == 2, done.stderr
     assert "terraform-provider-google_v7.44.0_x5 can't be the google provider 7.45.0" in done.stderr
     assert not (tmp_path / "kept" / session.DATABASE).exists()

@@ -1,24 +1,17 @@
 """Debug of a GKE cluster has what Create would apply in Kubernetes, before and after a Create."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.kinds.gke.kubernetes.objects import from_yaml, title
 from provision.terraform.plan import UNKNOWN
+from tests.conftest import Golden
 from tests.runs import cluster_side
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "debug" / "gke.txt"
 SETTINGS = {
@@ -58,11 +51,10 @@ def _contents(files: dict[str, str]) -> str:
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_gke_debug.py"
-    "::test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirror"
+    sibling="::test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirror"
 )
 def test_debug_writes_what_create_applies_and_the_jobs_that_it_writes(
-    rehearse: Callable[..., Rehearsal], golden: Golden
+    rehearse: Rehearse, golden: Golden
 ) -> None:
     rehearsal = rehearse(rate=0.002)
     rehearsal.settings |= SETTINGS
@@ -102,7 +94,7 @@ def test_debug_writes_what_create_applies_and_the_jobs_that_it_writes(
 
 
 def test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirror(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(rate=0.002)
     rehearsal.settings |= SETTINGS | {"IMAGE_MIRROR": "mirror.example.com/all"}

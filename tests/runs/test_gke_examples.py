@@ -1,24 +1,19 @@
 """Each GKE story of `examples/`: Create, Status, Create without changes, a job, Destroy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from dotenv import dotenv_values
 
-from provision.kinds.gke.kubernetes.objects import holds
+from provision.kinds.gke.kubernetes.client import Cluster
+from provision.kinds.gke.kubernetes.objects import Object, holds
 from rehearsal.inventory import stays
 from tests.runs import cluster_side, rights
+from tests.runs.conftest import Ended, Rehearsal
 from tests.runs.reading import to_read
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.runs.conftest import Ended, Rehearsal
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
@@ -57,9 +52,7 @@ STORIES = {
 }
 
 QUICK = {"gke-plain"}
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_gke_examples.py::test_a_gke_story_comes_works_and_goes"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_gke_story_comes_works_and_goes")
 
 
 def test_every_gke_example_is_a_story() -> None:

@@ -1,19 +1,11 @@
 """A GKE cluster that a killed run has left: adopted by Create, removed by Destroy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from rehearsal.inventory import stays
 from tests.chaos import processes
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 GKE = {
     "ORCHESTRATOR_TYPE": "gke",
@@ -54,7 +46,7 @@ def _left(rehearsal: Rehearsal) -> list[str]:
 
 
 @pytest.fixture
-def copied(standing: Callable[..., Rehearsal]) -> Rehearsal:
+def copied(standing: Rehearse) -> Rehearsal:
     """A rehearsal in which a cluster with all that pools can have was made."""
     rehearsal = standing(COMPACT)
     rehearsal.settings |= COMPACT
@@ -101,9 +93,7 @@ def test_destroy_touches_nothing_while_somebody_is_at_work(copied: Rehearsal) ->
     sibling="tests/runs/test_done_is_done.py"
     "::test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked"
 )
-def test_another_region_would_replace_the_cluster_and_is_asked_for(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_another_region_would_replace_the_cluster_and_is_asked_for(standing: Rehearse) -> None:
     rehearsal = standing(GKE)
     rehearsal.settings |= GKE
     before = _left(rehearsal)
@@ -143,7 +133,7 @@ def _kill(rehearsal: Rehearsal, method: str, path: str) -> None:
     ],
 )
 def test_a_create_that_is_killed_is_finished_or_undone(
-    rehearse: Callable[..., Rehearsal], method: str, path: str, action: str
+    rehearse: Rehearse, method: str, path: str, action: str
 ) -> None:
     rehearsal = rehearse(real=True, rate=0.005)
     rehearsal.settings |= GKE

@@ -1,18 +1,10 @@
 """What a plan leaves as it is of the pools and networks of a GKE cluster that stands."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from rehearsal.inventory import stays
 from tests.runs import cluster_side
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 GKE = {"ORCHESTRATOR_TYPE": "gke", "ZONE": "us-central1-b"}
 MEGA = "name=mega,vm_type=a3-megagpu-8g,spot=yes,count=1"
@@ -33,7 +25,7 @@ def _networks(rehearsal: Rehearsal) -> set[str]:
 
 @SLOW
 def test_another_kind_of_gpu_network_leaves_those_that_stand_as_they_are(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing(GKE | {"GKE_NODE_POOLS": MEGA})
     before = _networks(rehearsal)
@@ -65,7 +57,7 @@ def test_another_kind_of_gpu_network_leaves_those_that_stand_as_they_are(
 
 @SLOW
 def test_a_queued_pool_says_no_run_of_its_nodes_and_one_that_does_goes_on_saying_it(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing(QUEUED)
     pool = f"{CLUSTER}/nodePools/np-ultra"

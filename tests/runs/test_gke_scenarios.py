@@ -1,25 +1,19 @@
 """Each scenario on GKE: its exit code, what a person reads, and the way out that it names."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from provision.kinds.gke.kubernetes import manifests
 from rehearsal.inventory import stays
+from tests.conftest import Golden
 from tests.runs import cluster_side
+from tests.runs.conftest import Ended, Rehearsal, Rehearse, Standing
 from tests.runs.reading import normal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Ended, Rehearsal, Standing
 
 FIXED = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"}
 QUEUED = {
@@ -44,7 +38,7 @@ def created(made_once: Callable[..., Standing]) -> Ended:
 
 
 @pytest.fixture
-def queue(standing: Callable[..., Rehearsal]) -> Callable[..., Rehearsal]:
+def queue(standing: Rehearse) -> Rehearse:
     """Make a rehearsal with a copy of that cluster."""
 
     def make(**how: object) -> Rehearsal:
@@ -84,7 +78,7 @@ _NORMAL = (
 
 
 def test_a_quota_that_is_too_small_is_told_before_anything_is_made(
-    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    rehearse: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     rehearsal = rehearse(scenario="quota")
     rehearsal.settings |= FIXED
@@ -94,12 +88,9 @@ def test_a_quota_that_is_too_small_is_told_before_anything_is_made(
     assert rehearsal.resources() == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 def test_a_create_whose_nodes_have_no_quota_keeps_all_and_goes_on_once_there_is_some(
-    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    rehearse: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     refusing = rehearse(scenario="quota")
     refusing.settings |= FIXED
@@ -122,12 +113,9 @@ def test_a_create_whose_nodes_have_no_quota_keeps_all_and_goes_on_once_there_is_
     assert "2 of 2 nodes of np-nodepool-1 run" in created.said
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 def test_a_pool_of_a_zone_without_machines_moves_once_somebody_agrees(
-    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    rehearse: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     rehearsal = rehearse(scenario="stockout")
     rehearsal.settings |= FIXED
@@ -158,11 +146,9 @@ REFUSED = {
 """Scenario -> what Google says of the request, and what to do."""
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 def test_nodes_that_do_not_come_in_time_end_the_test_with_a_reason_and_advice(
-    queue: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    queue: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     tested = queue(scenario="never").run("Test")
     assert tested.code == 75
@@ -171,7 +157,7 @@ def test_nodes_that_do_not_come_in_time_end_the_test_with_a_reason_and_advice(
 
 @pytest.mark.parametrize("scenario", REFUSED)
 def test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice(
-    queue: Callable[..., Rehearsal], scenario: str
+    queue: Rehearse, scenario: str
 ) -> None:
     tested = queue(scenario=scenario).run("Test")
     assert tested.code == 7
@@ -181,7 +167,7 @@ def test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice(
 
 
 def test_a_job_whose_nodes_do_not_come_is_told_with_advice_and_goes_with_the_cluster(
-    queue: Callable[..., Rehearsal], created: Ended, golden: Golden, goldens: Path
+    queue: Rehearse, created: Ended, golden: Golden, goldens: Path
 ) -> None:
     rehearsal = queue(scenario="never")
     _submit(rehearsal, created)
@@ -191,13 +177,10 @@ def test_a_job_whose_nodes_do_not_come_is_told_with_advice_and_goes_with_the_clu
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 @pytest.mark.parametrize("scenario", REFUSED)
 def test_a_job_whose_requests_are_refused_is_asked_for_on_and_on_and_tells_why(
-    queue: Callable[..., Rehearsal], created: Ended, scenario: str
+    queue: Rehearse, created: Ended, scenario: str
 ) -> None:
     rehearsal = queue(scenario=scenario)
     _submit(rehearsal, created)
@@ -212,13 +195,8 @@ def test_a_job_whose_requests_are_refused_is_asked_for_on_and_on_and_tells_why(
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
-def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
-    queue: Callable[..., Rehearsal],
-) -> None:
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
+def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(queue: Rehearse) -> None:
     rehearsal = queue(scenario="queue", rate=0.02)
     tested = _ok(rehearsal.run("Test"))
     assert "waiting for nodes; us-central1-" in tested.said
@@ -230,12 +208,9 @@ def test_a_request_that_waits_is_told_and_its_nodes_have_an_end(
     assert re.search(r"2 nodes of np-nodepool-1: (?:the first )?in \d+ min", told), told
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice"
-)
+@pytest.mark.slow(sibling="::test_nodes_that_are_refused_end_the_test_with_a_reason_and_advice")
 def test_nodes_that_no_queue_asks_for_are_refused_in_the_autoscalers_words(
-    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    rehearse: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     rehearsal = rehearse(scenario="stockout", rate=0.002)
     rehearsal.settings |= FIXED | {"GKE_MAX_NODE_COUNT": "2", "GKE_MIN_NODE_COUNT": "0"}
@@ -247,7 +222,7 @@ def test_nodes_that_no_queue_asks_for_are_refused_in_the_autoscalers_words(
 
 
 def test_without_the_manifests_nothing_is_begun(
-    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    rehearse: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     rehearsal = rehearse(rate=0.002)
     rehearsal.settings |= FIXED
@@ -268,10 +243,7 @@ def test_without_the_manifests_nothing_is_begun(
 
 
 def test_a_gpu_that_falls_off_its_bus_and_a_job_in_no_queue_are_named(
-    standing: Callable[..., Rehearsal],
-    made_once: Callable[..., Standing],
-    golden: Golden,
-    goldens: Path,
+    standing: Rehearse, made_once: Callable[..., Standing], golden: Golden, goldens: Path
 ) -> None:
     connection = made_once(FIXED).created.document["connection"]
     rehearsal = standing(FIXED, scenario="lost-gpu")
@@ -318,11 +290,9 @@ def _of_nodes(text: str) -> str:
     return re.sub(r"(?<=-system-)[0-9a-f]{8}-\w{4}", "<id>", text)
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py::test_without_the_manifests_nothing_is_begun"
-)
+@pytest.mark.slow(sibling="::test_without_the_manifests_nothing_is_begun")
 def test_objects_that_cannot_be_brought_leave_a_cluster_that_can_be_reached(
-    queue: Callable[..., Rehearsal], golden: Golden, goldens: Path, tmp_path: Path
+    queue: Rehearse, golden: Golden, goldens: Path, tmp_path: Path
 ) -> None:
     rehearsal = queue()
     given = rehearsal.environ[manifests.VARIABLE]
@@ -343,12 +313,9 @@ def test_objects_that_cannot_be_brought_leave_a_cluster_that_can_be_reached(
     assert "Kubernetes: no changes" in _ok(rehearsal.run("Create")).said
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_gke_scenarios.py"
-    "::test_a_gpu_that_falls_off_its_bus_and_a_job_in_no_queue_are_named"
-)
+@pytest.mark.slow(sibling="::test_a_gpu_that_falls_off_its_bus_and_a_job_in_no_queue_are_named")
 def test_ray_is_reached_from_its_namespace_alone_where_its_operator_knows_no_tokens(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(scenario="old-ray")
     made = _ok(rehearsal.run("Create", **FIXED, ENABLE_RAY_OPERATOR="yes"))

@@ -1,14 +1,9 @@
 """SECRETS on GKE: the account of the pods may read them, and jobs ask for them by name."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 from tests.runs import cluster_side
-
-if TYPE_CHECKING:
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 
 def test_pods_may_read_the_secrets_that_their_jobs_ask_for(rehearsal: Rehearsal) -> None:

@@ -1,15 +1,10 @@
 """GKE upgrades a cluster by itself: that is no change of the settings, and holds nobody up."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "GKE_VERSION": "1.35."}
 WINDOW = {**GKE, "GKE_MAINTENANCE": "Sat,Sun 02:00-08:00"}
@@ -38,7 +33,7 @@ def _versions(rehearsal: Rehearsal) -> dict[str, str]:
     ],
 )
 def test_an_upgraded_cluster_is_as_the_settings_want_it(
-    standing: Callable[..., Rehearsal], settings: dict[str, str], control_plane: str, nodes: str
+    standing: Rehearse, settings: dict[str, str], control_plane: str, nodes: str
 ) -> None:
     rehearsal = standing(settings, scenario="upgrades")
     for _ in range(3):
@@ -55,9 +50,7 @@ def test_an_upgraded_cluster_is_as_the_settings_want_it(
 
 
 @pytest.mark.slow(sibling="tests/runs/test_gke_examples.py::test_a_gke_story_comes_works_and_goes")
-def test_a_pool_without_nodes_follows_its_control_plane(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_a_pool_without_nodes_follows_its_control_plane(standing: Rehearse) -> None:
     rehearsal = standing(QUEUED)
     newer = {**QUEUED, "GKE_VERSION": "1.36."}
     upgraded = rehearsal.run("Create", **newer)

@@ -1,13 +1,10 @@
 """Roles on buckets of an account that others use too: each deployment has a binding of its own."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 _ACCOUNT = "team-vms@my-project.iam.gserviceaccount.com"
 _SHARED = {"SERVICE_ACCOUNT": _ACCOUNT, "GCS_MOUNT_LIST": "my-data:/mnt/data"}

@@ -1,14 +1,9 @@
 """A Destroy that stops half-way says what is left and what that costs, and is remembered."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 
 def test_a_destroy_that_stops_half_way_names_the_rest_and_status_blames_nobody_for_it(

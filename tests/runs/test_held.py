@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Change = tuple[dict[str, str], dict[str, str], Callable[[str], bool], str]
 
-    from tests.runs.conftest import Rehearsal
+    from tests.runs.conftest import Rehearsal, Rehearse
 
 _COMPACT: Final = {"ENABLE_COMPACT_PLACEMENT": "yes"}
 _TEAM: Final = "team-vms@my-project.iam.gserviceaccount.com"
@@ -71,13 +71,8 @@ def _granted(policy: Mapping[str, list[dict[str, list[str]]]], where: str) -> se
 
 
 @SLOW
-@pytest.mark.parametrize(
-    "name",
-    CHANGES,
-)
-def test_what_running_vms_hold_stays_until_they_are_replaced(
-    rehearse: Callable[..., Rehearsal], name: str
-) -> None:
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_running_vms_hold_stays_until_they_are_replaced(rehearse: Rehearse, name: str) -> None:
     before, change, gone, said = CHANGES[name]
     rehearsal = rehearse()
     _prepare(rehearsal)

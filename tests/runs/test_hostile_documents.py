@@ -1,24 +1,18 @@
 """What whoever may write to the bucket can do to the one who runs the program: nothing."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 RECORD = "np-deployment/deployment.json"
 OTHER_ACTIONS = pytest.mark.slow(
-    sibling="tests/runs/test_hostile_documents.py"
-    "::test_a_state_that_wants_another_provider_is_refused_before_terraform_starts"
+    sibling="::test_a_state_that_wants_another_provider_is_refused_before_terraform_starts"
 )
 OTHER_DAMAGE = pytest.mark.slow(
     sibling="tests/unit/state/test_record.py"
@@ -37,7 +31,7 @@ def _is_gone(rehearsal: Rehearsal, ended: Ended) -> bool:
 
 
 def test_a_template_in_the_record_prints_no_local_file_and_changes_no_path(
-    standing: Callable[..., Rehearsal], tmp_path: Path
+    standing: Rehearse, tmp_path: Path
 ) -> None:
     rehearsal = standing()
     secret = tmp_path / "secret"
@@ -61,9 +55,7 @@ def test_a_template_in_the_record_prints_no_local_file_and_changes_no_path(
     )
 
 
-def test_a_kind_that_nobody_knows_is_named_with_what_mends_it(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_a_kind_that_nobody_knows_is_named_with_what_mends_it(standing: Rehearse) -> None:
     rehearsal = standing()
     _change_record(rehearsal, lambda record: record | {"kind": "slurm"})
 
@@ -79,7 +71,7 @@ def test_a_kind_that_nobody_knows_is_named_with_what_mends_it(
     "action", ["Destroy", *(pytest.param(it, marks=OTHER_ACTIONS) for it in ("Create", "Plan"))]
 )
 def test_a_state_that_wants_another_provider_is_refused_before_terraform_starts(
-    standing: Callable[..., Rehearsal], action: str
+    standing: Rehearse, action: str
 ) -> None:
     rehearsal = standing()
     evil = {
@@ -99,9 +91,7 @@ def test_a_state_that_wants_another_provider_is_refused_before_terraform_starts(
     assert any("np-mig" in line for line in rehearsal.resources())
 
 
-def test_a_state_that_names_what_no_root_has_is_refused(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_a_state_that_names_what_no_root_has_is_refused(standing: Rehearse) -> None:
     rehearsal = standing()
     with state_file.client(rehearsal) as client:
         client.create_bucket("victim-data").blob("model").upload_from_string("weights")
@@ -126,7 +116,7 @@ def test_a_state_that_names_what_no_root_has_is_refused(
 
 
 def test_what_the_state_names_and_is_anothers_is_neither_changed_nor_deleted(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing({"NETWORK_CONFIG": "new_network"})
     known = state_file.resources(rehearsal)
@@ -161,9 +151,7 @@ def test_what_the_state_names_and_is_anothers_is_neither_changed_nor_deleted(
         pytest.param("perhaps", id="another value", marks=OTHER_DAMAGE),
     ],
 )
-def test_a_deployment_whose_record_is_lost_stays_protected(
-    standing: Callable[..., Rehearsal], damage: str
-) -> None:
+def test_a_deployment_whose_record_is_lost_stays_protected(standing: Rehearse, damage: str) -> None:
     rehearsal = standing({"PROTECT": "yes"})
     with state_file.blob(rehearsal, RECORD) as kept:
         text = kept.download_as_bytes()
@@ -183,7 +171,7 @@ def test_a_deployment_whose_record_is_lost_stays_protected(
 
 
 def test_what_the_env_list_protects_is_protected_whatever_the_last_create_had(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing()
 

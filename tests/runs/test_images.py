@@ -1,13 +1,8 @@
 """Images as Google serves them: withdrawn ones, and those whose driver does not fit the GPU."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 OPEN = "common-cu129-ubuntu-2404-nvidia-580"
 V100 = {

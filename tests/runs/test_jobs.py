@@ -1,22 +1,17 @@
 """Jobs on clusters of each kind, from the command line to the end: Run, Jobs, Logs, Cancel."""
 
-from __future__ import annotations
-
 import re
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from tests.runs import cluster_side
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 TWO = {"INSTANCE_COUNT": "2"}
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", **TWO}
@@ -25,8 +20,7 @@ RAYJOB = {**GKE, "ENABLE_RAY_OPERATOR": "yes"}
 KINDS = {"none": TWO, "ray": RAY, "gke": GKE, "gke_ray": RAYJOB}
 QUICK = {"none"}
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py"
-    "::test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once[none]"
+    sibling="::test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once[none]"
 )
 QUEUED = {
     "ORCHESTRATOR_TYPE": "gke",
@@ -54,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(
     params=[name if name in QUICK else pytest.param(name, marks=SLOW) for name in KINDS]
 )
-def there(request: pytest.FixtureRequest, standing: Callable[..., Rehearsal]) -> Any:
+def there(request: pytest.FixtureRequest, standing: Rehearse) -> Any:
     """Make a rehearsal with a cluster of two machines, of each kind."""
     settings = KINDS[request.param]
 
@@ -93,7 +87,7 @@ def _job(ended: Ended) -> dict[str, Any]:
 
 
 def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
-    there: Callable[..., Rehearsal], folder: Path
+    there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there()
     ended = _run(rehearsal, "--", "torchrun", "train.py", "--epochs", "3", folder=folder)
@@ -129,7 +123,7 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     ids=["fails", "not_found", "no_script"],
 )
 def test_a_job_that_fails_ends_with_8_and_says_where_and_why(
-    there: Callable[..., Rehearsal], folder: Path, command: tuple[str, ...], code: int, what: str
+    there: Rehearse, folder: Path, command: tuple[str, ...], code: int, what: str
 ) -> None:
     ended = _run(there(), "--name=bad", "--", *command, folder=folder)
     assert ended.code == 8, ended.said
@@ -144,7 +138,7 @@ def test_a_job_that_fails_ends_with_8_and_says_where_and_why(
 
 
 def test_a_job_whose_image_is_not_there_fails_at_once_and_holds_no_machines(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing(GKE, scenario="missing", rate=0.01)
     rehearsal.settings |= GKE
@@ -163,7 +157,7 @@ def test_a_job_whose_image_is_not_there_fails_at_once_and_holds_no_machines(
 
 
 def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
-    there: Callable[..., Rehearsal], folder: Path
+    there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there(rate=0.02)
     started = _begin(rehearsal, "--", "python3", "train.py", folder=folder)
@@ -176,11 +170,9 @@ def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
     assert (again.code, _job(again)["state"]) == (0, "cancelled"), "twice is no error"
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed"
-)
+@pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
 def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
-    there: Callable[..., Rehearsal], folder: Path
+    there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there(rate=0.01)
     started = _begin(rehearsal, "--", "python3", "train.py", folder=folder)
@@ -197,12 +189,8 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     assert re.findall(r"^epoch \d$", followed.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed"
-)
-def test_of_two_at_once_the_second_says_what_it_waits_for(
-    there: Callable[..., Rehearsal], folder: Path
-) -> None:
+@pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
+def test_of_two_at_once_the_second_says_what_it_waits_for(there: Rehearse, folder: Path) -> None:
     rehearsal = there(rate=0.005)
     first = _run(rehearsal, "--detach", "--", "python3", "train.py", folder=folder)
     assert first.code == 0, first.said
@@ -213,11 +201,9 @@ def test_of_two_at_once_the_second_says_what_it_waits_for(
     assert _job(rehearsal.run("Jobs", behind=("train-1",)))["state"] == "succeeded"
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed"
-)
+@pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
 def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
-    there: Callable[..., Rehearsal], folder: Path
+    there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there(rate=0.01)
     _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
@@ -267,10 +253,7 @@ def _lose_the_head(rehearsal: Rehearsal) -> None:
     ],
 )
 def test_a_machine_that_is_lost_costs_an_attempt_and_not_the_job(
-    standing: Callable[..., Rehearsal],
-    folder: Path,
-    settings: dict[str, str],
-    lose: Callable[[Rehearsal], None],
+    standing: Rehearse, folder: Path, settings: dict[str, str], lose: Callable[[Rehearsal], None]
 ) -> None:
     rehearsal = standing(settings, rate=0.005)
     rehearsal.settings |= settings
@@ -289,9 +272,7 @@ def test_a_machine_that_is_lost_costs_an_attempt_and_not_the_job(
     sibling="tests/unit/kinds/gke/kubernetes/test_status.py"
     "::test_a_refusal_that_no_other_request_changes_is_known"
 )
-def test_a_job_whose_nodes_google_will_never_give_ends_with_the_cause(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_a_job_whose_nodes_google_will_never_give_ends_with_the_cause(standing: Rehearse) -> None:
     rehearsal = standing(QUEUED, scenario="quota", rate=0.01)
     rehearsal.settings |= QUEUED
     ended = _run(rehearsal, "--", "true")
@@ -302,7 +283,7 @@ def test_a_job_whose_nodes_google_will_never_give_ends_with_the_cause(
     assert (left["state"], "Limit: 0.0" in left["why"]) == ("cancelled", True)
 
 
-def test_the_time_of_a_job_ends_it(there: Callable[..., Rehearsal], folder: Path) -> None:
+def test_the_time_of_a_job_ends_it(there: Rehearse, folder: Path) -> None:
     rehearsal = there(rate=0.01)
     ended = _run(rehearsal, "--time=5m", "--restarts=3", "--", "python3", "train.py", folder=folder)
     assert ended.code == 8
@@ -312,7 +293,7 @@ def test_the_time_of_a_job_ends_it(there: Callable[..., Rehearsal], folder: Path
 
 
 def test_a_job_gets_its_command_and_its_variables_from_settings_too(
-    there: Callable[..., Rehearsal], folder: Path
+    there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there()
     is_ray = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "ray"
@@ -348,9 +329,7 @@ def test_what_ray_has_no_use_for_is_refused_with_the_reason_before_google_is_ask
     assert not rehearsal.requests()
 
 
-def test_what_fails_on_ray_is_begun_again_as_often_as_it_may(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_what_fails_on_ray_is_begun_again_as_often_as_it_may(standing: Rehearse) -> None:
     rehearsal = standing(RAYJOB)
     rehearsal.settings |= RAYJOB
     command = ("--name=bad", "--restarts=1", "--", "bash", "-c", "echo no module; exit 3")
@@ -373,7 +352,7 @@ def test_what_fails_on_ray_is_begun_again_as_often_as_it_may(
     ids=["gke", "none", "ray"],
 )
 def test_a_cluster_without_rays_operator_takes_no_job_of_ray(
-    standing: Callable[..., Rehearsal], settings: dict[str, str], setting: str, fix: str
+    standing: Rehearse, settings: dict[str, str], setting: str, fix: str
 ) -> None:
     rehearsal = standing(settings)
     rehearsal.settings |= settings
@@ -383,9 +362,7 @@ def test_a_cluster_without_rays_operator_takes_no_job_of_ray(
     assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
 
 
-def test_more_vms_than_there_are_and_no_command_are_refused_at_once(
-    there: Callable[..., Rehearsal],
-) -> None:
+def test_more_vms_than_there_are_and_no_command_are_refused_at_once(there: Rehearse) -> None:
     rehearsal = there()
     many = _run(rehearsal, "--nodes=3", "--", "true")  # none at all are for Ray
     assert (many.code, many.problem["setting"]) == (2, "--nodes")
@@ -418,10 +395,7 @@ def test_a_job_that_could_never_run_is_refused_before_a_cluster_is_made_for_it(
 
 @pytest.mark.parametrize(
     ("behind", "settings"),
-    [
-        (("--", "torchrun", "trian.py"), {}),
-        ((), {"JOB_COMMAND": "torchrun trian.py > log"}),
-    ],
+    [(("--", "torchrun", "trian.py"), {}), ((), {"JOB_COMMAND": "torchrun trian.py > log"})],
     ids=["line", "setting"],
 )
 @pytest.mark.parametrize("options", [(), ("--create", "--destroy-after")], ids=["there", "made"])
@@ -444,9 +418,7 @@ def test_without_a_cluster_there_are_no_jobs(rehearsal: Rehearsal) -> None:
     assert _run(rehearsal, "--", "true").problem["code"] == "no-cluster"
 
 
-def test_a_destroy_takes_all_that_jobs_have_left(
-    there: Callable[..., Rehearsal], folder: Path
-) -> None:
+def test_a_destroy_takes_all_that_jobs_have_left(there: Rehearse, folder: Path) -> None:
     rehearsal = there()
     assert _run(rehearsal, "--", "true", folder=folder).code == 0
     assert rehearsal.run("Destroy").code == 0
@@ -489,7 +461,7 @@ def test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_
 
 
 def test_ctrl_c_ends_the_job_in_order_and_removes_the_cluster(
-    standing: Callable[..., Rehearsal], folder: Path
+    standing: Rehearse, folder: Path
 ) -> None:
     rehearsal = standing(TWO, rate=0.02)
     started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
@@ -504,7 +476,7 @@ def test_ctrl_c_ends_the_job_in_order_and_removes_the_cluster(
 
 
 def test_after_a_kill_the_next_destroy_asks_nobody_about_the_job(
-    standing: Callable[..., Rehearsal], folder: Path
+    standing: Rehearse, folder: Path
 ) -> None:
     rehearsal = standing(TWO, rate=0.02)
     started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
@@ -516,11 +488,10 @@ def test_after_a_kill_the_next_destroy_asks_nobody_about_the_job(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py"
-    "::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
+    sibling="::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
 )
 def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
-    standing: Callable[..., Rehearsal], folder: Path
+    standing: Rehearse, folder: Path
 ) -> None:
     rehearsal = standing(TWO, rate=0.01)
     _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
@@ -535,11 +506,10 @@ def test_a_job_of_somebody_else_keeps_the_cluster_and_neither_end_is_hidden(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_jobs.py"
-    "::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
+    sibling="::test_one_command_makes_a_cluster_runs_a_job_and_removes_it_although_the_job_fails"
 )
 def test_a_destroy_that_fails_after_a_job_that_succeeded_is_how_the_run_ends(
-    standing: Callable[..., Rehearsal], folder: Path
+    standing: Rehearse, folder: Path
 ) -> None:
     rehearsal = standing(TWO, rate=0.005)
     started = _begin_whole(rehearsal, folder, "--", "python3", "train.py")
@@ -562,7 +532,7 @@ def test_a_destroy_that_fails_after_a_job_that_succeeded_is_how_the_run_ends(
 
 
 def test_what_may_not_be_destroyed_is_said_before_the_job_runs(
-    standing: Callable[..., Rehearsal], folder: Path
+    standing: Rehearse, folder: Path
 ) -> None:
     rehearsal = standing(TWO)
     ended = rehearsal.finish(_begin_whole(rehearsal, folder, "--", "true", PROTECT="yes"))
@@ -582,7 +552,7 @@ def test_what_may_not_be_destroyed_is_said_before_the_job_runs(
     "::test_no_vm_ends_within_the_timeout_after_work_of_any_and_all_do_after_it"
 )
 def test_vms_without_work_are_off_until_the_next_create_which_starts_them(
-    rehearse: Callable[..., Rehearsal], folder: Path
+    rehearse: Rehearse, folder: Path
 ) -> None:
     rehearsal = rehearse(rate=0.0005)
     asked = {**TWO, "IDLE_TIMEOUT": "4h"}
@@ -610,7 +580,7 @@ def test_vms_without_work_are_off_until_the_next_create_which_starts_them(
 
 
 def test_jobs_of_others_are_listed_and_left_alone_and_a_name_never_comes_again(
-    standing: Callable[..., Rehearsal], made_once: Callable[..., Any], folder: Path
+    standing: Rehearse, made_once: Callable[..., Any], folder: Path
 ) -> None:
     rehearsal = standing(GKE, rate=0.01)
     rehearsal.settings |= GKE
@@ -639,7 +609,7 @@ def test_jobs_of_others_are_listed_and_left_alone_and_a_name_never_comes_again(
 
 @pytest.mark.parametrize("is_queued", [True, False], ids=["queued", "alone"])
 def test_what_others_submit_to_rays_operator_is_listed_with_what_it_waits_for(
-    standing: Callable[..., Rehearsal], made_once: Callable[..., Any], *, is_queued: bool
+    standing: Rehearse, made_once: Callable[..., Any], *, is_queued: bool
 ) -> None:
     rehearsal = standing(RAYJOB, rate=0.01)
     rehearsal.settings |= RAYJOB
@@ -662,7 +632,7 @@ def test_what_others_submit_to_rays_operator_is_listed_with_what_it_waits_for(
     ("options", "setting"), [(("--queue=team-a",), "--queue"), (("--nodes=9",), "--nodes")]
 )
 def test_what_a_cluster_can_never_run_is_refused_before_anything_is_written(
-    standing: Callable[..., Rehearsal], options: tuple[str, ...], setting: str
+    standing: Rehearse, options: tuple[str, ...], setting: str
 ) -> None:
     rehearsal = standing(GKE)
     rehearsal.settings |= GKE
@@ -672,7 +642,7 @@ def test_what_a_cluster_can_never_run_is_refused_before_anything_is_written(
 
 
 def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing(TWO)
     told = rehearsal.object("connection.json")

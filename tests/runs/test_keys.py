@@ -1,21 +1,16 @@
 """A key of Cloud KMS for all that keeps data; what Google may not use is said before it costs."""
 
-from __future__ import annotations
-
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from dotenv import dotenv_values
 
 from rehearsal import session
 from rehearsal.cloud.store import Database
+from tests.runs.conftest import Rehearsal
 from tests.runs.test_examples import EXAMPLES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.runs.conftest import Rehearsal
 
 VALUES = {k: v for k, v in dotenv_values(EXAMPLES / "cmek.env.list").items() if v}
 KEY = VALUES["KMS_KEY"]
@@ -66,9 +61,7 @@ def _keys(rehearsal: Rehearsal) -> dict[str, set[Any]]:
         pytest.param(
             GKE,
             {"share", "state", "secrets", "nodes", "disks"},
-            marks=pytest.mark.slow(
-                sibling="tests/runs/test_keys.py::test_all_that_keeps_data_has_the_key"
-            ),
+            marks=pytest.mark.slow(sibling="::test_all_that_keeps_data_has_the_key"),
         ),
     ],
     ids=["vms", "gke"],

@@ -1,12 +1,11 @@
 """The known issues that the predecessor's README lists, avoided or explained."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import json
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import requests
 from cryptography.hazmat.primitives import serialization
@@ -14,12 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from provision.catalogue import names
 from rehearsal.inventory import stays
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 FIREWALLS = "projects/my-project/global/firewalls"
 NETWORK = names.NETWORK.at("np", "us-central1")
@@ -53,7 +47,7 @@ def _answering(code: int, text: str) -> Iterator[str]:
 
 
 def test_1_a_network_that_a_firewall_rule_of_others_uses_is_said_to_be_and_goes_once_that_is_gone(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing({"NETWORK_CONFIG": "new_network"})
     base = rehearsal.environ["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"]
@@ -108,9 +102,7 @@ def _account(token_uri: str) -> dict[str, str]:
     """A service account's key file."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return {
         "type": "service_account",

@@ -1,16 +1,11 @@
 """VMs whose service account somebody deletes: told by each action, and mended by what it says."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 OURS: Final = "np-nodes@my-project.iam.gserviceaccount.com"
 IAM: Final = f"iam/v1/projects/my-project/serviceAccounts/{OURS}"
@@ -31,7 +26,7 @@ def _notes(ended: Ended) -> str:
 
 @SLOW
 def test_an_account_that_is_deleted_under_vms_is_told_until_it_is_back_or_they_are_replaced(
-    rehearse: Callable[..., Rehearsal], tmp_path: Path
+    rehearse: Rehearse, tmp_path: Path
 ) -> None:
     rehearsal = rehearse()
     (tmp_path / "code").mkdir()

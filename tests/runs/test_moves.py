@@ -1,20 +1,14 @@
 """Another zone, region, machine family or network for a cluster that exists."""
 
-from __future__ import annotations
-
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.chaos import processes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 NOTHING = {"add": 0, "change": 0, "destroy": 0}
 MULTI = {"NETWORK_CONFIG": "multi_nic_network"}
@@ -129,7 +123,7 @@ SLOW = pytest.mark.slow(
 
 @SLOW
 @pytest.mark.parametrize("move", MOVES, ids=lambda it: it.name)
-def test_row_7_a_cluster_moves_and_goes(standing: Callable[..., Rehearsal], move: Move) -> None:
+def test_row_7_a_cluster_moves_and_goes(standing: Rehearse, move: Move) -> None:
     rehearsal = standing(move.before)
     before = _left(rehearsal)
     wanted = {**move.before, **move.after}
@@ -176,7 +170,7 @@ def _kinds(rehearsal: Rehearsal) -> list[str]:
     ],
 )
 def test_a_move_that_is_killed_is_finished_or_undone(
-    standing: Callable[..., Rehearsal], method: str, path: str
+    standing: Rehearse, method: str, path: str
 ) -> None:
     rehearsal = standing(HERE)
     before = _kinds(rehearsal)
@@ -192,7 +186,7 @@ def test_a_move_that_is_killed_is_finished_or_undone(
 @SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 def test_the_next_create_finishes_a_killed_move_and_leaves_no_old_network(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing(HERE)
     count = len(_left(rehearsal))
@@ -212,9 +206,7 @@ def test_the_next_create_finishes_a_killed_move_and_leaves_no_old_network(
 
 @SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
-def test_status_and_destroy_find_what_a_killed_move_has_made(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_status_and_destroy_find_what_a_killed_move_has_made(standing: Rehearse) -> None:
     rehearsal = standing(HERE)
     _kill(rehearsal, "POST", "zones/europe-west4-a/instanceGroupManagers")
 
@@ -252,7 +244,7 @@ RESTS = [
     "rest", [pytest.param(it, id=it.name, marks=[] if it is RESTS[0] else [SLOW]) for it in RESTS]
 )
 def test_row_10_vms_stay_reachable_after_a_kill_with_a_state_older_than_their_network(
-    standing: Callable[..., Rehearsal], rest: Rest
+    standing: Rehearse, rest: Rest
 ) -> None:
     rehearsal = standing(rest.settings)
     before = _kinds(rehearsal)

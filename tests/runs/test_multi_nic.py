@@ -1,22 +1,17 @@
 """Machines with a network for their GPUs; A3 High and Mega also come and go as stories."""
 
-from __future__ import annotations
-
 import itertools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rehearsal import session
 from rehearsal.cloud.store import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 
 @dataclass(frozen=True)
@@ -97,7 +92,7 @@ def _settings(machine: str) -> dict[str, str]:
     ids=lambda machine: machine.name,
 )
 def test_vms_have_the_interfaces_of_their_machine_type(
-    standing: Callable[..., Rehearsal], machine: Machine
+    standing: Rehearse, machine: Machine
 ) -> None:
     rehearsal = standing(_settings(machine.name))
     assert {
@@ -112,12 +107,8 @@ def test_vms_have_the_interfaces_of_their_machine_type(
     assert [list(map(_interface, interfaces)) for interfaces in vms] == 2 * [machine.interfaces]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_multi_nic.py::test_vms_have_the_interfaces_of_their_machine_type"
-)
-def test_networks_for_rdma_are_found_unchanged_and_go_with_the_cluster(
-    standing: Callable[..., Rehearsal],
-) -> None:
+@pytest.mark.slow(sibling="::test_vms_have_the_interfaces_of_their_machine_type")
+def test_networks_for_rdma_are_found_unchanged_and_go_with_the_cluster(standing: Rehearse) -> None:
     settings = _settings("a3-ultragpu-8g")
     rehearsal = standing(settings)
     again = rehearsal.run("Create", **settings)

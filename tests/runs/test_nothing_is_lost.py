@@ -1,8 +1,6 @@
 """What a killed run leaves behind is found again: adopted by Create, removed by Destroy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
@@ -10,11 +8,7 @@ import requests
 from provision.catalogue import names
 from provision.google import resources
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 EVERYTHING = {
     "NETWORK_CONFIG": "new_network",
@@ -47,9 +41,7 @@ def _send(rehearsal: Rehearsal, path: str, body: dict[str, Any]) -> None:
     assert answer.ok, answer.text
 
 
-def test_create_adopts_all_of_it_and_changes_nothing_that_runs(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_create_adopts_all_of_it_and_changes_nothing_that_runs(standing: Rehearse) -> None:
     rehearsal = standing({"NETWORK_CONFIG": "new_network"})
     before = sorted(_left(rehearsal))
     state_file.forget(rehearsal, lambda _: True)
@@ -69,9 +61,7 @@ def test_create_adopts_all_of_it_and_changes_nothing_that_runs(
 
 
 @pytest.mark.parametrize("kinds", [LOSABLE[::2], LOSABLE[1::2]], ids=["one half", "the other"])
-def test_destroy_removes_what_the_state_does_not_know(
-    standing: Callable[..., Rehearsal], kinds: list[str]
-) -> None:
+def test_destroy_removes_what_the_state_does_not_know(standing: Rehearse, kinds: list[str]) -> None:
     rehearsal = standing(EVERYTHING)
     assert {resource["type"] for resource in state_file.resources(rehearsal)} >= set(kinds)
     state_file.forget(rehearsal, lambda resource: resource["type"] in kinds)
@@ -80,11 +70,9 @@ def test_destroy_removes_what_the_state_does_not_know(
     assert _left(rehearsal) == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_nothing_is_lost.py::test_create_adopts_all_of_it_and_changes_nothing_that_runs"
-)
+@pytest.mark.slow(sibling="::test_create_adopts_all_of_it_and_changes_nothing_that_runs")
 def test_an_orphaned_template_takes_the_place_of_the_one_that_the_state_has(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing()
     kept = state_file.resources(rehearsal)
@@ -134,12 +122,8 @@ def test_somebody_elses_network_of_that_name_is_never_touched(
     assert _left(rehearsal) == before
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_nothing_is_lost.py::test_destroy_removes_what_the_state_does_not_know"
-)
-def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(
-    standing: Callable[..., Rehearsal],
-) -> None:
+@pytest.mark.slow(sibling="::test_destroy_removes_what_the_state_does_not_know")
+def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(standing: Rehearse) -> None:
     rehearsal = standing()
     state_file.forget(rehearsal, lambda resource: "service_account" in resource["type"])
     asked = len(rehearsal.requests())
@@ -151,7 +135,7 @@ def test_a_plan_tells_of_orphans_and_leaves_them_where_they_are(
     assert "/upload/storage/" in log["path"]
 
 
-def test_destroy_waits_for_nobody_who_is_at_work(standing: Callable[..., Rehearsal]) -> None:
+def test_destroy_waits_for_nobody_who_is_at_work(standing: Rehearse) -> None:
     rehearsal = standing()
     state_file.forget(rehearsal, lambda resource: resource["type"] == "google_service_account")
     state_file.hold_lock(rehearsal)

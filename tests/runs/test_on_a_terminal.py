@@ -1,26 +1,18 @@
 """A person at a terminal: the question before a first Create, and how much there is to read."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rehearsal import clock
 from rehearsal.inventory import stays
+from tests.conftest import Golden
 from tests.image.terminal import typed
-from tests.runs.conftest import PROGRAM
+from tests.runs.conftest import PROGRAM, Rehearsal, Rehearse
 from tests.runs.test_jobs import QUEUED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Rehearsal
 
 _QUESTION = re.compile(r"Go on\?|to confirm:")
 _PLAN = re.compile(r"^(?:Plan|Destroy): .*\n(?:.*(?:Go on\?|to confirm:).*)?", re.MULTILINE)
@@ -51,8 +43,7 @@ def at_terminal(
 
 
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_on_a_terminal.py"
-    "::test_a_first_create_that_is_answered_by_no_or_ctrl_c_makes_nothing"
+    sibling="::test_a_first_create_that_is_answered_by_no_or_ctrl_c_makes_nothing"
 )
 
 
@@ -158,7 +149,7 @@ def test_each_question_can_be_answered_by_yes_no_and_ctrl_c_and_says_what_that_d
     "::test_a_person_is_asked_before_nodes_come_for_so_many_dollars"
 )
 def test_a_job_for_which_nodes_come_is_asked_about_as_a_create_is(
-    standing: Callable[..., Rehearsal], tmp_path: Path
+    standing: Rehearse, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
     rehearsal, empty = standing(QUEUED, rate=0.01), f"--copy={tmp_path / 'empty'}"

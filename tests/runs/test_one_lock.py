@@ -1,16 +1,12 @@
 """One lock is held from a run's first write to its last delete, in the bucket and in the cloud."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 _LOCK = "terraform/state/default.tflock"
 _BESIDE = ("-deployment/runs/", "-deployment/logs/", "/b?", "/storage/v1/b ")

@@ -1,13 +1,8 @@
 """Whoever agrees to a change of a cluster sees what it opens, and nobody opens it by a slip."""
 
-from __future__ import annotations
+from collections.abc import Callable
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 
 def test_public_addresses_for_a_cluster_that_is_there_are_said_and_take_a_yes(

@@ -1,21 +1,11 @@
 """Policies of the organization, and quotas of what is no machine: found before, and survived."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from provision.errors import ExitCode
+from tests.runs.conftest import Rehearsal, Rehearse
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
-
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_org_policies.py::test_a_policy_in_force_is_found_before_anything_is_made"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_policy_in_force_is_found_before_anything_is_made")
 MEGA = {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-megagpu-8g"}
 
 
@@ -31,7 +21,7 @@ MEGA = {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-megagpu-8g"}
     ],
 )
 def test_a_policy_in_force_is_found_before_anything_is_made(
-    rehearse: Callable[..., Rehearsal], scenario: str, setting: str, fix: str
+    rehearse: Rehearse, scenario: str, setting: str, fix: str
 ) -> None:
     rehearsal = rehearse(scenario=scenario)
 
@@ -80,7 +70,7 @@ def test_a_policy_in_force_is_found_before_anything_is_made(
     ],
 )
 def test_a_policy_that_was_not_asked_for_ends_create_with_its_words_and_leaves_nothing(
-    rehearse: Callable[..., Rehearsal], scenario: str, code: ExitCode, why: str, fix: str
+    rehearse: Rehearse, scenario: str, code: ExitCode, why: str, fix: str
 ) -> None:
     rehearsal = rehearse(scenario=scenario)
 
@@ -94,17 +84,13 @@ def test_a_policy_that_was_not_asked_for_ends_create_with_its_words_and_leaves_n
 
 
 @SLOW
-def test_a_policy_against_keys_is_nothing_to_a_tool_that_makes_none(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_a_policy_against_keys_is_nothing_to_a_tool_that_makes_none(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="policy-keys")
     assert rehearsal.run("Create").code == 0
     assert not [one for one in rehearsal.requests() if one["path"].endswith("/keys")]
 
 
-def test_an_a3_mega_is_refused_to_a_project_that_may_have_five_networks(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_an_a3_mega_is_refused_to_a_project_that_may_have_five_networks(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="small-quotas")
 
     share = {"NFS_FILESHARE_LIST": "/mnt/nfs:BASIC_SSD:2561"}
@@ -118,11 +104,9 @@ def test_an_a3_mega_is_refused_to_a_project_that_may_have_five_networks(
     assert rehearsal.writes() == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_org_policies.py::test_an_a3_mega_is_refused_to_a_project_that_may_have_five_networks"
-)
+@pytest.mark.slow(sibling="::test_an_a3_mega_is_refused_to_a_project_that_may_have_five_networks")
 def test_a_quota_of_networks_that_was_not_asked_for_ends_create_and_leaves_nothing(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(scenario="small-quotas")
 
@@ -136,7 +120,7 @@ def test_a_quota_of_networks_that_was_not_asked_for_ends_create_and_leaves_nothi
 
 
 def test_vms_that_end_within_seven_days_come_where_only_preemptible_quota_is(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(scenario="no-on-demand-quota")
 
@@ -163,7 +147,7 @@ def test_create_promises_no_notebook_link_that_the_vms_account_could_not_write(
     assert len(asked) <= 6
 
 
-def test_secure_boot_is_what_its_policy_demands(rehearse: Callable[..., Rehearsal]) -> None:
+def test_secure_boot_is_what_its_policy_demands(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="policy-shielded-vm")
     made = rehearsal.run(
         "Create",

@@ -1,23 +1,16 @@
 """Google does not answer, or somebody else does in its place: an outage is called one."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from google.cloud.storage import retry
 
 from provision import cli
-from tests.runs.conftest import Ended
+from tests.runs.conftest import Ended, Rehearsal
 from tests.runs.outage import OUTAGES, saying, served
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.runs.conftest import Rehearsal
 
 ACTIONS = ("Create", "Plan", "Validate", "Status", "Destroy", "Test")
 NOT_SAID = ("does not exist", "may not", "permission", "othing to destroy", "no such", "not found")
@@ -63,10 +56,7 @@ def test_an_outage_of_all_apis_is_told_as_one_and_may_be_tried_again(
     _is_an_outage(ended, 4, "unreachable")
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_outages.py"
-    "::test_an_outage_of_all_apis_is_told_as_one_and_may_be_tried_again"
-)
+@pytest.mark.slow(sibling="::test_an_outage_of_all_apis_is_told_as_one_and_may_be_tried_again")
 @pytest.mark.parametrize(
     ("action", "way"), list(zip(itertools.cycle(["Plan", "Destroy"]), OUTAGES, strict=False))
 )

@@ -1,13 +1,12 @@
 """The commands of the pages are run in a rehearsal, and what the pages show is what they say."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from dotenv import dotenv_values
@@ -18,13 +17,8 @@ from provision.intake import load
 from provision.kinds import registry
 from rehearsal.inventory import stays
 from tests.runs import cluster_side
-from tests.runs.conftest import MANDATORY, PROGRAM, rehearsed
+from tests.runs.conftest import MANDATORY, PROGRAM, Rehearsal, Rehearse, rehearsed
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.runs.conftest import Rehearsal
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 _COMMANDS: Final = re.compile(
@@ -159,7 +153,7 @@ def _follow(page: Path, rehearsal: Rehearsal) -> None:
 
 
 SLOW_RECIPE: Final = pytest.mark.slow(
-    sibling="tests/runs/test_pages.py::test_the_command_of_a_recipe_makes_its_cluster_runs_it_and_leaves_nothing"
+    sibling="::test_the_command_of_a_recipe_makes_its_cluster_runs_it_and_leaves_nothing"
 )
 
 
@@ -245,9 +239,7 @@ def test_the_first_settings_of_a_how_to_are_accepted(page: Path) -> None:
 
 
 @SLOW_RECIPE
-def test_the_first_commands_of_the_how_tos_work_one_after_the_other(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_the_first_commands_of_the_how_tos_work_one_after_the_other(rehearse: Rehearse) -> None:
     # A provider that is served from here would look for the folder's archive in another place.
     reader = Reader(rehearse(real=True))
     lines = "".join(f"{name}={value}\n" for name, value in MANDATORY.items())

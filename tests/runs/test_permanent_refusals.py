@@ -1,19 +1,10 @@
 """Refusals that no waiting mends end a Create at once (row 8 of the mistakes that were tried)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.runs.conftest import Rehearse
 
-    from tests.runs.conftest import Rehearsal
-
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_permanent_refusals.py::test_row_8_what_no_waiting_mends_ends_within_a_look"
-)
+SLOW = pytest.mark.slow(sibling="::test_row_8_what_no_waiting_mends_ends_within_a_look")
 
 
 @pytest.mark.parametrize(
@@ -31,11 +22,7 @@ SLOW = pytest.mark.slow(
     ],
 )
 def test_row_8_what_no_waiting_mends_ends_within_a_look(
-    rehearse: Callable[..., Rehearsal],
-    scenario: str,
-    settings: dict[str, str],
-    why: str,
-    fix: str,
+    rehearse: Rehearse, scenario: str, settings: dict[str, str], why: str, fix: str
 ) -> None:
     rehearsal = rehearse(scenario=scenario)
 

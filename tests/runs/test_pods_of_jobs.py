@@ -1,7 +1,5 @@
 """A job's pods, with the programs that run in them: real bash, a real program beside it."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import http.server
@@ -15,21 +13,18 @@ import sys
 import tarfile
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
 from provision.kinds.gke.kubernetes import job_attendant, kueue, run_jobs
+from provision.kinds.gke.kubernetes.objects import Object
 from provision.settings.choices import Priority
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.kinds.gke.kubernetes.objects import Object
 
 LINES = 100_000
 PREFIX = "np-deployment/pods/jobs/train-1/"
@@ -244,18 +239,14 @@ def test_the_exit_code_is_that_of_the_program(node: Node, command: str, code: in
     assert (end["code"], end["told"]) == (code, False)
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_pods_of_jobs.py::test_the_exit_code_is_that_of_the_program"
-)
+@pytest.mark.slow(sibling="::test_the_exit_code_is_that_of_the_program")
 def test_a_signal_to_the_pod_reaches_the_program_which_has_time_to_save(node: Node) -> None:
     script = "trap 'echo saved; exit 75' TERM; touch ready; sleep 30 & wait"
     end = node.run("bash", "-c", script, told=True)
     assert (end["code"], end["told"], end["tail"]) == (75, True, "saved")
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_pods_of_jobs.py::test_a_head_on_which_ray_began_nothing_is_no_attempt"
-)
+@pytest.mark.slow(sibling="::test_a_head_on_which_ray_began_nothing_is_no_attempt")
 def test_on_ray_each_head_takes_the_next_attempt_but_for_one_that_was_told_to_end(
     node: Node,
 ) -> None:

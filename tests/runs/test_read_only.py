@@ -1,28 +1,19 @@
 """An account that may only look plans and looks at a cluster, and creates none."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.runs import rights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearse
 
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_read_only.py"
-    "::test_an_account_that_may_only_look_plans_a_first_cluster_and_creates_none"
+    sibling="::test_an_account_that_may_only_look_plans_a_first_cluster_and_creates_none"
 )
 @pytest.mark.parametrize("settings", [{}, GKE], ids=["vms", "gke"])
 def test_an_account_that_may_only_look_plans_a_cluster_that_stands(
-    standing: Callable[..., Rehearsal], settings: dict[str, str]
+    standing: Rehearse, settings: dict[str, str]
 ) -> None:
     rehearsal = standing(settings, scenario="read-only")
     rehearsal.settings |= settings
@@ -43,7 +34,7 @@ def test_an_account_that_may_only_look_plans_a_cluster_that_stands(
 
 
 def test_an_account_that_may_only_look_plans_a_first_cluster_and_creates_none(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(scenario="read-only")
 

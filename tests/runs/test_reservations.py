@@ -1,13 +1,10 @@
 """Machines from a reservation: that it is there is found out, and what it is decides."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 ZONE = "us-central1-a"
 HERE = f"compute/v1/projects/my-project/zones/{ZONE}"

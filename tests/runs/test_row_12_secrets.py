@@ -1,20 +1,13 @@
 """Secrets do not leak, and what is valid offline is valid for Terraform: row 12 of the mistakes."""
 
-from __future__ import annotations
-
 import base64
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 
 def test_row_12_a_command_that_is_valid_offline_is_valid_for_terraform(
@@ -33,10 +26,7 @@ def test_row_12_a_command_that_is_valid_offline_is_valid_for_terraform(
     assert "--copy" in refused.problem["why"]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_row_12_secrets.py"
-    "::test_command_and_metadata_are_in_nothing_that_is_shown_or_kept"
-)
+@pytest.mark.slow(sibling="::test_command_and_metadata_are_in_nothing_that_is_shown_or_kept")
 def test_row_12_what_terraform_shows_has_neither_metadata_nor_command(rehearsal: Rehearsal) -> None:
     given = {
         "METADATA": "token=first-of-all-values,colour=second-of-all-values",
@@ -123,11 +113,8 @@ def test_command_and_metadata_are_in_nothing_that_is_shown_or_kept(
     assert "in my-project, us-central1-a" in everything[1]
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_row_12_secrets.py"
-    "::test_command_and_metadata_are_in_nothing_that_is_shown_or_kept"
-)
-def test_what_changed_is_told_without_its_value(standing: Callable[..., Rehearsal]) -> None:
+@pytest.mark.slow(sibling="::test_command_and_metadata_are_in_nothing_that_is_shown_or_kept")
+def test_what_changed_is_told_without_its_value(standing: Rehearse) -> None:
     rehearsal = standing(_PRIVATE)
     same = rehearsal.run("Plan", **_PRIVATE)
     assert same.document["plan"]["settings"] == []
@@ -145,9 +132,7 @@ def test_what_changed_is_told_without_its_value(standing: Callable[..., Rehearsa
 @pytest.mark.slow(
     sibling="tests/runs/test_whose_it_is.py::test_row_4_a_field_of_a_later_version_is_kept"
 )
-def test_the_record_of_an_older_version_is_read_and_written_masked(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_the_record_of_an_older_version_is_read_and_written_masked(standing: Rehearse) -> None:
     rehearsal = standing(_PRIVATE)
     name = "np-deployment/deployment.json"
     with state_file.blob(rehearsal, name) as blob:
@@ -276,9 +261,7 @@ def test_an_account_without_the_grant_is_told_of_and_its_command_is_not_begun(
     assert "gcloud secrets add-iam-policy-binding hf-token --project my-project" in note["fix"]
 
 
-def test_a_secret_of_another_project_needs_a_yes_and_its_owners_grant(
-    rehearsal: Rehearsal,
-) -> None:
+def test_a_secret_of_another_project_needs_a_yes_and_its_owners_grant(rehearsal: Rehearsal) -> None:
     secret = "projects/other-project/secrets/key"  # noqa: S105 - where it is, not what
     given = {"STARTUP_COMMAND": "train", "SECRETS": f"KEY={secret}"}
 

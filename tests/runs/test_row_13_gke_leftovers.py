@@ -1,20 +1,14 @@
 """What GKE makes for a cluster's Services and claims goes with the cluster, and nothing else."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.gke.kubernetes.objects import build
 from rehearsal.inventory import stays
 from tests.runs import cluster_side, state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "1"}
 COMPUTE = "compute/v1/"
@@ -26,14 +20,11 @@ SILENT = "http://127.0.0.1:9/{endpoint}"
 """Where nothing listens."""
 
 
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_row_13_gke_leftovers.py"
-    "::test_destroy_leaves_only_the_disk_that_is_to_stay_and_names_it"
-)
+SLOW = pytest.mark.slow(sibling="::test_destroy_leaves_only_the_disk_that_is_to_stay_and_names_it")
 
 
 @pytest.fixture
-def gke(standing: Callable[..., Rehearsal]) -> Rehearsal:
+def gke(standing: Rehearse) -> Rehearsal:
     """A rehearsal with a cluster in which somebody has a Service and two claims."""
     rehearsal = standing(GKE)
     rehearsal.settings |= GKE

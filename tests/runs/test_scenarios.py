@@ -1,22 +1,14 @@
 """Each scenario: its exit code, what a person reads, and the way out that it names."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rehearsal.inventory import stays
+from tests.conftest import Golden
+from tests.runs.conftest import Rehearsal, Rehearse
 from tests.runs.reading import normal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Rehearsal
-
 
 UNCHECKED = {"quota": "quota", "forbidden": "permissions"}
 """Which check to skip to see how it goes when Google refuses only what is under way."""
@@ -35,7 +27,7 @@ UNCHECKED = {"quota": "quota", "forbidden": "permissions"}
     ],
 )
 def test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over(
-    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path, name: str, code: int
+    rehearse: Rehearse, golden: Golden, goldens: Path, name: str, code: int
 ) -> None:
     scenario = name.removesuffix("-unchecked")
     skipped = {} if name == scenario else {"SKIP_CHECKS": UNCHECKED[scenario]}
@@ -48,7 +40,7 @@ def test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_troub
 
 
 def test_a_start_up_that_fails_names_vm_and_step_and_still_says_how_to_connect(
-    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    rehearse: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     rehearsal = rehearse(scenario="startup-fails")
     settings = {"INSTANCE_COUNT": "2", "STARTUP_COMMAND": "python3 train.py"}
@@ -65,7 +57,7 @@ def test_a_start_up_that_fails_names_vm_and_step_and_still_says_how_to_connect(
 
 
 def test_a_gpu_that_is_missing_fails_the_test_by_the_vms_name(
-    rehearse: Callable[..., Rehearsal], golden: Golden, goldens: Path
+    rehearse: Rehearse, golden: Golden, goldens: Path
 ) -> None:
     rehearsal = rehearse(scenario="startup-fails")
     assert rehearsal.run("Create").code == 8
@@ -75,12 +67,9 @@ def test_a_gpu_that_is_missing_fails_the_test_by_the_vms_name(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_scenarios.py"
-    "::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
+    sibling="::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
 )
-def test_a_group_without_vms_is_kept_and_goes_with_destroy(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_a_group_without_vms_is_kept_and_goes_with_destroy(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="quota")
     assert rehearsal.run("Create", SKIP_CHECKS="quota").code == 7
     assert any("instanceGroupManagers" in line for line in rehearsal.resources())
@@ -93,11 +82,10 @@ def test_a_group_without_vms_is_kept_and_goes_with_destroy(
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_scenarios.py"
-    "::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
+    sibling="::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
 )
 def test_a_stockout_is_told_at_the_first_look_with_a_zone_that_has_machines(
-    rehearse: Callable[..., Rehearsal],
+    rehearse: Rehearse,
 ) -> None:
     rehearsal = rehearse(scenario="stockout")
     refused = rehearsal.run("Create")
@@ -113,9 +101,7 @@ def test_a_stockout_is_told_at_the_first_look_with_a_zone_that_has_machines(
     assert f"--zone {match[1]}" in vm["ssh"]
 
 
-def test_a_destroy_respects_the_lock_and_goes_on_once_it_is_released(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_a_destroy_respects_the_lock_and_goes_on_once_it_is_released(standing: Rehearse) -> None:
     rehearsal = standing(scenario="lock-held")
     before = _live(rehearsal)
     held = rehearsal.run("Destroy")
@@ -131,19 +117,15 @@ def _live(rehearsal: Rehearsal) -> list[str]:
     return [line for line in rehearsal.resources() if "tflock" not in line and not stays(line)]
 
 
-def test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="forbidden")
     assert rehearsal.run("Create", SKIP_CHECKS="permissions").code == 6
     assert rehearsal.run("Destroy").code == 0
     assert [line for line in rehearsal.resources() if not stays(line)] == []
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_scenarios.py::test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy"
-)
-def test_a_bad_day_loses_nothing(rehearse: Callable[..., Rehearsal]) -> None:
+@pytest.mark.slow(sibling="::test_what_a_missing_permission_left_unmade_is_no_trouble_to_destroy")
+def test_a_bad_day_loses_nothing(rehearse: Rehearse) -> None:
     # "slow" makes this a tenth of a second of ours for ten seconds of the cloud's.
     rehearsal = rehearse(rate=0.001, scenario="flaky,slow")
     for action in ("Create", "Destroy"):

@@ -1,20 +1,16 @@
 """`make test-google`, rehearsed: all of it, against a Google that is not quite as simulated."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal import inventory, session
 from rehearsal.cloud.store import Database
 from smoke import __main__ as smoke
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROJECT = ["--project", "my-project", "--zone", "us-central1-a", "--rehearse"]
 

@@ -1,29 +1,19 @@
 """The lock of a run that was killed: freed by --yes, and only once none of its processes lives."""
 
-from __future__ import annotations
-
 import os
 import signal
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal import session
 from tests.chaos import processes
 from tests.chaos.processes import Role
+from tests.runs.conftest import Rehearsal, Rehearse
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
 
 LOCK = "b/aiinfra-terraform-my-project/o/np-deployment/terraform/state/default.tflock"
 
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_stale_locks.py"
-    "::test_a_lock_whose_holder_may_live_is_released_by_its_id_alone"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_lock_whose_holder_may_live_is_released_by_its_id_alone")
 
 
 def _terraform_alone(rehearsal: Rehearsal) -> int:
@@ -49,7 +39,7 @@ def _end(rehearsal: Rehearsal, terraform: int) -> None:
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
 @pytest.mark.parametrize("action", ["Create", "Destroy"])
 def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
-    rehearse: Callable[..., Rehearsal], action: str
+    rehearse: Rehearse, action: str
 ) -> None:
     rehearsal = rehearse(real=True, rate=0.05)
     terraform = _terraform_alone(rehearsal)
@@ -71,9 +61,7 @@ def test_yes_frees_the_lock_once_the_last_process_of_its_run_is_dead(
     assert [name for name in rehearsal.objects() if name == LOCK or "/runs/" in name] == []
 
 
-def test_a_lock_whose_holder_may_live_is_released_by_its_id_alone(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_a_lock_whose_holder_may_live_is_released_by_its_id_alone(standing: Rehearse) -> None:
     rehearsal = standing(scenario="lock-held")
     locked = rehearsal.run("Create", "--yes").problem
     _, _, own_id = locked["fix"].rpartition("--break-lock ")

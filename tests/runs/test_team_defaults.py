@@ -1,13 +1,9 @@
 """TEAM_DEFAULTS in a bucket, as a platform team keeps it for all its users."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 WHERE: Final = "gs://my-team/rules/aiinfra.toml"
 

@@ -1,30 +1,21 @@
 """Test on VMs: what a person reads of good machines, and whom it names of bad ones."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from dotenv import dotenv_values
 
 from rehearsal.inventory import stays
+from tests.conftest import Golden
 from tests.runs import rights
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.conftest import Golden
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 _NAME = re.compile(r"\b[a-z]+-vm-[a-z0-9]{4}\b")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_testing.py::test_an_examples_vms_are_tested_with_a_table_and_a_verdict"
-)
+SLOW = pytest.mark.slow(sibling="::test_an_examples_vms_are_tested_with_a_table_and_a_verdict")
 
 
 def _settings(name: str) -> dict[str, str]:
@@ -69,11 +60,7 @@ def test_an_examples_vms_are_tested_with_a_table_and_a_verdict(
     ],
 )
 def test_a_bad_vm_among_good_ones_is_named(
-    rehearse: Callable[..., Rehearsal],
-    golden: Golden,
-    goldens: Path,
-    scenario: str,
-    checked: dict[str, int],
+    rehearse: Rehearse, golden: Golden, goldens: Path, scenario: str, checked: dict[str, int]
 ) -> None:
     rehearsal = rehearse(scenario=scenario)
     rehearsal.settings = {**_settings("a3-mega"), "INSTANCE_COUNT": "3"}

@@ -1,9 +1,7 @@
 """Create, again, change, Plan and Destroy: whole actions, with real Terraform."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -11,17 +9,11 @@ import pytest
 from rehearsal.inventory import stays
 from tests.image.terminal import typed
 from tests.runs import state_file
-from tests.runs.conftest import PROGRAM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import PROGRAM, Rehearsal, Rehearse
 
 
 def test_an_env_list_becomes_a_cluster_and_goes_away_again(
-    rehearse: Callable[..., Rehearsal], tmp_path: Path
+    rehearse: Rehearse, tmp_path: Path
 ) -> None:
     rehearsal = rehearse(real=True)
     page = tmp_path / "report.html"
@@ -84,7 +76,7 @@ def test_a_plan_shows_what_create_would_do_and_writes_nothing(rehearsal: Rehears
 
 
 def test_a_plan_of_what_exists_takes_no_lock_leaves_its_log_and_has_terraforms_exit_codes(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing()
     asked = len(rehearsal.requests())
@@ -98,7 +90,7 @@ def test_a_plan_of_what_exists_takes_no_lock_leaves_its_log_and_has_terraforms_e
 
 
 def test_status_without_a_name_lists_all_deployments_and_has_an_exit_code_for_gates(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing({"INSTANCE_COUNT": "2"})
     rehearsal.settings = {"PROJECT_ID": "my-project"}
@@ -132,7 +124,7 @@ def test_status_without_a_name_lists_all_deployments_and_has_an_exit_code_for_ga
     sibling="tests/runs/test_done_is_done.py"
     "::test_row_1_vms_that_somebody_added_by_hand_are_not_deleted_unasked"
 )
-def test_fewer_vms_want_an_agreement_and_more_do_not(standing: Callable[..., Rehearsal]) -> None:
+def test_fewer_vms_want_an_agreement_and_more_do_not(standing: Rehearse) -> None:
     rehearsal = standing({"INSTANCE_COUNT": "2"})
     refused = rehearsal.run("Create", INSTANCE_COUNT="1")
     assert refused.code == 2
@@ -169,7 +161,7 @@ def test_the_note_of_a_run_that_was_killed_when_all_was_gone_goes_with_the_next_
     assert rehearsal.objects() == set()
 
 
-def test_destroy_needs_little_of_the_env_list(standing: Callable[..., Rehearsal]) -> None:
+def test_destroy_needs_little_of_the_env_list(standing: Rehearse) -> None:
     rehearsal = standing()
     destroyed = rehearsal.run("Destroy", INSTANCE_COUNT="many", VM_TYPE="a9-huge", METADATA="{{")
     assert destroyed.code == 0, destroyed.said

@@ -1,7 +1,5 @@
 """The story of `make rehearse`, as whoever has just cloned the project sees it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

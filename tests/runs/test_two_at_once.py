@@ -1,11 +1,9 @@
 """Two runs at the same time: one of them works, the other says so, and nothing is made twice."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,12 +11,8 @@ from rehearsal import session
 from rehearsal.inventory import stays
 from tests.chaos import processes
 from tests.chaos.processes import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.forked import Started
-    from tests.runs.conftest import Rehearsal
+from tests.forked import Started
+from tests.runs.conftest import Rehearsal, Rehearse
 
 
 def _vms(rehearsal: Rehearsal) -> list[str]:
@@ -44,9 +38,7 @@ SLOW = pytest.mark.slow(
 
 @SLOW
 @pytest.mark.skipif(not processes.PROC.is_dir(), reason="finds processes by /proc")
-def test_while_one_creates_another_run_is_told_who_is_at_work(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_while_one_creates_another_run_is_told_who_is_at_work(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.05)
     first = rehearsal.start("Create")
     rehearsal.when_asked("POST", "/instanceGroupManagers")

@@ -1,20 +1,13 @@
 """Two machines at work on one deployment: no state is lost, and nobody says done of what is not."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal.inventory import stays
 from tests.chaos import processes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.forked import Started
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.forked import Started
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 pytestmark = pytest.mark.skipif(
     not processes.PROC.is_dir(), reason="another machine is made of Linux's namespaces"
@@ -25,8 +18,7 @@ LOCKED = 5
 FAILED = {6, 8}
 """Terraform failed, or machines are gone: what another machine has ended under a run."""
 SLOW = pytest.mark.slow(
-    sibling="tests/runs/test_two_machines.py"
-    "::test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_said_in_vain"
+    sibling="::test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_said_in_vain"
 )
 
 
@@ -66,11 +58,7 @@ QUICK = ("deletes_the_state", "Create")
     ],
 )
 def test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_said_in_vain(
-    standing: Callable[..., Rehearsal],
-    rehearse: Callable[..., Rehearsal],
-    first: str,
-    moment: str,
-    second: str,
+    standing: Rehearse, rehearse: Rehearse, first: str, moment: str, second: str
 ) -> None:
     rehearsal = rehearse() if first == "Create" else standing()
     assert rehearsal.cloud is not None
@@ -87,7 +75,7 @@ def test_what_another_machine_does_in_the_middle_of_a_run_is_neither_lost_nor_sa
     ("first", "second"), list(itertools.combinations_with_replacement(ZONES, 2))
 )
 def test_of_two_machines_at_once_with_slow_deletes_neither_loses_or_feigns_anything(
-    standing: Callable[..., Rehearsal], first: str, second: str
+    standing: Rehearse, first: str, second: str
 ) -> None:
     rehearsal = standing()
     assert rehearsal.cloud is not None

@@ -1,15 +1,10 @@
 """A state that Terraform could not write at the end of an apply."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 # The first write is the run's own, of a state without resources.
 _REFUSED = "POST|PUT /upload/storage/**/default.tfstate: refuse 403 after=1"
@@ -27,9 +22,7 @@ def test_it_is_written_again_as_soon_as_that_works(rehearsal: Rehearsal) -> None
     assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_unsaved_state.py::test_it_is_written_again_as_soon_as_that_works"
-)
+@pytest.mark.slow(sibling="::test_it_is_written_again_as_soon_as_that_works")
 def test_it_is_kept_where_it_can_be_had_and_the_next_create_needs_it_not(
     rehearsal: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,13 +1,8 @@
 """VMs without addresses need a way out, on whatever network; a rehearsal has none either then."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal
 
 CLOSED = {"ENABLE_EXTERNAL_IP": "no", "GCS_MOUNT_LIST": "my-data:/mnt/data"}
 SUBNETWORK = "compute/v1/projects/my-project/regions/us-central1/subnetworks/default"

@@ -1,16 +1,10 @@
 """What Google does to VMs of its own accord: Create is not done without them, Status says why."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearse
 
 SPOT = {"ENABLE_SPOT": "yes", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"}
 
@@ -19,9 +13,7 @@ SPOT = {"ENABLE_SPOT": "yes", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"
     sibling="tests/runs/test_scenarios.py"
     "::test_a_create_fails_with_its_code_says_what_to_do_and_goes_on_when_the_trouble_is_over"
 )
-def test_a_create_is_not_done_while_a_preempted_vm_is_missing(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_a_create_is_not_done_while_a_preempted_vm_is_missing(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.02, scenario="preempted")
     rehearsal.settings |= SPOT
 
@@ -55,9 +47,7 @@ def test_a_create_is_not_done_while_a_preempted_vm_is_missing(
     sibling="tests/unit/kinds/vms/test_after_apply.py"
     "::test_a_vm_that_is_lost_after_its_start_up_is_waited_for"
 )
-def test_a_create_waits_for_a_vm_whose_host_fails_and_for_its_start_up(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_a_create_waits_for_a_vm_whose_host_fails_and_for_its_start_up(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.02, scenario="host-error")
 
     created = rehearsal.run("Create")
@@ -74,9 +64,7 @@ def test_a_create_waits_for_a_vm_whose_host_fails_and_for_its_start_up(
 @pytest.mark.slow(
     sibling="tests/unit/kinds/vms/test_after_apply.py::test_flex_start_makes_no_vm_again"
 )
-def test_a_vm_of_flex_start_that_is_down_is_an_error_with_the_way_out(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_a_vm_of_flex_start_that_is_down_is_an_error_with_the_way_out(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.02, scenario="host-error")
     rehearsal.settings |= {"ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "1h"}
 
@@ -90,9 +78,7 @@ def test_a_vm_of_flex_start_that_is_down_is_an_error_with_the_way_out(
     sibling="tests/rehearsal/cloud/compute/test_capacity_scenarios.py"
     "::test_vms_do_not_come_with_an_account_that_is_not_there"
 )
-def test_a_service_account_that_is_missing_ends_a_create_at_once(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_a_service_account_that_is_missing_ends_a_create_at_once(rehearse: Rehearse) -> None:
     rehearsal = rehearse()
     email = "trainer@my-project.iam.gserviceaccount.com"
     rehearsal.settings |= {"SERVICE_ACCOUNT": email}
@@ -111,9 +97,7 @@ def test_a_service_account_that_is_missing_ends_a_create_at_once(
     sibling="tests/unit/kinds/vms/test_after_apply.py"
     "::test_a_vm_that_started_up_long_ago_and_says_nothing_ends_a_create"
 )
-def test_vms_that_are_heard_of_no_more_are_broken(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_vms_that_are_heard_of_no_more_are_broken(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=0.005)
     assert rehearsal.run("Create", INSTANCE_COUNT="2").code == 0
     assert rehearsal.run("Status", "--detailed-exitcode").code == 0

@@ -1,7 +1,5 @@
 """The program as a wheel: installed elsewhere, it needs nothing of the tree it was made from."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import output_schema
+from tests.running import ran
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = "PROJECT_ID=my-project\nNAME_PREFIX=np\nZONE=us-central1-a\n"
@@ -42,16 +41,7 @@ def _run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedP
     environ = {name: it for name, it in os.environ.items() if name != "PYTHONPATH"}
     environ |= {"AIINFRA_REHEARSAL_FOLDER": str(folder / "cloud"), "CLOUD_CLOCK_RATE": "0"}
     command = [str(programs / arguments[0]), *arguments[1:]]
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return ran(command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, timeout=600)
 
 
 def _act(programs: Path, folder: Path, action: str) -> None:
@@ -63,7 +53,7 @@ def _act(programs: Path, folder: Path, action: str) -> None:
     assert document["action"] == action
 
 
-@pytest.mark.slow(sibling="tests/runs/test_wheel.py::test_an_installed_wheel_is_what_runs")
+@pytest.mark.slow(sibling="::test_an_installed_wheel_is_what_runs")
 def test_an_installed_wheel_rehearses_a_cluster(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "env.list").write_text(SETTINGS)
     _act(installed, tmp_path, "Create")

@@ -1,31 +1,24 @@
 """What a run needs around it: the state's bucket (row 15), the network, its own folders."""
 
-from __future__ import annotations
-
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearsal, Rehearse
 
 ROW_15 = pytest.mark.slow(
-    sibling="tests/runs/test_where_it_runs.py"
-    "::test_row_15_no_state_is_written_where_everybody_reads_or_nobody_can_remove_it"
+    sibling="::test_row_15_no_state_is_written_where_everybody_reads_or_nobody_can_remove_it"
 )
 DEFAULT = "developer.gserviceaccount.com"
 OWN = {"TERRAFORM_GCS_PATH": "gs://my-own-state"}
 
 
 @pytest.fixture
-def bucket(rehearsal: Rehearsal) -> Callable[..., Rehearsal]:
+def bucket(rehearsal: Rehearsal) -> Rehearse:
     """Make a rehearsal with a bucket of somebody's own making."""
 
     def make(*, uniform: bool = False, unfit: bool = False) -> Rehearsal:
@@ -49,7 +42,7 @@ def bucket(rehearsal: Rehearsal) -> Callable[..., Rehearsal]:
 
 
 def test_row_15_a_bucket_that_keeps_no_versions_is_noted_with_what_mends_it(
-    bucket: Callable[..., Rehearsal],
+    bucket: Rehearse,
 ) -> None:
     ended = bucket(uniform=True).run("Plan", ORCHESTRATOR_TYPE="gke", **OWN)
 
@@ -61,7 +54,7 @@ def test_row_15_a_bucket_that_keeps_no_versions_is_noted_with_what_mends_it(
 @ROW_15
 @pytest.mark.parametrize("kind", ["none", "gke"])
 def test_row_15_a_bucket_without_uniform_access_is_refused_before_the_apply(
-    bucket: Callable[..., Rehearsal], kind: str
+    bucket: Rehearse, kind: str
 ) -> None:
     rehearsal = bucket()
 
@@ -75,7 +68,7 @@ def test_row_15_a_bucket_without_uniform_access_is_refused_before_the_apply(
 
 
 def test_row_15_no_state_is_written_where_everybody_reads_or_nobody_can_remove_it(
-    bucket: Callable[..., Rehearsal],
+    bucket: Rehearse,
 ) -> None:
     rehearsal = bucket(uniform=True, unfit=True)
 
@@ -106,11 +99,10 @@ def test_a_network_that_is_down_is_called_that(rehearsal: Rehearsal) -> None:
 
 
 @pytest.mark.slow(
-    sibling="tests/runs/test_where_it_runs.py"
-    "::test_row_15_a_bucket_that_keeps_no_versions_is_noted_with_what_mends_it"
+    sibling="::test_row_15_a_bucket_that_keeps_no_versions_is_noted_with_what_mends_it"
 )
 def test_the_next_run_deletes_what_a_killed_one_left_on_this_machine(
-    rehearse: Callable[..., Rehearsal], short: Path
+    rehearse: Rehearse, short: Path
 ) -> None:
     rehearsal = rehearse(rate=0.05, real=True)
     place = short

@@ -1,33 +1,21 @@
 """Whose it is, by the rows of the table of mistakes that were tried: states, records, owners."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.image import terminal
 from tests.runs import state_file
-from tests.runs.conftest import PROGRAM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import PROGRAM, Rehearsal, Rehearse
 
 RECORD = "np-deployment/deployment.json"
 OWN = "gs://my-own-state"
-ROW_3 = pytest.mark.slow(
-    sibling="tests/runs/test_whose_it_is.py"
-    "::test_row_3_without_its_state_a_deployment_that_lives_is_named"
-)
-ROW_4 = pytest.mark.slow(
-    sibling="tests/runs/test_whose_it_is.py::test_row_4_a_lost_record_is_made_again_from_the_state"
-)
+ROW_3 = pytest.mark.slow(sibling="::test_row_3_without_its_state_a_deployment_that_lives_is_named")
+ROW_4 = pytest.mark.slow(sibling="::test_row_4_a_lost_record_is_made_again_from_the_state")
 ROW_17 = pytest.mark.slow(
-    sibling="tests/runs/test_whose_it_is.py"
-    "::test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back"
+    sibling="::test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back"
 )
 
 
@@ -44,9 +32,7 @@ def _elsewhere(rehearsal: Rehearsal) -> None:
         client.create_bucket(made)
 
 
-def test_row_2_a_second_state_touches_nothing_of_the_first(
-    rehearsal: Rehearsal,
-) -> None:
+def test_row_2_a_second_state_touches_nothing_of_the_first(rehearsal: Rehearsal) -> None:
     _elsewhere(rehearsal)
     shares = {"NFS_FILESHARE_LIST": "/mnt/data:BASIC_SSD:2560"}
     first = rehearsal.run("Create", INSTANCE_COUNT="2", TERRAFORM_GCS_PATH=OWN, **shares)
@@ -88,9 +74,7 @@ def test_row_3_without_its_state_a_deployment_that_lives_is_named(
     assert ended.problem["fix"].endswith(f"TERRAFORM_GCS_PATH={OWN}")
 
 
-def test_row_3_what_outlives_a_deleted_state_is_deleted_by_yes(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_row_3_what_outlives_a_deleted_state_is_deleted_by_yes(standing: Rehearse) -> None:
     rehearsal = standing()
     with state_file.client(rehearsal) as client:
         for kept in client.list_blobs("aiinfra-terraform-my-project"):
@@ -120,11 +104,10 @@ def _of_a_later_version(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [pytest.param(None, id="removed"), pytest.param(_cut, id="cut short", marks=ROW_4)],
+    "damage", [pytest.param(None, id="removed"), pytest.param(_cut, id="cut short", marks=ROW_4)]
 )
 def test_row_4_a_lost_record_is_made_again_from_the_state(
-    standing: Callable[..., Rehearsal], damage: Callable[[str], str] | None
+    standing: Rehearse, damage: Callable[[str], str] | None
 ) -> None:
     rehearsal = standing()
     with state_file.blob(rehearsal, RECORD) as kept:
@@ -145,7 +128,7 @@ def test_row_4_a_lost_record_is_made_again_from_the_state(
     assert all("storage/" in line for line in rehearsal.resources())
 
 
-def test_row_4_a_field_of_a_later_version_is_kept(standing: Callable[..., Rehearsal]) -> None:
+def test_row_4_a_field_of_a_later_version_is_kept(standing: Rehearse) -> None:
     rehearsal = standing()
     with state_file.blob(rehearsal, RECORD) as kept:
         kept.upload_from_string(_of_a_later_version(kept.download_as_bytes().decode()))
@@ -165,7 +148,7 @@ def _damaged(state: dict[str, Any]) -> str:
     "action", ["Destroy", *(pytest.param(it, marks=ROW_17) for it in ("Create", "Status"))]
 )
 def test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back(
-    standing: Callable[..., Rehearsal], action: str
+    standing: Rehearse, action: str
 ) -> None:
     rehearsal = standing()
     with state_file.blob(rehearsal, state_file.STATE) as kept:
@@ -178,9 +161,7 @@ def test_row_17_a_state_that_is_damaged_is_named_with_what_brings_it_back(
     assert "older version" in ended.problem["fix"]
 
 
-def test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked(standing: Rehearse) -> None:
     rehearsal = standing()
 
     ended = rehearsal.run("Destroy", ZONE="us-central1-f", ORCHESTRATOR_TYPE="gke")
@@ -193,13 +174,8 @@ def test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked(
     assert not any("np-mig" in line for line in rehearsal.resources())
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_whose_it_is.py"
-    "::test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked"
-)
-def test_a_protected_deployment_is_destroyed_by_a_yes_alone(
-    standing: Callable[..., Rehearsal],
-) -> None:
+@pytest.mark.slow(sibling="::test_row_9_an_env_list_of_another_cluster_destroys_nothing_unasked")
+def test_a_protected_deployment_is_destroyed_by_a_yes_alone(standing: Rehearse) -> None:
     rehearsal = standing({"PROTECT": "yes"})
 
     ended = rehearsal.run("Destroy")
@@ -223,7 +199,7 @@ def test_a_protected_deployment_is_destroyed_by_a_yes_alone(
 
 
 def test_row_10_a_state_inside_another_deployments_folder_is_refused_and_never_wiped(
-    standing: Callable[..., Rehearsal],
+    standing: Rehearse,
 ) -> None:
     rehearsal = standing()
     inside = "np-deployment/other-deployment/terraform/state/default.tfstate"

@@ -1,22 +1,16 @@
 """What a cloud, its VMs and other runs say never acts on the terminal of who reads it."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from rehearsal.cloud import wire
 from rehearsal.cloud.compute import startup_told
 from tests.runs import state_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.runs.conftest import Ended, Rehearsal
+from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 HOSTILE: Final = (
     "x\x1b]0;title\x07\x1b[2J\x1b[31m\x9b2K\r\x7f\u202e\u2066\u200b\nDestroyed 6 resources"
@@ -49,7 +43,7 @@ def _kept(rehearsal: Rehearsal, suffix: str) -> list[str]:
 
 
 def test_what_a_vm_tells_of_its_start_up(
-    rehearse: Callable[..., Rehearsal], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     told = startup_told.document
 
@@ -70,11 +64,9 @@ def test_what_a_vm_tells_of_its_start_up(
     _run(rehearsal, "Status")
 
 
-@pytest.mark.slow(
-    sibling="tests/runs/test_words_of_others.py::test_what_a_vm_tells_of_its_start_up"
-)
+@pytest.mark.slow(sibling="::test_what_a_vm_tells_of_its_start_up")
 def test_with_which_words_google_refuses(
-    rehearse: Callable[..., Rehearsal], monkeypatch: pytest.MonkeyPatch
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reply = wire.GoogleError.reply
 
@@ -94,9 +86,7 @@ def test_with_which_words_google_refuses(
     assert all(r"x\x1b]0;title" in log for log in logs)
 
 
-def test_a_setting_of_a_record_that_no_run_can_have_written_is_left_out(
-    standing: Callable[..., Rehearsal],
-) -> None:
+def test_a_setting_of_a_record_that_no_run_can_have_written_is_left_out(standing: Rehearse) -> None:
     rehearsal = standing()
     with state_file.blob(rehearsal, RECORD) as record:
         document = json.loads(record.download_as_bytes())

@@ -1,15 +1,8 @@
 """Google does not know a new account everywhere at once: that passes, and nothing fails by it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.runs.conftest import Rehearsal
+from tests.runs.conftest import Rehearse
 
 GKE = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "1"}
 TEAM = "team-nodes@my-project.iam.gserviceaccount.com"
@@ -19,9 +12,7 @@ TEAM = "team-nodes@my-project.iam.gserviceaccount.com"
     sibling="tests/runs/test_row_12_secrets.py"
     "::test_the_vms_account_gets_access_to_exactly_the_secrets_that_are_named"
 )
-def test_vms_come_once_google_knows_the_account_that_this_run_has_made(
-    rehearse: Callable[..., Rehearsal],
-) -> None:
+def test_vms_come_once_google_knows_the_account_that_this_run_has_made(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="young-account", rate="0.05")
     created = rehearsal.run("Create", ENABLE_OPS_AGENT="no", ENABLE_NOTEBOOK="no")
     assert created.code == 0, created.said
@@ -32,7 +23,7 @@ def test_vms_come_once_google_knows_the_account_that_this_run_has_made(
     sibling="tests/runs/test_row_12_secrets.py"
     "::test_the_vms_account_gets_access_to_exactly_the_secrets_that_are_named"
 )
-def test_a_pool_with_a_new_account_is_asked_for_again(rehearse: Callable[..., Rehearsal]) -> None:
+def test_a_pool_with_a_new_account_is_asked_for_again(rehearse: Rehearse) -> None:
     rehearsal = rehearse(scenario="young-account", rate="0.05")
     rehearsal.settings |= GKE
     body = {"accountId": "team-nodes", "serviceAccount": {}}

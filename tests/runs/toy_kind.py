@@ -1,36 +1,30 @@
 """A kind of cluster that nothing knows of: VMs of one's own, on the Terraform root of VM groups."""
 
-from __future__ import annotations
-
 import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from provision.catalogue import names
-from provision.deployment.kind import Kind
+from provision.context import Cloud, Context
+from provision.deployment.deployment import Applied, Deployment, RunInputs
+from provision.deployment.jobs import Jobs
+from provision.deployment.kind import Images, Kind
+from provision.deployment.workspace import Workspace
 from provision.documents.connection import VmsConnection
 from provision.documents.plan import Contents
 from provision.documents.status import Status
 from provision.errors import SettingsError
 from provision.google import resources
+from provision.google.owner import Owner
 from provision.kinds import connection
 from provision.kinds.vms import variables
 from provision.preflight.check import OfKind
+from provision.settings.model import Settings
 from provision.spec import cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from provision.context import Cloud, Context
-    from provision.deployment.deployment import Applied, Deployment, RunInputs
-    from provision.deployment.jobs import Jobs
-    from provision.deployment.kind import Images
-    from provision.deployment.workspace import Workspace
-    from provision.google.owner import Owner
-    from provision.settings.model import Settings
-    from provision.spec.cluster import VmSpec
-    from provision.state.location import StateLocation
-    from provision.state.record import Record
+from provision.spec.cluster import VmSpec
+from provision.state.location import StateLocation
+from provision.state.record import Record
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,23 +1,16 @@
 """The real start-up script on simulated VMs, and real Ray on several of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.debian import NoDebianError
 from tests.startup import roots
+from tests.startup.debian_vm import DebianVM
 from tests.startup.group import Group, Site
 from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import VM
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.startup.debian_vm import DebianVM
-
 
 # They take longest, so they begin first: what begins last is waited for with idle processors.
 _FIRST = ("test_ray.py", "test_ray_jobs.py", "test_ray_on_debian.py", "test_debian.py")
@@ -41,9 +34,7 @@ def vm(tmp_path: Path) -> Iterator[VM]:
 _RELEASES = [
     # CI has the newer one: half an hour of processors goes into both.
     pytest.param(
-        it,
-        id=it.name.lower(),
-        marks=[pytest.mark.every] if it is roots.Release.DEBIAN_12 else [],
+        it, id=it.name.lower(), marks=[pytest.mark.every] if it is roots.Release.DEBIAN_12 else []
     )
     for it in roots.Release
 ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.running import ran
 from tests.startup import namespaces
 from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import SCRIPT, VM
@@ -184,14 +185,8 @@ class DebianVM(VM):
             RuntimeError: It failed; with all that it said.
         """
         login = ["runuser", "--login", user, "--command", command]
-        done = subprocess.run(
-            self._inside(*login),
-            env=_ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
+        done = ran(
+            self._inside(*login), env=_ENVIRONMENT, stdin=subprocess.DEVNULL, timeout=seconds
         )
         if done.returncode:
             raise RuntimeError(

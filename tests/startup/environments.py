@@ -5,8 +5,6 @@ from Debian or Ubuntu where that is the system: its wheels for Linux carry gigab
 Elsewhere its wheel is taken all the same.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

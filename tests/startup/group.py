@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -18,9 +20,6 @@ from tests.startup.namespaces import Space
 from tests.startup.sandbox import configuration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from tests.startup.roots import Root
 
 _TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"  # noqa: S105 - its place

@@ -4,24 +4,19 @@ Their names lead to them by the VM's /etc/hosts, and the VM trusts their certifi
 it run as they are, with TLS, and need no setting.
 """
 
-from __future__ import annotations
-
 import functools
 import shutil
 import socketserver
 import ssl
 import threading
+from collections.abc import Mapping
 from http.server import ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from pathlib import Path
+from socket import socket
 
 from tests import debian
 from tests.intercepting import Answers
 from tests.startup import namespaces
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-    from socket import socket
 
 # A certificate that signs itself, for all the names. Python 3.13 wants to see what it is for.
 _CERTIFICATE = """

@@ -1,20 +1,16 @@
 """A VM's metadata server on loopback, with what start-up reads and writes."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
 import socketserver
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _ROOT = "/computeMetadata/v1/instance/"
 _WRITTEN = "guest-attributes/aiinfra"

@@ -12,12 +12,9 @@ import itertools
 import os
 import subprocess
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 METADATA = "169.254.169.254"
 """Where a VM reaches its metadata server, as on Google Cloud."""
@@ -57,10 +54,7 @@ class Space:
     def _hold(self, command: Sequence[str], script: str) -> int:
         """A process that keeps namespaces until its standard input ends."""
         holder = subprocess.Popen(
-            [*command, "sh", "-c", script],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+            [*command, "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._holders.append(holder)
         assert holder.stdout is not None

@@ -5,18 +5,13 @@ and `key.asc`, the key that all are signed with. apt, dpkg and the key are real;
 do when they are installed and run is little.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests import debian
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -71,12 +66,10 @@ NVIDIA = (
     ),
     Package(f"{_DCGM}-dev", {"Depends": f"{_DCGM}-core"}, links={_LIBRARY: "libdcgm.so.4"}),
     Package(
-        f"{_DCGM}-cuda12",
-        {"Depends": f"{_DCGM}-core", "Recommends": f"{_DCGM}-proprietary-cuda12"},
+        f"{_DCGM}-cuda12", {"Depends": f"{_DCGM}-core", "Recommends": f"{_DCGM}-proprietary-cuda12"}
     ),
     Package(
-        f"{_DCGM}-cuda13",
-        {"Depends": f"{_DCGM}-core", "Recommends": f"{_DCGM}-proprietary-cuda13"},
+        f"{_DCGM}-cuda13", {"Depends": f"{_DCGM}-core", "Recommends": f"{_DCGM}-proprietary-cuda13"}
     ),
     Package(
         f"{_DCGM}-proprietary",

@@ -5,24 +5,20 @@ systemd and no agent here: this begins what the unit begins, and says what the a
 says (tests/startup/test_jobs.py has agents).
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.startup import ray_scenario
 from tests.startup.environments import Environment
 from tests.startup.room import Machine, Room, environment_of, of_unit
 from tests.startup.test_jobs import packed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 SECRET = "a-value-of-secret-manager"  # noqa: S105 - a made-up one
 _VERSION = "projects/p/secrets/key/versions/1"

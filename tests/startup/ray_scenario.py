@@ -3,22 +3,17 @@
 Arguments: a folder, the Python that has Ray and PyTorch, and its environment as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.startup.environments import Environment
 from tests.startup.room import Machine, Room
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # One task on each node, each saying where it ran, and as whom.
 _EVERYWHERE = """

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -27,12 +28,11 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from rehearsal.cloud.server import Cloud
+from tests.running import ran
 from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import PAYLOAD, configuration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tests.startup.environments import Environment
 
 _BRIDGE = "10.77.0.1"
@@ -102,7 +102,7 @@ def environment_of(unit: str) -> dict[str, str]:
 def enter(scenario: str, *arguments: str, seconds: float) -> list[dict[str, Any]]:
     """Run a scenario, a module with `main`, in a room; what it printed, a document a line."""
     command = [*_ENTER, sys.executable, "-m", scenario, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    done = ran(command, timeout=seconds)
     assert done.returncode == 0, done.stderr[-6000:] + done.stdout[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
@@ -187,9 +187,7 @@ class Machine:
     def _run(self, command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
         target = f"--target={self._inside()}"
         enter = ["nsenter", target, "--uts", "--net", "--mount", "--pid", "--wd=/"]
-        return subprocess.run(
-            [*enter, *command], capture_output=True, text=True, timeout=seconds, check=False
-        )
+        return ran([*enter, *command], timeout=seconds)
 
     def _install(self) -> None:
         """Make what the step `ray` makes beside the venv, and what an image has."""

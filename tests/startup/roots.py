@@ -4,8 +4,6 @@ Made by debootstrap and kept between runs, outside the tree. Nothing writes to t
 layer of its own above.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import hashlib
@@ -13,13 +11,10 @@ import json
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests import debian
 from tests.startup import packages
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Release(enum.StrEnum):

@@ -15,6 +15,7 @@ import shlex
 import subprocess
 import sys
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,6 @@ from tests.startup.stubs import SETTLE, STUBS
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tests.startup.metadata_server import MetadataServer
 
 MODULE = Path(__file__).parents[2] / "terraform" / "modules" / "startup"

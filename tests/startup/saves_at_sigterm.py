@@ -1,7 +1,5 @@
 """What VMs without PyTorch run in place of a training: it saves at SIGTERM and goes on."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ Each is a shell script that first writes its command line to /calls. Files under
 what they remember: installed units and packages outlive a boot, mounts in /run do not.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -11,8 +11,6 @@ Units run with the environment that systemd gives, and the two variables that na
 servers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -4,22 +4,17 @@ The VM is as Ubuntu 24.04 is where that matters: Ubuntu's packages can't be had 
 needrestart of Debian, with Ubuntu's way to restart services without asking.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.startup import roots
+from tests.startup.debian_vm import DebianVM
 from tests.startup.group import Group, Site
 from tests.startup.test_jobs import packed
 from tests.startup.test_ranks import _wait
-
-if TYPE_CHECKING:
-    from tests.startup.debian_vm import DebianVM
-
 
 # The first of them makes the roots, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)

@@ -3,17 +3,16 @@
 Each has a disk and a metadata of its own; times are a hundredth of what they are.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
@@ -23,9 +22,6 @@ from rehearsal.cloud.server import Cloud
 from tests import waiting
 from tests.startup.sandbox import PAYLOAD
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 if str(PAYLOAD / "lib") not in sys.path:
     sys.path.append(str(PAYLOAD / "lib"))

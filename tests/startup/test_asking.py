@@ -1,12 +1,12 @@
 """What Test and Run ask, real agents of VMs do: both ends, on the simulated Cloud Storage."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import cast
 
 import pytest
 from google.oauth2.credentials import Credentials
@@ -18,19 +18,13 @@ from provision.kinds.vms import agent
 from provision.kinds.vms.jobs import VmJobs
 from provision.spec.job import JobSpec
 from provision.state.folder import StateFolder
-from provision.state.location import StateLocation
+from provision.state.location import Place, StateLocation
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.startup import test_agents
 from tests.startup.sandbox import PAYLOAD
 from tests.startup.test_agents import BUCKET, FOLDER, State, Vm, boot, state
 from tests.startup.test_jobs import World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from provision.state.location import Place
 
 __all__ = ["boot", "state"]  # the fixtures
 

@@ -1,19 +1,13 @@
 """Each step of the real start-up script, at the first boot and at later ones."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
 import tarfile
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.startup.sandbox import SCRIPT
-
-if TYPE_CHECKING:
-    from tests.startup.sandbox import VM
+from tests.startup.sandbox import SCRIPT, VM
 
 MOUNTS = [
     {

@@ -1,17 +1,12 @@
 """The user's command as a unit: attempts, reboots, what it finds, what it is told of the end."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.startup.sandbox import VM
+from tests.startup.sandbox import VM
 
 # They wait for processes of other processes, on machines that may have much else to do.
 pytestmark = pytest.mark.timeout(400)
@@ -38,6 +33,11 @@ def _step(vm: VM) -> dict[str, object]:
 def _restarting(vm: VM, command: str, restart: str, **config: object) -> None:
     vm.quicker |= QUICK
     vm.configure(command, restart=restart, **config)
+
+
+def _ran(vm: VM, command: str, restart: str, **config: object) -> None:
+    _restarting(vm, command, restart, **config)
+    vm.boot()
 
 
 def _shut_down(vm: VM) -> None:
@@ -93,8 +93,7 @@ def test_one_that_a_reboot_ended_is_begun_again_where_that_was_asked_for(
 
 
 def test_the_log_is_not_cut_by_a_reboot_nor_by_the_step(vm: VM) -> None:
-    _restarting(vm, "echo words of the first boot; exit 3", "never")
-    vm.boot()
+    _ran(vm, "echo words of the first boot; exit 3", "never")
 
     vm.boot()
 
@@ -106,11 +105,7 @@ def test_the_log_is_not_cut_by_a_reboot_nor_by_the_step(vm: VM) -> None:
 
 
 def test_what_failed_is_begun_again_with_growing_pauses_until_it_succeeds(vm: VM) -> None:
-    _restarting(
-        vm, "echo again >>/out; [[ $(wc -l </out) -gt 3 ]] && exit; kill -KILL $$", "on-failure"
-    )
-
-    vm.boot()
+    _ran(vm, "echo again >>/out; [[ $(wc -l </out) -gt 3 ]] && exit; kill -KILL $$", "on-failure")
 
     assert vm.read("out") == "again\n" * 4
     assert (_step(vm)["state"], _step(vm)["attempt"]) == ("done", 4)
@@ -138,14 +133,12 @@ def test_always_begins_again_after_a_success_too_and_at_each_boot(vm: VM) -> Non
 
 
 def test_what_a_failed_attempt_left_behind_is_gone_before_the_next(vm: VM) -> None:
-    _restarting(
+    _ran(
         vm,
         "[[ -e /out ]] && { ps -e -o args= | grep -c '[s]leep 77' >/left; exit 0; };"
         " touch /out; setsid sleep 77 & exit 1",
         "on-failure",
     )
-
-    vm.boot()
 
     assert vm.read("left") == "0\n"
 
@@ -186,14 +179,12 @@ def test_secrets_are_read_for_each_attempt_and_in_no_log(vm: VM) -> None:
     resource = "projects/p/secrets/s/versions/latest"
     vm.server.values["service-accounts/default/token"] = '{"access_token": "token-of-the-vm"}'
     vm.server.secrets = {resource: b"the-secret-value"}
-    _restarting(
+    _ran(
         vm,
         "echo it is $S; [[ ${#S} == 16 && -e /out ]] || { touch /out; exit 1; }",
         "on-failure",
         secrets=[{"name": "S", "resource": resource}],
     )
-
-    vm.boot()
 
     assert _step(vm)["attempt"] == 2
     assert vm.read(LOG).count("it is ***") == 2
@@ -311,11 +302,7 @@ def test_a_notice_of_googles_gives_it_sigterm_and_nothing_is_begun_after_it(
 
 
 def test_a_runner_that_is_killed_is_a_failure_of_the_attempt(vm: VM) -> None:
-    _restarting(
-        vm, "echo begun >>/out; [[ $(wc -l </out) -gt 1 ]] || kill -KILL $PPID", "on-failure"
-    )
-
-    vm.boot()
+    _ran(vm, "echo begun >>/out; [[ $(wc -l </out) -gt 1 ]] || kill -KILL $PPID", "on-failure")
 
     assert vm.read("out") == "begun\nbegun\n"
     assert _step(vm)["state"] == "done"

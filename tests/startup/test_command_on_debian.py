@@ -1,19 +1,14 @@
 """The user's command under a real systemd, with a program that goes on where it stopped."""
 
-from __future__ import annotations
-
 import functools
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.startup.debian_vm import DebianVM
 from tests.startup.test_command import KEPT, LOG, QUICK
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from tests.startup.debian_vm import DebianVM
 
 # The first of them makes the roots, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)

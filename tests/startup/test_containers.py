@@ -1,13 +1,8 @@
 """The step `containers`, which a job with an image begins: docker, NVIDIA's runtime, the image."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from tests.startup.sandbox import VM
+from tests.startup.sandbox import VM
 
 # Programs that come with packages are stand-ins, too.
 _APT = r"""

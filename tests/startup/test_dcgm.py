@@ -1,13 +1,10 @@
 """DCGM: which packages, from which source, and that it gives values before the step is done."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.startup.sandbox import VM
+from tests.startup.sandbox import VM
 
 DCGM = "datacenter-gpu-manager-4"
 LIST = "etc/apt/sources.list.d/nvidia-of-the-image.list"
@@ -19,6 +16,12 @@ def _installed(vm: VM) -> list[str]:
     return [
         word for call in calls for word in call.split() if word.startswith(("data", "/", "--i"))
     ]
+
+
+def _is_done(vm: VM, **config: Any) -> None:
+    vm.configure(ops_agent=True, **config)
+    assert vm.boot().returncode == 0
+    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
 
 
 @pytest.mark.parametrize(
@@ -33,11 +36,7 @@ def test_what_is_installed_has_library_and_module_for_the_gpu(
     vm: VM, accelerator: str, driver: str, cuda: int, field: int
 ) -> None:
     vm.stubs["nvidia-smi"] = vm.stubs["nvidia-smi"].replace("CUDA Version: 12.8", driver)
-    vm.configure(ops_agent=True, gpus={"count": 2, "accelerator": accelerator})
-
-    assert vm.boot().returncode == 0
-
-    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
+    _is_done(vm, gpus={"count": 2, "accelerator": accelerator})
     assert _installed(vm) == [
         "/var/lib/aiinfra/cuda-keyring.deb",
         "--install-recommends",
@@ -53,11 +52,7 @@ def test_what_is_installed_has_library_and_module_for_the_gpu(
 def test_a_source_that_the_image_has_is_used_as_it_is(vm: VM) -> None:
     text = f"deb [signed-by=/usr/share/keyrings/other.gpg] {SOURCE}"
     (vm.disk / LIST).write_text(text)
-    vm.configure(ops_agent=True)
-
-    vm.boot()
-
-    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
+    _is_done(vm)
     assert _installed(vm)[0] == "--install-recommends", "no keyring of ours"
     assert vm.read(LIST) == text
 
@@ -66,22 +61,14 @@ def test_a_host_engine_that_the_agent_cannot_use_is_made_whole(vm: VM) -> None:
     # As Google's guides of last year installed it: DCGM 4 that runs, without -dev and the module.
     for name in (f"{DCGM}-core", "nvidia-dcgm.service"):
         (vm.disk / "simulated" / name).touch()
-    vm.configure(ops_agent=True)
-
-    vm.boot()
-
-    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
+    _is_done(vm)
     assert f"{DCGM}-dev" in _installed(vm)
 
 
 def test_what_is_whole_is_left_alone(vm: VM) -> None:
     for name in (f"{DCGM}-dev", f"{DCGM}-proprietary", "nvidia-dcgm.service"):
         (vm.disk / "simulated" / name).touch()
-    vm.configure(ops_agent=True)
-
-    vm.boot()
-
-    assert vm.states()["ops-agent"] == "done", vm.detail("ops-agent")
+    _is_done(vm)
     assert _installed(vm) == []
 
 

@@ -3,28 +3,23 @@
 One VM has all at once that went wrong at somebody's first boot; then it is turned off and on.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.startup.group import Group
+from tests.running import ran
+from tests.startup.debian_vm import DebianVM
+from tests.startup.group import Group, Site
 from tests.startup.namespaces import INTERNET
+from tests.startup.roots import Root
 from tests.startup.sandbox import SCRIPT
 from tests.startup.test_boots import MOUNTS
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.startup.debian_vm import DebianVM
-    from tests.startup.group import Site
-    from tests.startup.roots import Root
 
 # The first of them makes the roots, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)
@@ -227,10 +222,7 @@ def test_a_vm_of_an_image_that_was_made_of_another_installs_nothing_and_has_noth
     assert answer["answer"]["programs"] == ["docker"]
     assert answer["answer"]["driver"]
     for text in (SECRET, json.loads(site.token)["access_token"], "echo begun"):
-        found = subprocess.run(
-            ["grep", "-rlFe", text, str(vm.disk)],  # noqa: S607
-            check=False, capture_output=True, text=True,
-        )  # fmt: skip
+        found = ran(["grep", "-rlFe", text, str(vm.disk)])
         assert found.stdout == ""
     with Group(site, tmp_path, root) as others:
         others.set_size(1)

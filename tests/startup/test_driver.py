@@ -1,13 +1,8 @@
 """NVIDIA's driver on images that have none: by Google's installer, over the reboot it asks for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from tests.startup.sandbox import VM
+from tests.startup.sandbox import VM
 
 INSTALLER = "install_driver --installation-mode binary --installation-branch lts"
 

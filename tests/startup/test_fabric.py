@@ -1,20 +1,15 @@
 """The step `fabric`: what NCCL needs for each GPU network, and what is said where it is missing."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from provision.catalogue.fabrics import STACKS, Fabric
 from tests.startup import fabrics
+from tests.startup.sandbox import VM
 from tests.startup.stubs import STUBS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.startup.sandbox import VM
 
 
 def _environment(vm: VM) -> dict[str, str]:

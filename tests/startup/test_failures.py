@@ -1,16 +1,12 @@
 """What start-up does and tells when a step fails: one failure at a time, at every step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.startup.sandbox import VM
 from tests.startup.test_boots import MOUNTS
-
-if TYPE_CHECKING:
-    from tests.startup.sandbox import VM
 
 BLOCKING = ["way-out", "mounts", "files", "gpu", "ray", "command"]
 FILES = {"object": "f/files/x.tar.gz", "sha256": "0" * 64, "destination": "/srv"}

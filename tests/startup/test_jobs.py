@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -28,8 +29,6 @@ from tests.startup.sandbox import PAYLOAD
 from tests.startup.test_agents import BUCKET, FOLDER, State, Vm, state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from aiinfra_vm.jobs import Course
     from aiinfra_vm.members import Member
 

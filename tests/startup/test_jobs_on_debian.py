@@ -1,23 +1,19 @@
 """Jobs on three VMs with real systems: the unit, its user, and the recipes of torchrun and JAX."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.startup import environments
+from tests.startup.debian_vm import DebianVM
+from tests.startup.group import Group
 from tests.startup.test_jobs import packed
 from tests.startup.test_ranks import NAMES, _wait, group
-
-if TYPE_CHECKING:
-    from tests.startup.debian_vm import DebianVM
-    from tests.startup.group import Group
 
 __all__ = ["group"]  # the fixture
 

@@ -5,23 +5,17 @@ mdadm writes the superblock that it would write, and a mount shows a folder that
 system's UUID.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.startup.sandbox import VM
 from tests.startup.stubs import MDADM
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.startup.sandbox import VM
 
 LINK = "google-local-nvme-ssd-"
 SIZE = 4 << 20
@@ -61,13 +55,23 @@ def _states(vm: VM) -> dict[str, str]:
     return {name: vm.states()[name] for name in OURS}
 
 
+def _mounts(vm: VM, disks: int) -> None:
+    _boot(vm, disks)
+    assert _states(vm) == OURS, vm.detail("local-ssd")
+
+
+def _fails(vm: VM, disks: int) -> str:
+    """What the step tells of it."""
+    _boot(vm, disks)
+    assert _states(vm) == {**OURS, "local-ssd": "failed"}
+    return vm.detail("local-ssd")
+
+
 @pytest.mark.parametrize("count", [1, 16])
 def test_the_disks_of_a_new_vm_become_one_file_system_for_everybody(vm: VM, count: int) -> None:
     disks = add_disks(vm, count)
 
-    _boot(vm, count)
-
-    assert _states(vm) == OURS, vm.detail("local-ssd")
+    _mounts(vm, count)
     assert "1777 /mnt/localssd\n" in vm.read("out")
     assert _is_mounted(vm)
     (mount,) = vm.calls("mount -t")
@@ -86,9 +90,7 @@ def test_a_reboot_keeps_what_is_on_them(vm: VM, count: int) -> None:
     add_disks(vm, count)
     _boot(vm, count)
 
-    _boot(vm, count)
-
-    assert _states(vm) == OURS, vm.detail("local-ssd")
+    _mounts(vm, count)
     assert vm.read("out").endswith("here\nhere\n")
     links = " ".join(f"/dev/disk/by-id/{LINK}{number}" for number in range(count))
     assembled = [f"mdadm --assemble /dev/md/localssd {links}"] if count > 1 else []
@@ -102,9 +104,7 @@ def test_an_array_that_the_image_put_together_at_the_boot_is_found(vm: VM) -> No
     (array,) = (vm.disk / "simulated/arrays").iterdir()
     vm.stubs["install"] = f'ln -sf /simulated/arrays/{array.name} /dev/md127; /usr/bin/install "$@"'
 
-    _boot(vm, 2)
-
-    assert _states(vm) == OURS, vm.detail("local-ssd")
+    _mounts(vm, 2)
     assert vm.calls("mdadm") == []
     assert "mount -t ext4 -o discard /dev/md127 /mnt/localssd" in vm.calls()
     assert vm.read("out").endswith("here\nhere\n")
@@ -116,9 +116,7 @@ def test_after_a_stop_they_are_empty_and_made_anew(vm: VM, count: int) -> None:
     _boot(vm, count)
     add_disks(vm, count)
 
-    _boot(vm, count)
-
-    assert _states(vm) == OURS, vm.detail("local-ssd")
+    _mounts(vm, count)
     assert vm.read("out").count("here") == 1
     assert _is_mounted(vm)
 
@@ -131,9 +129,7 @@ def test_an_array_that_a_reset_left_without_a_file_system_gets_one(vm: VM) -> No
     del vm.stubs["mkfs.ext4"]
     (vm.disk / "stubs/mkfs.ext4").unlink()
 
-    _boot(vm, 2)
-
-    assert _states(vm) == OURS, vm.detail("local-ssd")
+    _mounts(vm, 2)
     assert _is_mounted(vm)
 
 
@@ -211,9 +207,7 @@ def test_disks_that_come_late_are_waited_for_and_no_smaller_array_is_made(vm: VM
     vm.stubs["sleep"] = '/usr/bin/sleep "$@"'
     vm.quicker["_LATE = 120"] = "_LATE = 60"
 
-    _boot(vm, 3)
-
-    assert _states(vm) == OURS, vm.detail("local-ssd")
+    _mounts(vm, 3)
     assert "--raid-devices=3" in vm.calls("mdadm")[0]
 
 
@@ -224,9 +218,7 @@ def test_an_array_that_udev_has_not_started_is_not_taken_for_a_new_one(vm: VM) -
     # As the kernel shows one: it has no bytes yet.
     vm.stubs["install"] = 'touch /dev/md127; /usr/bin/install "$@"'
 
-    _boot(vm, 2)
-
-    assert _states(vm) == OURS, vm.detail("local-ssd")
+    _mounts(vm, 2)
     assert [call.split()[1] for call in vm.calls("mdadm")] == ["--stop", "--assemble"]
     assert vm.read("out").endswith("here\nhere\n")
 
@@ -237,9 +229,7 @@ def test_an_array_of_fewer_bytes_than_its_disks_is_left_as_it_is(vm: VM) -> None
     (array,) = (vm.disk / "simulated/arrays").iterdir()
     array.write_bytes(bytes(SIZE))
 
-    _boot(vm, 2)
-
-    assert _states(vm) == {**OURS, "local-ssd": "failed"}
+    _fails(vm, 2)
     assert "sudo mdadm --detail /dev/md/localssd" in vm.detail("local-ssd")
     assert not array.read_bytes().strip(b"\0")
 
@@ -262,9 +252,7 @@ def test_an_array_of_which_a_disk_is_gone_is_told(vm: VM) -> None:
     disks[1].unlink()
     vm.quicker["_LATE = 120"] = "_LATE = 1"
 
-    _boot(vm, 2)
-
-    assert _states(vm) == {**OURS, "local-ssd": "failed"}
+    _fails(vm, 2)
     assert not _is_mounted(vm)
 
 
@@ -272,9 +260,7 @@ def test_mdadm_is_installed_where_several_disks_need_it(vm: VM) -> None:
     add_disks(vm, 2)
     (vm.disk / "simulated/mdadm").write_text(f"#!/bin/bash\n{vm.stubs.pop('mdadm')}")
 
-    _boot(vm, 2)
-
-    assert _states(vm) == OURS, vm.detail("local-ssd")
+    _mounts(vm, 2)
     (call,) = vm.calls("apt-get")
     assert call.endswith("install --no-install-recommends mdadm")
 
@@ -287,9 +273,7 @@ def test_the_service_and_the_start_up_script_never_make_them_both(vm: VM) -> Non
     )
     vm.stubs["mdadm"] = f"/usr/bin/sleep 2\n{MDADM}"
 
-    _boot(vm, 2)
-
-    assert _states(vm) == OURS, vm.detail("local-ssd")
+    _mounts(vm, 2)
     assert vm.read("service") == ""
     (made,) = vm.calls("mdadm")
     assert "--create" in made

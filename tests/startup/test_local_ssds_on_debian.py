@@ -1,14 +1,10 @@
 """Local SSDs under a real systemd, and the storage that keeps its cache there."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.startup.debian_vm import DebianVM
+from tests.startup.debian_vm import DebianVM
 
 # The first of them makes the roots, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)

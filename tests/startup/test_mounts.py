@@ -1,18 +1,12 @@
 """Shares that everybody may write to, and caches that never fill the boot disk."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.startup.sandbox import VM
 from tests.startup.test_boots import MOUNTS
 from tests.startup.test_local_ssds import add_disks
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.startup.sandbox import VM
 
 SHARE = {**MOUNTS[1], "local_mount": "/mnt/nfs"}
 CACHED = {

@@ -1,21 +1,15 @@
 """ssh between the VMs of a group, by the real sshd, agent and systemd of each Debian release."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tests.startup.group import ACCOUNT, Group
+from tests.startup.debian_vm import DebianVM
+from tests.startup.group import ACCOUNT, Group, Site
+from tests.startup.roots import Root
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.startup.debian_vm import DebianVM
-    from tests.startup.group import Site
-    from tests.startup.roots import Root
 
 # The first of them makes the roots, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)

@@ -1,17 +1,11 @@
 """apt at first boot: who else is at it, what is left behind, and how long all of it may take."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.startup.sandbox import SCRIPT
+from tests.startup.sandbox import SCRIPT, VM
 from tests.startup.test_boots import MOUNTS
-
-if TYPE_CHECKING:
-    from tests.startup.sandbox import VM
 
 LIST = "etc/apt/sources.list.d/aiinfra-gcsfuse.list"
 TIMERS = ("apt-daily.timer", "apt-daily-upgrade.timer")

@@ -1,21 +1,16 @@
 """A real training of three VMs by torchrun, as STARTUP_COMMAND has it; one VM is made again."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.startup import roots
+from tests.startup.debian_vm import DebianVM
 from tests.startup.group import Group, Site
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.startup.debian_vm import DebianVM
 
 # The first of them makes a root with PyTorch, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(900)

@@ -1,17 +1,13 @@
 """Real Ray on three VMs of one machine, its lease and token in the simulated Cloud Storage."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.startup import environments, room
 from tests.startup.sandbox import PAYLOAD
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ALL = ["10.77.0.11", "10.77.0.12", "10.77.0.13"]
 RAYS_OWN = 880  # the user aiinfra-ray
@@ -59,9 +55,7 @@ def test_the_guides_commands_do_what_it_says_for_a_user_without_rights(
     assert "entrypoint='python many_gpus.py'" in said["ray job list"]
 
 
-def test_a_job_that_a_user_submits_has_the_files_beside_it(
-    told: dict[str, dict[str, Any]],
-) -> None:
+def test_a_job_that_a_user_submits_has_the_files_beside_it(told: dict[str, dict[str, Any]]) -> None:
     assert "succeeded" in told["submitted"]["said"]
     assert '"accuracy"' in told["submitted"]["said"]
 

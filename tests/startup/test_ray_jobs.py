@@ -3,20 +3,16 @@
 A file of its own, so that they run beside those of the cluster itself: each takes minutes.
 """
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.startup import environments, room
 from tests.startup.ray_job_scenario import SECRET
 from tests.startup.test_ray import RAYS_OWN
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # The first test makes the environment, which takes minutes where none is kept.
 pytestmark = pytest.mark.timeout(1800)
@@ -97,7 +93,5 @@ def test_what_is_cancelled_has_time_to_save_and_nothing_of_it_is_left(
     assert "stopped" in event["status"]
 
 
-def test_a_job_whose_runner_is_killed_is_ended_by_its_unit(
-    jobs: dict[str, dict[str, Any]],
-) -> None:
+def test_a_job_whose_runner_is_killed_is_ended_by_its_unit(jobs: dict[str, dict[str, Any]]) -> None:
     assert "stopped" in jobs["killed"]["status"]

@@ -1,23 +1,16 @@
 """The step ray from the first to the last on a real system: apt, venv, pip, its unit, and users."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from provision.settings.model import Settings
 from tests.startup import roots
-from tests.startup.group import Group
+from tests.startup.debian_vm import DebianVM
+from tests.startup.group import Group, Site
 from tests.startup.sandbox import PAYLOAD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.startup.debian_vm import DebianVM
-    from tests.startup.group import Site
 
 # Only on one release, as it takes a minute: the one whose Python and systemd the room of VMs, which
 # is the machine's own, most likely has not.

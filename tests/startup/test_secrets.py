@@ -1,15 +1,10 @@
 """The command's secrets: read at the start, in its environment, and nowhere else."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.startup.sandbox import VM
+from tests.startup.sandbox import VM
 
 VERSION = "projects/my-project/secrets/hf-token/versions/latest"
 KEY = "projects/other/secrets/key/versions/3"

@@ -5,8 +5,6 @@ in C with their interfaces, whose GPUs are this host's memory: what is called, h
 of the processes when one fails, is the real thing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -14,17 +12,15 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import PAYLOAD
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 if str(PAYLOAD / "lib") not in sys.path:
     sys.path.append(str(PAYLOAD / "lib"))

@@ -3,25 +3,19 @@
 On the real system of each Debian release: its systemd, apt, curl, pip and certificates.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.intercepting import Company, Proxy
 from tests.startup import namespaces
-from tests.startup.group import Group
+from tests.startup.debian_vm import DebianVM
+from tests.startup.group import Group, Site
+from tests.startup.roots import Root
+from tests.startup.sandbox import VM
 from tests.startup.test_boots import MOUNTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.startup.debian_vm import DebianVM
-    from tests.startup.group import Site
-    from tests.startup.roots import Root
-    from tests.startup.sandbox import VM
 
 pytestmark = pytest.mark.timeout(900)
 

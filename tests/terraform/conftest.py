@@ -1,15 +1,14 @@
 """Terraform in a copy of `terraform/`, with the stand-in for the google provider."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +16,7 @@ from provision import terraform as driver
 from provision.errors import TerraformError
 from rehearsal.provider import mirror
 from tests import attached
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from tests.running import ran
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 
@@ -38,14 +35,11 @@ class Terraform:
         self, directory: str, *arguments: str, also: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run Terraform in a directory of the copy; it may fail."""
-        return subprocess.run(
+        return ran(
             [*self.command, *arguments],
             cwd=self.folder / directory,
             env={**self.environment, **(also or {})},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     def init(self, directory: str) -> None:

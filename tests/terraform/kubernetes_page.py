@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provision.kinds.gke.kubernetes import jobs, stages
-from provision.kinds.gke.kubernetes.objects import from_yaml, title
+from provision.kinds.gke.kubernetes.objects import Object, from_yaml, title
 from provision.settings.model import Settings
 from provision.spec import cluster
 from tests.kubernetes import samples
@@ -16,7 +16,6 @@ from tests.terraform.seeds import MANDATORY
 from tests.terraform.seeds import SEEDS as SETTINGS
 
 if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.objects import Object
     from tests.terraform.object_fields import Table
 
 

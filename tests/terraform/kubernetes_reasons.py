@@ -1,7 +1,5 @@
 """Why our Kubernetes objects differ from those of the walk-throughs: the only place for it."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 from typing import Final
 
@@ -27,10 +25,7 @@ WHY: Final = MappingProxyType(
         ("DaemonSet", "[nccl-rdma-installer].image"): "as Google's installer has it since 2026-05",
         ("DaemonSet", "?--install-nccl"): "Google's installer has dropped it (2026-05-06)",
         ("ServiceAccount", "metadata.annotations"): _NAMES,
-        (
-            "ServiceAccount",
-            "metadata.name",
-        ): _ACCOUNT,
+        ("ServiceAccount", "metadata.name"): _ACCOUNT,
         ("ResourceFlavor", "spec.nodeLabels"): "a flavor for each pool, so that jobs select by GPU",
         (
             "ResourceFlavor",
@@ -101,10 +96,7 @@ WHY: Final = MappingProxyType(
             "",
             "containers[0].resources.limits.ephemeral-storage",
         ): "no limit: the node's local SSDs are its only job's",
-        (
-            "RayCluster",
-            "serviceAccountName",
-        ): _ACCOUNT,
+        ("RayCluster", "serviceAccountName"): _ACCOUNT,
         (
             "RayCluster",
             "?unset NCCL_NET",

@@ -6,15 +6,11 @@ that it applies, container-engine-accelerators 992db812; Zencore's article, and 
 applies, GoogleCloudPlatform/ai-on-gke 336d37c3 (`dws-queues.yaml`).
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tests.terraform.object_fields import ByHand
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _RDMA: Final = tuple(f"rdma-{number}" for number in range(8))
 _INTERFACES: Final = {

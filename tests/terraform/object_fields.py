@@ -6,17 +6,13 @@ name, or by its key, mount path or path, and a key of a mapping that has dots it
 list of arguments, has the words.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from provision.kinds.gke.kubernetes.objects import Object
+from provision.kinds.gke.kubernetes.objects import Object
 
 _STEP: Final = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 _KEYS: Final = ("name", "key", "mountPath", "path")

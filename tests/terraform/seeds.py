@@ -5,8 +5,6 @@ and README), the guide `nearmap-gcp-ml` (gcloud, Ray on H200), and Zencore's art
 GPU capacity? DWS got you covered!" (gcloud, T4 and A100).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -147,21 +145,13 @@ TOOLKIT: Final = Seed(
             why="the API refuses false on a release channel; the cluster's maintenance exclusion"
             " keeps nodes from upgrades",
         ),
-        Field(
-            "longest run",
-            POOL.format("dws-nodepool-1"),
-            "node_config.0.max_run_duration",
-            None,
-        ),
+        Field("longest run", POOL.format("dws-nodepool-1"), "node_config.0.max_run_duration", None),
         Field("system pool's machine type", SYSTEM, "node_config.0.machine_type", "e2-standard-16"),
         Field("system pool's fewest nodes", SYSTEM, "autoscaling.0.total_min_node_count", 2),
         Field("system pool's most nodes", SYSTEM, "autoscaling.0.total_max_node_count", 10),
         Field("system pool's boot disk, GiB", SYSTEM, "node_config.0.disk_size_gb", 100),
         Field(
-            "private nodes",
-            CLUSTER,
-            "private_cluster_config.0.enable_private_nodes",
-            by_hand=True,
+            "private nodes", CLUSTER, "private_cluster_config.0.enable_private_nodes", by_hand=True
         ),
         Field("shielded nodes", CLUSTER, "enable_shielded_nodes", by_hand=True),
         Field("deletion protection", CLUSTER, "deletion_protection", by_hand=False),
@@ -203,10 +193,7 @@ NEARMAP: Final = Seed(
         *_ultra(4, "LATEST"),
         Field("cluster version", CLUSTER, "min_master_version", "1.33.1-gke.1107000"),
         Field(
-            "Ray operator",
-            CLUSTER,
-            "addons_config.0.ray_operator_config.0.enabled",
-            by_hand=True,
+            "Ray operator", CLUSTER, "addons_config.0.ray_operator_config.0.enabled", by_hand=True
         ),
         Field("system nodes' machine type", SYSTEM, "node_config.0.machine_type", "e2-standard-8"),
         Field("system nodes", SYSTEM, "autoscaling.0.total_max_node_count", 2),

@@ -5,17 +5,13 @@ was set once stays for ever. Such a block or argument is always written, or it s
 reason why what stays does no harm.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import hcl2
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 TREE: Final = Path(__file__).parents[2]
 SCHEMAS: Final = TREE / "rehearsal" / "provider" / "schema" / "resources"

@@ -1,17 +1,13 @@
 """The root `gke`: valid, marked, named as Python says, and held to the same floors."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.catalogue import gke_versions, names
-
-if TYPE_CHECKING:
-    from tests.terraform.conftest import Terraform
+from tests.terraform.conftest import Terraform
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 PREFIX = "train"

@@ -7,9 +7,10 @@ import hashlib
 import json
 import re
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
@@ -18,22 +19,13 @@ from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
 from tests import attached
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tests.terraform.conftest import Terraform
+from tests.terraform.conftest import Terraform
 
 BUCKETS = ("my-data", "my-state")
 SOURCES = Path(__file__).parents[2] / "terraform"
 GROUP = "module.gpu_mig.google_compute_instance_group_manager.gpu"
 REQUEST = "module.gpu_mig.google_compute_resize_request.gpu"
-SHARE = {
-    "path": "/mnt/share",
-    "tier": "BASIC_SSD",
-    "size_gb": 2560,
-    "location": "us-central1-a",
-}
+SHARE = {"path": "/mnt/share", "tier": "BASIC_SSD", "size_gb": 2560, "location": "us-central1-a"}
 SHARES = "module.filestore.google_filestore_instance.shares"
 TEMPLATE = "module.gpu_mig.google_compute_instance_template.gpu"
 
@@ -161,8 +153,7 @@ def test_the_readme_shows_every_variable() -> None:
             "default_network",
             10,
             marks=pytest.mark.slow(
-                sibling="tests/terraform/test_life.py"
-                "::test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing"
+                sibling="::test_a_cluster_is_made_stays_as_it_is_and_leaves_nothing"
             ),
         ),
         ("new_network", 16),
@@ -229,9 +220,7 @@ def test_a_flex_start_group_asks_for_vms_once_and_keeps_those_that_came(root: Ro
     assert root.left() == []
 
 
-@pytest.mark.slow(
-    sibling="tests/terraform/test_life.py::test_changes_touch_what_they_must_and_nothing_else"
-)
+@pytest.mark.slow(sibling="::test_changes_touch_what_they_must_and_nothing_else")
 def test_files_shares_and_a_ray_cluster_leave_nothing(root: Root) -> None:
     root = root.not_attached()
     (root.terraform.folder / root.directory / "files.tar.gz").write_bytes(b"files")

@@ -1,20 +1,14 @@
 """What Terraform takes for a template, and what it takes as it is written."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from provision.terraform import configuration
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.terraform.conftest import Terraform
+from tests.terraform.conftest import Terraform
 
 TEXTS = ['${file("secret")}', "%{ if true }x%{ endif }", "$${a}", "a$$${b", "%%{c", "$", "${", "%{"]
 

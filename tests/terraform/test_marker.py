@@ -1,14 +1,10 @@
 """Everything that is made carries the marker by which it is found again."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MARKER = "3f9c2a71"
 # Neither labels nor description: a NAT is found by its router, a role by its member, an object by

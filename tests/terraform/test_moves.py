@@ -1,13 +1,12 @@
 """Another zone, region, machine or network: whether Google takes what a plan of it would do."""
 
-from __future__ import annotations
-
 import itertools
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
@@ -15,22 +14,18 @@ import requests
 from provision import intake
 from provision import terraform as driver
 from provision.deployment import workspace
+from provision.deployment.deployment import Deployment
 from provision.deployment.kind import deploy
 from provision.deployment.workspace import Workspace
 from provision.google import resources
 from provision.kinds import registry
 from provision.state.location import locate
+from provision.terraform.plan import Plan
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from rehearsal import session
 from rehearsal.cloud.server import Cloud
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from provision.deployment.deployment import Deployment
-    from provision.terraform.plan import Plan
-    from tests.terraform.conftest import Terraform
+from tests.terraform.conftest import Terraform
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 USERS = {resources.GROUP.type, resources.NODE_POOL.type}

@@ -1,7 +1,5 @@
 """What Terraform names is what `provision.names` says, in both directions."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -73,9 +71,7 @@ def test_python_looks_for_what_is_bound_to_a_place_by_the_name_that_terraform_gi
     }
 
 
-def test_python_counts_against_quotas_what_terraform_makes(
-    resources: list[dict[str, Any]],
-) -> None:
+def test_python_counts_against_quotas_what_terraform_makes(resources: list[dict[str, Any]]) -> None:
     spec = SimpleNamespace(
         name_prefix=PREFIX,
         region="us-central1",

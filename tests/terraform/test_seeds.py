@@ -1,10 +1,9 @@
 """One env.list plans what published walk-throughs set up by hand; the reference is made of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -15,15 +14,10 @@ from provision.kinds.gke import variables as gke
 from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.state.location import StateLocation
+from tests.conftest import Golden
 from tests.terraform import kubernetes_page
-from tests.terraform.seeds import MANDATORY, PAGE, SEEDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.conftest import Golden
-    from tests.terraform.conftest import Terraform
-    from tests.terraform.seeds import Seed
+from tests.terraform.conftest import Terraform
+from tests.terraform.seeds import MANDATORY, PAGE, SEEDS, Seed
 
 # Google offers others by now; which one does not matter here.
 OFFERED = ["1.32.13-gke.1000", "1.33.1-gke.1107000"]

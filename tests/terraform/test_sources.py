@@ -1,18 +1,14 @@
 """What can be seen of `terraform/` by reading it."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hcl2
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.terraform.conftest import Terraform
+from tests.terraform.conftest import Terraform
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 DIRECTORIES = sorted(

@@ -1,14 +1,10 @@
 """The name of the instance template is a hash of all that the template holds."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hcl2
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 TEMPLATE = Path(__file__).parents[2] / "terraform/modules/gpu-mig/template.tf"
 # The name is the hash itself; the rest says how Terraform treats the resource.

@@ -1,17 +1,14 @@
 """`terraform validate`: the sources and the READMEs' examples are valid, planted errors are not."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.terraform.conftest import Terraform
+from tests.terraform.conftest import Terraform
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 MODULES = sorted(folder.name for folder in (SOURCES / "modules").iterdir())

@@ -4,20 +4,17 @@ A row is a change of the variables that all tests of the module share, `tests/te
 that are `given` in the table itself; the first variable of a row in `refuses` is what is refused.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import hcl2
 import pytest
 
-if TYPE_CHECKING:
-    from tests.terraform.conftest import Terraform
+from tests.terraform.conftest import Terraform
 
 SOURCES = Path(__file__).parents[2] / "terraform"
 MODULES = sorted(

@@ -1,21 +1,16 @@
 """Ways to load settings that leave only what a test is about."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 
 from provision.console import Console
+from provision.errors import Problem
 from provision.intake import Loaded, load
 from tests import output_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from provision.errors import Problem
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 

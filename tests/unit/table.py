@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import pytest
 from pydantic import TypeAdapter
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from provision.errors import Problem
 
-    from provision.errors import Problem
+if TYPE_CHECKING:
     from tests.unit.conftest import Given
 
 T = TypeVar("T")

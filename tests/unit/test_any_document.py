@@ -8,6 +8,7 @@ import dataclasses
 import json
 import re
 import socket
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,8 +43,6 @@ from tests.kubernetes import samples
 from tests.unit.state.test_record import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hypothesis.strategies import DrawFn
 
 RECORD = dataclasses.replace(

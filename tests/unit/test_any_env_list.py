@@ -1,7 +1,5 @@
 """Whatever stands in an env.list: the whole program ends with a report, never with a traceback."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

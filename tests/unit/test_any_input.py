@@ -1,7 +1,5 @@
 """Whatever stands in an env.list: problems or settings, and never a traceback."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

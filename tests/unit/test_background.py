@@ -1,7 +1,5 @@
 """Work beside other work: its end reaches whoever waits, and nobody else has to."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

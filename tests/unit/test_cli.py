@@ -1,24 +1,18 @@
 """From a command line to an exit code: none is too short or too odd to be answered."""
 
-from __future__ import annotations
-
 import gc
 import json
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 import requests
 
 from provision import __version__, cli
 from provision.actions import status
+from provision.context import Context
 from provision.documents.status import About, Status, Trouble
 from rehearsal import session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from provision.context import Context
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 

@@ -1,7 +1,5 @@
 """What is printed, and what happens when it can't be."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -10,9 +8,10 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -25,9 +24,6 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Problem
 from provision.screens import layout
 from provision.time.clock import Clock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _SPEAK = """
 import os, sys

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from provision import endpoints
 from provision.time.clock import Clock
 

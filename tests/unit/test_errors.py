@@ -1,7 +1,5 @@
 """What programs read of errors and problems."""
 
-from __future__ import annotations
-
 import signal
 
 from provision.codes import Code

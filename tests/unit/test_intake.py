@@ -1,19 +1,14 @@
 """What `load` gives: effective values, and less of them for Destroy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pydantic
 import pytest
 
 from provision.intake import load
 from provision.settings import spelling
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.unit.conftest import Given
+from tests.unit.conftest import Given
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 IDENTITY = ("PROJECT_ID", "NAME_PREFIX", "ZONE", "REGION", "TERRAFORM_GCS_PATH")

@@ -1,7 +1,5 @@
 """What stands on a terminal while stages go on, and what is left there when they have ended."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What a run loads: a package that it has no use for is time that everybody waits."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,20 +4,16 @@ The inputs are those that were once answered badly. Each is run as typed, withou
 what Google's answers decide is in preflight/test_offers.py.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from provision import cli
 from provision.settings import spelling
 from tests.unit import table
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 GKE = "ORCHESTRATOR_TYPE=gke"

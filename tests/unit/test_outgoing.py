@@ -1,7 +1,5 @@
 """How the program itself goes out: the variables that requests, Terraform and curl read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,11 +1,10 @@
 """What others say never acts on a terminal, wherever it is shown."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,9 +21,6 @@ from provision.screens import layout, status
 from provision.screens.page.html import tag, written
 from provision.settings.masking import Veil
 from provision.terraform.log import Log
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 HOSTILE: Final = (
     "x\x1b]0;title\x07\x1b[2J\x1b[31mred\x1b]52;c;cm0=\x1b\\ \x9b2K\x85\r\x00\x7f\t|"

@@ -1,15 +1,13 @@
 """A credential of a known form never leaves, wherever in the settings it stands."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
 import string
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -18,9 +16,6 @@ from provision.console import Console
 from provision.settings.masking import Lines, Veil
 from provision.terraform.log import Log
 from tests.unit.test_any_env_list import MANDATORY
-
-if TYPE_CHECKING:
-    import pytest
 
 LETTERS = string.ascii_letters + string.digits
 

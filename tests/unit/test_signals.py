@@ -12,13 +12,11 @@ import textwrap
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import FrameType
+from typing import Final
 
 from provision import cli, signals
 from provision.errors import ExitCode
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 ROOT = Path(__file__).parents[2]
 # What a fork would import, every fork would.

@@ -29,12 +29,27 @@ def judge(team: Team, case: Case) -> Iterator[Finding]:
         found = case.value(name)
         if found is not None and found > most.value:
             yield _refused(team, name, f"is more than {most.text}", f"{name.upper()}={most.text}")
+    yield from _machines(team, case)
     for name, patterns in _judged(team.allowed, case):
         outside = [it for it in _values(name, case) if not _fits(it, patterns)]
         if outside:
             what = f"asks for {', '.join(dict.fromkeys(outside))}, none of {', '.join(patterns)}"
             in_pools = name in _OF_POOLS and case.asked("gke_node_pools")
             yield _refused(team, "gke_node_pools" if in_pools else name, what, "choose one")
+
+
+def _machines(team: Team, case: Case) -> Iterator[Finding]:
+    """All machines of a cluster that run jobs, however many pools they are in."""
+    counting = ("instance_count", "gke_node_pools", "gke_node_pool_count", "gke_max_node_count")
+    if team.machines is None or not case.bad.isdisjoint(counting):
+        return
+    found = case.settings.instance_count
+    if case.settings.is_gke:
+        found = sum(pool.size.most for pool in pools.of(case.settings))
+    if found > team.machines.value:
+        name = next((it for it in counting[1:] if case.asked(it)), counting[0])
+        what = f"makes {found:,} machines in all, more than {team.machines.text}"
+        yield _refused(team, name, what, "ask for fewer")
 
 
 def _judged(rules: Mapping[str, _Rule], case: Case) -> Iterator[tuple[str, _Rule]]:

@@ -1,17 +1,11 @@
 """A bucket of states in a cloud without a server."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from rehearsal.cloud import storage
-from rehearsal.cloud.wire import GoogleError, Reply, Request
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.store import Database
-    from rehearsal.cloud.wire import Service
+from rehearsal.cloud.store import Database
+from rehearsal.cloud.wire import GoogleError, Reply, Request, Service
 
 NOW = 1_800_000_000.0
 

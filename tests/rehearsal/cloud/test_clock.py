@@ -1,19 +1,15 @@
 """When the time of the simulated cloud goes on, and when it stands still."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal import clock, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 pytestmark = pytest.mark.loopback
 

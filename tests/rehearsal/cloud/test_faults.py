@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import http.client
 import json
 import re
@@ -8,18 +6,17 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rehearsal.cloud.faults import CONTROL, EFFECTS, Effect, Faults, Rule
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
-from tests.rehearsal.cloud.table import cases
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from tests.running import ran
+from tests.table import cases
 
 NETWORKS = "/compute/v1/projects/proj-a1/global/networks"
 OBJECTS = "/storage/v1/b/states/o"
@@ -81,7 +78,7 @@ def test_each_effect_has_its_words() -> None:
 
 @cases("""
 text | why
- | is no fault
+- | is no fault
 GET ** | is no fault
 get **: refuse | is no fault
 GET **: explode | there is no effect 'explode'
@@ -299,9 +296,7 @@ def test_faults_reach_neither_their_control_nor_the_metadata_server(cloud: Cloud
 @pytest.mark.loopback
 def test_serve_takes_faults_and_names_one_that_is_none(tmp_path: Path) -> None:
     serve = [sys.executable, "-m", "rehearsal", "--folder", str(tmp_path), "serve", "--faults"]
-    refused = subprocess.run(
-        [*serve, "GET **: explode"], capture_output=True, text=True, check=False
-    )
+    refused = ran([*serve, "GET **: explode"])
     assert refused.returncode == 2
     assert "there is no effect 'explode'" in refused.stderr
     with subprocess.Popen(

@@ -1,7 +1,5 @@
 """A terminal as a picture."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ET
 
 from rehearsal import picture

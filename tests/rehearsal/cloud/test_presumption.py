@@ -1,9 +1,9 @@
 """What an env.list names is there before the program looks for it, and not under `missing`."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,10 +11,6 @@ from rehearsal import inventory
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.wire import Request
 from rehearsal.presumption import named, things
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 pytestmark = pytest.mark.loopback
 

@@ -1,7 +1,5 @@
 """The server as a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,14 +7,14 @@ import subprocess
 import sys
 import threading
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from tests.running import ran
 
 pytestmark = pytest.mark.loopback
 
@@ -105,13 +103,10 @@ def test_two_servers_share_a_database(tmp_path: Path) -> None:
 
 def test_an_unknown_scenario_is_said(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "rehearsal.cloud", "--database", "db"]
-    done = subprocess.run(
+    done = ran(
         [*command, "--scenario", "storm"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
     assert done.returncode == 1
     assert "there is no scenario 'storm'" in done.stderr

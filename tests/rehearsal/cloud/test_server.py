@@ -1,25 +1,19 @@
-from __future__ import annotations
-
 import json
 import logging
 import socket
 import sys
 import types
+from collections.abc import Iterator
 from http.client import HTTPConnection as Connection
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal.cloud import server
 from rehearsal.cloud.server import Cloud, Mount
-from rehearsal.cloud.wire import GoogleError, Reply
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from rehearsal.cloud.store import Store
-    from rehearsal.cloud.wire import Request
+from rehearsal.cloud.store import Store
+from rehearsal.cloud.wire import GoogleError, Reply, Request
 
 pytestmark = pytest.mark.loopback
 

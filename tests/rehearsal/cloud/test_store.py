@@ -1,15 +1,8 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from rehearsal.cloud.store import Database
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.cloud.store import Store
+from rehearsal.cloud.store import Database, Store
 
 
 def test_what_is_put_is_got(tmp_path: Path) -> None:

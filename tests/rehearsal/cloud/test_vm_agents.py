@@ -1,9 +1,9 @@
 """The agents of simulated VMs: who hears of a task, when they answer, and what."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,11 +12,6 @@ from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths
 from rehearsal.cloud.store import Database
 from tests.rehearsal.cloud.states import NOW, States
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 FOLDER = "np-deployment/vms/"
 CLOUD = "https://www.googleapis.com/compute/v1/"

@@ -1,7 +1,5 @@
 """What the programs of jobs do on simulated VMs."""
 
-from __future__ import annotations
-
 import io
 import shlex
 import tarfile

@@ -1,18 +1,14 @@
 """What tests rely on when Terraforms attach to one provider: they never meet in it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from tf.gen import tfplugin_pb2 as pb
 
 from rehearsal.provider import schema, values
 from rehearsal.provider.api import Api
 from tests import attached
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def _call(providers: attached.Providers, peer: str, name: str, request: Any) -> Any:

@@ -1,7 +1,5 @@
 """A google provider from outside: which files are taken, which are refused and why."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -13,6 +11,7 @@ import pytest
 from rehearsal import session
 from rehearsal.errors import ProviderNotUsable
 from rehearsal.provider import given, mirror
+from tests.table import cases
 
 PLUGIN = "#!/bin/sh\necho 'This binary is a plugin; Terraform starts it.' >&2\nexit 1\n"
 ZIP = f"terraform-provider-google_7.45.0_{mirror.platform_name()}.zip"
@@ -64,14 +63,12 @@ def test_hashicorps_zips_are_known_by_the_checksums_of_the_lock_files() -> None:
         assert set(re.findall(r'"zh:(\w+)"', file.read_text())) == given._PUBLISHED
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("terraform-provider-google_v7.44.0_x5", "its name has to be"),
-        ("terraform-provider-google-beta_v7.45.0_x5", "its name has to be"),
-        ("provider", "that is how Terraform, too, tells a version"),
-    ],
-)
+@cases("""
+name | why
+terraform-provider-google_v7.44.0_x5 | its name has to be
+terraform-provider-google-beta_v7.45.0_x5 | its name has to be
+provider | that is how Terraform, too, tells a version
+""")
 def test_a_binary_of_another_name_or_version_is_refused(
     tmp_path: Path, name: str, why: str
 ) -> None:

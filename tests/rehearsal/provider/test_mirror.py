@@ -1,19 +1,15 @@
-from __future__ import annotations
-
 import hashlib
 import os
 import platform
 import stat
-import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rehearsal.provider import certificate, mirror
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.running import ran
+from tests.table import cases
 
 
 def test_the_plugin_is_the_same_bytes_for_ever() -> None:
@@ -31,15 +27,13 @@ def test_the_package_holds_the_plugin_and_nothing_else(tmp_path: Path) -> None:
     assert plugin.stat().st_mode & 0o777 == 0o755
 
 
-@pytest.mark.parametrize(
-    ("system", "machine", "name"),
-    [
-        ("Linux", "x86_64", "linux_amd64"),
-        ("Linux", "aarch64", "linux_arm64"),
-        ("Darwin", "arm64", "darwin_arm64"),
-        ("Darwin", "x86_64", "darwin_amd64"),
-    ],
-)
+@cases("""
+system | machine | name
+Linux | x86_64 | linux_amd64
+Linux | aarch64 | linux_arm64
+Darwin | arm64 | darwin_arm64
+Darwin | x86_64 | darwin_amd64
+""")
 def test_the_platform_has_terraforms_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str, machine: str, name: str
 ) -> None:
@@ -57,30 +51,22 @@ def test_the_configuration_takes_google_from_the_mirror_alone(tmp_path: Path) ->
 
 
 def test_installing_again_changes_nothing(tmp_path: Path) -> None:
-    def contents() -> dict[Path, bytes]:
-        return {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
-
-    mirror.install(tmp_path, sys.executable)
-    before = contents()
-    mirror.install(tmp_path, sys.executable)
-    assert contents() == before
+    made = []
+    for _ in range(2):
+        mirror.install(tmp_path, sys.executable)
+        made.append({it: it.read_bytes() for it in tmp_path.rglob("*") if it.is_file()})
+    assert made[0] == made[1]
+    assert stat.S_IMODE((tmp_path / "plugin.pem").stat().st_mode) == 0o600  # its owner's alone
 
 
 def test_the_plugin_starts_the_python_beside_the_configuration(tmp_path: Path) -> None:
     config = mirror.install(tmp_path / "with space", sys.executable)
     (plugin,) = (tmp_path / "with space").glob("mirror/**/terraform-provider-*")
     environment = {"PATH": os.environ["PATH"], "TF_CLI_CONFIG_FILE": str(config)}
-    done = subprocess.run(
-        [plugin], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = ran([plugin], env=environment, cwd=tmp_path)
     assert done.returncode == 1
     assert "Terraform starts it, nobody by hand" in done.stderr
     assert done.stdout == ""
-
-
-def test_the_certificate_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
-    mirror.install(tmp_path, sys.executable)
-    assert stat.S_IMODE((tmp_path / "plugin.pem").stat().st_mode) == 0o600
 
 
 def test_a_ready_certificate_is_used_and_a_new_one_made_without(tmp_path: Path) -> None:

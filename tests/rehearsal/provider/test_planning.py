@@ -1,7 +1,5 @@
 """Planning on small schemas of its own, then on the provider's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -9,6 +7,7 @@ import pytest
 from rehearsal.provider import planning, schema
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.schema import Field
+from tests.table import cases
 
 STRING = Field(flags="o", type="string")
 DECIDED = Field(flags="oc", type="string")
@@ -28,18 +27,15 @@ BLOCK = {
     "timeouts": Field(flags="o", nesting="single", block={"create": STRING}),
 }
 PRIOR: dict[str, Any] = {
+    **dict.fromkeys(("text", "count", "tags", "timeouts")),
     "id": "1",
     "name": "n",
-    "text": None,
     "decided": "d",
     "switch": True,
-    "count": None,
-    "tags": None,
     "labels": {"a": "1"},
     "disk": [],
     "status": [{"phase": "up"}],
     "rule": [],
-    "timeouts": None,
 }
 NEW = {**PRIOR, "id": None, "decided": None, "switch": None, "labels": None, "status": []}
 
@@ -79,45 +75,48 @@ def test_an_unchanged_object_is_planned_as_it_was() -> None:
 
 X1, X0 = {"image": "x", "size": "1"}, {"image": "x", "size": None}
 ONE, TWO = {"port": "1", "note": "a"}, {"port": "2", "note": "b"}
+KNOWN = {"x1": X1, "x0": X0, "one": ONE, "two": TWO, "unknown": UNKNOWN}
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ({"text": None}, {"text": ""}),
-        ({"text": ""}, {"text": None}),
-        ({"count": 0}, {"count": None}),
-        ({"tags": ["a", "b"]}, {"tags": ["b", "a"]}),
-        ({"tags": []}, {"tags": None}),
-        ({"tags": None}, {"tags": []}),
-        ({"switch": True}, {"switch": None}),
-        # What Google decided stays when the configuration is silent.
-        ({}, {"labels": None, "decided": None, "status": []}),
-        ({"disk": [X1]}, {"disk": [X0]}),
-        # Blocks of a set correspond by value.
-        ({"rule": [ONE, TWO]}, {"rule": [{**TWO, "note": None}, {**ONE, "note": None}]}),
-        # Other timeouts alone are no change.
-        ({}, {"timeouts": {"create": "1h"}}),
-    ],
+@cases(
+    """
+before | after
+{text: null} | {text: ""}
+{text: ""} | {text: null}
+{count: 0} | {count: null}
+{tags: [a, b]} | {tags: [b, a]}
+{tags: []} | {tags: null}
+{tags: null} | {tags: []}
+{switch: true} | {switch: null}
+# What Google decided stays when the configuration is silent.
+{} | {labels: null, decided: null, status: []}
+{disk: [@x1]} | {disk: [@x0]}
+# Blocks of a set correspond by value.
+{rule: [@one, @two]} | {rule: [{port: "2", note: null}, {port: "1", note: null}]}
+# Other timeouts alone are no change.
+{} | {timeouts: {create: 1h}}
+""",
+    **KNOWN,
 )
 def test_no_change_is_seen_between(before: dict[str, Any], after: dict[str, Any]) -> None:
     assert change(before, after) == ({}, [])
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ({"text": "a"}, {"text": None}),
-        ({"text": None}, {"text": "a"}),
-        ({"count": None}, {"count": 0}),
-        ({"count": 1}, {"count": None}),
-        ({"tags": ["a"]}, {"tags": ["a", "b"]}),
-        ({"labels": {"a": "1"}}, {"labels": {"a": "2"}}),
-        ({"switch": True}, {"switch": False}),
-        ({"text": "a"}, {"text": UNKNOWN}),
-        ({}, {"disk": UNKNOWN}),
-        ({}, {"timeouts": {"create": "1h"}, "text": "x"}),
-    ],
+@cases(
+    """
+before | after
+{text: a} | {text: null}
+{text: null} | {text: a}
+{count: null} | {count: 0}
+{count: 1} | {count: null}
+{tags: [a]} | {tags: [a, b]}
+{labels: {a: "1"}} | {labels: {a: "2"}}
+{switch: true} | {switch: false}
+{text: a} | {text: @unknown}
+{} | {disk: @unknown}
+{} | {timeouts: {create: 1h}, text: x}
+""",
+    **KNOWN,
 )
 def test_an_update_in_place_is_planned_between(
     before: dict[str, Any], after: dict[str, Any]
@@ -130,33 +129,26 @@ def test_a_default_replaces_what_was_configured_or_imported(before: Any) -> None
     assert change({"switch": before}, {"switch": None}) == ({"switch": True}, [])
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "changed", "path"),
-    [
-        ({}, {"name": "m"}, {"name": "m"}, ("name",)),
-        ({}, {"name": UNKNOWN}, {"name": UNKNOWN}, ("name",)),
-        (
-            {"disk": [X1, {"image": "y", "size": "2"}]},
-            {"disk": [X0, {"image": "z", "size": None}]},
-            {"disk": [X1, {"image": "z", "size": "2"}]},
-            ("disk", 1, "image"),
-        ),
-        # A block that comes or goes does so with its fields.
-        ({}, {"disk": [X0]}, {"disk": [X0]}, ("disk", 0, "image")),
-        ({"disk": [X1]}, {}, {"disk": []}, ("disk", 0, "image")),
-        # Terraform's paths can't point into a set.
-        (
-            {"rule": [ONE]},
-            {"rule": [{**ONE, "note": None}, {"port": "3", "note": None}]},
-            {"rule": [ONE, {"port": "3", "note": UNKNOWN}]},
-            ("rule",),
-        ),
-    ],
+@cases(
+    """
+before | after | changed | path
+{} | {name: m} | {name: m} | [name]
+{} | {name: @unknown} | {name: @unknown} | [name]
+{disk: [@x1, {image: y, size: "2"}]} | {disk: [@x0, {image: z, size: null}]}
+    | {disk: [@x1, {image: z, size: "2"}]} | [disk, 1, image]
+# A block that comes or goes does so with its fields.
+{} | {disk: [@x0]} | {disk: [@x0]} | [disk, 0, image]
+{disk: [@x1]} | {} | {disk: []} | [disk, 0, image]
+# Terraform's paths can't point into a set.
+{rule: [@one]} | {rule: [{port: "1", note: null}, {port: "3", note: null}]}
+    | {rule: [@one, {port: "3", note: @unknown}]} | [rule]
+""",
+    **KNOWN,
 )
 def test_a_change_of_a_field_with_force_new_replaces_and_is_named(
     before: dict[str, Any], after: dict[str, Any], changed: dict[str, Any], path: Any
 ) -> None:
-    assert change(before, after) == (changed, [path])
+    assert change(before, after) == (changed, [tuple(path)])
 
 
 def test_what_google_decided_in_a_block_that_goes_replaces_nothing() -> None:
@@ -191,20 +183,12 @@ def test_an_unknown_value_is_never_suppressed() -> None:
 
 
 def test_a_result_speaks_as_the_plan_did_of_nothing_and_of_order() -> None:
-    guide = PRIOR | {
-        "text": "",
-        "tags": ["a", "b"],
-        "timeouts": {"create": "1h"},
-        "disk": [{"image": "x", "size": UNKNOWN}],
-    }
-    result = PRIOR | {
-        "text": None,
-        "tags": ["b", "a"],
-        "timeouts": None,
-        "disk": [{"image": "x", "size": "5"}],
-    }
+    size = [{"image": "x", "size": "5"}]
+    guide = PRIOR | {"text": "", "tags": ["a", "b"], "timeouts": {"create": "1h"}}
+    guide |= {"disk": [{"image": "x", "size": UNKNOWN}]}
+    result = PRIOR | {"text": None, "tags": ["b", "a"], "timeouts": None, "disk": size}
     settled = planning.settle(BLOCK, result, guide)
-    assert settled == guide | {"disk": [{"image": "x", "size": "5"}]}
+    assert settled == guide | {"disk": size}
 
 
 def test_a_result_that_differs_is_kept() -> None:

@@ -1,15 +1,11 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal.provider import schema, trim
 from rehearsal.provider.resources import DATA_SOURCES, RESOURCES
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PUBLISHED: dict[str, Any] = {
     "attributes": {

@@ -1,7 +1,5 @@
 """Plays what was recorded: real Terraform, the stand-in provider, a proxy, a simulated cloud."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -9,8 +7,9 @@ import re
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import pytest
 
@@ -19,9 +18,7 @@ from rehearsal.cloud.server import Cloud
 from rehearsal.provider import given, mirror
 from tests import attached, real_provider
 from tests.rehearsal.recorded.proxy import SERVICES, Proxy, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from tests.running import ran
 
 HERE = Path(__file__).parent
 
@@ -139,13 +136,10 @@ class Player:
         return self._proxy.take()
 
     def _start(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return ran(
             [*terraform.find(os.environ).argv, *arguments, "-no-color"],
             cwd=self._work,
             env=self._environ,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
 

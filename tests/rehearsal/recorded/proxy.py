@@ -1,7 +1,5 @@
 """A proxy between a provider and a cloud: it records requests, and can answer with failures."""
 
-from __future__ import annotations
-
 import copy
 import email
 import json
@@ -11,11 +9,9 @@ import time
 from http import HTTPStatus
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 # Where the proxy serves what the recording calls by these names, and the variables that say so.
 SERVICES = {

@@ -4,20 +4,15 @@ Each recording is a few commands of Terraform under faults; compared are the req
 repetitions, Terraform's exit code, and the words of its error.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.rehearsal.recorded.conftest import Player
-    from tests.rehearsal.recorded.proxy import Row
+from tests.rehearsal.recorded.conftest import Player
+from tests.rehearsal.recorded.proxy import Row
 
 FAILURES = sorted(path.stem for path in (Path(__file__).parent / "failures").glob("*.json"))
 QUICK = {
@@ -34,8 +29,7 @@ QUICK = {
 }
 """One of each kind: a refusal, a passing error, a failed operation, a wait, each service once."""
 SLOW = pytest.mark.slow(
-    sibling="tests/rehearsal/recorded/test_recorded_failures.py"
-    "::test_the_stand_in_fails_waits_and_tries_again_as_the_real_provider_did"
+    sibling="::test_the_stand_in_fails_waits_and_tries_again_as_the_real_provider_did"
 )
 
 # Names that a cloud makes up.

@@ -4,20 +4,16 @@ Compared are method, path, query, content type and body. Requests to one path ke
 those to different paths come in any order, as Terraform runs ten at once.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.rehearsal.recorded.conftest import Player
-    from tests.rehearsal.recorded.proxy import Row
+from tests.rehearsal.recorded.conftest import Player
+from tests.rehearsal.recorded.proxy import Row
 
 # What may differ, why, and how it is made equal on both sides.
 TOLERATED = (
@@ -106,10 +102,7 @@ def _by_request(rows: list[Row]) -> dict[str, list[str]]:
 
 
 # In `make test` each type of resource has its story.
-SLOW = pytest.mark.slow(
-    sibling="tests/rehearsal/recorded/test_recorded_traffic.py"
-    "::test_a_story_sends_what_the_real_provider_sent"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_story_sends_what_the_real_provider_sent")
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
 """The README of the simulated cloud, typed into a shell."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 from tests import waiting
+from tests.running import ran
 
 _ROOT = Path(__file__).parents[3]
 _BLOCK = re.compile(r"(?:^    .*\n)+", re.MULTILINE)
@@ -27,16 +25,13 @@ def test_the_commands_of_its_readme_make_look_at_and_delete_a_network(tmp_path: 
     terraform.write_text(f"#!/bin/sh\n{start}\n")
     terraform.chmod(0o755)
 
-    done = subprocess.run(
+    done = ran(
         ["/bin/bash", "-euc", f"set -m\ntrap 'kill $(jobs -p)' EXIT\n{textwrap.dedent(commands)}"],
         cwd=tmp_path,
         env={
             "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(tmp_path),
         },
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=waiting.SECONDS * 4,
     )
 

@@ -1,19 +1,14 @@
 """A failed apply is told by its own reason, whatever fails on the way out."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from provision.actions import create
-from provision.errors import CapacityError, ExitCode, ProvisionError, TerraformError
+from provision.errors import CapacityError, ExitCode, Problem, ProvisionError, TerraformError
 from provision.google.api import GoogleApiError
 from provision.lifecycle import apply
-
-if TYPE_CHECKING:
-    from provision.errors import Problem
 
 AWAY = GoogleApiError(503, "Service Unavailable", "https://compute")
 CLOUD = SimpleNamespace(folder=SimpleNamespace(location=SimpleNamespace(url="gs://b")))

@@ -1,20 +1,22 @@
 """How a run ends that destroys its cluster whatever happened."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Never, cast
+from typing import Any, Never, cast
 
 import pytest
 
 from provision.actions import destroy as module
 from provision.codes import Code
-from provision.errors import CapacityError, ExitCode, StateError, StillWaiting
+from provision.errors import (
+    CapacityError,
+    ExitCode,
+    Problem,
+    ProvisionError,
+    StateError,
+    StillWaiting,
+)
 from provision.kinds import registry
 from provision.lifecycle import consent, ownership
-
-if TYPE_CHECKING:
-    from provision.errors import Problem, ProvisionError
 
 
 def _wait() -> Never:

@@ -1,15 +1,11 @@
 """What a job says is shown once, as it was written, however it was cut."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from provision.actions import jobs
 from provision.documents.job import Job, JobState
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class _Log:

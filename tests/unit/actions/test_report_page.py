@@ -1,10 +1,9 @@
 """Where the page of a run goes, and when there is one."""
 
-from __future__ import annotations
-
 import dataclasses
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,9 +16,6 @@ from provision.intake import load
 from provision.report import Report
 from provision.time.clock import Clock
 from tests import pages
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Folder:
@@ -121,9 +117,7 @@ def test_a_run_that_fails_writes_it_too_and_one_that_had_nothing_to_do_if_asked(
     assert folder.written == {}
 
 
-def test_a_page_that_can_not_be_kept_does_not_fail_a_run_that_is_done(
-    tmp_path: Path,
-) -> None:
+def test_a_page_that_can_not_be_kept_does_not_fail_a_run_that_is_done(tmp_path: Path) -> None:
     context = _context(tmp_path / "report.html")
     _written(context, Folder(refuses=True))
     (note,) = context.report.notes

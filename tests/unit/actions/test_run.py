@@ -1,7 +1,5 @@
 """A job whose nodes cost is agreed to before it is submitted."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast

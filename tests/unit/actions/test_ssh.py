@@ -1,7 +1,5 @@
 """What Ssh runs on a terminal, and where it only prints."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

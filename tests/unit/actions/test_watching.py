@@ -1,12 +1,11 @@
 """A watch shows what is news, ends when nothing is pending, and takes Ctrl-C for its end."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -17,13 +16,9 @@ from provision.documents import plain
 from provision.documents.status import About, Older, Status, Trouble, Waiting
 from provision.errors import CheckError, Interrupted
 from provision.report import Report
+from provision.screens.layout import Line
 from provision.settings.model import Settings
 from provision.time.clock import Clock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from provision.screens.layout import Line
 
 STARTS = Waiting(about=About.START_UP, what="np-vm-a is at the step ray", seconds=10)
 PENDING = Status(kind="mig", words="VM group", name="np", zone="us-central1-a", waiting=(STARTS,))

@@ -1,10 +1,8 @@
 """A machine family that stands in its row alone, and all that follows it."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,10 +19,7 @@ from provision.kinds.vms import instances
 from provision.kinds.vms.instances import Vm
 from provision.state.location import locate
 from tests.unit.preflight.conftest import google
-from tests.unit.preflight.stand_in import ZONE
-
-if TYPE_CHECKING:
-    from tests.unit.preflight.stand_in import Google
+from tests.unit.preflight.stand_in import ZONE, Google
 
 __all__ = ["google"]  # a fixture
 

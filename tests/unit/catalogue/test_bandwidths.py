@@ -1,7 +1,5 @@
 """The published bandwidths: each of a machine that there is, with its source, and found by it."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.catalogue import bandwidths, machines

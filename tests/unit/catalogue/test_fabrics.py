@@ -1,7 +1,5 @@
 """NCCL's fabrics: what GKE's pods and VMs get of the same facts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

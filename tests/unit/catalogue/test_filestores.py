@@ -1,7 +1,5 @@
 """Filestore tiers and sizes."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.catalogue import filestores

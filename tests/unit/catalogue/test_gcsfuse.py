@@ -1,7 +1,5 @@
 """What Cloud Storage FUSE is told on VMs and in pods."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

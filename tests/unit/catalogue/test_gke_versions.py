@@ -1,7 +1,5 @@
 """Which version of GKE a text stands for."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.catalogue import gke_versions

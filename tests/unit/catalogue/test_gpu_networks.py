@@ -1,7 +1,5 @@
 """The networks that a machine type's interfaces after the first are in."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.catalogue import gpu_networks, machines

@@ -1,7 +1,5 @@
 """What the names of Google's image families say, and which family is preferred."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.catalogue import images, machines

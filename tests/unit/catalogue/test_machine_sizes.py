@@ -1,7 +1,5 @@
 """Whether GKE's pods and ours have room on the system pool."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.catalogue import machine_sizes

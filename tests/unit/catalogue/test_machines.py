@@ -1,7 +1,5 @@
 """The table of machine types."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.catalogue import machines

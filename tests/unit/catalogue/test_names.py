@@ -1,7 +1,5 @@
 """The names of node pools."""
 
-from __future__ import annotations
-
 import re
 
 from provision.catalogue import names

@@ -1,7 +1,5 @@
 """What a person means by a name of machines or GPUs that is not Google's."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.catalogue import machines

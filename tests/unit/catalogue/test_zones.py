@@ -1,7 +1,5 @@
 """Regions and zones."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.catalogue import zones as places

@@ -1,24 +1,18 @@
 """From arguments to options, and every mistake that people make on the way."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.command_line import Option, read
+from provision.command_line import CommandLine, Option, read
 from provision.documents.events import Output
+from provision.errors import Problem
 from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
 from provision.settings.model import Settings
 from rehearsal.cloud import scenarios
 from tests.unit import table
-
-if TYPE_CHECKING:
-    from provision.command_line import CommandLine
-    from provision.errors import Problem
 
 # What is written -> the words that answer it, one text of "what; why; fix" a problem.
 MISTAKES = table.answers(

@@ -1,19 +1,14 @@
 """The help, word for word, as it stands on a terminal."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.command_line import Option, usage
 from provision.settings import documentation
 from provision.settings.choices import Action
-
-if TYPE_CHECKING:
-    from tests.conftest import Golden
+from tests.conftest import Golden
 
 ROOT = Path(__file__).parents[3]
 GOLDENS = ROOT / "tests" / "golden" / "help"

@@ -1,7 +1,5 @@
 """The wrapper, run by real shells; an engine that writes down what it is told stands on PATH."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

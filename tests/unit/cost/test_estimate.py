@@ -1,9 +1,6 @@
 """The estimate: what is queued or empty costs nothing yet, and what is unknown is never free."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -17,10 +14,8 @@ from provision.documents import plain
 from provision.documents.cost import Cost, Origin, Part, PartKind
 from provision.kinds import registry
 from provision.settings.model import Settings
+from provision.spec.cluster import ClusterSpec
 from rehearsal.cloud.facts import machines as facts
-
-if TYPE_CHECKING:
-    from provision.spec.cluster import ClusterSpec
 
 MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
 NOTHING = prices.Prices(origin=Origin.LIST, sources={}, rows={})

@@ -5,8 +5,6 @@ down here by hand and for us-central1 unless said otherwise, so that neither a s
 own list nor one in its arithmetic goes unseen: here all is summed by the month of 730 hours.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -1,11 +1,11 @@
 """Google's own prices, as the simulated cloud tells them over HTTP, and as they are kept."""
 
-from __future__ import annotations
-
 import datetime as dt
+from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from google.oauth2.credentials import Credentials
@@ -18,15 +18,10 @@ from provision.documents.cost import Origin
 from provision.errors import CheckError
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.google.http import Service
+from provision.state.folder import StateFolder
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from rehearsal.cloud.server import Cloud
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from provision.state.folder import StateFolder
 
 pytestmark = pytest.mark.loopback
 

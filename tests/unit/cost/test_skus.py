@@ -1,9 +1,7 @@
 """Google's catalogue is matched by whole descriptions; what only resembles is never a price."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,12 +10,10 @@ from hypothesis import strategies as st
 from provision.catalogue import prices
 from provision.catalogue.filestores import Tier
 from provision.catalogue.machines import Consumption
+from provision.catalogue.prices import Prices
 from provision.cost import skus
 from provision.documents.cost import Origin
 from tests.unit import table
-
-if TYPE_CHECKING:
-    from provision.catalogue.prices import Prices
 
 IOWA = ("us-central1",)
 CORE = Decimal("0.031611")
@@ -108,9 +104,7 @@ def _trap(line: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "trap",
-    [*map(_trap, table.lines(_TRAPS)), ELSEWHERE],
-    ids=lambda trap: trap["description"],
+    "trap", [*map(_trap, table.lines(_TRAPS)), ELSEWHERE], ids=lambda trap: trap["description"]
 )
 def test_what_only_resembles_an_a100_on_demand_is_not_its_price(trap: dict[str, Any]) -> None:
     for order in ([trap, *A2], [*A2, trap]):

@@ -1,7 +1,5 @@
 """Documents become what JSON can say."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from provision.documents import plain

@@ -1,7 +1,5 @@
 """The schema of documents: what it says, and that it is the one that is kept."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -101,8 +99,5 @@ def test_a_problem_says_to_programs_what_else_would_do() -> None:
         "what": "us-central1-a has none",
         "why": "",
         "fix": "",
-        "alternatives": {
-            "zones": ["us-central1-b"],
-            "settings": {"ZONE": "us-central1-b"},
-        },
+        "alternatives": {"zones": ["us-central1-b"], "settings": {"ZONE": "us-central1-b"}},
     }

@@ -1,7 +1,5 @@
 """The folder that travels to every VM, as one archive."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os
@@ -10,25 +8,20 @@ import stat
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provision.codes import Code
-from provision.errors import CheckError, ExitCode, SettingsError
+from provision.errors import CheckError, ExitCode, Problem, SettingsError
 from provision.files import archive as files
 from provision.files.gzip import StoredGzip
 from provision.files.left_out import LeftOut
 from tests.unit import table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from provision.errors import Problem
 
 
 @pytest.fixture

@@ -1,17 +1,12 @@
 """The patterns of a .gitignore mean what they mean to git."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from provision.files import archive as files
 from provision.files.left_out import LeftOut
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FOLDERS = ["", "src", "data", "src/build", "data/keep", "build", "src/data/keep"]
 NAMES = ["a.py", "x.bin", "b.txt", ".gitkeep", "b c.txt "]

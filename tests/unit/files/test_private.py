@@ -1,7 +1,5 @@
 """The folders of a run on a disk that is full."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Requests to Google: what is sent again, how often, and what is told."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """What a 403 means in words."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.google import refusals

@@ -1,7 +1,5 @@
 """What Google's refusals mean, whichever of its services says them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

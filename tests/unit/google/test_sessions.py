@@ -1,7 +1,5 @@
 """Who gets a token, which answers are Google's own, and which come from somebody in between."""
 
-from __future__ import annotations
-
 import pytest
 import requests
 from google.oauth2.credentials import Credentials

@@ -1,18 +1,13 @@
 """The search for VMs at fault: nobody good is blamed, and nobody bad is cleared."""
 
-from __future__ import annotations
+from collections.abc import Collection, Sequence
 
-from typing import TYPE_CHECKING
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Tried
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+from tests.table import cases
 
 
 def _names(count: int) -> tuple[str, ...]:
@@ -39,9 +34,7 @@ def _cases(draw: st.DrawFn) -> tuple[tuple[str, ...], set[str]]:
 
 
 @given(_cases())
-def test_nobody_good_is_blamed_and_nobody_bad_is_cleared_at_any_time(
-    case: tuple[tuple[str, ...], set[str]],
-) -> None:
+def test_nobody_good_is_blamed_or_bad_cleared(case: tuple[tuple[str, ...], set[str]]) -> None:
     vms, bad = case
     for most in range(1, diagnosis.most_rounds(len(vms)) + 1):
         tried, _ = _search(vms, bad, most)
@@ -50,13 +43,6 @@ def test_nobody_good_is_blamed_and_nobody_bad_is_cleared_at_any_time(
         assert not set(found.good) & bad
         assert bad <= {*found.faulty, *found.suspects}
         assert found.together == ()
-
-
-@given(_cases())
-def test_with_two_good_ones_all_bad_ones_are_found_in_the_end(
-    case: tuple[tuple[str, ...], set[str]],
-) -> None:
-    vms, bad = case
     tried, _ = _search(vms, bad, 1000)
     found = diagnosis.find(tried)
     if len(set(vms) - bad) >= 2:
@@ -66,9 +52,7 @@ def test_with_two_good_ones_all_bad_ones_are_found_in_the_end(
 
 
 @given(_cases())
-def test_each_round_tries_something_new_and_no_vm_twice(
-    case: tuple[tuple[str, ...], set[str]],
-) -> None:
+def test_each_round_tries_something_new(case: tuple[tuple[str, ...], set[str]]) -> None:
     vms, bad = case
     tried = _try([vms], bad)
     while groups := diagnosis.next_round(tried):
@@ -78,12 +62,14 @@ def test_each_round_tries_something_new_and_no_vm_twice(
         before = {frozenset(one.members) for one in tried}
         assert not before & {frozenset(group) for group in groups}
         tried += _try(groups, bad)
+    pairs = [(vms[a], vms[b]) for one in diagnosis.pairs(len(vms)) for a, b in one]
+    found = diagnosis.find(_try([vms, *pairs], bad))
+    assert set(found.faulty) <= bad
+    assert bad <= {*found.faulty, *found.suspects}
 
 
 @given(st.integers(min_value=3, max_value=64), st.integers(min_value=0))
-def test_one_bad_vm_is_found_within_the_rounds_that_are_said_beforehand(
-    count: int, number: int
-) -> None:
+def test_one_bad_vm_is_found_within_the_rounds_that_are_said(count: int, number: int) -> None:
     vms = _names(count)
     bad = vms[number % count]
     tried, rounds = _search(vms, {bad}, diagnosis.most_rounds(count))
@@ -91,33 +77,29 @@ def test_one_bad_vm_is_found_within_the_rounds_that_are_said_beforehand(
     assert rounds <= diagnosis.most_rounds(count)
 
 
-def test_of_two_vms_that_fail_together_neither_is_blamed() -> None:
+def test_of_two_vms_that_fail_together_neither_is_blamed_nor_any_when_each_half_is_fine() -> None:
     tried, rounds = _search(("a", "b"), {"b"}, 10)
     assert rounds == 1
     found = diagnosis.find(tried)
     assert (found.faulty, found.suspects) == ((), ("a", "b"))
-
-
-def test_when_each_half_is_fine_only_the_whole_is_not() -> None:
     vms = _names(4)
     tried = [Tried(vms, passed=False), Tried(vms[:2], passed=True), Tried(vms[2:], passed=True)]
     assert diagnosis.next_round(tried) == []
     found = diagnosis.find(tried)
     assert (found.faulty, found.suspects, found.together) == ((), (), (vms,))
+    assert diagnosis.pairs(2) == []
 
 
-@pytest.mark.parametrize(
-    ("count", "bad", "rounds"),
-    [
-        # All, halves, then each of the bad pair with a good one.
-        (4, {"vm-001"}, [[4], [2, 2], [2, 2]]),
-        # Odd: who is left over waits for a companion, or is known by the others' success.
-        (3, {"vm-002"}, [[3], [2]]),
-        (3, {"vm-000"}, [[3], [2], [2], [2]]),
-        (4, set(), [[4]]),
-    ],
-)
-def test_the_rounds_of_small_groups(count: int, bad: set[str], rounds: list[list[int]]) -> None:
+@cases("""
+count | bad      | rounds
+# All, halves, then each of the bad pair with a good one.
+4     | [vm-001] | [[4], [2, 2], [2, 2]]
+# Odd: who is left over waits for a companion, or is known by the others' success.
+3     | [vm-002] | [[3], [2]]
+3     | [vm-000] | [[3], [2], [2], [2]]
+4     | []       | [[4]]
+""")
+def test_the_rounds_of_small_groups(count: int, bad: list[str], rounds: list[list[int]]) -> None:
     tried = _try([_names(count)], bad)
     sizes = [[count]]
     while groups := diagnosis.next_round(tried):
@@ -127,9 +109,7 @@ def test_the_rounds_of_small_groups(count: int, bad: set[str], rounds: list[list
 
 
 @given(st.integers(min_value=3, max_value=64), st.integers(min_value=0))
-def test_pairs_find_one_bad_machine_in_rounds_that_are_known_beforehand(
-    count: int, number: int
-) -> None:
+def test_pairs_find_one_bad_machine_in_rounds_known_before(count: int, number: int) -> None:
     vms = _names(count)
     rounds = diagnosis.pairs(count)
     assert len(rounds) == 2 + count % 2
@@ -141,18 +121,3 @@ def test_pairs_find_one_bad_machine_in_rounds_that_are_known_beforehand(
     )
     found = diagnosis.find(tried)
     assert (found.faulty, found.suspects) == ((vms[number % count],), ())
-
-
-@given(_cases())
-def test_pairs_blame_nobody_good_and_clear_nobody_bad(
-    case: tuple[tuple[str, ...], set[str]],
-) -> None:
-    vms, bad = case
-    pairs = [(vms[a], vms[b]) for one in diagnosis.pairs(len(vms)) for a, b in one]
-    found = diagnosis.find(_try([vms, *pairs], bad))
-    assert set(found.faulty) <= bad
-    assert bad <= {*found.faulty, *found.suspects}
-
-
-def test_two_machines_have_no_pairs_but_themselves() -> None:
-    assert diagnosis.pairs(2) == []

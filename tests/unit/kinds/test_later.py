@@ -1,18 +1,13 @@
 """What a kind takes from another module when it is asked is called as the kind is."""
 
-from __future__ import annotations
-
 import inspect
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from provision.deployment.kind import Kind, Later
 from provision.kinds.gke.kind import GkeCluster
 from provision.kinds.vms.kind import VmGroup
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LATER = [
     pytest.param(name, it, id=f"{of.__name__}.{name}")

@@ -1,8 +1,7 @@
 """Waiting for VMs: what ends it, and what is told then."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -14,10 +13,8 @@ from provision.spec.pools import Group
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
+from tests.unit.kinds.cases import looks_at, problem_of
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 RUNNING = {"instanceStatus": "RUNNING", "currentAction": "NONE"}
 COMING = {"instanceStatus": "STAGING", "currentAction": "CREATING"}
@@ -38,13 +35,8 @@ class FakeApi:
         zones: dict[str, set[str]] | GoogleApiError | None = None,
     ) -> None:
         self.looks = list(looks)
+        self.managed_instances = looks_at(self.looks)
         self.zones = zones if zones is not None else {"a2-highgpu-2g": {HERE, NEAR, FAR}}
-
-    def managed_instances(self, *_: str) -> list[dict[str, Any]]:
-        look = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
-        if isinstance(look, GoogleApiError):
-            raise look
-        return list(look)
 
     def zones_with(self, _project: str, _collection: str, name: str) -> set[str]:
         if isinstance(self.zones, GoogleApiError):
@@ -94,24 +86,25 @@ def test_a_reservation_that_is_full_is_waited_for_unless_there_is_another_zone()
     full = _refused("CONDITION_NOT_MET", FULL)
     api = FakeApi([RUNNING, full], [RUNNING, RUNNING])
     assert _wait(api)[-1] == "2 of 2 VMs run"
-    with pytest.raises(CapacityError) as caught:
-        _wait(FakeApi([RUNNING, full]), may_leave=True)
-    (problem,) = caught.value.problems
+    problem = problem_of(CapacityError, lambda: _wait(FakeApi([RUNNING, full]), may_leave=True))
     assert problem.code is Code.RESERVATION_FULL
     assert problem.setting == "RESERVATION_NAME"
 
 
-def test_it_ends_when_all_run() -> None:
+def test_it_ends_when_all_run_and_tells_what_may_go_by() -> None:
     assert _wait(FakeApi([COMING, COMING], [RUNNING, COMING], [RUNNING, RUNNING])) == [
         "0 of 2 VMs run",
         "1 of 2 VMs run",
         "2 of 2 VMs run",
     ]
-
-
-def test_a_vm_too_many_is_waited_for_as_well() -> None:
     api = FakeApi([RUNNING, RUNNING, RUNNING], [RUNNING, RUNNING])
     assert _wait(api) == ["3 of 2 VMs run", "2 of 2 VMs run"]
+    api = FakeApi([STOCKOUT | RUNNING, COMING], [STOCKOUT | RUNNING, RUNNING])
+    assert _wait(api) == ["1 of 2 VMs run", "2 of 2 VMs run"]
+    assert _wait(FakeApi([RUNNING, INTERNAL], [RUNNING, RUNNING])) == [
+        "1 of 2 VMs run; Internal error. Please try again.",
+        "2 of 2 VMs run",
+    ]
 
 
 @pytest.mark.parametrize("refused", [STOCKOUT, QUOTA])
@@ -126,29 +119,11 @@ def test_a_refusal_ends_it_at_the_first_look_in_googles_words(refused: dict[str,
     assert len(api.looks) == 1
 
 
-def test_a_refusal_of_several_vms_is_told_once() -> None:
+def test_refusals_of_several_vms_are_told_once_and_a_stockout_names_the_near_zones_first() -> None:
     assert _refusal(FakeApi([STOCKOUT, STOCKOUT])).why == NOTHING_LEFT
-
-
-def test_refusals_of_both_kinds_are_told_together() -> None:
     with pytest.raises(CapacityError) as caught:
         _wait(FakeApi([STOCKOUT, QUOTA]))
     assert len(caught.value.problems) == 2
-
-
-def test_what_a_vm_that_runs_has_been_through_does_not_count() -> None:
-    api = FakeApi([STOCKOUT | RUNNING, COMING], [STOCKOUT | RUNNING, RUNNING])
-    assert _wait(api) == ["1 of 2 VMs run", "2 of 2 VMs run"]
-
-
-def test_an_error_that_may_go_by_is_only_told() -> None:
-    assert _wait(FakeApi([RUNNING, INTERNAL], [RUNNING, RUNNING])) == [
-        "1 of 2 VMs run; Internal error. Please try again.",
-        "2 of 2 VMs run",
-    ]
-
-
-def test_a_stockout_names_other_zones_the_near_ones_first() -> None:
     problem = _refusal(FakeApi([STOCKOUT]))
     assert problem.setting == "ZONE"
     lines = problem.fix.splitlines()
@@ -214,7 +189,11 @@ def test_a_refusal_is_told_with_what_to_do(row: Row) -> None:
         assert unsaid not in problem.fix
 
 
-def test_a_reservation_that_is_full_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_the_time_keeps_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
+    problem = problem_of(StillWaiting, lambda: _wait(FakeApi([RUNNING, COMING])))
+    assert problem.what == "After 10 minutes, 1 of 2 VMs run"
+    assert problem.setting == "CAPACITY_TIMEOUT"
     monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
     words = "Specified reservation 'r' does not have available resources for the request."
     with pytest.raises(StillWaiting) as caught:
@@ -222,20 +201,11 @@ def test_a_reservation_that_is_full_is_waited_for(monkeypatch: pytest.MonkeyPatc
     assert words in caught.value.problems[0].what
 
 
-def test_the_end_of_the_time_keeps_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
-    with pytest.raises(StillWaiting) as caught:
-        _wait(FakeApi([RUNNING, COMING]))
-    (problem,) = caught.value.problems
-    assert problem.what == "After 10 minutes, 1 of 2 VMs run"
-    assert problem.setting == "CAPACITY_TIMEOUT"
-
-
 def test_a_group_that_can_not_be_looked_at_is_no_failed_check_of_the_beginning() -> None:
     words = "Required 'compute.instanceGroupManagers.get' permission for 'projects/p'"
-    with pytest.raises(ClusterError) as caught:
-        _wait(FakeApi(GoogleApiError(403, words, "https://compute")))
-    (problem,) = caught.value.problems
+    problem = problem_of(
+        ClusterError, lambda: _wait(FakeApi(GoogleApiError(403, words, "https://compute")))
+    )
     assert words in problem.why
     assert "roles/compute.instanceAdmin.v1" in problem.fix
     assert "Create again" in problem.fix

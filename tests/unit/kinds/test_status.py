@@ -1,27 +1,35 @@
 """What Status tells of every kind of cluster: who changes it, and the end of its reservations."""
 
-from __future__ import annotations
-
+import dataclasses
 import datetime as dt
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+import inspect
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from provision.documents.status import About, EndedBy, Status
+from provision.catalogue import prices
+from provision.deployment.kind import Kind, Later
+from provision.documents.cost import Cost
+from provision.documents.status import About, EndedBy, SoFar, Status
 from provision.google.api import GoogleApiError
 from provision.kinds import status
+from provision.kinds.gke import status as gke_status
+from provision.kinds.gke.kind import GkeCluster
+from provision.kinds.gke.kubernetes import status as kubernetes_status
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes.nodes import Node, Nodes
+from provision.kinds.vms.kind import VmGroup
+from provision.spec.capacity import Mode
+from provision.spec.cluster import ClusterSpec
+from provision.spec.pools import Pool, Size
 from provision.state.location import StateLocation
 from provision.state.record import Record, Reserved
 from provision.terraform.lock import Lock
 from provision.time.clock import Clock
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from provision.context import Cloud, Context
-    from provision.deployment.kind import Kind
-    from provision.spec.cluster import ClusterSpec
+from tests.unit.kinds.cases import having
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@laptop", "2026-11-22 09:00:00", "1-2")
 RESERVED = {"np-mig": Reserved(reservation="projects/owner/reservations/r", bound=True)}
@@ -77,16 +85,11 @@ def _look(lock: Lock | None = None, api: Api | None = None, **changes: Any) -> S
     texts = dict.fromkeys(("cluster_id", "tool_version", "terraform_version", "region"), "x")
     usual = {"kind": "mig", "project_id": "p", "name_prefix": "np", "zone": "us-central1-a"}
     record = Record(**cast("Any", texts | usual | changes))
-    cloud = SimpleNamespace(folder=Folder(lock), api=api or Api(None))
-    return status.look(
-        cast("Context", SimpleNamespace(clock=Clock())),
-        cast("Cloud", cloud),
-        record,
-        cast("Kind[ClusterSpec]", AnyKind()),
-    )
+    cloud = having(folder=Folder(lock), api=api or Api(None))
+    return status.look(having(clock=Clock()), cloud, record, cast("Kind[ClusterSpec]", AnyKind()))
 
 
-def test_what_every_kind_has_is_told_beside_what_a_kind_has_of_its_own() -> None:
+def test_what_every_kind_has_is_told_and_a_run_that_holds_the_lock() -> None:
     found = _look()
     assert (found.kind, found.words, found.name, found.zone) == (
         "mig",
@@ -99,9 +102,6 @@ def test_what_every_kind_has_is_told_beside_what_a_kind_has_of_its_own() -> None
     assert found.links["Dashboard"] == "https://dashboard"
     assert [share.ip for share in found.filestores] == ["10.0.0.2"]
     assert not found.is_pending
-
-
-def test_a_run_that_holds_the_lock_is_waited_for_and_named() -> None:
     found = _look(LOCK)
     assert found.locked_by == "ann@laptop"
     (one,) = found.waiting
@@ -115,22 +115,122 @@ def test_the_end_of_a_reservation_is_asked_of_its_owner() -> None:
     api = Api("2097-01-01T00:00:00Z")
     (end,) = _look(api=api, reservations=RESERVED).ends
     assert api.asked == "projects/owner/zones/us-central1-a/reservations/r"
-    assert (end.what, end.how, end.first) == (
-        "the reservation r",
-        EndedBy.RESERVATION,
-        "2097-01-01T00:00:00Z",
-    )
+    assert (end.what, end.how) == ("the reservation r", EndedBy.RESERVATION)
+    assert end.first == "2097-01-01T00:00:00Z"
+    for without in (None, ""):  # it may not be read, or has no end
+        assert _look(api=Api(without), reservations=RESERVED).ends == ()
 
 
-@pytest.mark.parametrize("end", [None, ""])
-def test_a_reservation_without_an_end_or_that_may_not_be_read_is_left_out(end: str | None) -> None:
-    assert _look(api=Api(end), reservations=RESERVED).ends == ()
-
-
-def test_a_rehearsed_end_is_as_far_away_as_the_time_that_is_left_and_by_the_cloud_s_clock(
-    tmp_path: Path,
-) -> None:
+def test_a_rehearsed_end_is_by_the_clouds_clock(tmp_path: Path) -> None:
     file = tmp_path / "clock"
     file.write_text("3600 1800003600")
     end = status.moment(7200, Clock(0.02, file))
     assert dt.datetime.fromisoformat(end).timestamp() == 1_800_000_000 + 7200
+
+
+LATER = [
+    pytest.param(name, it, id=f"{of.__name__}.{name}")
+    for of in (GkeCluster, VmGroup)
+    for name, it in vars(of).items()
+    if isinstance(it, Later)
+]
+
+
+def _parameters(function: Callable[..., object]) -> list[tuple[str, object]]:
+    parameters = inspect.signature(function).parameters.values()
+    return [(it.name, it.kind) for it in parameters if it.name != "self"]
+
+
+@pytest.mark.parametrize(("name", "later"), LATER)
+def test_it_is_called_with_what_the_kind_is_called_with(name: str, later: Later) -> None:
+    assert _parameters(later.find()) == _parameters(getattr(Kind, name))
+
+
+POOL = Pool(
+    name="np-mig",
+    machine_type="a2-highgpu-1g",
+    zone="us-central1-a",
+    gpu_type="nvidia-tesla-a100",
+    gpu_count=1,
+    size=Size(count=4),
+    disk_size_gb=100,
+    disk_type="pd-ssd",
+)
+PLACE = {"project_id": "p", "name_prefix": "np", "region": "us-central1", "zone": "us-central1-a"}
+
+
+def _bill(
+    *pools: Pool, age: float | None = 10.0, ages: dict[str, list[float]], **changes: Any
+) -> tuple[Cost, SoFar]:
+    existing = status.Existing(**{**PLACE, "machines": pools, "ages": ages, "age": age, **changes})
+    cost, so_far = status.cost_of(existing, prices.listed())
+    assert cost is not None
+    assert so_far is not None
+    return cost, so_far
+
+
+def test_machines_are_billed_since_they_came_and_what_has_no_price_is_said_to_have_none() -> None:
+    cost, so_far = _bill(POOL, ages={"np-mig": [1.0, 3.0]})
+    each = cost.now.per_hour / 2
+    assert each > 3
+    assert cost.most.per_hour == pytest.approx(4 * each, rel=Decimal("0.0001"))
+    assert so_far.usd == (4 * each).quantize(Decimal("0.01"))
+    assert so_far.hours == 10
+    assert so_far.unknown == ()
+    waiting = dataclasses.replace(POOL, mode=Mode.FLEX_START)
+    cost, so_far = _bill(waiting, ages={"np-mig": []})
+    assert cost.now.per_hour == 0
+    assert so_far.usd == 0
+    assert cost.most.per_hour > 0
+    odd = dataclasses.replace(POOL, name="odd", machine_type="x9-wonder-1g", gpu_type=None)
+    cost, so_far = _bill(POOL, odd, ages={"np-mig": [1.0], "odd": [1.0]})
+    assert any("x9-wonder-1g" in name for name in cost.now.unknown)
+    assert any("x9-wonder-1g" in name for name in so_far.unknown)
+    assert so_far.usd > 0
+    existing = status.Existing(**cast("Any", {**PLACE, "machines": (), "ages": {}, "age": None}))
+    assert status.cost_of(existing, None) == (None, None)
+    assert status.cost_of(None, prices.listed()) == (None, None)
+
+
+@pytest.mark.parametrize(("rest", "unknown"), [(5.0, 0), (None, 2)])
+def test_a_control_plane_is_billed_since_it_came(rest: float | None, unknown: int) -> None:
+    cost, so_far = _bill(
+        POOL, age=rest, ages={"np-mig": [2.0]}, has_control_plane=True, network_is_made=True
+    )
+    parts = [part for part in cost.parts if part.pool is None]
+    assert len(parts) == 2
+    assert len(so_far.unknown) == unknown
+
+
+def test_node_pools_are_billed_as_google_has_them_now() -> None:
+    texts = dict.fromkeys(("kind", "cluster_id", "tool_version", "terraform_version"), "x")
+    record = Record(**cast("Any", PLACE | texts))
+    about: dict[str, Any] = {"project": "p", "name": "np-gke", "location": "us-central1"}
+    made: dict[str, Any] = {"name": "np-gpu", "machine_type": "a2-highgpu-1g", "gpus": 1}
+    gpus = GpuPool(**made, accelerator="nvidia-tesla-a100", max_nodes=4, mode="queued")
+    facts = ClusterFacts(**about, version="1.35.7", pools=(gpus,), workload_account="a")
+    scaling = {"enabled": True, "totalMinNodeCount": 0, "totalMaxNodeCount": 4}
+    config = {"machineType": "a2-highgpu-1g", "diskSizeGb": 200, "diskType": "pd-ssd"}
+    small = {"machineType": "e2-standard-4", "spot": True}
+    pools: list[dict[str, Any]] = [
+        {"name": "np-gpu", "config": config, "autoscaling": scaling},
+        {"name": "np-system", "config": small, "initialNodeCount": 2},
+    ]
+    zones = ("us-central1-a", "us-central1-b")
+    there = [pool | {"locations": [zone]} for pool, zone in zip(pools, zones, strict=True)]
+    document = {"createTime": "2026-11-22T08:00:00Z", "nodePools": there}
+    node = Node(name="n", created="2026-11-22T08:00:00Z")
+    nodes = (Nodes(pool="np-system", each=(node, node)),)
+    told = kubernetes_status.Status(nodes=nodes, workloads=(), requests=())
+    existing = gke_status.existing(record, document, facts, told, Clock())
+    cost, so_far = status.cost_of(existing, prices.listed())
+    assert cost is not None
+    assert so_far is not None
+    now = {(part.pool, part.name): part.now for part in cost.parts}
+    assert now["np-gpu", "0 to 4 x a2-highgpu-1g, queued"] == 0
+    system = next(usd for (pool, name), usd in now.items() if "e2-standard-4" in name)
+    assert system is not None
+    assert system > 0
+    assert cost.most.per_hour > cost.now.per_hour
+    assert so_far.usd > 0
+    assert gke_status.existing(record, None, facts, told, Clock()) is None

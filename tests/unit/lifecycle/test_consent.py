@@ -1,15 +1,14 @@
 """Who is asked what before a plan is applied, and what the plan is called."""
 
-from __future__ import annotations
-
 import dataclasses
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from provision.codes import Code
+from provision.context import Context
 from provision.documents.plan import Change, Count, Loss, SettingChange
 from provision.errors import Declined, SettingsError
 from provision.google import resources
@@ -19,9 +18,6 @@ from provision.lifecycle import consent, plan_document
 from provision.report import Report
 from provision.terraform.plan import Creation, Grant, Plan
 from tests.unit.screens import stories
-
-if TYPE_CHECKING:
-    from provision.context import Context
 
 _TEMPLATE = Loss(address="t", noun="template", name="np-1", words="template np-1 is replaced")
 _VMS = Loss(address="g", noun="group", name="np-mig", words="1 VM ends", machines=1)

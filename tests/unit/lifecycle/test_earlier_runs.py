@@ -1,24 +1,18 @@
 """Waiting for what an ended run had asked for: only for what is ours, and not for ever."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
-from provision.google.api import GoogleApiError
-from provision.google.resources import FILESTORE
+from provision.google.api import GoogleApi, GoogleApiError
+from provision.google.resources import FILESTORE, Look
 from provision.lifecycle import exclusive
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-
-if TYPE_CHECKING:
-    from provision.google.api import GoogleApi
-    from provision.google.resources import Look
 
 PLACE = SimpleNamespace(
     project_id="p", region="us-central1", zone="us-central1-a", name_prefix="np", hosts=()

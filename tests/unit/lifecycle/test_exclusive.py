@@ -1,7 +1,5 @@
 """Who decides that a stale lock is freed: --yes, or a person; Destroy asks nobody."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 

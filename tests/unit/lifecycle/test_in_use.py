@@ -1,7 +1,5 @@
 """What a plan may not take from machines that hold it, and what it may."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,11 +1,9 @@
 """In which zone the machines are by their marker, and outages while a Destroy looks and sweeps."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import pytest
 
@@ -13,12 +11,10 @@ from provision.codes import Code
 from provision.errors import ClusterError
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
+from provision.google.resources import Look
 from provision.lifecycle import consent, marked
 from provision.settings.choices import Way
 from tests.unit.preflight.test_quotas import RECORD as ANY
-
-if TYPE_CHECKING:
-    from provision.google.resources import Look
 
 RECORD = dataclasses.replace(ANY, project_id="p")
 ZONES = "https://google/compute/v1/projects/p/zones/"

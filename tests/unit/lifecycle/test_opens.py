@@ -1,7 +1,5 @@
 """What a change opens: for others, and for the machines."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from provision.errors import StateError
-from provision.google.api import Service
+from provision.google.api import GoogleApi, Service
 from provision.google.owner import Owner
+from provision.google.resources import Look
 from provision.lifecycle import marked, ownership
 from provision.state import terraform_state
 from provision.terraform.plan import Creation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.google.api import GoogleApi
-    from provision.google.resources import Look
 
 ID = Owner.of("p", "np", "").id
 TEXT = f"aiinfra-cluster={ID}"

@@ -1,7 +1,5 @@
 """A plan touches nothing of another's, whatever the state has: what Google says of it counts."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 from typing import Any, cast

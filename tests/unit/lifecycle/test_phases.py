@@ -1,20 +1,15 @@
 """What Google's failures mean in each phase, and that a second failure never hides the first."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from provision.codes import Code, ExitCode
-from provision.errors import CapacityError, ClusterError, StateError, TerraformError
+from provision.errors import CapacityError, ClusterError, Problem, StateError, TerraformError
 from provision.google.api import GoogleApiError
 from provision.lifecycle import phases
 from provision.lifecycle.phases import Phase
-
-if TYPE_CHECKING:
-    from provision.errors import Problem
 
 CLOUD = cast("Any", SimpleNamespace(folder=SimpleNamespace(location=SimpleNamespace(url="gs://b"))))
 

@@ -1,7 +1,5 @@
 """Which settings changed since the last Create, in the words of an env.list."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,12 +1,10 @@
 """The cost in the report, the limit on it, unreadable prices, and calendar mode's advice."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import json
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -14,7 +12,7 @@ from hypothesis import strategies as st
 
 from provision import cli
 from provision.catalogue import prices
-from provision.context import Context
+from provision.context import Cloud, Context
 from provision.errors import Code, ProvisionError, StateError
 from provision.google.api import GoogleApiError
 from provision.kinds import registry
@@ -22,9 +20,6 @@ from provision.lifecycle import calendar, pricing
 from provision.report import Report
 from provision.settings.model import Settings
 from provision.time.clock import Clock
-
-if TYPE_CHECKING:
-    from provision.context import Cloud
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 

@@ -1,10 +1,9 @@
 """From zone to zone: where a search goes next, what ends it, and what it says then."""
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,16 +11,12 @@ from provision.codes import Code
 from provision.deployment.deployment import Applied
 from provision.errors import CapacityError, CheckError, ProvisionError, StillWaiting
 from provision.lifecycle import apply, ownership, search
+from provision.settings.candidates import Site
 from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.settings.candidates import Site
 
 A, B, C = "us-central1-a", "us-central1-b", "europe-west4-a"
 STOCK_OUT = CapacityError(

@@ -1,7 +1,5 @@
 """Preflights against a stand-in for Google that has all that a cluster needs."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.preflight.stand_in import Google

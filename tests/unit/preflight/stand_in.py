@@ -1,24 +1,19 @@
 """A Google that has all that a cluster needs, and that a test takes things from."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from provision import preflight
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.owner import Owner
 from provision.kinds import registry
+from provision.preflight import CheckResults
 from provision.preflight.answers import Answers
 from provision.settings.model import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from provision.preflight import CheckResults
-    from provision.state.record import Record
+from provision.state.record import Record
 
 PROJECT = "projects/my-project"
 ZONE = f"{PROJECT}/zones/us-central1-a"

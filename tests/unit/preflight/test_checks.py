@@ -1,11 +1,8 @@
 """Each online check passes, fails with what helps, and is a note where it could not be made."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,13 +14,10 @@ from provision.kinds.gke import preflight as preflight_of_gke
 from provision.kinds.vms import preflight
 from provision.preflight.table import CHECKS, SUBNETWORK
 from provision.settings.choices import OnlineCheck
-from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE
+from tests.unit.preflight.stand_in import ID, IMAGES, PARENT, PROJECT, REGION, ZONE, Google
 from tests.unit.preflight.test_keys import KEY
 from tests.unit.preflight.test_quotas import RECORD
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from tests.unit.preflight.stand_in import Google
 
 GKE = {"orchestrator_type": "gke", "disk_size_gb": "100"}
 ACCOUNT = "vms@my-project.iam.gserviceaccount.com"

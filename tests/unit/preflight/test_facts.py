@@ -1,8 +1,7 @@
 """The dated lists, renewed from what the simulated cloud answers over HTTP."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from google.oauth2.credentials import Credentials
@@ -17,10 +16,6 @@ from provision.preflight import facts
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from rehearsal.cloud.server import Cloud
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.loopback
 

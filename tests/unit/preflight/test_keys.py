@@ -1,18 +1,13 @@
 """A key of Cloud KMS is looked at before anything is made: place, state, and who may use it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.codes import Code
-from tests.unit.preflight.stand_in import PARENT, PROJECT
+from tests.unit.preflight.stand_in import PARENT, PROJECT, Google
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from tests.unit.preflight.stand_in import Google
 
 RING = "projects/my-keys/locations/us-central1/keyRings/ml"
 KEY = f"{RING}/cryptoKeys/gpu"

@@ -1,13 +1,11 @@
 """Where states are looked for in a bucket to mount, and what is said where that takes too long."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from provision.preflight import buckets
+from provision.preflight import named
 
 
 class Answers:
@@ -31,7 +29,7 @@ class Answers:
 
 def _found(answers: Answers) -> str | None:
     ctx = cast("Any", SimpleNamespace(answers=answers))
-    return buckets._of_deployment(ctx, "my-data")
+    return named._of_deployment(ctx, "my-data")
 
 
 RECORD = "np-deployment/deployment.json"
@@ -51,4 +49,4 @@ def test_a_bucket_without_a_state_has_none() -> None:
 def test_what_is_not_looked_at_is_not_called_empty() -> None:
     many = Answers(*(f"f{number}/x" for number in range(1000)))
     assert _found(many) is None
-    assert many.lists == buckets._MOST
+    assert many.lists == named._MOST

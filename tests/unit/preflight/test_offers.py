@@ -1,8 +1,6 @@
 """The online checks of places, against what the simulated cloud answers over HTTP."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from google.oauth2.credentials import Credentials
@@ -18,9 +16,6 @@ from provision.time.clock import Clock
 from provision.time.progress import Progress
 from rehearsal.cloud.server import Cloud
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.loopback
 

@@ -1,7 +1,5 @@
 """An outage in the way of each online check: what could not be looked at has not passed."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final, cast
 

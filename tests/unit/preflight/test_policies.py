@@ -1,18 +1,12 @@
 """Policies of an organization that are in force are found before anything is made."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.catalogue import constraints
-from tests.unit.preflight.stand_in import PARENT, PROJECT
+from tests.unit.preflight.stand_in import PARENT, PROJECT, Google
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from tests.unit.preflight.stand_in import Google
 
 
 @pytest.fixture(autouse=True)

@@ -1,15 +1,15 @@
 """The quotas that machines use, and what is said when one is too small."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from provision.catalogue import machines as catalogue
 from provision.catalogue import names
+from provision.errors import Problem
 from provision.google.owner import MARKER, Owner
 from provision.preflight import quotas
 from provision.settings.model import Settings
@@ -17,14 +17,8 @@ from provision.spec.capacity import Mode
 from provision.spec.pools import group
 from provision.state.record import Record
 from rehearsal.cloud.compute import quotas as simulated
-from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE
+from tests.unit.preflight.stand_in import ID, PROJECT, REGION, ZONE, Google
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from provision.errors import Problem
-    from tests.unit.preflight.stand_in import Google
 
 METRICS = f"{PROJECT}/services/compute.googleapis.com/consumerQuotaMetrics/compute.googleapis.com"
 ULTRA = {"vm_type": "a3-ultragpu-8g", "disk_type": "hyperdisk-balanced"}
@@ -137,13 +131,7 @@ def test_newer_gpus_share_a_quota_that_service_usage_tells_by_family_and_region(
     here = {"gpu_family": "NVIDIA_H200", "region": "us-central1"}
     elsewhere = {"gpu_family": "NVIDIA_H200", "region": "us-east1"}
     other = {"dimensions": elsewhere, "effectiveLimit": "800"}
-    _metric(
-        google,
-        "gpus_per_gpu_family",
-        {},
-        other,
-        {"dimensions": here, "effectiveLimit": "4"},
-    )
+    _metric(google, "gpus_per_gpu_family", {}, other, {"dimensions": here, "effectiveLimit": "4"})
     (problem,) = google.check(ULTRA).problems
     assert "GPUS_PER_GPU_FAMILY for NVIDIA_H200 in us-central1" in problem.what
     assert problem.why == "the limit of my-project is 4"

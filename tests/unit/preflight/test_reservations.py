@@ -1,29 +1,22 @@
 """The check of reservations: what it refuses, what it notes, and what comes of what it reads."""
 
-from __future__ import annotations
-
 import json
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.codes import Code
-from provision.errors import CheckError, StillWaiting
+from provision.errors import CheckError, Problem, StillWaiting
+from provision.google.api import Service
 from provision.settings.choices import OnlineCheck
 from provision.spec.capacity import Mode
 from provision.state import reservations as state
-from tests.unit.preflight.stand_in import PROJECT, ZONE
+from tests.unit.preflight.stand_in import PROJECT, ZONE, Google
 from tests.unit.preflight.test_quotas import RECORD
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from provision.errors import Problem
-    from provision.google.api import Service
-    from tests.unit.preflight.stand_in import Google
 
 HERE = f"{ZONE}/reservations/mine"
 FUTURES = f"{ZONE}/futureReservations"

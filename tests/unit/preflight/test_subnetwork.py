@@ -1,19 +1,12 @@
 """A subnetwork of others is looked at as far as one may, and what may not be seen is a note."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from provision.codes import Code
 from provision.documents.checks import CheckState
 from provision.kinds import registry
 from provision.preflight import role
 from provision.settings.choices import OnlineCheck
 from provision.settings.model import Settings
-from tests.unit.preflight.stand_in import PARENT, PROJECT, REGION
-
-if TYPE_CHECKING:
-    from tests.unit.preflight.stand_in import Google
+from tests.unit.preflight.stand_in import PARENT, PROJECT, REGION, Google
 
 EXISTING = {"network_config": "existing", "network": "my-vpc", "subnetwork": "gpus"}
 ABROAD = EXISTING | {"network": "projects/my-host/global/networks/my-vpc"}

@@ -1,28 +1,21 @@
 """The documents of the most used stories, made from the examples as a run makes them."""
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from provision.catalogue import prices
 from provision.cost import estimate
+from provision.documents.cost import Cost
 from provision.documents.ending import Ending, Held
 from provision.documents.plan import Change, Checks, Count, Loss, Plan, Quota
-from provision.intake import load
+from provision.intake import Loaded, load
 from provision.kinds import registry
 from provision.kinds.vms import contents as of_vms
 from provision.kinds.vms.kind import VM_GROUP
 from provision.lifecycle import plan_document
 from provision.screens import layout
 from provision.spec import topology
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from provision.documents.cost import Cost
-    from provision.intake import Loaded
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 _ROLES = ("roles/logging.logWriter", "roles/monitoring.metricWriter")

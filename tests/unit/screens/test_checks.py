@@ -1,7 +1,5 @@
 """The tables of a Test of VMs: what has faults comes first, and no line is over the width."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.documents.checks import BandwidthRow, BandwidthTry, VmBandwidth, VmCheck

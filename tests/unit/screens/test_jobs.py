@@ -1,7 +1,5 @@
 """Jobs on screens."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from provision.documents.job import Job, JobState

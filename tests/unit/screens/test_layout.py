@@ -1,7 +1,5 @@
 """Lines for people: no word broken, nothing over the width but what is copied."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.screens import layout
@@ -38,10 +36,7 @@ def test_lines_that_were_separate_stay_so() -> None:
 
 def test_what_belongs_at_the_end_gets_a_line_of_its_own_where_there_is_no_room() -> None:
     assert [line.text for line in layout.ended("left", "right", 20)] == ["left           right"]
-    assert [line.text for line in layout.ended("l" * 18, "right", 20)] == [
-        "l" * 18,
-        "    right",
-    ]
+    assert [line.text for line in layout.ended("l" * 18, "right", 20)] == ["l" * 18, "    right"]
 
 
 def test_a_screen_is_as_wide_as_the_terminal_within_limits() -> None:

@@ -1,7 +1,5 @@
 """The lines of stages: what they say, and that no word is broken at any width."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

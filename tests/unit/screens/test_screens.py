@@ -1,12 +1,11 @@
 """What people see: every screen of the most used stories, on 80 and on 100 columns."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,13 +15,9 @@ from provision.documents.plan import Candidate, Change, Loss, Quota, SettingChan
 from provision.kinds import connection
 from provision.screens import amounts, ready
 from provision.screens import plan as plan_screen
+from provision.screens.layout import Line
+from tests.conftest import Golden
 from tests.unit.screens import stories
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from provision.screens.layout import Line
-    from tests.conftest import Golden
 
 GOLDENS = Path(__file__).parents[2] / "golden" / "screens"
 WIDTHS = pytest.mark.parametrize("width", [80, 100])

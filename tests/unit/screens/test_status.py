@@ -1,12 +1,10 @@
 """What a person reads of a cluster, at 80 and 100 columns."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -53,10 +51,8 @@ from provision.documents.vm_status import (
 from provision.kinds.gke.kubernetes import pods
 from provision.screens import status
 from provision.spec.capacity import Mode
+from tests.conftest import Golden
 from tests.unit.table import made
-
-if TYPE_CHECKING:
-    from tests.conftest import Golden
 
 GOLDENS: Final = Path(__file__).parents[2] / "golden" / "status"
 MOST: Final = 64 * 1024

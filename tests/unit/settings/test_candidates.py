@@ -1,23 +1,16 @@
 """Which zones a ZONE names."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from provision.catalogue import zones
-from provision.intake import load
+from provision.intake import Loaded, load
 from provision.settings import candidates
 from provision.settings.choices import Way
 from provision.settings.parsing import InvalidValueError
 from provision.spec import cluster
 from provision.spec.rules import every
-
-if TYPE_CHECKING:
-    from provision.intake import Loaded
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np"}
 USUAL = "a2-highgpu-2g"

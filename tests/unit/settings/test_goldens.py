@@ -5,20 +5,15 @@ over, which takes every line as it stands. All settings stand in `mandatory-only
 have those that differ from it.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.codes import Code
+from provision.errors import Problem
 from provision.intake import load
-
-if TYPE_CHECKING:
-    from provision.errors import Problem
-    from tests.conftest import Golden
+from tests.conftest import Golden
 
 SMALLEST = "mandatory-only"
 CASES = Path(__file__).parents[2] / "golden" / "settings"

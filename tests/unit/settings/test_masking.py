@@ -1,7 +1,5 @@
 """Credentials do not leave."""
 
-from __future__ import annotations
-
 import re
 import time
 from typing import Final

@@ -1,18 +1,11 @@
 """Options that are read by the rules of settings: those of Test, and of Run and JOB_OPTIONS."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from provision.intake import load
 from provision.settings import job_options, spelling
-from provision.settings.model import OPTIONS
-
-if TYPE_CHECKING:
-    from provision.settings.model import Settings
-    from tests.unit.conftest import Given
+from provision.settings.model import OPTIONS, Settings
+from tests.unit.conftest import Given
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 GKE = {"ORCHESTRATOR_TYPE": "gke"}

@@ -1,19 +1,14 @@
 """From texts to data."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from provision.settings import parsing
 from provision.settings.parsing import InvalidValueError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.unit.conftest import Given
+from tests.unit.conftest import Given
 
 READ: dict[Callable[[str], object], dict[str, object]] = {
     parsing.boolean: {

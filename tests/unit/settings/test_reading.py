@@ -1,18 +1,11 @@
 """Where values come from, and how they are read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from provision.intake import load
-from tests.unit.conftest import MANDATORY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.unit.conftest import Given, InFile
+from tests.unit.conftest import MANDATORY, Given, InFile
 
 
 def test_the_command_line_beats_the_environment_beats_the_file_beats_the_default(

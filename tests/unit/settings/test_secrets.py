@@ -1,13 +1,8 @@
 """SECRETS, by itself and with the others."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from tests.unit.conftest import Given
+from tests.unit.conftest import Given
 
 S = "projects/my-project/secrets"
 

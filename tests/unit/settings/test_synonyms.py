@@ -1,16 +1,10 @@
 """Names that other tools have for what settings of this one set."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from provision.settings import spelling
+from tests.unit.conftest import Given, InFile
 from tests.unit.test_mistakes import TRIED
-
-if TYPE_CHECKING:
-    from tests.unit.conftest import Given, InFile
 
 CASES = [
     ("MACHINE_TYPE", "a2-highgpu-1g", "VM_TYPE=a2-highgpu-1g"),

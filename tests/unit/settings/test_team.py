@@ -1,18 +1,13 @@
 """TEAM_DEFAULTS: the team's values where nobody gave one, and what the team does not allow."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from provision.codes import Code
-from provision.intake import load
+from provision.intake import Loaded, load
 from provision.settings import team
-
-if TYPE_CHECKING:
-    from provision.intake import Loaded
 
 WHERE: Final = "/etc/team.toml"
 RULES: Final = """
@@ -24,6 +19,7 @@ ENABLE_NOTEBOOK = false
 [at_most]
 MAX_HOURLY_COST = 20
 INSTANCE_COUNT = 4
+MACHINES = 6
 [allowed]
 VM_TYPE = ["g2-*", "e2-*"]
 ZONE = "us-central1-*"
@@ -67,6 +63,7 @@ def test_what_the_user_gave_wins_over_a_default() -> None:
         ("ENABLE_NOTEBOOK=yes", "locked to no"),
         ("INSTANCE_COUNT=5", "more than 4"),
         ("MAX_HOURLY_COST=20.5", "more than 20"),
+        ("GKE_NODE_POOL_COUNT=2 INSTANCE_COUNT=4 ORCHESTRATOR_TYPE=gke", "makes 8 machines in all"),
         ("VM_TYPE=a2-highgpu-1g", "asks for a2-highgpu-1g"),
         ("ZONE=us-central1-a,us-east4-c", "asks for us-east4-c"),
         (
@@ -154,3 +151,19 @@ def test_the_example_is_such_a_file() -> None:
     example = (Path(__file__).parents[3] / "examples/team.toml").read_text(encoding="utf-8")
 
     assert team.parse(example, "examples/team.toml").allowed["vm_type"] == ("a2-*", "a3-*", "g2-*")
+
+
+def test_what_the_teams_own_value_breaks_is_told_with_its_file_and_whom_to_ask() -> None:
+    locked = RULES.replace("ENABLE_NOTEBOOK = false", 'NETWORK_CONFIG = "new_network"')
+    loaded = _load(locked, ORCHESTRATOR_TYPE="gke")
+
+    (problem,) = loaded.problems
+    assert problem.setting == "NETWORK_CONFIG"
+    assert f"TEAM_DEFAULTS={WHERE} sets NETWORK_CONFIG: ask ml-platform@" in problem.fix
+    assert not problem.alternatives.settings
+
+
+@pytest.mark.parametrize("most", ["0", "true", '"a few"'])
+def test_a_limit_of_machines_is_a_number(most: str) -> None:
+    (problem,) = _load(RULES.replace("MACHINES = 6", f"MACHINES = {most}")).problems
+    assert "MACHINES in at_most is no number" in problem.why

@@ -1,9 +1,6 @@
 """The rules of single values, and what is said when one is broken."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,9 +8,7 @@ from provision.catalogue import names
 from provision.intake import load
 from provision.settings import masking
 from tests.unit import table
-
-if TYPE_CHECKING:
-    from tests.unit.conftest import Given
+from tests.unit.conftest import Given
 
 
 def _each(text: str) -> list[tuple[str, str]]:

@@ -1,9 +1,7 @@
 """A difference between two clouds, from the wire to the report."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import requests
@@ -14,9 +12,6 @@ from smoke import differences, replay
 from smoke.differences import Kind
 from smoke.places import GOOGLE
 from smoke.recorder import Recorder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOKEN = "ya29.the-callers-own"  # noqa: S105 - of a test
 NETWORKS = "/compute/v1/projects/my-project/global/networks"

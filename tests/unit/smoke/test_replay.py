@@ -1,15 +1,11 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from smoke import replay
 from smoke.exchange import Exchange
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NETWORKS = "/compute/v1/projects/my-project/global/networks"
 

@@ -1,11 +1,10 @@
 """Whatever happens, what was made is removed and looked for."""
 
-from __future__ import annotations
-
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,9 +13,6 @@ from smoke.costs import Prices
 from smoke.program import Ended
 from smoke.steps import Place, Step
 from smoke.walk import Walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PLACE = Place("my-project", "us-central1-a", "us-central1-b", "smk1a2b")
 PRICES = Prices.of("us-central1")

@@ -1,7 +1,5 @@
 """Which rules VMs need in a network of others, and when those that are there do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

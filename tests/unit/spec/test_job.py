@@ -1,7 +1,5 @@
 """What a job is, of settings and a command line."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.errors import SettingsError

@@ -1,7 +1,5 @@
 """The way out of machines: what VMs set up, and by which names images are fetched."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.intake import load

@@ -1,7 +1,5 @@
 """Who gets which part of the ranges that settings give, and how many fit."""
 
-from __future__ import annotations
-
 from ipaddress import IPv4Network
 
 import pytest

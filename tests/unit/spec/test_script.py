@@ -1,9 +1,7 @@
 """What a command can't begin without is looked for in the folder that travels."""
 
-from __future__ import annotations
-
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -11,9 +9,6 @@ from provision.codes import Code
 from provision.errors import Problem, SettingsError
 from provision.settings.model import Settings
 from provision.spec import job, script
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 FILE, PROGRAM, FOLDER, LINK = 0o100644, 0o100755, 0o040755, 0o120777
 ENTRIES = {

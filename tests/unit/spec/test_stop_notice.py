@@ -1,7 +1,5 @@
 """How long before the end of MAX_RUN_DURATION a program is told: a part of the run."""
 
-from __future__ import annotations
-
 import pytest
 
 from provision.settings.model import Settings

@@ -1,7 +1,5 @@
 """What a cluster consists of, for the drawing and for programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -38,10 +36,7 @@ def test_machines_have_an_interface_in_every_network_that_is_theirs(name: str) -
 def test_equal_networks_are_one_entry_and_the_gpus_networks_are_told_apart() -> None:
     assert [
         (it.role, it.count, it.subnets, it.nic_type) for it in of_example("a3-mega").networks
-    ] == [
-        (NetworkRole.FIRST, 1, 1, None),
-        (NetworkRole.GPUS, 8, 1, "GVNIC"),
-    ]
+    ] == [(NetworkRole.FIRST, 1, 1, None), (NetworkRole.GPUS, 8, 1, "GVNIC")]
     found = of_example("gke-a3-ultra-flex").networks
     assert [(it.role, it.count, it.subnets, it.nic_type) for it in found] == [
         (NetworkRole.FIRST, 1, 1, None),

@@ -1,7 +1,5 @@
 """Which buckets hold no state: those that machines reach, or that keep or lose what is in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,25 +1,20 @@
 """A lock is called stale only when its holder is provably dead."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from provision.errors import StateError
 from provision.state import liveness
+from provision.state.folder import StateFolder
 from provision.state.liveness import Machine, Note, Presence
 from provision.terraform.lock import Lock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from provision.state.folder import StateFolder
 
 
 class Folder:

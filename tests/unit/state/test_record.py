@@ -1,7 +1,5 @@
 """The record of what is deployed: read, written, lost and made again from the state."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -69,8 +67,7 @@ def test_a_field_that_breaks_its_rule_makes_the_record_damaged(name: str, value:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "{", "null", "[]", "[" * 100_000, '{"made_by": NaN}', '{"made_by":"\\ud800"}'],
+    "text", ["", "{", "null", "[]", "[" * 100_000, '{"made_by": NaN}', '{"made_by":"\\ud800"}']
 )
 def test_what_is_no_object_of_json_is_damaged(text: str) -> None:
     assert Record.parse(text) is None

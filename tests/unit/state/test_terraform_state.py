@@ -1,14 +1,11 @@
 """What counts as something in Terraform's state."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+import pytest
 
 from provision.state import terraform_state
 from provision.state.folder import StateFolder
-
-if TYPE_CHECKING:
-    import pytest
 
 READ = {"mode": "data", "type": "google_compute_image", "name": "boot", "instances": [{}]}
 MADE = {"mode": "managed", "type": "google_compute_network", "name": "new", "instances": [{}]}

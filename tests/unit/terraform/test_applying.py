@@ -1,7 +1,5 @@
 """How far an apply is, from the lines that Terraform prints."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The resources that roots declare, whatever module they are in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import hcl2

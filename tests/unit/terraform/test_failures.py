@@ -1,20 +1,15 @@
 """What a Terraform that failed says, and what an interrupt leaves."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from provision.codes import Code
 from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
 from provision.terraform import child, failures
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # The last lines of provider 7.45.0 in recorded traffic.
 QUOTA = "Error: Error waiting to create Network: Quota 'NETWORKS' exceeded.  Limit: 5.0 globally.\n"

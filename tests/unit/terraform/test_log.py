@@ -1,7 +1,5 @@
 """The log of Terraform's output: whole beside the state, folded on the terminal."""
 
-from __future__ import annotations
-
 from provision.settings.masking import Veil
 from provision.terraform.log import Log
 

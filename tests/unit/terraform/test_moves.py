@@ -1,7 +1,5 @@
 """What a plan has to replace beside what Terraform sees, and a move in words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

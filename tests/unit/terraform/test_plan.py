@@ -1,7 +1,5 @@
 """Reading what a plan would do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

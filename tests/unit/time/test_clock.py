@@ -1,15 +1,10 @@
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from provision.errors import SettingsError
 from provision.time.clock import Clock
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 REHEARSED = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "http://127.0.0.1:4000/compute/v1/"}
 

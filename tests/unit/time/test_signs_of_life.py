@@ -7,17 +7,19 @@ import contextlib
 import itertools
 import signal
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from google.oauth2.credentials import Credentials
 
 from provision.actions import jobs as actions_of_jobs
 from provision.codes import Code
+from provision.context import Cloud
 from provision.deployment.deployment import OutOfDate
-from provision.documents.events import StageEvent, WaitingEvent
+from provision.documents.events import Event, StageEvent, WaitingEvent
 from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName, StageState
 from provision.errors import CapacityError, ClusterError, Interrupted, ProvisionError
@@ -46,12 +48,6 @@ from tests.unit.kinds.test_machines import COMING, _group
 from tests.unit.kinds.vms.test_flex_start import GROUP, _document
 from tests.unit.lifecycle.test_earlier_runs import GROUP as OPERATION
 from tests.unit.lifecycle.test_earlier_runs import PLACE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from provision.context import Cloud
-    from provision.documents.events import Event
 
 PROVISION = Path(stages_module.__file__).parents[1]
 MINUTE = 60.0

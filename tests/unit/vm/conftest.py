@@ -1,7 +1,5 @@
 """The programs that VMs get, imported as they are there: with their folder on the path."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

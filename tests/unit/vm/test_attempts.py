@@ -1,14 +1,9 @@
 """Attempts at the user's command: when the next one is due, and what a later boot makes of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from aiinfra_vm import attempts
 from aiinfra_vm.attempts import History, Restart, State
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _after(*codes: int, lasting: float = 1.0) -> History:

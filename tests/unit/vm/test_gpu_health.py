@@ -6,7 +6,9 @@ import signal
 import stat
 import subprocess
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from aiinfra_vm import gpu_health, idle, members, programs
@@ -15,10 +17,6 @@ from aiinfra_vm.storage import Version
 from aiinfra_vm.tasks import check
 
 from tests import waiting
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CONFIG = {"gpus": {"count": 2}}
 GPU = {"ecc_volatile": 0}

@@ -1,7 +1,5 @@
 """When VMs are idle: by what they do themselves, and by what the others say."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Any
 

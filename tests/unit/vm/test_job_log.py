@@ -1,7 +1,5 @@
 """What a job says arrives whole and once, whatever Cloud Storage does, and without secrets."""
 
-from __future__ import annotations
-
 import os
 import random
 from typing import Any, cast

@@ -1,12 +1,11 @@
 """What VMs say of themselves: any program on any of them could have written it."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import json
 import shlex
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiinfra_vm import members, metadata, node_ssh, peers
@@ -15,9 +14,6 @@ from aiinfra_vm.roster import seated
 from aiinfra_vm.storage import Version
 from hypothesis import given
 from hypothesis import strategies as st
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBfkqWJ1DZD9Jt7FhQ0v3x7Zs0r7m1mB2p6o8f5n3k1c"
 VM = Member("train-vm-a1b2", "1234", "10.0.0.2", "5a1c-77", KEY, (KEY,))

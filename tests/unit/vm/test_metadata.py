@@ -1,7 +1,5 @@
 """A VM's access token: a metadata server that hangs keeps nobody from Cloud Storage."""
 
-from __future__ import annotations
-
 import io
 import json
 from types import SimpleNamespace

@@ -1,17 +1,12 @@
 """Notices of a VM's end: which maintenance is near, and when a run is over."""
 
-from __future__ import annotations
-
 import datetime as dt
 import threading
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from aiinfra_vm import configuration, metadata, notices
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOW = dt.datetime(2026, 12, 1, 18, 58, tzinfo=dt.UTC).timestamp()
 

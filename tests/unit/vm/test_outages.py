@@ -3,20 +3,16 @@
 Each VM has a thread of its own in which it does one thing after the other, and waits for answers.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from aiinfra_vm import agent, members, roster, storage
 from aiinfra_vm.members import Member
 from aiinfra_vm.storage import Version
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PACE = agent.Pace()
 SETTLED = 600.0
@@ -185,9 +181,7 @@ def test_no_vm_is_taken_for_gone_as_nobody_could_look(
     _survives(cloud, size, minutes, cost)
 
 
-@pytest.mark.slow(
-    sibling="tests/unit/vm/test_outages.py::test_no_vm_is_taken_for_gone_as_nobody_could_look"
-)
+@pytest.mark.slow(sibling="::test_no_vm_is_taken_for_gone_as_nobody_could_look")
 @pytest.mark.parametrize("minutes", [2.5, 10, 480])
 def test_no_vm_of_two_hundred_is_taken_for_gone_as_nobody_could_look(
     cloud: Cloud, minutes: float

@@ -1,13 +1,8 @@
 """How a VM goes out: what is written at a boot, and that the next one leaves nothing of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from aiinfra_vm import blocks, outbound
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIRROR = "https://mirror.example.com/apt"
 

@@ -1,14 +1,9 @@
 """What Ray's node does for the other users of its VM."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from aiinfra_vm import ray_process
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _session(sessions: Path, name: str, sockets: list[str], at: int) -> Path:

@@ -1,7 +1,5 @@
 """Who has which rank, whatever happens to a group of VMs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,18 +1,14 @@
 """A Compute Engine without a server: requests go to the service, at any moment one likes."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal.cloud import compute
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Request
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROJECT = "projects/proj-a1"
 ZONE = f"{PROJECT}/zones/us-central1-a"

@@ -1,7 +1,5 @@
 """`stockout`, `quota` and `forbidden`, as a managed instance group shows them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +17,7 @@ from tests.rehearsal.cloud.compute.conftest import (
     Compute,
     group_body,
 )
-from tests.rehearsal.cloud.table import cases
+from tests.table import cases
 
 Under = Callable[..., Compute]
 NOTHING_LEFT = (

@@ -1,16 +1,12 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rehearsal.cloud import discovery
 from rehearsal.cloud.wire import GoogleError
-from tests.rehearsal.cloud.table import cases
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.table import cases
 
 P = "projects/proj-a1"
 TEMPLATES = f"{P}/global/instanceTemplates"

@@ -1,7 +1,5 @@
 """Preemption, maintenance and errors of hosts: what the VMs, the group and the operations say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The images that VMs boot from: which there are, and what becomes of withdrawn ones."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

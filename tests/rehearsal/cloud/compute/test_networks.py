@@ -1,7 +1,5 @@
 """Networks, what is in them, and how VMs are placed."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which zone has what, in which way Google gives it, how much is left, and what quotas allow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What Google refuses although it has it: quotas of a project, and policies of its organization."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rehearsal.cloud.compute.conftest import (

@@ -1,7 +1,5 @@
 """Reservations: made, looked at, and used up by VMs; and what Google refuses of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

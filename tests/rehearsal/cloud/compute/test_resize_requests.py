@@ -1,7 +1,5 @@
 """Resize requests and flex start."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

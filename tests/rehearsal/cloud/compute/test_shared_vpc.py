@@ -1,7 +1,5 @@
 """A subnetwork of a host project is for those that it is shared with, and who may use it."""
 
-from __future__ import annotations
-
 import pytest
 
 from rehearsal.cloud import projects

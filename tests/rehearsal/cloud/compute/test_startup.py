@@ -1,7 +1,5 @@
 """What the simulated VMs tell of their start-up."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The metadata of a running VM: changed by whoever knows its fingerprint."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

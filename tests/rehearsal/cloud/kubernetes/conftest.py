@@ -1,25 +1,28 @@
 """A simulated cloud with a cluster as an example's Create makes it, and the program's client."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import http.client
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.deployment.deployment import RunInputs
+from provision.documents.gke_status import Workload
 from provision.google.owner import Owner
 from provision.intake import load
 from provision.kinds.gke import testing
 from provision.kinds.gke import variables as gke
 from provision.kinds.gke.kubernetes import facts, jobs, stages, status, trials
 from provision.kinds.gke.kubernetes.client import Cluster, endpoint
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes.objects import Object
+from provision.kinds.gke.kubernetes.status import Status
+from provision.kinds.gke.testing import Tested
 from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
 from provision.time import clock as google_clock
@@ -27,15 +30,6 @@ from provision.time.progress import Progress
 from rehearsal import clock as clouds_clock
 from rehearsal import session
 from rehearsal.cloud.server import Cloud
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from provision.documents.gke_status import Workload
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
-    from provision.kinds.gke.kubernetes.status import Status
-    from provision.kinds.gke.testing import Tested
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 ACCOUNT = "w@my-project.iam.gserviceaccount.com"

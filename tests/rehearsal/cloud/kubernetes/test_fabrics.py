@@ -1,22 +1,17 @@
 """NCCL in the simulated cluster: what the program's pods get, and pods that lack one thing."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.kinds.gke.kubernetes import all_gather, jobs, nccl, stages
-from provision.kinds.gke.kubernetes.objects import holds
-from tests.rehearsal.cloud.table import cases
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from provision.kinds.gke.kubernetes.objects import Object, holds
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from tests.table import cases
 
 pytestmark = pytest.mark.loopback
 

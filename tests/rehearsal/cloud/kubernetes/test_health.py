@@ -1,21 +1,17 @@
 """GPUs that fail and hosts that are maintained, as nodes show it and as the program reads it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.documents.gke_status import JobState
 from provision.documents.status import PoolMode
 from provision.kinds.gke import trouble
+from provision.kinds.gke.kubernetes.nodes import Node
 from provision.kinds.gke.kubernetes.objects import build, conditions
 from provision.time import clock as google_clock
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.nodes import Node
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 

@@ -1,24 +1,18 @@
 """How jobs end, by themselves or with their nodes, and what begins them again."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import yaml
 
 from provision.kinds.gke.kubernetes import fabric_pods, jobs, kueue
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.objects import conditions, holds
+from provision.kinds.gke.kubernetes.objects import Object, conditions, holds
 from provision.settings.storage import Mount
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -513,9 +507,7 @@ def test_of_two_jobs_in_a_full_pool_the_second_runs_after_the_first(
 # ------------------------------------------------------------------ a week
 
 
-@pytest.mark.slow(
-    sibling="tests/rehearsal/cloud/kubernetes/test_how_jobs_end.py::test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones"
-)
+@pytest.mark.slow(sibling="::test_a_job_that_lost_a_node_has_the_whole_run_of_its_new_ones")
 def test_a_week(gke_of: Make, clock: Clock) -> None:
     """An upgrade at night, a lost GPU, a preemption, a lost node, and the end of the run.
 

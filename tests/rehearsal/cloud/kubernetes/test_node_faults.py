@@ -1,16 +1,10 @@
 """What Test finds where a node of a pool has a fault: the program against the simulated cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from provision.kinds.gke import testing
 from provision.kinds.gke.kubernetes import jobs, nodes, trials
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.kubernetes.conftest import Make
+from tests.rehearsal.cloud.kubernetes.conftest import Make
 
 pytestmark = pytest.mark.loopback
 

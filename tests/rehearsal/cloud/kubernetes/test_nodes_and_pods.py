@@ -1,19 +1,14 @@
 """Nodes of pools, pods on them, and what runs on every node."""
 
-from __future__ import annotations
-
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.kinds.gke import testing
-from provision.kinds.gke.kubernetes.objects import build, conditions, holds
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.nodes import Nodes
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from provision.kinds.gke.kubernetes.nodes import Nodes
+from provision.kinds.gke.kubernetes.objects import Object, build, conditions, holds
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 

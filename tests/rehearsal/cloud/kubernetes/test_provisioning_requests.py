@@ -4,20 +4,15 @@ What is expected here is from the autoscaler's published source (2026-08-21). Nu
 are those of a list of differences between that source and this simulation, of 2026-11-21.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.kinds.gke.kubernetes import jobs, kueue
-from provision.kinds.gke.kubernetes.objects import build, conditions, holds
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from provision.kinds.gke.kubernetes.objects import Object, build, conditions, holds
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 

@@ -1,18 +1,13 @@
 """RayClusters, RayJobs and JobSets: what they consist of, and how they wait, run and end."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.kinds.gke.kubernetes import all_gather, jobs, stages
-from provision.kinds.gke.kubernetes.objects import holds
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from provision.kinds.gke.kubernetes.objects import Object, holds
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 

@@ -1,10 +1,8 @@
 """The autoscaler's words for Compute Engine's errors, as its published source has them."""
 
-from __future__ import annotations
-
 from rehearsal.cloud.kubernetes import reasons
 from rehearsal.cloud.kubernetes.reasons import Error
-from tests.rehearsal.cloud.table import cases
+from tests.table import cases
 
 
 def _error(code: str, message: str = "words") -> Error:
@@ -22,7 +20,7 @@ AGGREGATE_RESERVATION_NOT_EXIST | ZoneNotSupported
     | Provisioning Request is not supported in this zone. Try different locations.
 ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS | InternalErrorFailedToQueue
     | @failed: [ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS] "words"
- | InternalErrorFailedToQueue | @failed: words
+- | InternalErrorFailedToQueue | @failed: words
 """,
     failed='Provisioning Request failed to queue in nodepool "gke-grp" in zone us-central1-a,'
     " got error",

@@ -1,17 +1,12 @@
 """The API of a cluster: paths, server-side apply, schemas, deletion."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from tests.rehearsal.cloud.kubernetes.conftest import send
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make
+from provision.kinds.gke.kubernetes.objects import Object
+from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make, send
 
 pytestmark = pytest.mark.loopback
 

@@ -1,23 +1,17 @@
 """Jobs in Kueue's queue, and the nodes that they wait for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from provision.documents.gke_status import NodeRequest
 from provision.errors import CapacityError
 from provision.kinds.gke import release
 from provision.kinds.gke.kubernetes import all_gather, jobs, kueue, status
-from provision.kinds.gke.kubernetes.objects import build, conditions, holds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from provision.documents.gke_status import NodeRequest
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
-    from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes.objects import Object, build, conditions, holds
+from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
 
@@ -230,10 +224,7 @@ def test_under_never_a_job_waits_for_ever(made: Make, clock: Clock) -> None:
     assert cluster.nodes() == 0
 
 
-@pytest.mark.slow(
-    sibling="tests/rehearsal/cloud/kubernetes/test_the_queue.py"
-    "::test_a_job_whose_requests_fail_is_tried_on_and_on"
-)
+@pytest.mark.slow(sibling="::test_a_job_whose_requests_fail_is_tried_on_and_on")
 @pytest.mark.parametrize(
     ("scenario", "message", "advice"),
     [

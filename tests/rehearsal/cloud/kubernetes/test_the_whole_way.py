@@ -1,17 +1,11 @@
 """The program's own client, objects, jobs and test against the simulated cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from provision.kinds.gke import testing
 from provision.kinds.gke.kubernetes import jobs
 from provision.kinds.gke.kubernetes.objects import from_yaml
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.kubernetes.conftest import Make
+from tests.rehearsal.cloud.kubernetes.conftest import Make
 
 pytestmark = pytest.mark.loopback
 

@@ -1,18 +1,13 @@
 """What GKE makes in Compute Engine for a cluster's Services and claims, and what is left of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from provision.kinds.gke import release
 from provision.kinds.gke.kubernetes.objects import build
 from provision.kinds.gke.left_behind import claim_of
-from tests.rehearsal.cloud.kubernetes.conftest import send
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make
+from tests.rehearsal.cloud.kubernetes.conftest import Gke, Make, send
 
 pytestmark = pytest.mark.loopback
 

@@ -1,7 +1,7 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
@@ -21,13 +21,7 @@ from rehearsal.cloud import (
     storage,
 )
 from rehearsal.cloud.store import Database
-from rehearsal.cloud.wire import GoogleError, Reply, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from rehearsal.cloud.wire import Service
+from rehearsal.cloud.wire import GoogleError, Reply, Request, Service
 
 _SERVICES: dict[str, Service] = {
     "storage": storage.json_api,

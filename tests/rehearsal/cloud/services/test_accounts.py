@@ -1,9 +1,4 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api, Json
+from tests.rehearsal.cloud.services.conftest import Api, Json
 
 _ALL = "projects/proj-a1/serviceAccounts"
 _EMAIL = "loom-nodes@proj-a1.iam.gserviceaccount.com"

@@ -1,11 +1,8 @@
 """The price list: in pages, with what only looks like what one searches."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api
+from tests.rehearsal.cloud.services.conftest import Api
 
 _COMPUTE = "services/6F81-5844-456A/skus"
 

@@ -1,11 +1,6 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api
+from tests.rehearsal.cloud.services.conftest import Api
 
 
 def test_a_name_within_the_rules_is_taken_and_one_against_them_refused(api: Api) -> None:

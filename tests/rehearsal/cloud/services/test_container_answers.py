@@ -1,9 +1,8 @@
 """What Kubernetes Engine answers is what Google's own description of the API allows."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -17,10 +16,6 @@ from tests.rehearsal.cloud.services.conftest import (
     POOLS,
     Api,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 TYPES: dict[str, type | tuple[type, ...]] = {
     "string": str,

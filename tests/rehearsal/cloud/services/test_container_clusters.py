@@ -1,7 +1,5 @@
 """Kubernetes Engine: clusters, their operations, and the versions on offer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Kubernetes Engine: node pools, and the machines that they are made of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Kubernetes Engine: node pools whose nodes come from a reservation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

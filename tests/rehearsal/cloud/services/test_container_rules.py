@@ -1,7 +1,5 @@
 """Kubernetes Engine refuses the pools that Google's rules of flex start and queueing forbid."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

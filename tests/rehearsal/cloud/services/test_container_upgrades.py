@@ -1,7 +1,5 @@
 """Kubernetes Engine upgrades clusters by itself, unless a maintenance exclusion forbids it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rehearsal.cloud.services.conftest import CLUSTER, POOLS, Api

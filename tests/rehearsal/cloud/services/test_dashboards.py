@@ -1,11 +1,8 @@
 """Monitoring dashboards."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api
+from tests.rehearsal.cloud.services.conftest import Api
 
 ALL = "projects/proj-a1/dashboards"
 BODY: dict[str, Any] = {"displayName": "GPUs", "mosaicLayout": {"columns": 48}}

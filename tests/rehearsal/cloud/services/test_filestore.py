@@ -1,7 +1,5 @@
 """Filestore: shares of NFS, each on a network."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,11 +1,5 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from rehearsal import inventory
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api
+from tests.rehearsal.cloud.services.conftest import Api
 
 
 def _lines(api: Api) -> list[str]:

@@ -1,10 +1,6 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api
+from tests.rehearsal.cloud.services.conftest import Api
 
 _ROOT = "computeMetadata/v1"
 _DEFAULT = f"{_ROOT}/instance/service-accounts/default"

@@ -1,16 +1,13 @@
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api
+from tests.rehearsal.cloud.services.conftest import Api
 
 _SAME_API = settings(
     deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]

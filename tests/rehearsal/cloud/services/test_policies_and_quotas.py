@@ -1,15 +1,11 @@
 """Policies of the organization and quotas, in the words of all services but Compute Engine."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rehearsal.cloud import facts
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api
+from tests.rehearsal.cloud.services.conftest import Api
 
 ACCOUNTS = "projects/proj-a1/serviceAccounts"
 POLICIES = facts.read("constraints")["scenarios"]

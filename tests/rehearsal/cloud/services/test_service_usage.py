@@ -1,11 +1,5 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from rehearsal.cloud import services
-
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api, Json
+from tests.rehearsal.cloud.services.conftest import Api, Json
 
 _ALL = "projects/proj-a1/services"
 _REDIS = "redis.googleapis.com"

@@ -1,10 +1,7 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from tests.rehearsal.cloud.services.conftest import Api
+from tests.rehearsal.cloud.services.conftest import Api
 
 _GRAIN = 256 * 1024
 _BEGIN = "b/loom/o?uploadType=resumable&name=big"

@@ -1,17 +1,12 @@
 """Which conditions of roles in a bucket hold: those on objects' names, and on lists' prefixes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from rehearsal.cloud import policies
 from rehearsal.cloud.storage import buckets
 from rehearsal.cloud.store import Database
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VMS = "serviceAccount:nodes@proj-a1.iam.gserviceaccount.com"
 NAMED = 'resource.name.startsWith("projects/_/buckets/states/objects/np-deployment/vms/")'

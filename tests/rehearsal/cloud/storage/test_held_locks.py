@@ -1,9 +1,7 @@
 """`lock-held`: a lock that is an object among others, until somebody deletes it."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -11,10 +9,6 @@ import pytest
 from rehearsal.cloud import storage
 from rehearsal.cloud.store import Database
 from tests.rehearsal.cloud.states import States
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 STATE = "np-deployment/terraform/state/default.tfstate"
 LOCK = "np-deployment/terraform/state/default.tflock"

@@ -1,9 +1,8 @@
 """What the agents of simulated VMs say of themselves, and agree on."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +11,6 @@ from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import moment
 from tests.rehearsal.cloud.states import NOW, States
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 FOLDER = "np-deployment"
 

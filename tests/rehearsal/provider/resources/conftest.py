@@ -1,22 +1,18 @@
 """A Google on loopback that answers as told, and records what it was asked."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
 from rehearsal.provider.api import Api, variable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 State = dict[str, Any]
 

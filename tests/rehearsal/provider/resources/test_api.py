@@ -1,14 +1,13 @@
 """How the provider reaches Google: addresses, credentials, retries, waits, batches."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,11 +15,8 @@ from rehearsal.provider import durations
 from rehearsal.provider.api import Api
 from rehearsal.provider.failures import Cancelled, CredentialsMissing, GoogleApiError
 from rehearsal.provider.transport import retry_waits
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google, refusal
+from tests.table import cases
 
 NETWORK = "/compute/v1/projects/p/global/networks/n"
 
@@ -31,22 +27,20 @@ def look(api: Api) -> dict[str, Any]:
     return api.plain("compute", "GET", "projects/p/global/networks/n")
 
 
-B = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "http://b/compute/v1/"}
-
-
-@pytest.mark.parametrize(
-    ("service", "block", "environ", "base"),
-    [
-        ("compute", {"compute_custom_endpoint": "http://a/v1"}, B, "http://a/v1/"),
-        ("compute", {}, B, "http://b/compute/v1/"),
-        ("compute", {}, {}, "https://compute.googleapis.com/compute/v1/"),
-        # Some clients put their own version behind an endpoint.
-        ("container", {"container_custom_endpoint": "http://h/odd/"}, {}, "http://h/v1/"),
-        ("iam", {"iam_beta_custom_endpoint": "http://h/v9/"}, {}, "http://h/v1/"),
-        ("monitoring", {"monitoring_custom_endpoint": "http://h/m/"}, {}, "http://h/m/"),
-        # This one moves nothing.
-        ("iam", {"iam_custom_endpoint": "http://h/"}, {}, "https://iam.googleapis.com/v1/"),
-    ],
+@cases(
+    """
+service | block | environ | base
+compute | {compute_custom_endpoint: "http://a/v1"} | @b | http://a/v1/
+compute | {} | @b | http://b/compute/v1/
+compute | {} | {} | https://compute.googleapis.com/compute/v1/
+# Some clients put their own version behind an endpoint.
+container | {container_custom_endpoint: "http://h/odd/"} | {} | http://h/v1/
+iam | {iam_beta_custom_endpoint: "http://h/v9/"} | {} | http://h/v1/
+monitoring | {monitoring_custom_endpoint: "http://h/m/"} | {} | http://h/m/
+# This one moves nothing.
+iam | {iam_custom_endpoint: "http://h/"} | {} | https://iam.googleapis.com/v1/
+""",
+    b={"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "http://b/compute/v1/"},
 )
 def test_an_endpoint_comes_from_the_block_before_the_environment(
     service: str, block: dict[str, str], environ: dict[str, str], base: str
@@ -122,35 +116,34 @@ def test_a_fraction_is_exact_on_both_ways(google: Google, api: Api) -> None:
     assert google.asked[0].body == {"ratio": 0.7}
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        (429, "slow down", "rateLimitExceeded"),
-        (500, "oh", "backendError"),
-        (502, "oh", "backendError"),
-        (503, "oh", "backendError"),
-        (409, "operation in progress", "operationInProgress"),
-        (400, "The resource 'projects/p/global/networks/n' is not ready", "resourceNotReady"),
-        (403, "Quota exceeded for quota metric 'Q' and limit 'Q per minute'", "rateLimitExceeded"),
-    ],
-)
+@cases("""
+code | words | reason
+429 | slow down | rateLimitExceeded
+500 | oh | backendError
+502 | oh | backendError
+503 | oh | backendError
+409 | operation in progress | operationInProgress
+400 | The resource 'projects/p/global/networks/n' is not ready | resourceNotReady
+403 | Quota exceeded for quota metric 'Q' and limit 'Q per minute' | rateLimitExceeded
+""")
 def test_what_passes_is_tried_again(
-    error: tuple[int, str, str], google: Google, api: Api, refuse: Callable[..., Any]
+    google: Google, api: Api, code: int, words: str, reason: str
 ) -> None:
-    google.on(f"GET {NETWORK}", refuse(*error), {"name": "n"})
+    google.on(f"GET {NETWORK}", refusal(code, words, reason), {"name": "n"})
     assert look(api) == {"name": "n"}
     assert len(google.asked) == 2
 
 
-@pytest.mark.parametrize(
-    "error",
-    [(400, "invalid"), (403, "forbidden"), (404, "notFound"), (409, "alreadyExists"), (412, "x")],
-)
-def test_a_refusal_stands(
-    error: tuple[int, str], google: Google, api: Api, refuse: Callable[..., Any]
-) -> None:
-    code, reason = error
-    google.on(f"GET {NETWORK}", refuse(code, "no", reason))
+@cases("""
+code | reason
+400 | invalid
+403 | forbidden
+404 | notFound
+409 | alreadyExists
+412 | x
+""")
+def test_a_refusal_stands(google: Google, api: Api, code: int, reason: str) -> None:
+    google.on(f"GET {NETWORK}", refusal(code, "no", reason))
     with pytest.raises(GoogleApiError, match=f"googleapi: Error {code}: no, {reason}"):
         look(api)
     assert len(google.asked) == 1
@@ -179,19 +172,14 @@ def test_a_lasting_503_is_tried_32_times_at_the_recorded_pace() -> None:
     assert sum(waits) == 312.5
 
 
-def test_an_interrupt_ends_a_sleep(environ: dict[str, str]) -> None:
-    api = Api({}, {**environ, "CLOUD_CLOCK_RATE": "1"})
-    api.cancel.set()
-    began = time.monotonic()
-    assert not api.sleep(30)
-    with pytest.raises(Cancelled):
-        api.pause(30)
-    assert time.monotonic() - began < 5
-
-
-def test_a_deaf_sleep_goes_on_when_interrupted(environ: dict[str, str]) -> None:
+def test_an_interrupt_ends_a_sleep_but_for_a_deaf_one(environ: dict[str, str]) -> None:
     api = Api({}, {**environ, "CLOUD_CLOCK_RATE": "0.1"})
     api.cancel.set()
+    began = time.monotonic()
+    assert not api.sleep(300)
+    with pytest.raises(Cancelled):
+        api.pause(300)
+    assert time.monotonic() - began < 5
     began = time.monotonic()
     assert api.sleep(2, deaf=True)
     assert time.monotonic() - began >= 0.19
@@ -219,38 +207,18 @@ def test_durations_are_written_as_go_writes_them() -> None:
 # ------------------------------------------------------------------ words of refusals
 
 
-@pytest.mark.parametrize(
-    ("code", "error", "text"),
-    [
-        (
-            409,
-            {"message": "there", "errors": [{"message": "there", "reason": "alreadyExists"}]},
-            "googleapi: Error 409: there, alreadyExists",
-        ),
-        (
-            403,
-            {
-                "message": "off",
-                "errors": [{"message": "off", "reason": "off"}],
-                "details": [{"reason": "DISABLED"}],
-            },
-            'googleapi: Error 403: off\nDetails:\n[\n  {\n    "reason": "DISABLED"\n  }\n]\n, off',
-        ),
-        (
-            400,
-            {
-                "message": "m",
-                "errors": [{"message": "a", "reason": "r"}, {"message": "b", "reason": "s"}],
-            },
-            (
-                "googleapi: Error 400: m\nMore details:\n"
-                "Reason: r, Message: a\nReason: s, Message: b\n"
-            ),
-        ),
-        # Newer services have no list of errors.
-        (404, {"message": "gone", "status": "NOT_FOUND"}, "googleapi: Error 404: gone"),
-    ],
-)
+@cases("""
+code | error | text
+409 | {message: there, errors: [{message: there, reason: alreadyExists}]}
+    | googleapi: Error 409: there, alreadyExists
+403 | {message: "off", errors: [{message: "off", reason: "off"}], details: [{reason: DISABLED}]}
+    | "googleapi: Error 403: off\\nDetails:\\n[\\n  {\\n    \\"reason\\":
+       \\"DISABLED\\"\\n  }\\n]\\n, off"
+400 | {message: m, errors: [{message: a, reason: r}, {message: b, reason: s}]}
+    | "googleapi: Error 400: m\\nMore details:\\nReason: r, Message: a\\nReason: s, Message: b\\n"
+# Newer services have no list of errors.
+404 | {message: gone, status: NOT_FOUND} | googleapi: Error 404: gone
+""")
 def test_a_refusal_is_worded_as_the_go_client_does(code: int, error: Any, text: str) -> None:
     assert str(GoogleApiError(code, json.dumps({"error": error}).encode())) == text
 
@@ -271,6 +239,7 @@ def patient(environ: dict[str, str]) -> Api:
 
 
 def together(api: Api, items: Sequence[str], send: Callable[[Sequence[str]], Any]) -> list[Any]:
+    """What each of them is answered at the same moment, or the error that it ends with."""
     barrier = threading.Barrier(len(items))
 
     def one(item: str) -> Any:
@@ -278,7 +247,8 @@ def together(api: Api, items: Sequence[str], send: Callable[[Sequence[str]], Any
         return api.batches.run("key", item, send)
 
     with ThreadPoolExecutor(len(items)) as pool:
-        return list(pool.map(one, items))
+        asked = [pool.submit(one, item) for item in items]
+        return [it.exception() or it.result() for it in asked]
 
 
 def test_what_comes_together_is_sent_as_one(patient: Api) -> None:
@@ -298,17 +268,9 @@ def test_a_batch_that_fails_is_taken_apart(patient: Api) -> None:
             raise ValueError(f"{sorted(items)}")
         return items[0]
 
-    barrier = threading.Barrier(2)
-
-    def one(item: str) -> Any:
-        barrier.wait()
-        return patient.batches.run("key", item, send)
-
-    with ThreadPoolExecutor(2) as pool:
-        good, bad = pool.submit(one, "good"), pool.submit(one, "bad")
-        assert good.result() == "good"
-        with pytest.raises(ValueError, match=r"\['bad'\]"):
-            bad.result()
+    good, bad = together(patient, ["good", "bad"], send)
+    assert good == "good"
+    assert repr(bad) == repr(ValueError("['bad']"))
 
 
 def test_an_interrupt_sends_nothing_more(patient: Api) -> None:

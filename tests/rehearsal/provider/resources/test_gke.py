@@ -1,24 +1,21 @@
 """Clusters and pools of GKE, beyond what the recorded traffic has."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+import yaml
 
 from rehearsal.cloud import discovery
 from rehearsal.provider import schema
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import GoogleApiError, OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN, PartialError
 from rehearsal.provider.resources import RESOURCES
 from rehearsal.provider.resources.cluster import CHANGES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
+from tests.table import cases
 
 pytestmark = pytest.mark.loopback
 
@@ -33,21 +30,22 @@ OPERATION = "/container/v1/projects/p/locations/us-central1/operations/o"
 GROUPS = "/compute/v1/projects/p/zones/us-central1-a/instanceGroupManagers"
 DONE, RUNNING = ({"name": "o", "status": status} for status in ("DONE", "RUNNING"))
 FAILED = {**DONE, "error": {"code": 8, "message": "no room"}}
-THERE: dict[str, Any] = {
-    "name": "c",
-    "location": "us-central1",
-    "status": "RUNNING",
-    "currentMasterVersion": "1.33.5-gke.1",
-    "locations": ["us-central1-a"],
-    "resourceLabels": {"team": "ml", "other": "x"},
-    "controlPlaneEndpointsConfig": {"ipEndpointsConfig": {"enabled": False}},
-}
+THERE: dict[str, Any] = yaml.safe_load("""
+name: c
+location: us-central1
+status: RUNNING
+currentMasterVersion: 1.33.5-gke.1
+locations: [us-central1-a]
+resourceLabels: {team: ml, other: x}
+controlPlaneEndpointsConfig: {ipEndpointsConfig: {enabled: false}}
+""")
+LABELS = {"goog-gke-x": "y", "a": "b"}
 POOL_THERE: dict[str, Any] = {
     "name": "n",
     "status": "RUNNING",
     "initialNodeCount": 2,
     "instanceGroupUrls": [f"https://www.googleapis.com{GROUPS}/g"],
-    "config": {"machineType": "e2-standard-4", "resourceLabels": {"goog-gke-x": "y", "a": "b"}},
+    "config": {"machineType": "e2-standard-4", "resourceLabels": LABELS},
 }
 PLAN: dict[str, Any] = schema.complete(
     OF_CLUSTER,
@@ -62,15 +60,16 @@ PLAN: dict[str, Any] = schema.complete(
         "node_config": UNKNOWN,
     },
 )
+NODES = [{"machine_type": "e2-standard-4", "disk_type": UNKNOWN}]
 POOL_PLAN: dict[str, Any] = schema.complete(
     OF_POOL,
     {
         "name": "n",
         "cluster": PATH,
         "node_count": 2,
+        "node_config": NODES,
         "initial_node_count": UNKNOWN,
         "version": UNKNOWN,
-        "node_config": [{"machine_type": "e2-standard-4", "disk_type": UNKNOWN}],
     },
 )
 
@@ -99,85 +98,56 @@ def created(google: Google, api: Api, **attributes: Any) -> dict[str, Any]:
 def test_the_smallest_cluster_is_sent_with_what_the_provider_always_sends(
     google: Google, api: Api
 ) -> None:
-    dns = ("allowExternalTraffic", "enableK8sCertsViaDns", "enableK8sTokensViaDns")
-    assert created(google, api) == {
-        "name": "c",
-        "network": "projects/p/global/networks/default",
-        "initialNodeCount": 1,
-        "nodeConfig": {},
-        "resourceLabels": {"team": "ml"},
-        "autopilot": {"enabled": False},
-        "autoscaling": {"enableNodeAutoprovisioning": False},
-        "binaryAuthorization": {"enabled": False},
-        "controlPlaneEndpointsConfig": {
-            "dnsEndpointConfig": dict.fromkeys(dns, False),
-            "ipEndpointsConfig": {
-                "enabled": True,
-                "enablePublicEndpoint": True,
-                "globalAccess": False,
-                "privateEndpointSubnetwork": "",
-                "authorizedNetworksConfig": {},
-            },
-        },
-        "legacyAbac": {"enabled": False},
-        "maintenancePolicy": {"window": {}},
-        "networkConfig": {},
-        "networkPolicy": {},
-        "notificationConfig": {"pubsub": {}},
-        "shieldedNodes": {"enabled": False},
-    }
+    assert created(google, api) == yaml.safe_load("""
+name: c
+network: projects/p/global/networks/default
+initialNodeCount: 1
+nodeConfig: {}
+resourceLabels: {team: ml}
+autopilot: {enabled: false}
+autoscaling: {enableNodeAutoprovisioning: false}
+binaryAuthorization: {enabled: false}
+controlPlaneEndpointsConfig:
+  dnsEndpointConfig:
+    {allowExternalTraffic: false, enableK8sCertsViaDns: false, enableK8sTokensViaDns: false}
+  ipEndpointsConfig:
+    {enabled: true, enablePublicEndpoint: true, globalAccess: false,
+     privateEndpointSubnetwork: "", authorizedNetworksConfig: {}}
+legacyAbac: {enabled: false}
+maintenancePolicy: {window: {}}
+networkConfig: {}
+networkPolicy: {}
+notificationConfig: {pubsub: {}}
+shieldedNodes: {enabled: false}
+""")
 
 
 RECURRING = {"start_time": "s", "end_time": "e", "recurrence": "r"}
-HELD = {
-    "exclusion_name": "held",
-    "start_time": "s",
-    "exclusion_options": [{"scope": "ALL", "end_time_behavior": "UNTIL"}],
-}
-WINDOW = {
-    "recurringWindow": {"recurrence": "r", "window": {"startTime": "s", "endTime": "e"}},
-    "maintenanceExclusions": {
-        "held": {
-            "startTime": "s",
-            "maintenanceExclusionOptions": {"scope": "ALL", "endTimeBehavior": "UNTIL"},
-        }
-    },
-}
+OPTIONS = [{"scope": "ALL", "end_time_behavior": "UNTIL"}]
+HELD = {"exclusion_name": "held", "start_time": "s", "exclusion_options": OPTIONS}
+WINDOW = yaml.safe_load("""
+recurringWindow: {recurrence: r, window: {startTime: s, endTime: e}}
+maintenanceExclusions:
+  held: {startTime: s, maintenanceExclusionOptions: {scope: ALL, endTimeBehavior: UNTIL}}
+""")
 
 
-@pytest.mark.parametrize(
-    ("attributes", "field", "sent"),
-    [
-        (
-            {"ip_allocation_policy": [{"cluster_secondary_range_name": "pods"}]},
-            "ipAllocationPolicy",
-            {"useIpAliases": True, "stackType": "IPV4", "clusterSecondaryRangeName": "pods"},
-        ),
-        (
-            {"cluster_autoscaling": [{"enabled": False, "autoscaling_profile": "O"}]},
-            "autoscaling",
-            {
-                "autoscalingProfile": "O",
-                "autoprovisioningNodePoolDefaults": {},
-                "defaultComputeClassConfig": {},
-            },
-        ),
-        ({"monitoring_config": [{}]}, "monitoringConfig", {"componentConfig": {}}),
-        (
-            {"database_encryption": [{"state": "ENCRYPTED", "key_name": "k"}]},
-            "databaseEncryption",
-            {"state": "ENCRYPTED", "keyName": "k"},
-        ),
-        (
-            {
-                "maintenance_policy": [
-                    {"recurring_window": [RECURRING], "maintenance_exclusion": [HELD]}
-                ]
-            },
-            "maintenancePolicy",
-            {"window": WINDOW},
-        ),
-    ],
+@cases(
+    """
+attributes | field | sent
+{ip_allocation_policy: [{cluster_secondary_range_name: pods}]} | ipAllocationPolicy
+    | {useIpAliases: true, stackType: IPV4, clusterSecondaryRangeName: pods}
+{cluster_autoscaling: [{enabled: false, autoscaling_profile: O}]} | autoscaling
+    | {autoscalingProfile: O, autoprovisioningNodePoolDefaults: {}, defaultComputeClassConfig: {}}
+{monitoring_config: [{}]} | monitoringConfig | {componentConfig: {}}
+{database_encryption: [{state: ENCRYPTED, key_name: k}]} | databaseEncryption
+    | {state: ENCRYPTED, keyName: k}
+{maintenance_policy: [{recurring_window: [@recurring], maintenance_exclusion: [@held]}]}
+    | maintenancePolicy | {window: @window}
+""",
+    recurring=RECURRING,
+    held=HELD,
+    window=WINDOW,
 )
 def test_a_new_cluster_is_sent_as_the_provider_sends_it(
     google: Google, api: Api, attributes: Any, field: str, sent: Any
@@ -204,19 +174,17 @@ def test_a_cluster_is_read_in_the_words_of_the_schema(google: Google, api: Api) 
     assert found["effective_labels"] == {"team": "ml", "other": "x"}
 
 
-@pytest.mark.parametrize(
-    ("there", "text"),
-    [
-        ({**THERE}, "Error waiting for creating GKE cluster: no room"),
-        ({**THERE, "status": "ERROR"}, 'Cluster c was created in the error state "ERROR"'),
-    ],
-)
+@cases("""
+status | text
+RUNNING | Error waiting for creating GKE cluster: no room
+ERROR | Cluster c was created in the error state "ERROR"
+""")
 def test_a_cluster_whose_making_fails_is_kept_tainted(
-    google: Google, api: Api, there: Any, text: str
+    google: Google, api: Api, status: str, text: str
 ) -> None:
     done = DONE if "state" in text else FAILED
     google.on(f"POST {ALL}", RUNNING).on(f"GET {OPERATION}", done)
-    google.on(f"GET {ONE}", *missing_then(there))
+    google.on(f"GET {ONE}", *missing_then({**THERE, "status": status}))
     with pytest.raises(PartialError) as caught:
         CLUSTER.create(api, PLAN)
     assert str(caught.value) == text
@@ -264,64 +232,29 @@ def test_a_cluster_that_is_gone_is_none_and_deleted_already(google: Google, api:
     assert google.lines == [f"GET {ONE}"] * 2
 
 
-@pytest.mark.parametrize(
-    ("prior", "plan", "sent"),
-    [
-        (
-            {"enable_shielded_nodes": False, "logging_config": [], "min_master_version": "1.33"},
-            {
-                "enable_shielded_nodes": True,
-                "logging_config": [{"enable_components": ["A"]}],
-                "min_master_version": "1.34",
-            },
-            [
-                ("PUT", {"desiredShieldedNodes": {"enabled": True}}),
-                ("PUT", {"desiredMasterVersion": "1.34"}),
-                ("PUT", {"desiredLoggingConfig": {"componentConfig": {"enableComponents": ["A"]}}}),
-            ],
-        ),
-        (
-            {"enable_multi_networking": True},
-            {"enable_multi_networking": False},
-            [("PUT", {"desiredEnableMultiNetworking": False})],
-        ),
-        (
-            {"workload_identity_config": [{"workload_pool": "p.svc.id.goog"}]},
-            {"workload_identity_config": []},
-            [("PUT", {"desiredWorkloadIdentityConfig": {"workloadPool": ""}})],
-        ),
-        (
-            {"database_encryption": [{"state": "ENCRYPTED"}]},
-            {"database_encryption": []},
-            [("PUT", {})],
-        ),
-        (
-            {"addons_config": [{"gcs_fuse_csi_driver_config": [{"enabled": True}]}]},
-            {"addons_config": []},
-            [],
-        ),
-        ({"min_master_version": None}, {"min_master_version": "1.32"}, []),
-        (
-            {"node_locations": ["us-central1-a"]},
-            {"node_locations": ["us-central1-b"]},
-            [
-                ("PUT", {"desiredLocations": ["us-central1-b", "us-central1-a"]}),
-                ("PUT", {"desiredLocations": ["us-central1-b"]}),
-            ],
-        ),
-        (
-            {"remove_default_node_pool": False},
-            {"remove_default_node_pool": True},
-            [("DELETE/nodePools/default-pool", None)],
-        ),
-        # No root makes this change.
-        (
-            {},
-            {"vertical_pod_autoscaling": [{"enabled": True}]},
-            [("PUT", {"desiredVerticalPodAutoscaling": {"enabled": True}})],
-        ),
-    ],
-)
+@cases("""
+prior | plan | sent
+{enable_shielded_nodes: false, logging_config: [], min_master_version: "1.33"}
+    | {enable_shielded_nodes: true, logging_config: [{enable_components: [A]}],
+       min_master_version: "1.34"}
+    | [[PUT, {desiredShieldedNodes: {enabled: true}}], [PUT, {desiredMasterVersion: "1.34"}],
+       [PUT, {desiredLoggingConfig: {componentConfig: {enableComponents: [A]}}}]]
+{enable_multi_networking: true} | {enable_multi_networking: false}
+    | [[PUT, {desiredEnableMultiNetworking: false}]]
+{workload_identity_config: [{workload_pool: p.svc.id.goog}]} | {workload_identity_config: []}
+    | [[PUT, {desiredWorkloadIdentityConfig: {workloadPool: ""}}]]
+{database_encryption: [{state: ENCRYPTED}]} | {database_encryption: []} | [[PUT, {}]]
+{addons_config: [{gcs_fuse_csi_driver_config: [{enabled: true}]}]} | {addons_config: []} | []
+{min_master_version: null} | {min_master_version: "1.32"} | []
+{node_locations: [us-central1-a]} | {node_locations: [us-central1-b]}
+    | [[PUT, {desiredLocations: [us-central1-b, us-central1-a]}],
+       [PUT, {desiredLocations: [us-central1-b]}]]
+{remove_default_node_pool: false} | {remove_default_node_pool: true}
+    | [[DELETE/nodePools/default-pool, null]]
+# No root makes this change.
+{} | {vertical_pod_autoscaling: [{enabled: true}]}
+    | [[PUT, {desiredVerticalPodAutoscaling: {enabled: true}}]]
+""")
 def test_each_change_of_a_cluster_has_a_request_in_the_providers_order(
     google: Google, api: Api, prior: Any, plan: Any, sent: list[Any]
 ) -> None:
@@ -329,11 +262,8 @@ def test_each_change_of_a_cluster_has_a_request_in_the_providers_order(
     google.on(f"GET {POOLS}/default-pool", {"name": "default-pool"})
     full = {**PLAN, "node_config": [], "node_version": None, "master_version": "1.33.5-gke.1"}
     CLUSTER.update(api, {**full, **prior}, {**full, **plan})
-    found = [
-        (it.line.replace(f" {ONE}", ""), it.body and it.body["update"])
-        for it in google.asked
-        if it.method != "GET"
-    ]
+    asked = [it for it in google.asked if it.method != "GET"]
+    found = [[it.line.replace(f" {ONE}", ""), it.body and it.body["update"]] for it in asked]
     assert found == sent
 
 
@@ -379,15 +309,21 @@ def test_a_refusal_of_a_deletion_is_told_in_the_end(  # noqa: PLR0913, PLR0917 -
     assert google.lines == [f"GET {path}"] * 2 + [f"DELETE {path}"] * times
 
 
-@pytest.mark.parametrize(
-    ("kind", "import_id", "looks"),
-    [
-        *((CLUSTER, it, [ONE]) for it in (PATH, "p/us-central1/c", "us-central1/c")),
-        *(
-            (POOL, it, [ONE, POOL_N])
-            for it in (f"{PATH}/nodePools/n", "p/us-central1/c/n", "us-central1/c/n")
-        ),
-    ],
+@cases(
+    """
+kind | import_id | looks
+@cluster | @path | [@one]
+@cluster | p/us-central1/c | [@one]
+@cluster | us-central1/c | [@one]
+@pool | @path/nodePools/n | [@one, @pool_n]
+@pool | p/us-central1/c/n | [@one, @pool_n]
+@pool | us-central1/c/n | [@one, @pool_n]
+""",
+    cluster=CLUSTER,
+    pool=POOL,
+    path=PATH,
+    one=ONE,
+    pool_n=POOL_N,
 )
 def test_it_is_imported_by_its_path_or_less(
     google: Google, api: Api, kind: Any, import_id: str, looks: list[str]
@@ -475,75 +411,37 @@ def test_labels_that_google_adds_to_machines_are_no_change(google: Google, api: 
     assert planned["node_config"][0]["resource_labels"] == {"goog-gke-x": "y", "a": "c"}
 
 
-def nodes(**attributes: Any) -> dict[str, Any]:
-    return {"node_config": [schema.complete(OF_POOL["node_config"].block, attributes)]}
-
-
 LIMITS = {"total_min_node_count": 0, "total_max_node_count": 4, "location_policy": "ANY"}
-SENT_LIMITS = {
-    "enabled": True,
-    "minNodeCount": 0,
-    "totalMinNodeCount": 0,
-    "totalMaxNodeCount": 8,
-    "locationPolicy": "ANY",
-}
 
 
-@pytest.mark.parametrize(
-    ("prior", "plan", "sent"),
-    [
-        (
-            {"autoscaling": [LIMITS]},
-            {"autoscaling": [{**LIMITS, "total_max_node_count": 8}]},
-            {"desiredNodePoolId": "n", "desiredNodePoolAutoscaling": SENT_LIMITS},
-        ),
-        (
-            {"autoscaling": [LIMITS]},
-            {"autoscaling": []},
-            {"desiredNodePoolId": "n", "desiredNodePoolAutoscaling": {"enabled": False}},
-        ),
-        (
-            {"management": [{"auto_repair": True, "auto_upgrade": True}]},
-            {"management": [{"auto_repair": False, "auto_upgrade": True}]},
-            {"management": {"autoRepair": False, "autoUpgrade": True}},
-        ),
-        ({}, {"version": "2"}, {"nodePoolId": "n", "nodeVersion": "2"}),
-        ({}, {"node_locations": ["us-central1-b"]}, {"locations": ["us-central1-b"]}),
-        (
-            nodes(disk_size_gb=100, disk_type="pd-ssd", machine_type="e2-standard-4"),
-            nodes(disk_size_gb=200, disk_type="pd-ssd", machine_type="e2-standard-4"),
-            {
-                "name": "n",
-                "diskSizeGb": "200",
-                "diskType": "pd-ssd",
-                "machineType": "e2-standard-4",
-            },
-        ),
-        (
-            nodes(disk_size_gb=10, boot_disk=[{"size_gb": 10, "disk_type": "pd-ssd"}]),
-            nodes(disk_size_gb=20, boot_disk=[{"size_gb": 10, "disk_type": "pd-ssd"}]),
-            {
-                "name": "n",
-                "diskSizeGb": "20",
-                "bootDisk": {"sizeGb": "20", "diskType": "pd-ssd"},
-            },
-        ),
-        (
-            nodes(resource_labels={"a": "b"}),
-            nodes(resource_labels={}),
-            {"name": "n"},
-        ),
-        (
-            nodes(workload_metadata_config=[{"mode": "GCE_METADATA"}]),
-            nodes(workload_metadata_config=[{"mode": "GKE_METADATA"}]),
-            {"nodePoolId": "n", "workloadMetadataConfig": {"mode": "GKE_METADATA"}},
-        ),
-        (
-            nodes(logging_variant="DEFAULT"),
-            nodes(logging_variant="MAX_THROUGHPUT"),
-            {"name": "n", "loggingConfig": {"variantConfig": {"variant": "MAX_THROUGHPUT"}}},
-        ),
-    ],
+@cases(
+    """
+prior | plan | sent
+{autoscaling: [@limits]} | {autoscaling: [@wider]}
+    | {desiredNodePoolId: n, desiredNodePoolAutoscaling: {enabled: true, minNodeCount: 0,
+       totalMinNodeCount: 0, totalMaxNodeCount: 8, locationPolicy: ANY}}
+{autoscaling: [@limits]} | {autoscaling: []}
+    | {desiredNodePoolId: n, desiredNodePoolAutoscaling: {enabled: false}}
+{management: [{auto_repair: true, auto_upgrade: true}]}
+    | {management: [{auto_repair: false, auto_upgrade: true}]}
+    | {management: {autoRepair: false, autoUpgrade: true}}
+{} | {version: "2"} | {nodePoolId: n, nodeVersion: "2"}
+{} | {node_locations: [us-central1-b]} | {locations: [us-central1-b]}
+{nodes: {disk_size_gb: 100, disk_type: pd-ssd, machine_type: e2-standard-4}}
+    | {nodes: {disk_size_gb: 200, disk_type: pd-ssd, machine_type: e2-standard-4}}
+    | {name: n, diskSizeGb: "200", diskType: pd-ssd, machineType: e2-standard-4}
+{nodes: {disk_size_gb: 10, boot_disk: [{size_gb: 10, disk_type: pd-ssd}]}}
+    | {nodes: {disk_size_gb: 20, boot_disk: [{size_gb: 10, disk_type: pd-ssd}]}}
+    | {name: n, diskSizeGb: "20", bootDisk: {sizeGb: "20", diskType: pd-ssd}}
+{nodes: {resource_labels: {a: b}}} | {nodes: {resource_labels: {}}} | {name: n}
+{nodes: {workload_metadata_config: [{mode: GCE_METADATA}]}}
+    | {nodes: {workload_metadata_config: [{mode: GKE_METADATA}]}}
+    | {nodePoolId: n, workloadMetadataConfig: {mode: GKE_METADATA}}
+{nodes: {logging_variant: DEFAULT}} | {nodes: {logging_variant: MAX_THROUGHPUT}}
+    | {name: n, loggingConfig: {variantConfig: {variant: MAX_THROUGHPUT}}}
+""",
+    limits=LIMITS,
+    wider={**LIMITS, "total_max_node_count": 8},
 )
 def test_a_change_of_a_pool_is_sent_and_looked_for(
     google: Google, api: Api, prior: Any, plan: Any, sent: Any
@@ -551,6 +449,10 @@ def test_a_change_of_a_pool_is_sent_and_looked_for(
     google.on("(PUT|POST) .*", DONE).on(f"GET ({POOL_N}|{ONE})", POOL_THERE)
     google.on(f"GET {POOLS}", {"nodePools": [POOL_THERE]})
     base = {**POOL_PLAN, "initial_node_count": 0, "version": "1"}
+    for given in (prior, plan):
+        if "nodes" in given:
+            nodes = given.pop("nodes")
+            given["node_config"] = [schema.complete(OF_POOL["node_config"].block, nodes)]
     POOL.update(api, {**base, **prior}, {**base, **plan})
     looks = [it.path for it in google.asked if it.method == "GET"]
     assert looks == [POOL_N, ONE, POOL_N, POOLS, GROUPS]

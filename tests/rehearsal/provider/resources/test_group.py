@@ -1,20 +1,16 @@
 """Managed groups of VMs and their resize requests, beyond what the recorded traffic has."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN, PartialError
 from rehearsal.provider.resources import RESOURCES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
+from tests.table import cases
 
 pytestmark = pytest.mark.loopback
 
@@ -31,9 +27,7 @@ PLAN: dict[str, Any] = {
     "zone": "us-central1-a",
     "target_size": None,
     "version": [{"name": None, "instance_template": TEMPLATE, "target_size": []}],
-    "update_policy": UNKNOWN,
-    "instance_lifecycle_policy": UNKNOWN,
-    "standby_policy": UNKNOWN,
+    **dict.fromkeys(("update_policy", "instance_lifecycle_policy", "standby_policy"), UNKNOWN),
     "list_managed_instances_results": "PAGELESS",
 }
 REQUEST = RESOURCES["google_compute_resize_request"]
@@ -45,6 +39,7 @@ REQUESTED: dict[str, Any] = {
     "resize_by": 2,
     "requested_run_duration": [{"seconds": "600", "nanos": None}],
 }
+BUSY = {**DONE, "error": {"errors": [{"message": "busy"}]}}
 
 
 def test_an_interrupted_create_is_resumed_by_the_next_read(google: Google, api: Api) -> None:
@@ -97,15 +92,17 @@ def test_any_refusal_to_delete_is_tried_again_for_forty_seconds(
     assert len(google.asked) == 21
 
 
-@pytest.mark.parametrize(
-    ("prior", "wanted", "same"),
-    [
-        (TEMPLATE, "projects/p/global/instanceTemplates/t", True),
-        (TEMPLATE, f"{TEMPLATE}?uniqueId=7", True),
-        (f"{TEMPLATE}?uniqueId=8", f"{TEMPLATE}?uniqueId=7", False),
-        (TEMPLATE, f"{TEMPLATE}2", False),
-        (TEMPLATE, "t", False),
-    ],
+@cases(
+    """
+prior | wanted | same
+@t | projects/p/global/instanceTemplates/t | true
+@t | @t?uniqueId=7 | true
+@t?uniqueId=8 | @t?uniqueId=7 | false
+@t | @other | false
+@t | t | false
+""",
+    t=TEMPLATE,
+    other=f"{TEMPLATE}2",
 )
 def test_a_template_is_compared_by_its_path(prior: str, wanted: str, *, same: bool) -> None:
     assert GROUP.suppress["version.instance_template"](prior, wanted, {}) is same
@@ -126,24 +123,17 @@ def test_one_that_has_not_ended_is_cancelled_first(google: Google, api: Api, sta
     assert google.lines == [*first, f"DELETE {REQUESTS}/r"]
 
 
-def test_one_that_ended_unseen_can_not_be_destroyed(
+def test_one_is_destroyed_if_it_is_gone_and_not_if_its_cancellation_fails(
     google: Google, api: Api, refuse: Callable[..., Any]
 ) -> None:
-    words = "Cancelling resize request that has reached a final state is not possible."
-    google.on(f"POST {REQUESTS}/r/cancel", refuse(400, words))
-    with pytest.raises(ProviderError, match="final state is not possible"):
-        REQUEST.delete(api, {**REQUESTED, "state": "ACCEPTED"})
-    assert google.lines == [f"POST {REQUESTS}/r/cancel"]
-
-
-def test_one_that_is_gone_is_destroyed_already(google: Google, api: Api) -> None:
-    REQUEST.delete(api, {**REQUESTED, "state": "ACCEPTED"})
-    assert google.lines == [f"POST {REQUESTS}/r/cancel"]
+    requested = {**REQUESTED, "state": "ACCEPTED"}
+    REQUEST.delete(api, requested)
     assert REQUEST.read(api, REQUESTED) is None
-
-
-def test_a_failed_cancellation_keeps_it(google: Google, api: Api) -> None:
-    failed = {**DONE, "error": {"errors": [{"message": "busy"}]}}
-    google.on(".*", failed)
+    words = "Cancelling resize request that has reached a final state is not possible."
+    google.on(f"POST {REQUESTS}/r/cancel", refuse(400, words), BUSY)
+    with pytest.raises(ProviderError, match="final state is not possible"):
+        REQUEST.delete(api, requested)
     with pytest.raises(OperationError, match="busy"):
-        REQUEST.delete(api, {**REQUESTED, "state": "ACCEPTED"})
+        REQUEST.delete(api, requested)
+    asked = [it for it in google.lines if not it.startswith("GET")]
+    assert asked == [f"POST {REQUESTS}/r/cancel"] * 3

@@ -1,17 +1,14 @@
 """Service accounts, and members of policies."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import RESOURCES
-
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
+from tests.table import cases
 
 pytestmark = pytest.mark.loopback
 
@@ -72,15 +69,13 @@ def test_a_member_that_the_policy_lost_is_gone(google: Google, api: Api) -> None
     assert PROJECT_MEMBER.read(api, project_plan()) is None
 
 
-@pytest.mark.parametrize(
-    ("attribute", "prior", "wanted", "same"),
-    [
-        ("member", "user:a@b", "user:A@B", True),
-        ("member", "principalSet://x/A", "principalSet://x/a", False),
-        ("project", "p", "projects/p", True),
-        ("project", "p", "q", False),
-    ],
-)
+@cases("""
+attribute | prior | wanted | same
+member | user:a@b | user:A@B | true
+member | principalSet://x/A | principalSet://x/a | false
+project | p | projects/p | true
+project | p | q | false
+""")
 def test_other_words_for_the_same_member_are_no_change(
     attribute: str, prior: str, wanted: str, *, same: bool
 ) -> None:

@@ -1,15 +1,12 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import ProviderError
 from rehearsal.provider.resources import operations
-
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
+from tests.table import cases
 
 pytestmark = pytest.mark.loopback
 
@@ -22,24 +19,22 @@ def wait(api: Api, operation: dict[str, Any], limit: float = 1200) -> dict[str, 
     return operations.compute(api, operation, "p", "Creating Network", limit)
 
 
-def test_an_operation_that_is_done_is_not_asked_after(google: Google, api: Api) -> None:
-    assert wait(api, DONE) == DONE
-    assert google.lines == []
-
-
-@pytest.mark.parametrize(
-    ("place", "path"),
-    [
-        ({"zone": "https://x/projects/p/zones/z"}, "zones/z"),
-        ({"region": "https://x/projects/p/regions/r"}, "regions/r"),
-    ],
+@cases(
+    """
+operation | path
+@done | null
+{name: o, status: RUNNING, zone: "https://x/projects/p/zones/z"} | zones/z
+{name: o, status: RUNNING, region: "https://x/projects/p/regions/r"} | regions/r
+""",
+    done=DONE,
 )
-def test_an_operation_is_read_where_it_says_it_is(
-    place: dict[str, str], path: str, google: Google, api: Api
+def test_an_operation_is_read_where_it_says_it_is_until_it_is_done(
+    operation: dict[str, Any], path: str | None, google: Google, api: Api
 ) -> None:
     google.on(".*", DONE)
-    wait(api, {**RUNNING, **place})
-    assert google.lines == [f"GET /compute/v1/projects/p/{path}/operations/o"]
+    assert wait(api, operation) == DONE
+    asked = [f"GET /compute/v1/projects/p/{path}/operations/o"] if path else []
+    assert google.lines == asked
 
 
 def test_an_operation_that_takes_too_long_is_given_up(google: Google, api: Api) -> None:

@@ -1,21 +1,17 @@
 """What a collection makes, reads, changes and deletes, beyond what the recorded traffic has."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import OperationError, ProviderError
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import DATA_SOURCES, RESOURCES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
+from tests.table import cases
 
 pytestmark = pytest.mark.loopback
 
@@ -48,15 +44,14 @@ OF_BOARD = {"id": SHOWN["name"], "project": "p", "dashboard_json": json.dumps(SH
 # ------------------------------------------------------------------ what becomes of refusals
 
 
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        (
-            DONE | {"status": "RUNNING"},
-            "Error waiting for Creating Network: error",
-        ),
-        (FAILED, "Error waiting to create Network: Quota exceeded."),
-    ],
+@cases(
+    """
+answer | text
+@running | Error waiting for Creating Network: error
+@failed | Error waiting to create Network: Quota exceeded.
+""",
+    running={**DONE, "status": "RUNNING"},
+    failed=FAILED,
 )
 def test_what_is_not_made_to_the_end_is_not_in_the_state(
     google: Google, api: Api, answer: Any, text: str
@@ -200,19 +195,13 @@ def test_a_nat_whose_router_is_gone_is_gone(google: Google, api: Api) -> None:
     assert google.lines == [f"GET {REGION}/routers/r"] * 2
 
 
-@pytest.mark.parametrize(
-    ("block", "sent"),
-    [
-        (
-            {"group_placement_policy": [{"collocation": "COLLOCATED"}]},
-            {"groupPlacementPolicy": {"collocation": "COLLOCATED"}},
-        ),
-        (
-            {"workload_policy": [{"type": "HIGH_THROUGHPUT", "accelerator_topology": "1x72"}]},
-            {"workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "1x72"}},
-        ),
-    ],
-)
+@cases("""
+block | sent
+{group_placement_policy: [{collocation: COLLOCATED}]}
+    | {groupPlacementPolicy: {collocation: COLLOCATED}}
+{workload_policy: [{type: HIGH_THROUGHPUT, accelerator_topology: 1x72}]}
+    | {workloadPolicy: {type: HIGH_THROUGHPUT, acceleratorTopology: 1x72}}
+""")
 def test_each_kind_of_policy_is_sent_and_read_and_changed_by_one_patch(
     google: Google, api: Api, block: dict[str, Any], sent: dict[str, Any]
 ) -> None:
@@ -289,26 +278,27 @@ def test_a_document_is_planned_in_the_one_form_that_the_state_has(
 # ------------------------------------------------------------------ imports and data sources
 
 
-@pytest.mark.parametrize(
-    ("name", "import_id", "found"),
-    [
-        ("compute_network", "projects/q/global/networks/n", {"project": "q", "name": "n"}),
-        ("compute_network", "q/n", {"project": "q", "name": "n"}),
-        ("compute_network", "n", {"project": "p", "name": "n"}),
-        ("compute_network", LINK, None),
-        ("compute_subnetwork", "s", {"region": "us-central1", "name": "s"}),
-        ("compute_subnetwork", "projects/q/regions/r/subnetworks/s", {"region": "r"}),
-        ("compute_router_nat", "projects/q/regions/r/routers/x/n", {"router": "x"}),
-        ("compute_router_nat", "x/n", {"router": "x", "id": "p/us-central1/x/n"}),
-        ("compute_router_nat", "n", None),
-        ("compute_instance_template", "projects/q/global/instanceTemplates/t", {"name": "t"}),
-        ("filestore_instance", "l/f", {"id": "projects/p/locations/l/instances/f"}),
-        ("monitoring_dashboard", "d", {"id": "projects/p/dashboards/d"}),
-        ("service_account", "projects/q/serviceAccounts/a@b", {"email": "a@b"}),
-        ("project_iam_member", "q roles/viewer user:a@b", {"role": "roles/viewer"}),
-        ("project_iam_member", "q/roles/viewer/user:a@b", None),
-        ("storage_bucket_object", "b/o", None),
-    ],
+@cases(
+    """
+name | import_id | found
+compute_network | projects/q/global/networks/n | {project: q, name: n}
+compute_network | q/n | {project: q, name: n}
+compute_network | n | {project: p, name: n}
+compute_network | @link | null
+compute_subnetwork | s | {region: us-central1, name: s}
+compute_subnetwork | projects/q/regions/r/subnetworks/s | {region: r}
+compute_router_nat | projects/q/regions/r/routers/x/n | {router: x}
+compute_router_nat | x/n | {router: x, id: p/us-central1/x/n}
+compute_router_nat | n | null
+compute_instance_template | projects/q/global/instanceTemplates/t | {name: t}
+filestore_instance | l/f | {id: projects/p/locations/l/instances/f}
+monitoring_dashboard | d | {id: projects/p/dashboards/d}
+service_account | projects/q/serviceAccounts/a@b | {email: a@b}
+project_iam_member | q roles/viewer user:a@b | {role: roles/viewer}
+project_iam_member | q/roles/viewer/user:a@b | null
+storage_bucket_object | b/o | null
+""",
+    link=LINK,
 )
 def test_an_import_id_names_the_object_or_is_refused(
     name: str, import_id: str, found: dict[str, Any] | None, api: Api
@@ -320,19 +310,13 @@ def test_an_import_id_names_the_object_or_is_refused(
         assert found.items() <= RESOURCES[f"google_{name}"].import_state(api, import_id).items()
 
 
-@pytest.mark.parametrize(
-    ("kind", "config", "path"),
-    [
-        ("network", {"name": "n"}, "p/global/networks/n"),
-        ("network", {"self_link": "https://x/projects/q/global/networks/n"}, "q/global/networks/n"),
-        ("subnetwork", {"name": "s"}, "p/regions/us-central1/subnetworks/s"),
-        (
-            "subnetwork",
-            {"self_link": "https://x/projects/q/regions/r/subnetworks/s"},
-            "q/regions/r/subnetworks/s",
-        ),
-    ],
-)
+@cases("""
+kind | config | path
+network | {name: n} | p/global/networks/n
+network | {self_link: "https://x/projects/q/global/networks/n"} | q/global/networks/n
+subnetwork | {name: s} | p/regions/us-central1/subnetworks/s
+subnetwork | {self_link: "https://x/projects/q/regions/r/subnetworks/s"} | q/regions/r/subnetworks/s
+""")
 def test_a_network_or_subnetwork_is_found_by_name_or_link(
     kind: str, config: dict[str, Any], path: str, google: Google, api: Api
 ) -> None:

@@ -1,7 +1,5 @@
 """The rules of the conversion, on fields of the provider's own schema."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -22,6 +20,7 @@ from rehearsal.provider.resources.shapes import (
     camel,
     in_set_order,
 )
+from tests.table import cases
 
 ROUTER, SUBNETWORK, TEMPLATE, POOL = (
     f"google_{it}"
@@ -42,36 +41,37 @@ def sent(
     return Shape(of, rules, hollow=hollow).expand(values, scope(), tuple(values), create=create)
 
 
-@pytest.mark.parametrize(
-    ("rules", "values", "body"),
-    [
-        ({}, {"role": None}, {}),
-        ({}, {"role": UNKNOWN}, {}),
-        ({}, {"role": ""}, {}),
-        ({}, {"role": "ACTIVE"}, {"role": "ACTIVE"}),
-        ({}, {"gateway_address": "10.0.0.1"}, {}),
-        ({"role": ALWAYS}, {"role": None}, {"role": ""}),
-        ({"role": SKIP}, {"role": "x"}, {}),
-        ({"role": VIRTUAL}, {"role": "x"}, {}),
-        ({"role": KEPT}, {"role": "x"}, {"role": "x"}),
-        ({"role": Rule("a.b")}, {"role": "x", "purpose": "y"}, {"a": {"b": "x"}, "purpose": "y"}),
-        ({"stack_type": GIVEN}, {"stack_type": ""}, {"stackType": ""}),
-        ({"stack_type": GIVEN}, {"stack_type": UNKNOWN}, {}),
-        ({"secondary_ip_range": GIVEN}, {"secondary_ip_range": []}, {}),
-        ({"log_config": GIVEN}, {"log_config": []}, {"logConfig": None}),
-        ({}, {"log_config": [{"metadata": "M"}]}, {"logConfig": {"metadata": "M"}}),
-        ({}, {"log_config": [{}]}, {}),
-        (
-            {"log_config": MANY},
-            {"log_config": [{"metadata": "M"}]},
-            {"logConfig": [{"metadata": "M"}]},
-        ),
-        (
-            {"role": Rule(expand=lambda value, _: f"<{value}>")},
-            {"role": UNKNOWN},
-            {"role": "<>"},
-        ),
-    ],
+@cases(
+    """
+rules | values | body
+{} | {role: null} | {}
+{} | {role: @unknown} | {}
+{} | {role: ""} | {}
+{} | {role: ACTIVE} | {role: ACTIVE}
+{} | {gateway_address: 10.0.0.1} | {}
+{role: @always} | {role: null} | {role: ""}
+{role: @skip} | {role: x} | {}
+{role: @virtual} | {role: x} | {}
+{role: @kept} | {role: x} | {role: x}
+{role: @deeper} | {role: x, purpose: y} | {a: {b: x}, purpose: y}
+{stack_type: @given} | {stack_type: ""} | {stackType: ""}
+{stack_type: @given} | {stack_type: @unknown} | {}
+{secondary_ip_range: @given} | {secondary_ip_range: []} | {}
+{log_config: @given} | {log_config: []} | {logConfig: null}
+{} | {log_config: [{metadata: M}]} | {logConfig: {metadata: M}}
+{} | {log_config: [{}]} | {}
+{log_config: @many} | {log_config: [{metadata: M}]} | {logConfig: [{metadata: M}]}
+{role: @framed} | {role: @unknown} | {role: "<>"}
+""",
+    unknown=UNKNOWN,
+    always=ALWAYS,
+    skip=SKIP,
+    virtual=VIRTUAL,
+    kept=KEPT,
+    given=GIVEN,
+    many=MANY,
+    deeper=Rule("a.b"),
+    framed=Rule(expand=lambda value, _: f"<{value}>"),
 )
 def test_a_create_sends(rules: dict[str, Rule], values: dict[str, Any], body: Any) -> None:
     assert sent(SUBNETWORK, rules, **values) == body

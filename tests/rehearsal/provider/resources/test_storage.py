@@ -1,21 +1,16 @@
 """Objects of buckets."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.resource import UNKNOWN
 from rehearsal.provider.resources import RESOURCES, storage
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
 
 pytestmark = pytest.mark.loopback
 

@@ -1,18 +1,15 @@
 """Instance templates, beyond what the recorded traffic has."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from rehearsal.provider.api import Api
 from rehearsal.provider.failures import ProviderError
 from rehearsal.provider.resource import UNKNOWN, PartialError
 from rehearsal.provider.resources import RESOURCES
-
-if TYPE_CHECKING:
-    from rehearsal.provider.api import Api
-    from tests.rehearsal.provider.resources.conftest import Google
+from tests.rehearsal.provider.resources.conftest import Google
+from tests.table import cases
 
 pytestmark = pytest.mark.loopback
 
@@ -43,59 +40,26 @@ def properties(google: Google, api: Api, **more: Any) -> Any:
 SPECIFIC = {"key": "compute.googleapis.com/reservation-name", "values": ["r"]}
 
 
-@pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        (
-            {"reservation_affinity": [{"type": "NO_RESERVATION", "specific_reservation": []}]},
-            {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}},
-        ),
-        (
-            {
-                "reservation_affinity": [
-                    {"type": "SPECIFIC_RESERVATION", "specific_reservation": [SPECIFIC]}
-                ]
-            },
-            {
-                "reservationAffinity": {
-                    "consumeReservationType": "SPECIFIC_RESERVATION",
-                    **SPECIFIC,
-                }
-            },
-        ),
-        (
-            {"resource_policies": ["projects/p/regions/r/resourcePolicies/compact"]},
-            {"resourcePolicies": ["compact"]},
-        ),
-        (
-            {"disk": [{**DISK, "disk_encryption_key": [{"kms_key_self_link": "k"}]}]},
-            {
-                "disks": [
-                    {
-                        "autoDelete": True,
-                        "boot": True,
-                        "diskEncryptionKey": {"kmsKeyName": "k"},
-                        "initializeParams": {"diskType": "pd-standard", "sourceImage": IMAGE},
-                    }
-                ]
-            },
-        ),
-        (
-            {
-                "network_interface": [
-                    {"subnetwork": "s", "access_config": [{"network_tier": "PREMIUM"}]}
-                ]
-            },
-            {
-                "networkInterfaces": [
-                    {
-                        "accessConfigs": [{"networkTier": "PREMIUM", "type": "ONE_TO_ONE_NAT"}],
-                        "subnetwork": "projects/p/regions/us-central1/subnetworks/s",
-                    }
-                ]
-            },
-        ),
-    ],
+@cases(
+    """
+given | sent
+{reservation_affinity: [{type: NO_RESERVATION, specific_reservation: []}]}
+    | {reservationAffinity: {consumeReservationType: NO_RESERVATION}}
+{reservation_affinity: [{type: SPECIFIC_RESERVATION, specific_reservation: [@specific]}]}
+    | {reservationAffinity: {consumeReservationType: SPECIFIC_RESERVATION,
+       key: compute.googleapis.com/reservation-name, values: [r]}}
+{resource_policies: [projects/p/regions/r/resourcePolicies/compact]} | {resourcePolicies: [compact]}
+{disk: [{source_image: @image, auto_delete: true, boot: @unknown, disk_type: @unknown,
+    disk_encryption_key: [{kms_key_self_link: k}]}]}
+    | {disks: [{autoDelete: true, boot: true, diskEncryptionKey: {kmsKeyName: k},
+       initializeParams: {diskType: pd-standard, sourceImage: "@image"}}]}
+{network_interface: [{subnetwork: s, access_config: [{network_tier: PREMIUM}]}]}
+    | {networkInterfaces: [{accessConfigs: [{networkTier: PREMIUM, type: ONE_TO_ONE_NAT}],
+       subnetwork: projects/p/regions/us-central1/subnetworks/s}]}
+""",
+    specific=SPECIFIC,
+    image=IMAGE,
+    unknown=UNKNOWN,
 )
 def test_what_the_roots_say_is_sent_in_googles_words(
     google: Google, api: Api, given: dict[str, Any], sent: dict[str, Any]
@@ -103,14 +67,15 @@ def test_what_the_roots_say_is_sent_in_googles_words(
     assert sent.items() <= properties(google, api, **given).items()
 
 
-@pytest.mark.parametrize(
-    ("image", "sent_as"),
-    [
-        ("projects/cos-cloud/global/images/cos-1", "projects/cos-cloud/global/images/cos-1"),
-        ("projects/c/global/images/family/f", "projects/c/global/images/family/f"),
-        ("http://127.0.0.1/compute/v1/projects/c/global/images/i", "projects/c/global/images/i"),
-        (IMAGE, IMAGE),
-    ],
+@cases(
+    """
+image | sent_as
+projects/cos-cloud/global/images/cos-1 | projects/cos-cloud/global/images/cos-1
+projects/c/global/images/family/f | projects/c/global/images/family/f
+http://127.0.0.1/compute/v1/projects/c/global/images/i | projects/c/global/images/i
+@image | @image
+""",
+    image=IMAGE,
 )
 def test_a_path_of_an_image_is_taken_at_its_word(
     google: Google, api: Api, image: str, sent_as: str

@@ -4,21 +4,17 @@ The recording's answers are those of a rough server that satisfied the real prov
 difference to it is named and explained.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from rehearsal.cloud import compute, discovery, iam
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Reply, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STORIES = Path(__file__).parent / "traffic"
 REPLAYED = ("a_vpc", "b_gpu_nets", "d_a2_mig")

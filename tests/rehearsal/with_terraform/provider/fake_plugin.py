@@ -4,25 +4,19 @@ A name says what befalls the object: "slow-*" waits until Terraform stops the pr
 refused in the plan, and "bug-*" meets a mistake in the code.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from rehearsal.provider import schema
+from rehearsal.provider.api import Api
 from rehearsal.provider.plugin import serve
-from rehearsal.provider.resource import UNKNOWN, PartialError
+from rehearsal.provider.resource import UNKNOWN, PartialError, State
 from rehearsal.provider.server import Implementations
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from rehearsal.provider.api import Api
-    from rehearsal.provider.resource import State
 
 CLOUD = Path(os.environ["FAKE_CLOUD"])
 NETWORK = "google_compute_network"

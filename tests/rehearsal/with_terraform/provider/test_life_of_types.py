@@ -4,14 +4,12 @@ One root has them all, so that a life costs a few runs of Terraform: made, plann
 imported into an empty state, and destroyed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
-import subprocess
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,23 +17,8 @@ from provision import terraform
 from rehearsal import inventory, session
 from rehearsal.cloud.server import Cloud
 from rehearsal.cloud.store import Database
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-PROVIDER = """
-terraform {
-  required_providers {
-    google = { source = "hashicorp/google", version = "7.45.0" }
-  }
-}
-provider "google" {
-  project = "proj-a1"
-  region  = "us-central1"
-  zone    = "us-central1-a"
-}
-"""
+from tests.rehearsal.recorded.conftest import PROVIDER_BLOCK
+from tests.rehearsal.with_terraform.provider.test_terraform import Root
 
 ROOT = """
 resource "google_filestore_instance" "share" {
@@ -156,32 +139,6 @@ IDS = {
 }
 
 
-class Root:
-    """A root module in a folder, and the Terraform that is run on it."""
-
-    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
-        self.folder = folder
-        self._environ = environ
-
-    def write(self, text: str) -> None:
-        (self.folder / "main.tf").write_text(PROVIDER + text)
-
-    def run(self, *arguments: str, expect: int = 0) -> str:
-        """Run Terraform, and give what it wrote."""
-        done = subprocess.run(
-            [*terraform.find(os.environ).argv, *arguments, "-no-color"],
-            cwd=self.folder,
-            env=self._environ,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == expect, done.stdout
-        return done.stdout
-
-
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     return tmp_path / "cloud.sqlite"
@@ -202,7 +159,8 @@ def root(tmp_path: Path, database: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
             {"Authorization": "Bearer token", "Content-Type": "application/json"},
         )
         urllib.request.urlopen(request, timeout=60).close()  # noqa: S310 - loopback
-        yield Root(folder, session.environment(cloud.base_url, tmp_path, os.environ))
+        environment = session.environment(cloud.base_url, tmp_path, os.environ)
+        yield Root(folder, [*terraform.find(os.environ).argv], environment, PROVIDER_BLOCK)
 
 
 def _left(database: Path) -> list[str]:

@@ -1,7 +1,5 @@
 """The plugin under the real Terraform, with pretended resources (fake_plugin.py)."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -51,9 +49,10 @@ class Root:
     folder: Path
     command: list[str]
     environment: dict[str, str]
+    provider: str = PROVIDER
 
     def write(self, text: str) -> None:
-        (self.folder / "main.tf").write_text(PROVIDER + text)
+        (self.folder / "main.tf").write_text(self.provider + text)
 
     def run(self, *arguments: str, expect: int = 0) -> str:
         """Run Terraform and give what it wrote, both streams in one."""
@@ -82,10 +81,7 @@ class Root:
         return next((each for each in resources if each["address"] == address), {})
 
 
-SLOW = pytest.mark.slow(
-    sibling="tests/rehearsal/with_terraform/provider/test_terraform.py"
-    "::test_a_root_lives_through_create_update_replacement_and_destroy"
-)
+SLOW = pytest.mark.slow(sibling="::test_a_root_lives_through_create_update_replacement_and_destroy")
 
 
 @pytest.fixture(

@@ -1,17 +1,12 @@
-from __future__ import annotations
-
 import importlib
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from rehearsal.cloud.server import Cloud
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # The programs that VMs get, imported as they are there.
 _PROGRAMS = str(Path(__file__).parents[4] / "terraform/modules/startup/payload/lib")

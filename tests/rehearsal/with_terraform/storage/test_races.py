@@ -1,21 +1,16 @@
 """Several servers on one database: what one promised, the other keeps."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @contextlib.contextmanager

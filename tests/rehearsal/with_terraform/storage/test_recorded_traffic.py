@@ -3,20 +3,16 @@
 The recording's answers are those of a rough server; each difference to it is named and explained.
 """
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.server import Cloud
 
 _STORIES = Path(__file__).parent / "traffic"
 _PREFIXES = {

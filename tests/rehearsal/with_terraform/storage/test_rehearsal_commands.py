@@ -1,7 +1,5 @@
 """The simulated cloud as processes: beside the program, and on its own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex
@@ -9,18 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import requests
 
 from rehearsal import clock, session
 from tests import waiting
+from tests.running import ran
 from tests.waiting import until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _ROOT = Path(__file__).parents[4]
 
@@ -69,13 +66,8 @@ def _ends(base_url: str) -> None:
 
 
 def _command(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rehearsal", *arguments],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=waiting.SECONDS,
+    return ran(
+        [sys.executable, "-m", "rehearsal", *arguments], env=environ, timeout=waiting.SECONDS
     )
 
 
@@ -132,12 +124,9 @@ def test_the_cloud_outlives_an_exec_and_ends_with_the_process_even_if_that_is_ki
 def test_a_rehearsal_says_that_it_is_one_and_what_it_presumes_and_runs_the_program(
     tmp_path: Path, scenario: str, said: str
 ) -> None:
-    done = subprocess.run(
+    done = ran(
         [sys.executable, "-c", _REHEARSE],
         env=_environ(tmp_path) | {"SCENARIO": scenario},
-        capture_output=True,
-        text=True,
-        check=False,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr

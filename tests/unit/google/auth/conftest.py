@@ -1,22 +1,15 @@
 """Credentials that are good, and the server that says so."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
-from provision.errors import CredentialsError
+from provision.errors import CredentialsError, Problem
 from provision.google import auth
 from tests.unit.google.auth import token_server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from provision.errors import Problem
-    from tests.unit.google.auth.token_server import Google
+from tests.unit.google.auth.token_server import Google
 
 
 @pytest.fixture

@@ -1,17 +1,12 @@
 """The login by hand."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from provision.google import auth
 from provision.google.auth import login
 from tests.unit.google.auth.conftest import refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)

@@ -1,20 +1,14 @@
 """The account that Google itself gives to a machine."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.google import auth
 from tests.unit.google.auth.conftest import refused
-from tests.unit.google.auth.token_server import ACCOUNT
-
-if TYPE_CHECKING:
-    from tests.unit.google.auth.token_server import Google
+from tests.unit.google.auth.token_server import ACCOUNT, Google
 
 VM = "1-compute@developer.gserviceaccount.com"
 PERSON = "ann@example.com"

@@ -1,18 +1,13 @@
 """What Google refuses, told in words that say what mends it."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from provision.codes import Code
 from provision.google.auth import refusals
 from tests.unit.google.auth.conftest import refused
-
-if TYPE_CHECKING:
-    from tests.unit.google.auth.token_server import Google
+from tests.unit.google.auth.token_server import Google
 
 
 @pytest.mark.loopback
@@ -42,10 +37,7 @@ def test_a_token_of_federation_that_is_refused_is_not_mended_by_a_login(
     google: Google, federation: Path
 ) -> None:
     description = "The audience in ID Token does not match the expected audience."
-    google.answers["/token"] = (
-        400,
-        {"error": "invalid_grant", "error_description": description},
-    )
+    google.answers["/token"] = (400, {"error": "invalid_grant", "error_description": description})
     problem = refused({"GOOGLE_APPLICATION_CREDENTIALS": str(federation)})
 
     assert problem.what.startswith("The identity pool does not accept the token")

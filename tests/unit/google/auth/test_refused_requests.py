@@ -1,9 +1,5 @@
 """Refusals of requests, whose credentials gave a token before."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from google.oauth2.credentials import Credentials
 
@@ -11,9 +7,7 @@ from provision.errors import CredentialsError, ExitCode
 from provision.google.http import Rest, Service
 from provision.time.clock import Clock
 from provision.time.progress import Progress
-
-if TYPE_CHECKING:
-    from tests.unit.google.auth.token_server import Google
+from tests.unit.google.auth.token_server import Google
 
 
 @pytest.mark.loopback

@@ -1,20 +1,14 @@
 """Where credentials come from, how they are proven, and what Terraform gets of them."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from provision.endpoints import IMPERSONATE
 from provision.google import auth
 from tests.unit.google.auth.conftest import refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.unit.google.auth.token_server import Google
+from tests.unit.google.auth.token_server import Google
 
 # ------------------------------------------------------------------ the order
 

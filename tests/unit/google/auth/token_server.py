@@ -1,19 +1,15 @@
 """A token endpoint and a metadata server on loopback, which answer what a test tells them to."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ACCOUNT = "/computeMetadata/v1/instance/service-accounts/default/"
 """Where the metadata server tells whose account it has."""
@@ -83,9 +79,7 @@ def serving() -> Iterator[Google]:
 def key(token_uri: str) -> str:
     """The file of a service account's key, whose tokens come from there."""
     made = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     return json.dumps(
         {

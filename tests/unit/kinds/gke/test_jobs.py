@@ -1,11 +1,8 @@
 """What a job on GKE takes is said before it is submitted."""
 
-from __future__ import annotations
-
 import dataclasses
 from decimal import Decimal
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
@@ -14,11 +11,10 @@ from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes import run_jobs
 from provision.spec.job import JobSpec
-from provision.spec.pools import Size
+from provision.spec.pools import Pool, Size
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from provision.spec.pools import Pool
+from tests.table import cases
+from tests.unit.kinds.cases import having
 
 SCALES = Size(min=0, max=4)
 HOURS = 4 * 3600
@@ -30,31 +26,21 @@ def _made(size: Size = SCALES) -> Pool:
 
 
 @pytest.mark.parametrize(("size", "nodes"), [(SCALES, 1), (Size(count=4), 4)])
-def test_a_job_takes_all_nodes_of_a_pool_of_one_size_and_one_of_those_that_come_for_jobs(
-    size: Size, nodes: int
-) -> None:
+def test_a_job_takes_all_nodes_of_a_pool_of_one_size(size: Size, nodes: int) -> None:
     assert jobs.by_default(_made(size), 4) == nodes
 
 
-@pytest.mark.parametrize(
-    ("changes", "seconds", "coming", "words"),
-    [
-        ({}, HOURS, 2, "16 x H200 141 GB, PRICE/h, until --time (4 hours) is over"),
-        ({}, None, 2, "16 x H200 141 GB, PRICE/h, until it ends, 7 days at most"),
-        ({"max_run_seconds": 3600}, HOURS, 2, "PRICE/h, until it ends, 1 hour at most"),
-        (
-            {"mode": "flex_start"},
-            None,
-            1,
-            "1 of them new, PRICE/h, until it ends, each node 7 days at most",
-        ),
-        (
-            {"mode": "standard", "max_run_seconds": None},
-            None,
-            0,
-            "16 x H200 141 GB, there already, at no more cost, until it ends",
-        ),
-    ],
+@cases(
+    """
+changes | seconds | coming | words
+{} | @HOURS | 2 | 16 x H200 141 GB, PRICE/h, until --time (4 hours) is over
+{} | null | 2 | 16 x H200 141 GB, PRICE/h, until it ends, 7 days at most
+{max_run_seconds: 3600} | @HOURS | 2 | PRICE/h, until it ends, 1 hour at most
+{mode: flex_start} | null | 1 | 1 of them new, PRICE/h, until it ends, each node 7 days at most
+{mode: standard, max_run_seconds: null} | null | 0 | 16 x H200 141 GB, there already, at no more
+    cost, until it ends
+""",
+    HOURS=HOURS,
 )
 def test_nodes_price_and_end_are_said_in_one_sentence(
     changes: dict[str, object], seconds: int | None, coming: int, words: str
@@ -73,9 +59,7 @@ def test_nodes_price_and_end_are_said_in_one_sentence(
     ("mode", "size", "coming"),
     [("flex_start", SCALES, 2), ("flex_start_queued", SCALES, 3), ("spot", Size(count=4), 0)],
 )
-def test_nodes_that_wait_for_work_do_not_come_but_for_a_request_of_a_queue(
-    mode: str, size: Size, coming: int
-) -> None:
+def test_nodes_that_wait_for_work_do_not_come(mode: str, size: Size, coming: int) -> None:
     asks = {"resources": {"requests": {"nvidia.com/gpu": "8"}}}
     there = {
         "Node": [
@@ -89,9 +73,9 @@ def test_nodes_that_wait_for_work_do_not_come_but_for_a_request_of_a_queue(
             {"spec": {"nodeName": "full", "containers": [asks]}},
         ],
     }
-    ours = SimpleNamespace(_all=lambda _, __, kind, **___: there[kind])
+    ours = having(_all=lambda _, __, kind, **___: there[kind])
     pool = samples.pool_like(samples.ULTRA, mode=mode)
-    assert GkeJobs._coming(cast("Any", ours), pool, _made(size), 3) == coming
+    assert GkeJobs._coming(ours, pool, _made(size), 3) == coming
 
 
 def test_a_price_that_nobody_knows_is_said_to_be_unknown() -> None:
@@ -112,34 +96,22 @@ def _pod(rank: int, reason: str = "", **status: Any) -> dict[str, Any]:
     }
 
 
-KILLED = [{"name": run_jobs.CONTAINER, "state": {"terminated": {"reason": "OOMKilled"}}}]
-UNBEGUN = [{"name": "fetch", "state": {"terminated": {"exitCode": 1, "message": "no\nnot found"}}}]
-
-
-@pytest.mark.parametrize(
-    ("ends", "own", "words"),
-    [
-        (
-            [{"rank": 1, "vm": "node-1", "code": 137}],
-            [_pod(0), _pod(1, containerStatuses=KILLED)],
-            "exit code 137: out of memory, first on node-1 (rank 1)",
-        ),
-        (
-            [{"rank": 1, "vm": "node-1"}],
-            [_pod(0), _pod(1, "Evicted", message="disk pressure")],
-            "Evicted: disk pressure, first on node-1 (rank 1)",
-        ),
-        (
-            [],
-            [_pod(0), _pod(1, initContainerStatuses=UNBEGUN)],
-            "fetch failed: not found, first on node-1 (rank 1)",
-        ),
-    ],
-)
+@cases("""
+ends | pod | words
+[{rank: 1, vm: node-1, code: 137}] | {containerStatuses: [{name: job, state: {terminated:
+    {reason: OOMKilled}}}]} | exit code 137: out of memory, first on node-1 (rank 1)
+[{rank: 1, vm: node-1}] | {reason: Evicted, message: disk pressure}
+    | Evicted: disk pressure, first on node-1 (rank 1)
+[] | {initContainerStatuses: [{name: fetch, state: {terminated: {exitCode: 1,
+    message: "no\\nnot found"}}}]} | fetch failed: not found, first on node-1 (rank 1)
+""")
 def test_why_a_program_failed_is_what_the_pod_of_its_rank_says(
-    ends: list[dict[str, Any]], own: list[dict[str, Any]], words: str
+    ends: list[dict[str, Any]], pod: dict[str, Any], words: str
 ) -> None:
-    ours = SimpleNamespace(_ends=lambda *_: ends, _pods=lambda *_: own, _told_by_job=None)
-    found = GkeJobs._first(cast("Any", ours), "a", 1, run_jobs.JOB_SET)
+    for status in pod.get("containerStatuses", []):
+        status["name"] = run_jobs.CONTAINER
+    own = [_pod(0), _pod(1, **pod)]
+    ours = having(_ends=lambda *_: ends, _pods=lambda *_: own, _told_by_job=None)
+    found = GkeJobs._first(ours, "a", 1, run_jobs.JOB_SET)
     assert found is not None
     assert found.words == words

@@ -1,15 +1,14 @@
 """Test of a cluster with several pools: which come when, who waits, what fails, who is cordoned."""
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
 from provision.catalogue import prices
+from provision.documents.checks import NodeCheck, RayCheck
 from provision.errors import (
     CapacityError,
     ClusterError,
@@ -18,17 +17,19 @@ from provision.errors import (
     StillWaiting,
 )
 from provision.kinds.gke import control_plane, testing
-from provision.kinds.gke.kubernetes import trials
+from provision.kinds.gke.kubernetes import all_gather, trials
+from provision.kinds.gke.kubernetes.all_gather import Measurement, Told
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
+from provision.kinds.gke.kubernetes.nodes import Node
+from provision.kinds.gke.kubernetes.objects import Object
 from provision.kinds.gke.kubernetes.trials import Ran
 from provision.lifecycle import pricing
 from provision.spec.pools import Size
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
-    from provision.kinds.gke.kubernetes.objects import Object
+from tests.table import cases
+from tests.unit.kinds.cases import having, problem_of
 
 ONE = dataclasses.replace(samples.facts(samples.MEGA), ray_operator=False)
 FACTS = dataclasses.replace(ONE, pools=(samples.L4, samples.MEGA))
@@ -46,47 +47,33 @@ class World:
     """A cluster with its context; pools answer as they are told to."""
 
     def __init__(
-        self,
-        monkeypatch: pytest.MonkeyPatch,
-        facts: ClusterFacts = FACTS,
-        *,
-        cordon: bool = False,
+        self, patch: pytest.MonkeyPatch, facts: ClusterFacts = FACTS, *, cordon: bool = False
     ) -> None:
         self.waits: dict[str, float] = {}
         self.merged: list[tuple[str, Object]] = []
         self.nodes: list[Object] = []
         self.answers: dict[str, ProvisionError | int] = {}
         self.told: list[str] = []
-        settings = SimpleNamespace(
-            capacity_timeout=600,
-            test_pool=None,
-            test_cordon=cordon,
-            test_nodes=2,
-            model_fields_set=set(),
-        )
-        console = SimpleNamespace(
-            progress=self.told.append, show=lambda *_, **__: None, result=lambda _: None, width=100
-        )
-        self.report = SimpleNamespace(checks=None)
-        self.context = SimpleNamespace(
-            settings=settings,
-            console=console,
+        asked = {"capacity_timeout": 600, "test_pool": None, "test_nodes": 2}
+        console = {"show": lambda *_, **__: None, "result": lambda _: None, "width": 100}
+        self.report = having(checks=None)
+        self.context = having(
+            settings=having(**asked, test_cordon=cordon, model_fields_set=set()),
+            console=having(progress=self.told.append, **console),
             report=self.report,
             environ={},
             progress=Progress(Clock(0), self.told.append),
         )
-        cluster = SimpleNamespace(all=self._all, merge=self._merge)
-        monkeypatch.setattr(control_plane, "kept", lambda *_: facts)
-        monkeypatch.setattr(control_plane, "find", lambda *_: {})
-        monkeypatch.setattr(control_plane, "reach", lambda *_: cluster)
-        monkeypatch.setattr(pricing, "known", lambda *_: None)
-        monkeypatch.setattr(trials, "bandwidth", self._run)
+        cluster = having(all=self._all, merge=self._merge)
+        for name, found in (("kept", facts), ("find", {}), ("reach", cluster)):
+            patch.setattr(control_plane, name, lambda *_, found=found: found)
+        patch.setattr(pricing, "known", lambda *_: None)
+        patch.setattr(trials, "bandwidth", self._run)
 
     def run(self) -> str:
         """What Test says of a cluster without faults."""
-        cloud = SimpleNamespace(folder=None, api=None)
-        record = SimpleNamespace(name_prefix="demo", settings={"GPU_COUNT": 8})
-        return testing.run(cast("Any", self.context), cast("Any", cloud), cast("Any", record))
+        record = having(name_prefix="demo", settings={"GPU_COUNT": 8})
+        return testing.run(self.context, having(folder=None, api=None), record)
 
     def fails(self) -> ProvisionError:
         """The error that Test ends with."""
@@ -132,26 +119,18 @@ def test_all_pools_are_tested_and_share_the_wait(monkeypatch: pytest.MonkeyPatch
     )
 
 
-@pytest.mark.parametrize(
-    ("answers", "kind"),
-    [
-        ({"demo-l4": StillWaiting("no nodes")}, StillWaiting),
-        ({"demo-l4": StillWaiting("no nodes"), "demo-mega": CapacityError("none")}, CapacityError),
-        ({"demo-l4": CapacityError("none"), "demo-mega": 17}, ClusterError),
-    ],
-)
-def test_a_pool_that_fails_stops_no_other_and_all_of_it_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-    answers: dict[str, ProvisionError | int],
-    kind: type[ProvisionError],
-) -> None:
-    world = World(monkeypatch)
-    world.answers = answers
-    error = world.fails()
-    assert type(error) is kind
-    assert list(world.waits) == ["demo-l4", "demo-mega"]
-    assert {problem.what[:5] for problem in error.problems} == {"demo-"}
-    assert len(error.problems) == len(answers)
+def test_a_pool_that_fails_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, none = StillWaiting("no nodes"), CapacityError("none")
+    for first, second, kind in (
+        (waits, 0, StillWaiting), (waits, none, CapacityError), (none, 17, ClusterError)
+    ):  # fmt: skip
+        world = World(monkeypatch)
+        world.answers = {"demo-l4": first, "demo-mega": second}
+        error = world.fails()
+        assert type(error) is kind
+        assert list(world.waits) == ["demo-l4", "demo-mega"]
+        assert {problem.what[:5] for problem in error.problems} == {"demo-"}
+        assert len(error.problems) == 1 + bool(second)
 
 
 @pytest.mark.parametrize("cordoned", [[], ["demo-mega-0"]], ids=["not-asked", "asked"])
@@ -177,9 +156,7 @@ def test_nodes_that_are_cordoned_are_not_waited_for(monkeypatch: pytest.MonkeyPa
     assert problem.fix == "kubectl uncordon a b"
 
 
-def test_what_was_measured_is_told_though_ray_gets_no_nodes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_was_measured_is_told_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object, **__: object) -> None:
         raise StillWaiting("No nodes came for the test through Ray in time")
 
@@ -204,35 +181,15 @@ def _names(parts: list[testing.Part]) -> list[str]:
     return [part.pool.name for part in parts]
 
 
-def test_every_pool_that_can_be_tested_comes_the_cheapest_first() -> None:
+def test_pools_that_can_be_tested_come_the_cheapest_first_and_what_they_take_is_said() -> None:
     parts = testing.chosen(MIXED, None, "demo", MADE, prices.listed())
     assert _names(parts) == ["demo-l4", "demo-high", "demo-mega"]
     costs = [part.per_hour for part in parts]
     assert None not in costs
     assert costs == sorted(costs, key=lambda it: it or 0)
-
-
-def test_without_prices_the_fewest_gpus_come_first() -> None:
     parts = testing.chosen(MIXED, None, "demo", {}, None)
     assert _names(parts) == ["demo-l4", "demo-mega", "demo-high"]
     assert {part.per_hour for part in parts} == {None}
-
-
-@pytest.mark.parametrize("asked", ["high", "demo-high"])
-def test_one_pool_is_chosen_by_its_full_name_or_its_own(asked: str) -> None:
-    assert _names(testing.chosen(MIXED, asked, "demo", MADE, None)) == ["demo-high"]
-
-
-@pytest.mark.parametrize("asked", ["gone", "gb200"])
-def test_a_pool_that_is_not_there_or_has_no_image_is_refused(asked: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        testing.chosen(MIXED, asked, "demo", MADE, None)
-    (problem,) = caught.value.problems
-    assert problem.setting == "--pool"
-    assert "demo-high, demo-l4, demo-mega" in problem.why
-
-
-def test_what_a_test_takes_is_said_in_one_sentence() -> None:
     one = testing.chosen(samples.facts(samples.MEGA), None, "demo", {}, None)
     assert testing.told(one, 7200) == (
         "Test of demo-mega (2 nodes, 16 GPUs); waits for nodes at most 2 h 0 min, measures at most"
@@ -244,3 +201,127 @@ def test_what_a_test_takes_is_said_in_one_sentence() -> None:
         "; waits for nodes at most 10 min in all, each is measured at most 30 min"
     )
     assert several.count("/h)") == 3
+
+
+def test_one_pool_is_chosen_by_its_full_name_or_its_own_if_it_is_there_and_has_an_image() -> None:
+    for asked in ("high", "demo-high"):
+        assert _names(testing.chosen(MIXED, asked, "demo", MADE, None)) == ["demo-high"]
+    for asked in ("gone", "gb200"):
+        problem = problem_of(SettingsError, testing.chosen, MIXED, asked, "demo", MADE, None)
+        assert problem.setting == "--pool"
+        assert "demo-high, demo-l4, demo-mega" in problem.why
+
+
+GOOD = all_gather.parse(TABLE)
+WELL = NodeCheck(gpus=8, interfaces=10)
+
+
+def _with(part: float) -> Measurement:
+    rows = tuple(
+        dataclasses.replace(row, out_of_place=row.out_of_place * part, in_place=row.in_place * part)
+        for row in GOOD.rows
+    )
+    return dataclasses.replace(GOOD, rows=rows)
+
+
+def _tested(
+    whole: Measurement,
+    nodes: str = "abc",
+    *,
+    pairs: Mapping[tuple[int, int], Measurement] | None = None,
+    pool: GpuPool = samples.ULTRA,
+    checked: Mapping[str, NodeCheck] | None = None,
+) -> testing.Tested:
+    told = Told(whole=whole, pairs=pairs or {}, silent=())
+    known = dict.fromkeys(nodes, WELL) | dict(checked or {})
+    zones = dict.fromkeys(nodes, "us-central1-a")
+    return testing.Tested(pool=pool, nodes=tuple(nodes), told=told, checked=known, zones=zones)
+
+
+def test_good_nodes_pass_beside_the_figure_that_is_published_if_one_is() -> None:
+    tested = _tested(GOOD, "ab")
+    assert testing.problems(tested) == []
+    assert testing.passed(tested) == (
+        "demo-h200: 2 nodes with 16 GPUs: no faults; all_gather reaches 335.7 GB/s, 100% of the"
+        " 335.67 GB/s published for 2: good"
+    )
+    assert "published for 2 (none is for more)" in testing.passed(_tested(GOOD))
+    document = tested.document
+    assert (document.expected, document.faulty, document.interfaces) == (
+        335.67,
+        (),
+        {"a": 10, "b": 10},
+    )
+    used = {"test-w-0-0": ("Socket",)}
+    slow = dataclasses.replace(_with(0.01), used=used)
+    tested = _tested(slow, "ab", pool=samples.L4, checked={})
+    assert testing.problems(tested) == []
+    assert "without a verdict: no figure is published" in testing.passed(tested)
+    tested = _tested(GOOD, "a")
+    assert testing.problems(tested) == []
+    assert testing.passed(tested).endswith("one node has no network to measure")
+    (problem,) = testing.problems(_tested(all_gather.parse(""), "a"))
+    assert problem.what == "a: the measurement did not end, or failed"
+
+
+def test_the_node_at_fault_is_named_with_what_it_reached_and_what_helps() -> None:
+    slow = _with(0.5)
+    tested = _tested(slow, pairs={(0, 1): slow, (1, 2): slow, (2, 0): GOOD})
+    (problem,) = testing.problems(tested)
+    assert problem.what.startswith(
+        "b is at fault: its peak bus bandwidth out of place is 164.4 GB/s"
+    )
+    assert "50% of the 328.85 GB/s published" in problem.what
+    assert "is 302.1 GB/s" in problem.why
+    assert "kubectl cordon b" in problem.fix
+    assert "the next request brings another" in problem.fix
+    assert tested.bad == ("b",)
+    assert tested.why("b").startswith("its peak")
+
+
+def test_of_two_nodes_neither_is_blamed_and_for_sockets_only_the_one_that_uses_them_alone() -> None:
+    tested = _tested(_with(0.5), "ab")
+    (problem,) = testing.problems(tested)
+    assert problem.what.startswith("between a, b: ")
+    assert "Test --nodes 3" in problem.fix
+    assert tested.bad == ()
+    used = {f"test-w-0-{number}": ("Socket",) for number in range(2)}
+    (problem,) = testing.problems(_tested(dataclasses.replace(_with(0.05), used=used), "ab"))
+    assert problem.what == "NCCL used plain sockets instead of the GPU network"
+    used = {"test-w-0-0": ("gIB",), "test-w-0-1": ("Socket",)}
+    found = testing._on_sockets(dataclasses.replace(GOOD, used=used), samples.ULTRA, 2)
+    assert found[1] == {1}
+
+
+@cases("""
+mode              | words
+standard          | gcloud compute instances delete b --zone us-central1-a
+spot              | gcloud compute instances delete b --zone us-central1-a
+reservation_bound | kubectl label nodes b cloud.google.com/fault-behavior=PERFORMANCE
+flex_start        | the next request brings another
+queued            | the next request brings another
+""")
+def test_what_replaces_a_node_depends_on_how_its_pool_gets_nodes(mode: str, words: str) -> None:
+    bad = NodeCheck(gpus=7, faults=("7 GPUs instead of 8",))
+    pool = samples.pool_like(samples.ULTRA, mode=mode)
+    tested = _tested(GOOD, "ab", pool=pool, checked={"b": bad})
+    (problem,) = testing.problems(tested)
+    assert problem.what == "b: 7 GPUs instead of 8"
+    assert "keep jobs away: kubectl cordon b, or Test --cordon" in problem.fix
+    assert words in problem.fix
+    (problem,) = testing.problems(dataclasses.replace(tested, cordoned=("b",)))
+    assert problem.fix.startswith("it is cordoned (undo: kubectl uncordon b)")
+
+
+def test_nodes_that_kubernetes_calls_broken_take_no_part_and_what_fails_through_ray_fails() -> None:
+    unfit = testing.unfit([Node(name="x", gpus=8, usable=6), Node(name="y")], samples.ULTRA)
+    tested = testing.Tested(pool=samples.ULTRA, nodes=(), told=None, checked=unfit)
+    (problem,) = testing.problems(tested)
+    assert problem.what == "x: it offers 6 GPUs instead of 8"
+    assert tested.document.nodes == 0
+    failed = RayCheck(passed=False, gpus={}, why="Ray found 8 of 16 GPUs")
+    tested = dataclasses.replace(_tested(GOOD, "ab"), ray=failed)
+    (problem,) = testing.problems(tested)
+    assert "Ray found 8 of 16 GPUs" in problem.what
+    well = dataclasses.replace(tested, ray=RayCheck(passed=True, gpus={"a": 8, "b": 8}))
+    assert "and Ray has used each" in testing.passed(well)

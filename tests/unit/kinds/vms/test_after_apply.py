@@ -1,26 +1,18 @@
 """Create is done when all VMs run and have started up, and not when they once did."""
 
-from __future__ import annotations
-
 import json
 import time
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from provision import intake
-from provision.errors import CapacityError, ClusterError
+from provision.errors import CapacityError, ClusterError, Problem
 from provision.kinds.vms import after_apply
 from provision.spec import cluster
 from provision.time.clock import Clock
-from provision.time.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from provision.context import Cloud, Context
-    from provision.errors import Problem
+from tests.unit.kinds.cases import having, unheard
 
 VM = "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/instances/"
 RUNNING: list[dict[str, Any]] = [
@@ -96,28 +88,32 @@ def _started(
     loaded = intake.load(given | more)
     assert loaded.settings is not None, loaded.problems
     notes: list[Problem] = []
-    context = SimpleNamespace(
-        clock=Clock(0), progress=Progress(Clock(0), lambda _: None), note=notes.extend
-    )
+    context = having(clock=Clock(0), progress=unheard(), note=notes.extend)
     told, _ = after_apply.Started(
-        cast("Context", context),
-        cast("Cloud", SimpleNamespace(api=api, folder=Folder(*beats))),
-        cluster.vms(loaded.settings),
+        context, having(api=api, folder=Folder(*beats)), cluster.vms(loaded.settings)
     ).wait()
     return sorted(told), notes
 
 
-def test_without_a_loss_nothing_is_told() -> None:
+def test_a_create_is_done_at_once_or_waits_a_moment_for_a_sign_of_life() -> None:
     assert _started(FakeApi(RUNNING)) == (["np-vm-a", "np-vm-b"], [])
+    assert _started(FakeApi(RUNNING), beats=(720, 0)) == (["np-vm-a", "np-vm-b"], [])
 
 
-def test_a_vm_that_is_lost_after_its_start_up_is_waited_for() -> None:
+def test_a_vm_that_is_lost_after_its_start_up_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # The group is looked at for the VMs, during the start-up, after it, and after the URLs.
     api = FakeApi(RUNNING, RUNNING, RUNNING, LOST, LOST, LOST, RUNNING)
     vms, (note,) = _started(api)
     assert vms == ["np-vm-a", "np-vm-b"]
     assert api.looks == [RUNNING]
     assert note.what.startswith("np-vm-b was preempted; it does not exist: its group makes it")
+    monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.0)
+    api = FakeApi(*[RUNNING] * 4, LOST, LOST, LOST, RUNNING)
+    vms, (note,) = _started(api, beats=(720, 0))
+    assert vms == ["np-vm-a", "np-vm-b"]
+    assert note.what.startswith("np-vm-b was preempted")
 
 
 def test_a_place_that_google_refuses_ends_the_wait() -> None:
@@ -144,20 +140,6 @@ def test_a_vm_that_started_up_long_ago_and_says_nothing_ends_a_create(
     assert caught.value.exit_code == 8
 
 
-def test_a_create_waits_a_moment_for_a_sign_of_life() -> None:
-    assert _started(FakeApi(RUNNING), beats=(720, 0)) == (["np-vm-a", "np-vm-b"], [])
-
-
-def test_a_silent_vm_that_is_then_lost_is_waited_for_as_one_that_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.0)
-    api = FakeApi(*[RUNNING] * 4, LOST, LOST, LOST, RUNNING)
-    vms, (note,) = _started(api, beats=(720, 0))
-    assert vms == ["np-vm-a", "np-vm-b"]
-    assert note.what.startswith("np-vm-b was preempted")
-
-
 class Notebooks:
     """Looks at all VMs: each gets its URL at a look of its own."""
 
@@ -174,16 +156,13 @@ class Notebooks:
 
 
 def _urls(notebooks: Notebooks, wanted: set[str]) -> dict[str, str]:
-    return after_apply.wait_for_urls(notebooks, wanted, progress=Progress(Clock(0), lambda _: None))
+    return after_apply.wait_for_urls(notebooks, wanted, progress=unheard())
 
 
-def test_urls_are_looked_for_at_all_vms_at_once() -> None:
+def test_urls_are_looked_for_at_all_vms_at_once_that_have_a_notebook() -> None:
     notebooks = Notebooks({f"vm{number}": 1 + number % 3 for number in range(1000)})
     assert len(_urls(notebooks, set(notebooks.appears))) == 1000
     assert notebooks.looks == 3
-
-
-def test_a_vm_without_a_notebook_is_not_waited_for() -> None:
     notebooks = Notebooks({"a": 1, "b": 10**6})
     assert _urls(notebooks, {"a"}) == {"a": "https://a"}
 

@@ -1,23 +1,22 @@
 """What the tool tells a group of VMs, and reads of what they have agreed on."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import time
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from provision.documents.job import Job, JobState
 from provision.documents.vm_status import StartupStep
+from provision.errors import SettingsError
 from provision.kinds.vms import agent
+from provision.kinds.vms.jobs import VmJobs
+from provision.screens import jobs as screen
 from provision.time.clock import Clock
-
-if TYPE_CHECKING:
-    from provision.context import Cloud
-    from provision.spec.cluster import VmSpec
-    from provision.state.folder import StateFolder
+from tests.unit.kinds.cases import having
 
 
 class Folder:
@@ -39,21 +38,31 @@ class Folder:
         return {name: self.beat for name in self.files if name.startswith(prefix)}
 
 
-def _cloud(folder: Folder) -> Cloud:
-    return cast("Cloud", SimpleNamespace(folder=folder))
+def _cloud(folder: Folder) -> Any:
+    return having(folder=folder)
 
 
-def _spec(size: int) -> VmSpec:
-    group = SimpleNamespace(size=SimpleNamespace(first=size))
-    return cast("VmSpec", SimpleNamespace(group=group))
+def _spec(size: int) -> Any:
+    group = having(size=having(first=size))
+    return having(group=group)
 
 
-def test_the_number_of_vms_is_written_when_it_is_another() -> None:
-    folder = Folder()
+def test_the_number_of_vms_is_written_once_and_accounts_and_faults_are_read() -> None:
+    folder: Any = Folder()
     for size in (3, 3, 4):
         agent.tell_size(_cloud(folder), _spec(size))
-
     assert folder.written == ['{"instance_count": 3}', '{"instance_count": 4}']
+    seat = AWAY | {"faults": ["NVRM: Xid 79"]}
+    folder = Folder(**{"vms/roster.json": json.dumps({"members": [seat]})})
+    (found,) = agent.seats(_cloud(folder)).values()
+    assert (found.rank, found.faults) == (None, ("NVRM: Xid 79",))
+    members = [
+        {"instance_id": "1", "account": "103271949540120710052", "present": False},
+        {"instance_id": "2", "account": "1; rm -rf ~"},
+        {"instance_id": "3", "account": None},
+    ]
+    folder = Folder(**{"vms/roster.json": json.dumps({"members": members})})
+    assert agent.accounts(folder) == {"1": "103271949540120710052"}
 
 
 @pytest.mark.parametrize(
@@ -62,9 +71,9 @@ def test_the_number_of_vms_is_written_when_it_is_another() -> None:
     ids=str,
 )
 def test_a_roster_that_is_missing_or_spoiled_ranks_nobody(text: str | None) -> None:
-    folder = Folder(**({} if text is None else {"vms/roster.json": text}))
+    folder: Any = Folder(**({} if text is None else {"vms/roster.json": text}))
     assert agent.seats(_cloud(folder)) == {}
-    assert agent.accounts(cast("StateFolder", folder)) == {}
+    assert agent.accounts(folder) == {}
 
 
 AWAY = {"name": "a", "rank": 0, "present": False}
@@ -91,32 +100,23 @@ def _moment(at: float) -> str:
     return dt.datetime.fromtimestamp(at, dt.UTC).isoformat()
 
 
-def test_a_vm_whose_heart_beats_is_heard_of_whatever_the_roster_says() -> None:
+def test_a_vm_is_heard_of_by_its_heart_or_by_the_others_and_silent_soon_after_its_start() -> None:
     assert not _silence(seat=AWAY, beat=2 * MINUTE)
     assert not _silence(seat=None, beat=2 * MINUTE), "it is more than the group is to have"
-
-
-def test_of_a_fleet_of_one_that_hangs_only_its_last_heartbeat_tells() -> None:
     found = _silence(seat=AWAY | {"present": True}, beat=12 * MINUTE)
     assert found == "has not been heard of for 12 min"
-
-
-def test_a_vm_that_the_others_miss_is_silent_since_they_last_heard_of_it() -> None:
     since = _moment(time.time() - 20 * MINUTE)
     assert _silence(seat=AWAY | {"since": since}) == "has not been heard of for 20 min"
     assert _silence(seat=AWAY) == "has not been heard of"
     assert not _silence(seat=AWAY | {"present": True}), "it is about to be listed"
+    assert not _silence(age=4 * MINUTE)
+    assert _silence(age=6 * MINUTE) == "has not been heard of"
+    assert not _silence(step="failed"), "its step says why"
 
 
 @pytest.mark.parametrize("since", [7, "x", "9999-99-99", None], ids=str)
 def test_a_moment_that_is_none_makes_no_vm_heard_of(since: object) -> None:
     assert _silence(seat=AWAY | {"since": since}) == "has not been heard of"
-
-
-def test_a_vm_that_nobody_knows_is_silent_five_minutes_after_its_start() -> None:
-    assert not _silence(age=4 * MINUTE)
-    assert _silence(age=6 * MINUTE) == "has not been heard of"
-    assert not _silence(step="failed"), "its step says why"
 
 
 @pytest.mark.parametrize("step", ["", "running", "skipped"])
@@ -126,25 +126,123 @@ def test_a_vm_that_is_not_to_say_anything_yet_or_at_all_is_not_silent(step: str)
     assert not _silence(beat=12 * MINUTE, step=step)
 
 
-def test_a_vm_that_is_away_has_its_faults_and_no_rank() -> None:
-    seat = AWAY | {"faults": ["NVRM: Xid 79"]}
-    folder = Folder(**{"vms/roster.json": json.dumps({"members": [seat]})})
-    (found,) = agent.seats(_cloud(folder)).values()
-    assert (found.rank, found.faults) == (None, ("NVRM: Xid 79",))
-
-
-def test_an_account_that_is_no_number_never_comes_into_a_command() -> None:
-    members = [
-        {"instance_id": "1", "account": "103271949540120710052", "present": False},
-        {"instance_id": "2", "account": "1; rm -rf ~"},
-        {"instance_id": "3", "account": None},
-    ]
-    folder = Folder(**{"vms/roster.json": json.dumps({"members": members})})
-    assert agent.accounts(cast("StateFolder", folder)) == {"1": "103271949540120710052"}
-
-
 @pytest.mark.parametrize("text", ["", "[]", '{"state": 7}', "no JSON"])
 def test_an_answer_that_a_program_has_spoiled_is_a_failure(text: str) -> None:
     answer = agent.Answer.of(text)
     assert answer.is_over
     assert answer.failure == "failed: its answer can't be read"
+
+
+ASKED = json.dumps(
+    {"name": "train-1", "nodes": None, "restarts": 1, "submitted": "2026-11-23T10:00:00.000Z"}
+)
+JOB, INDEX, NOW, RAY = "jobs/train-1.json", "jobs/index.json", "vms/job.json", "ray/jobs.json"
+
+
+def _jobs(texts: dict[str, str], lost: str = "") -> VmJobs:
+    """The jobs of a folder, by the texts of its objects; `lost`: why VMs hear of none."""
+    created = {name: name for name in texts if name.startswith("jobs/")}
+    folder = having(text=texts.get, created=lambda _: created)
+    return VmJobs(folder, Clock(), lambda: lost)
+
+
+def _train(name: str, text: str, *, lost: str = "", **more: str) -> Job:
+    """The job of Run, in a folder with one more object."""
+    found = _jobs({JOB: ASKED, name: text, **more}, lost).find("train-1")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("text", ["", "[", "[]", "null", '{"name": "other-1"}', '{"jobs": [1]}'])
+def test_what_is_spoiled_is_a_job_of_which_nobody_has_heard(text: str) -> None:
+    found = _train(NOW, text)
+    assert found.state is JobState.WAITING
+    assert "have not taken note" in found.why
+
+
+@pytest.mark.parametrize("course", ["{}", '{"name": "train-1", "state": "waiting"}'])
+def test_a_job_of_which_vms_can_not_hear_says_so_until_it_is_under_way(course: str) -> None:
+    why = "np-vm-a acts as x, a service account that was deleted"
+    found = _train(NOW, course, lost=why)
+    assert (found.state, found.why) == (JobState.WAITING, why)
+    running = _train(NOW, course.replace("waiting", "running"), lost=why)
+    assert (running.why == why) == (course == "{}")
+
+
+_ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=6,
+)
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(
+    ("state", "why", "nodes", "attempt", "since", "began", "ends", "failure", "events"), _ANY
+)))  # fmt: skip
+def test_any_course_at_all_is_shown_as_something(course: dict[str, Any]) -> None:
+    try:
+        text = json.dumps({**course, "name": "train-1"}, allow_nan=False)
+    except ValueError:
+        return
+    found = _train(NOW, text)
+    assert screen.words(found) is not None
+    assert screen.whole(found)
+    assert screen.lines([found])
+
+
+def test_a_job_names_the_one_before_it_or_how_it_failed_with_code_cause_and_machine() -> None:
+    order = {INDEX: json.dumps({"jobs": [{"name": "first-1"}, {"name": "train-1"}]})}
+    found = _train(NOW, json.dumps({"name": "first-1", "state": "running"}), **order)
+    assert (found.place, found.why) == (1, "first-1 is before it")
+    over = json.dumps({"name": "first-1", "state": "succeeded"})
+    assert _train("vms/jobs/first-1/course.json", over, **order).place == 0
+    failure = {"vm": "vm-b", "rank": 1, "code": 137, "cause": "out of memory", "tail": "x"}
+    course = {"name": "train-1", "state": "failed", "failure": failure, "since": 1.0}
+    found = _train("vms/jobs/train-1/course.json", json.dumps(course))
+    assert screen.words(found) == "exit code 137: out of memory, first on vm-b (rank 1)"
+    assert found.ended == "1970-01-01T00:00:01.000Z"
+
+
+def _of_ray(*jobs: tuple[object, object, object]) -> dict[str, str]:
+    """What others run on Ray: name, state, and since when."""
+    told = [dict(zip(("name", "state", "since"), job, strict=True)) for job in jobs]
+    return {RAY: json.dumps({"jobs": told})}
+
+
+def test_what_others_run_on_ray_is_listed_first_and_cancelled_by_rays_own_command() -> None:
+    others = _of_ray(
+        ("raysubmit_x", "RUNNING", 1764000000.5),
+        ("02000000", "PENDING", 0),
+        ("train-1", "RUNNING", 0),
+    )
+    jobs = _jobs({JOB: ASKED} | others)
+    assert jobs.names() == ["raysubmit_x", "02000000", "train-1"]
+    running, pending, ours = (jobs.find(name) for name in jobs.names())
+    assert running
+    assert pending
+    assert ours
+    assert (running.state, pending.state) == (JobState.RUNNING, JobState.WAITING)
+    assert running.began == running.submitted == "2025-11-24T16:00:00.500Z"
+    assert pending.began is None
+    assert "have not taken note" in ours.why
+    text = "\n".join(line.text for line in screen.lines([running, pending]))
+    assert text.count("ray job logs") == 2
+    assert "0 machines" not in text
+    jobs = _jobs(_of_ray(("raysubmit_x", "RUNNING", 1)))
+    job = jobs.find("raysubmit_x")
+    assert job is not None
+    with pytest.raises(SettingsError) as caught:
+        jobs.cancel(job)
+    assert "ray job stop raysubmit_x" in (caught.value.problems[0].fix or "")
+
+
+@given(_ANY, _ANY, _ANY)
+def test_any_job_of_others_at_all_is_shown_as_something_or_not_at_all(
+    name: object, state: object, since: object
+) -> None:
+    for one in (state, "RUNNING"):
+        try:
+            jobs = _jobs(_of_ray((name, one, since)))
+        except ValueError:
+            return
+        assert screen.lines([it for it in map(jobs.find, jobs.names()) if it])

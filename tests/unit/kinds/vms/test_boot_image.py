@@ -1,9 +1,9 @@
 """The image of VMs is chosen among those that the simulated Google Cloud has, and checked there."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,25 +11,21 @@ from provision import preflight
 from provision.catalogue import images
 from provision.codes import Code
 from provision.documents.image import BootImage
+from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner
 from provision.kinds import registry
+from provision.preflight import CheckResults
 from provision.preflight.answers import Answers
 from provision.settings.model import Settings
+from provision.spec.cluster import VmSpec
 from provision.state.record import Record
 from rehearsal.cloud import compute
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Request
+from tests.table import cases
 from tests.unit.preflight.stand_in import ID, ZONE, Google
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from provision.errors import Problem
-    from provision.preflight import CheckResults
-    from provision.spec.cluster import VmSpec
 
 Json = dict[str, Any]
 
@@ -48,16 +44,8 @@ ROCKY = {
     "image_project": "rocky-linux-accelerator-cloud",
     "image_family_name": "rocky-linux-9-optimized-gcp-nvidia-580",
 }
-RECORD: Json = {
-    "kind": "mig",
-    "cluster_id": ID,
-    "project_id": "my-project",
-    "name_prefix": "np",
-    "region": "us-central1",
-    "zone": "us-central1-a",
-    "tool_version": "1",
-    "terraform_version": "1.11.4",
-}
+RECORD: Json = MANDATORY | {"kind": "mig", "cluster_id": ID, "region": "us-central1"}
+RECORD |= {"tool_version": "1", "terraform_version": "1.11.4"}
 
 
 class World(Google):
@@ -169,13 +157,17 @@ def asked(tmp_path: Path) -> Asked:
     return Asked(world)
 
 
-def test_the_newest_supported_image_is_chosen_and_said(asked: Asked) -> None:
+def test_the_newest_supported_image_of_all_pages_is_chosen_and_said(asked: Asked) -> None:
     assert asked.image() == (DLVM, CHOSEN, f"{CHOSEN}-v20260831")
     note = asked.note()
     assert note.setting == "IMAGE_FAMILY_NAME"
     assert f"{CHOSEN}-v20260831" in note.what
     assert "PyTorch 2.9, CUDA 12.9, NVIDIA's driver 580, Ubuntu 24.04" in note.why
     assert "supported until 2028-08-04 (Google's page of 2026-04-10)" in note.why
+    asked.world.page_size = "2"
+    assert asked.image()[1] == CHOSEN
+    asked.world.hidden = {CHOSEN, CHOSEN.replace("2404", "2204")}
+    assert asked.image() == (DLVM, COMMON, f"{COMMON}-v20260909")
 
 
 def test_what_is_chosen_is_in_the_report(asked: Asked) -> None:
@@ -188,32 +180,23 @@ def test_what_is_chosen_is_in_the_report(asked: Asked) -> None:
     assert asked.run().spec.image.document == BootImage(
         **usual, name=f"{CHOSEN}-v20260831", resolved=True, supported_until="2028-08-04"
     )
+    spec = asked.run(skip_checks="image").spec
+    kind = registry.of(Settings(MANDATORY))
+    assert kind.resolve(spec, None).image.family == CHOSEN
+    assert kind.resolve(spec, None).image.name is None
+    assert kind.resolve(spec, Record(**RECORD, image=KEPT)).image.name == KEPT["name"]
 
 
-def test_a_list_of_many_pages_is_read_to_its_end(asked: Asked) -> None:
-    asked.world.page_size = "2"
-    assert asked.image()[1] == CHOSEN
-
-
-def test_without_pytorch_an_image_with_cuda_and_driver_is_chosen(asked: Asked) -> None:
-    asked.world.hidden = {CHOSEN, CHOSEN.replace("2404", "2204")}
-    assert asked.image() == (DLVM, COMMON, f"{COMMON}-v20260909")
-
-
-@pytest.mark.parametrize(
-    ("machine", "architecture"), [("a4-highgpu-8g", "amd64"), ("a4x-highgpu-4g", "arm64")]
-)
-def test_a_machine_may_have_another_line_of_images(
-    asked: Asked, machine: str, architecture: str
-) -> None:
-    settings = A4 | {"vm_type": machine, "skip_checks": "reservation"}
-    family = f"ubuntu-accelerator-2404-{architecture}-with-nvidia-580"
-    found = asked.run(**settings)
-    assert (found.spec.image.project, found.spec.image.family) == (ACCELERATOR, family)
-    assert found.spec.image.name == f"{family}-v20260418"
-    (note,) = (it for it in found.notes if it.setting == "IMAGE_FAMILY_NAME")
-    assert "no CUDA toolkit, no PyTorch and no JupyterLab" in note.why
-    assert "Google names no end of its support" in note.why
+def test_a_machine_may_have_another_line_of_images(asked: Asked) -> None:
+    for machine, architecture in (("a4-highgpu-8g", "amd64"), ("a4x-highgpu-4g", "arm64")):
+        found = asked.run(**A4 | {"vm_type": machine, "skip_checks": "reservation"})
+        family = f"ubuntu-accelerator-2404-{architecture}-with-nvidia-580"
+        image = found.spec.image
+        assert (image.project, image.family) == (ACCELERATOR, family)
+        assert image.name == f"{family}-v20260418"
+        (note,) = (it for it in found.notes if it.setting == "IMAGE_FAMILY_NAME")
+        assert "no CUDA toolkit, no PyTorch and no JupyterLab" in note.why
+        assert "Google names no end of its support" in note.why
 
 
 def test_a_project_alone_is_where_the_newest_is_looked_up(asked: Asked) -> None:
@@ -223,11 +206,6 @@ def test_a_project_alone_is_where_the_newest_is_looked_up(asked: Asked) -> None:
     assert named[2] == f"{WITH_DRIVER}-v20260418"
     asked_for = asked.image(image_project=ACCELERATOR, image_family_name=WITH_DRIVER)
     assert asked_for[:2] == (ACCELERATOR, WITH_DRIVER)
-
-
-def test_an_image_that_google_means_to_withdraw_tells_until_when_it_is_supported(
-    asked: Asked,
-) -> None:
     asked.own(CHOSEN, state="ACTIVE", obsolete="2027-02-01T00:00:00Z")
     found = asked.run(image_project="my-images")
     assert found.require().image.supported_until == "2027-02-01"
@@ -307,9 +285,7 @@ IMAGE_PROJECT=ubuntu-os-cloud IMAGE_FAMILY_NAME=ubuntu-(2404-lts-amd64|minimal-2
     MEGA=_environ(MEGA),
     STANDARD=_environ(STANDARD),
 )
-def test_what_speaks_against_an_image_is_refused_or_noted_with_what_mends_it(
-    asked: Asked, row: Row
-) -> None:
+def test_what_speaks_against_an_image_is_refused_or_noted(asked: Asked, row: Row) -> None:
     settings = {name.lower(): value for name, value in row.environ.items()}
     own, kept = settings.pop("own", ""), settings.pop("kept", "")
     if own:
@@ -332,56 +308,33 @@ def test_a_cluster_stays_on_its_image(asked: Asked) -> None:
     # A machine type whose line is another one since then does not move the cluster.
     assert asked.run(KEPT, **A4).spec.image.name == f"{CHOSEN}-v20260518"
     assert asked.image(KEPT_OLD) == (DLVM, OLD, f"{OLD}-v20260305")
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"image_family_name": COMMON},
-        {"image_name": f"{CHOSEN}-v20260831"},
-        {"image_project": "ml-images"},
-    ],
-)
-def test_a_cluster_moves_to_the_image_that_is_asked_for(
-    asked: Asked, settings: dict[str, str]
-) -> None:
-    assert asked.image(KEPT, **settings) != asked.image(KEPT)
-
-
-def test_where_google_was_not_asked_the_family_of_the_catalogue_is_used(asked: Asked) -> None:
-    spec = asked.run(skip_checks="image").spec
-    kind = registry.of(Settings(MANDATORY))
-    assert kind.resolve(spec, None).image.family == CHOSEN
-    assert kind.resolve(spec, None).image.name is None
-    assert kind.resolve(spec, Record(**RECORD, image=KEPT)).image.name == KEPT["name"]
-
-
-def test_one_of_which_nothing_is_known_is_noted(asked: Asked) -> None:
     said = "".join(note.what for note in asked.run(**MEGA, image_project=DLVM).notes)
     assert "NCCL may not use the GPU network of a3-megagpu-8g" in said
 
 
-@pytest.mark.parametrize(
-    "settings", [MEGA, MEGA | STANDARD, STANDARD, ULTRA | {"network_config": "new_network"} | ROCKY]
-)
-def test_nothing_is_said_where_the_network_is_not_used_or_the_image_will_do(
-    asked: Asked, settings: dict[str, str]
-) -> None:
-    found = asked.run(**settings)
-    assert [it.what for it in (*found.problems, *found.notes) if "GPU network" in it.what] == []
+def test_a_cluster_moves_to_the_image_that_is_asked_for(asked: Asked) -> None:
+    before = asked.image(KEPT)
+    assert asked.image(KEPT, image_family_name=COMMON) != before
+    assert asked.image(KEPT, image_name=f"{CHOSEN}-v20260831") != before
+    assert asked.image(KEPT, image_project="ml-images") != before
 
 
-@pytest.mark.parametrize(
-    ("command", "family", "noted"),
-    [
-        ("torchrun train.py", WITH_DRIVER, "torchrun"),
-        ("sudo docker run x", COMMON, "docker"),
-        ("A=1 exec torchrun t.py", COMMON, "torchrun"),
-        ("torchrun train.py", CHOSEN, ""),
-        ("pip install torch && torchrun train.py", COMMON, ""),
-        ("./torchrun train.py", COMMON, ""),
-    ],
-)
+def test_nothing_is_said_where_the_network_is_not_used_or_the_image_will_do(asked: Asked) -> None:
+    unused = ULTRA | {"network_config": "new_network"} | ROCKY
+    for settings in (MEGA, MEGA | STANDARD, STANDARD, unused):
+        found = asked.run(**settings)
+        assert not [it for it in (*found.problems, *found.notes) if "GPU network" in it.what]
+
+
+@cases("""
+command                                | family                                        | noted
+torchrun train.py                      | ubuntu-accelerator-2404-amd64-with-nvidia-580 | torchrun
+sudo docker run x                      | common-cu129-ubuntu-2404-nvidia-580           | docker
+A=1 exec torchrun t.py                 | common-cu129-ubuntu-2404-nvidia-580           | torchrun
+torchrun train.py                      | pytorch-2-9-cu129-ubuntu-2404-nvidia-580      | -
+pip install torch && torchrun train.py | common-cu129-ubuntu-2404-nvidia-580           | -
+./torchrun train.py                    | common-cu129-ubuntu-2404-nvidia-580           | -
+""")
 def test_a_command_that_begins_with_what_the_image_has_not_is_noted(
     asked: Asked, command: str, family: str, noted: str
 ) -> None:

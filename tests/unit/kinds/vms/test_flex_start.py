@@ -1,10 +1,7 @@
 """Flex start: what a Create asks for, how it waits for that, and what Destroy cancels."""
 
-from __future__ import annotations
-
 import datetime as dt
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -18,6 +15,7 @@ from provision.errors import (
     StillWaiting,
 )
 from provision.google.api import GoogleApi, GoogleApiError
+from provision.google.owner import Owner
 from provision.kinds.vms import flex_start
 from provision.kinds.vms.flex_start import ResizePlan, ResizeRequest
 from provision.lifecycle import ownership
@@ -28,9 +26,8 @@ from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from provision.words import duration
-
-if TYPE_CHECKING:
-    from provision.google.owner import Owner
+from tests.table import cases
+from tests.unit.kinds.cases import having, problem_of, unheard
 
 HERE, NEAR = "us-central1-a", "us-central1-c"
 RUN = 86400
@@ -68,13 +65,14 @@ def _decide(size: int, vms: int, *requests: ResizeRequest, last: int = 0) -> Res
     )
 
 
-def test_m10_a_request_is_open_until_google_has_decided() -> None:
+def test_a_request_is_open_until_google_has_decided_and_who_may_not_look_is_told() -> None:
     states = ("CREATING", "ACCEPTED", "SUCCEEDED", "FAILED", "CANCELLED")
     assert [it for it in states if _request(1, 1, it).is_open] == ["CREATING", "ACCEPTED"]
+    with pytest.raises(ClusterError, match="was created"):
+        _wait(GoogleApiError(403, "no", "url"))
 
 
 DONE, OPEN = _request(1, 2, "SUCCEEDED"), _request(1, 2, "ACCEPTED")
-OTHER = ResizeRequest.of(_document("SUCCEEDED", name="by-hand-9"))
 
 
 def _plan(last: int, postponed: int = 0, **asked: int) -> ResizePlan:
@@ -86,67 +84,39 @@ def _plan(last: int, postponed: int = 0, **asked: int) -> ResizePlan:
     return ResizePlan(requests=specs, last=last, postponed=postponed)
 
 
-@pytest.mark.parametrize(
-    ("plan", "expected"),
-    [
-        pytest.param(_decide(4, 0), _plan(1, np_1=4), id="first: all at once"),
-        pytest.param(_decide(4, 2, DONE, last=1), _plan(2, np_2=2), id="the difference only"),
-        pytest.param(_decide(2, 2, DONE, last=1), _plan(1), id="nothing is missing"),
-        pytest.param(
-            _decide(2, 0, DONE, last=1), _plan(2, np_2=2), id="their run duration is over"
-        ),
-        pytest.param(_decide(2, 0, _request(1, 2, "FAILED")), _plan(2, np_2=2), id="failed"),
-        pytest.param(_decide(2, 0, _request(1, 2, "CANCELLED")), _plan(2, np_2=2), id="cancelled"),
-        pytest.param(
-            _decide(1, 0, last=7), _plan(8, np_8=1), id="a number that Google has forgotten"
-        ),
-        pytest.param(_decide(2, 0, OPEN), _plan(1, np_1=2), id="m7: open, kept as it is"),
-        pytest.param(
-            _decide(5, 0, OPEN), _plan(1, postponed=3, np_1=2), id="m7: open, and no other is made"
-        ),
-        pytest.param(
-            _decide(5, 0, _request(1, 2, "CREATING")), _plan(1, postponed=3, np_1=2), id="m7: new"
-        ),
-        pytest.param(_decide(1, 0, OTHER), _plan(1, np_1=1), id="another name moves no number"),
-    ],
-)
+@cases("""
+size | vms | states    | last | found
+4    | 0   | -         | 0    | {last: 1, np_1: 4}  # first: all at once
+4    | 2   | SUCCEEDED | 1    | {last: 2, np_2: 2}  # the difference only
+2    | 2   | SUCCEEDED | 1    | {last: 1}  # nothing is missing
+2    | 0   | SUCCEEDED | 1    | {last: 2, np_2: 2}  # their run duration is over
+2    | 0   | FAILED    | 0    | {last: 2, np_2: 2}
+2    | 0   | CANCELLED | 0    | {last: 2, np_2: 2}
+1    | 0   | -         | 7    | {last: 8, np_8: 1}  # a number that Google has forgotten
+2    | 0   | ACCEPTED  | 0    | {last: 1, np_1: 2}  # m7: open, kept as it is
+5    | 0   | ACCEPTED  | 0    | {last: 1, postponed: 3, np_1: 2}  # m7: open, no other is made
+5    | 0   | CREATING  | 0    | {last: 1, postponed: 3, np_1: 2}
+1    | 0   | by-hand-9 | 0    | {last: 1, np_1: 1}  # another name moves no number
+""")
 def test_a_create_asks_once_for_what_is_missing_under_a_name_of_its_own(
-    plan: ResizePlan, expected: ResizePlan
+    size: int, vms: int, states: str, last: int, found: dict[str, int]
 ) -> None:
-    assert plan == expected
+    other = ResizeRequest.of(_document("SUCCEEDED", name="by-hand-9"))
+    requests = [other if "by" in it else _request(1, 2, it) for it in states.split()]
+    assert _decide(size, vms, *requests, last=last) == _plan(**found)
 
 
-@pytest.mark.parametrize(
-    ("vms", "requests", "words"),
-    [
-        (
-            2,
-            (),
-            (
-                "delete-instances np-mig --zone us-central1-a --project p",
-                "set INSTANCE_COUNT to 2 or more",
-            ),
-        ),
-        (
-            0,
-            (_request(3, 2, "ACCEPTED"),),
-            (
-                "the request np-3 for 2 VMs is waiting in Google's queue (ACCEPTED)",
-                "resize-requests cancel np-mig",
-                "--resize-requests=np-3",
-            ),
-        ),
-    ],
-    ids=["vms", "m7: an open request"],
-)
-def test_fewer_than_there_are_is_refused_with_the_command_that_removes_some(
-    vms: int, requests: tuple[ResizeRequest, ...], words: tuple[str, ...]
-) -> None:
-    with pytest.raises(SettingsError) as caught:
-        _decide(1, vms, *requests)
-    (problem,) = caught.value.problems
-    assert problem.setting == "INSTANCE_COUNT"
-    assert all(it in f"{problem.what} {problem.fix}" for it in words)
+def test_fewer_than_there_are_is_refused_with_the_command_that_removes_some() -> None:
+    waits = "the request np-3 for 2 VMs is waiting in Google's queue (ACCEPTED)"
+    cancel = ("resize-requests cancel np-mig", "--resize-requests=np-3")
+    delete = "delete-instances np-mig --zone us-central1-a --project p"
+    for vms, requests, words in (
+        (2, (), (delete, "set INSTANCE_COUNT to 2 or more")),
+        (0, (_request(3, 2, "ACCEPTED"),), (waits, *cancel)),
+    ):
+        problem = problem_of(SettingsError, _decide, 1, vms, *requests)
+        assert problem.setting == "INSTANCE_COUNT"
+        assert all(it in f"{problem.what} {problem.fix}" for it in words)
 
 
 RUNNING = {"instanceStatus": "RUNNING", "currentAction": "NONE"}
@@ -212,7 +182,7 @@ def test_the_wait_tells_state_age_and_reason_and_ends_with_the_grant() -> None:
     assert told.endswith(f"(ACCEPTED); {HERE} has none now")
 
 
-def test_news_are_told_and_nothing_twice() -> None:
+def test_news_are_told_once_and_requests_of_others_are_not_waited_for() -> None:
     told = _wait(
         [_document("CREATING")],
         [_document("ACCEPTED")],
@@ -222,75 +192,41 @@ def test_news_are_told_and_nothing_twice() -> None:
     )
     assert len(told) == 3 + 1
     assert told[-1] == GRANTED
-
-
-def test_requests_of_others_are_not_waited_for() -> None:
     assert _wait([_document("SUCCEEDED"), _document("ACCEPTED", name="by-hand")]) == [GRANTED]
 
 
-@pytest.mark.parametrize(
-    ("document", "what", "why", "fix"),
-    [
-        (
-            _document("FAILED", STOCKOUT),
-            "the request np-1 for 2 VMs has failed (FAILED)",
-            STOCKOUT["message"],
-            NEAR,
-        ),
-        (
-            _document("CANCELLED"),
-            "The request np-1 for 2 VMs was cancelled (CANCELLED)",
-            "Google gives no reason",
-            "run Create again",
-        ),
-    ],
-    ids=["failed", "cancelled"],
-)
-def test_a_request_that_ended_without_vms_is_a_refusal_with_a_way_out(
-    document: dict[str, Any], what: str, why: str, fix: str
-) -> None:
-    with pytest.raises(CapacityError) as caught:
-        _wait([document])
-    (problem,) = caught.value.problems
-    assert what in problem.what
-    assert problem.why == why
-    assert fix in problem.fix
+def test_a_request_that_ended_without_vms_is_a_refusal_with_a_way_out() -> None:
+    failed = problem_of(CapacityError, _wait, [_document("FAILED", STOCKOUT)])
+    assert "the request np-1 for 2 VMs has failed (FAILED)" in failed.what
+    assert failed.why == STOCKOUT["message"]
+    assert NEAR in failed.fix
+    cancelled = problem_of(CapacityError, _wait, [_document("CANCELLED")])
+    assert "The request np-1 for 2 VMs was cancelled (CANCELLED)" in cancelled.what
+    assert cancelled.why == "Google gives no reason"
+    assert "run Create again" in cancelled.fix
 
 
-@pytest.mark.parametrize(
-    ("error", "advice", "code"),
-    [
-        (STOCKOUT, f"zones of us-central1 that have the machine type: {NEAR}", Code.WAITING),
-        # No waiting mends that, so a program must not take it for a wait.
-        (QUOTA, "filter by PREEMPTIBLE_NVIDIA_H100_GPUS and us-central1", Code.QUOTA_EXCEEDED),
-    ],
-)
-def test_the_end_of_the_time_keeps_the_request_and_says_why_it_waits(
-    monkeypatch: pytest.MonkeyPatch, error: dict[str, str], advice: str, code: Code
-) -> None:
+def test_the_end_of_the_time_keeps_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "_SHORTEST", 0.0)
-    with pytest.raises(StillWaiting) as caught:
-        _wait([_document("ACCEPTED", error)])
-    assert caught.value.exit_code is ExitCode.WAITING
-    (problem,) = caught.value.problems
-    assert problem.setting == "CAPACITY_TIMEOUT"
-    assert problem.what.startswith("After 30 minutes, the request np-1 for 2 VMs is waiting")
-    assert problem.what.endswith("for 7 min in total")
-    assert problem.why == " ".join(error["message"].split())
-    assert "the request stays in Google's queue" in problem.fix
-    assert advice in problem.fix
-    assert problem.code is code
-    assert (NEAR in problem.alternatives.zones) == (code is Code.WAITING)
-
-
-def test_requests_that_can_not_be_looked_at_are_no_failed_check_of_the_beginning() -> None:
-    with pytest.raises(ClusterError, match="was created"):
-        _wait(GoogleApiError(403, "no", "url"))
+    # No waiting mends a lack of quota, so a program must not take it for a wait.
+    for error, advice, code in (
+        (STOCKOUT, f"zones of us-central1 that have the machine type: {NEAR}", Code.WAITING),
+        (QUOTA, "by PREEMPTIBLE_NVIDIA_H100_GPUS and us-central1", Code.QUOTA_EXCEEDED),
+    ):
+        problem = problem_of(StillWaiting, _wait, [_document("ACCEPTED", error)])
+        assert problem.setting == "CAPACITY_TIMEOUT"
+        assert problem.what.startswith("After 30 minutes, the request np-1 for 2 VMs is waiting")
+        assert problem.what.endswith("for 7 min in total")
+        assert problem.why == " ".join(error["message"].split())
+        assert "the request stays in Google's queue" in problem.fix
+        assert advice in problem.fix
+        assert problem.code is code
+        assert (NEAR in problem.alternatives.zones) == (code is Code.WAITING)
+    assert StillWaiting("x").exit_code is ExitCode.WAITING
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(5, "5 s"), (65, "1 min"), (3700, "1 h 1 min"), (90000, "1 d 1 h")],
+    ("seconds", "words"), [(5, "5 s"), (65, "1 min"), (3700, "1 h 1 min"), (90000, "1 d 1 h")]
 )
 def test_spans_of_time_have_two_units(seconds: float, words: str) -> None:
     assert duration(seconds) == words
@@ -299,7 +235,7 @@ def test_spans_of_time_have_two_units(seconds: float, words: str) -> None:
 PATH = "projects/p/zones/z/instanceGroupManagers/np-mig"
 FINAL = "Cancelling resize request that has reached a final state is not possible."
 LOCATION = StateLocation("state", "np-deployment", is_default=False)
-RECORD = cast("Any", SimpleNamespace(project_id="p", name_prefix="np"))
+RECORD = having(project_id="p", name_prefix="np")
 OWNER = ownership.ours(RECORD, LOCATION)
 
 
@@ -331,33 +267,25 @@ class Requests:
 
 def _cancel(api: Requests) -> list[str]:
     known = {PATH, f"{PATH}/resizeRequests/np-1", "projects/p/zones/z/instances/a", "np@p"}
-    cloud = SimpleNamespace(api=api, folder=SimpleNamespace(known=lambda: known, location=LOCATION))
-    progress = Progress(Clock(0), lambda _: None)
-    console = SimpleNamespace(progress=progress.tell)
-    run = SimpleNamespace(console=console, progress=progress, report=Report())
-    flex_start.release(cast("Any", run), cast("Any", cloud), RECORD)
+    cloud = having(api=api, folder=having(known=lambda: known, location=LOCATION))
+    progress = unheard()
+    console = having(progress=progress.tell)
+    run = having(console=console, progress=progress, report=Report())
+    flex_start.release(run, cloud, RECORD)
     return api.cancelled
 
 
-def test_m8_open_requests_are_cancelled_and_no_others() -> None:
+def test_m8_open_requests_of_our_group_are_cancelled_and_no_others_or_destroy_stops() -> None:
     states = ("SUCCEEDED", "ACCEPTED", "FAILED", "CREATING", "CANCELLED")
     assert _cancel(Requests(*states)) == ["np-2", "np-4"]
-
-
-def test_requests_of_a_group_that_the_state_names_but_another_owns_are_left() -> None:
     api = Requests("ACCEPTED")
     api.is_ours = False
     assert _cancel(api) == []
+    with pytest.raises(ClusterError, match="Could not cancel"):
+        _cancel(Requests("ACCEPTED", error=GoogleApiError(403, "no", "url")))
 
 
 @pytest.mark.parametrize(("code", "words"), [(400, FINAL), (404, "not found")])
-def test_m15_a_request_that_has_ended_meanwhile_is_as_good_as_cancelled(
-    code: int, words: str
-) -> None:
+def test_m15_a_request_that_has_ended_is_as_good_as_cancelled(code: int, words: str) -> None:
     api = Requests("ACCEPTED", "ACCEPTED", error=GoogleApiError(code, words, "url"))
     assert _cancel(api) == ["np-1", "np-2"]
-
-
-def test_a_request_that_may_not_be_cancelled_stops_a_destroy() -> None:
-    with pytest.raises(ClusterError, match="Could not cancel"):
-        _cancel(Requests("ACCEPTED", error=GoogleApiError(403, "no", "url")))

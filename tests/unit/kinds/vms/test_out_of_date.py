@@ -1,29 +1,20 @@
 """What VMs are made of: what of it differs, what Google can change on them, what they hold."""
 
-from __future__ import annotations
-
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Collection
+from typing import Any, cast
 
 import pytest
 
-from provision.google.api import GoogleApiError
+from provision.google.api import GoogleApi, GoogleApiError
 from provision.kinds.vms import out_of_date
 from provision.kinds.vms.instances import Seen
-from provision.time.clock import Clock
-from provision.time.progress import Progress
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from provision.context import Cloud
-    from provision.google.api import GoogleApi
-    from provision.state.location import Place
+from tests.table import cases
+from tests.unit.kinds.cases import having, unheard
 
 LINK = "https://www.googleapis.com/compute/v1/"
 ZONE = "projects/p/zones/z"
 NEWEST = "projects/p/global/instanceTemplates/np-newest"
-PLACE = cast("Place", SimpleNamespace(project_id="p", region="r", zone="z", name_prefix="np"))
+PLACE = having(project_id="p", region="r", zone="z", name_prefix="np")
 
 
 class Google:
@@ -42,23 +33,16 @@ class Google:
         return {"versions": [{"instanceTemplate": LINK + NEWEST}]}
 
     def managed_instances(self, *_: str) -> list[dict[str, Any]]:
-        templates = f"{LINK}projects/p/global/instanceTemplates/"
+        usual = {"id": "1", "instanceStatus": "RUNNING", "currentAction": "NONE"}
+        templates = [NEWEST.replace("np-newest", it) for it in self.made_from.values()]
         return [
-            {
-                "id": "1",
-                "instance": f"{LINK}{ZONE}/instances/np-vm-{name}",
-                "instanceStatus": "RUNNING",
-                "currentAction": "NONE",
-                "version": {"instanceTemplate": templates + template},
-            }
-            for name, template in self.made_from.items()
+            usual | {"instance": vm["selfLink"], "version": {"instanceTemplate": LINK + template}}
+            for vm, template in zip(self.named_instances(), templates, strict=True)
         ]
 
     def named_instances(self, *_: str) -> list[dict[str, Any]]:
-        return [
-            {"name": f"np-vm-{name}", "selfLink": f"{LINK}{ZONE}/instances/np-vm-{name}"}
-            for name in self.made_from
-        ]
+        names = [f"np-vm-{name}" for name in self.made_from]
+        return [{"name": it, "selfLink": f"{LINK}{ZONE}/instances/{it}"} for it in names]
 
     def apply_updates(
         self, _project: str, _zone: str, _group: str, vms: Collection[str], *, action: str
@@ -77,10 +61,8 @@ class Google:
 
 
 def _refreshed(google: Google) -> list[tuple[str, ...]]:
-    progress = Progress(Clock(0), lambda _: None)
-    cloud = cast("Cloud", SimpleNamespace(api=google))
-    found = out_of_date.find(cloud, PLACE)
-    left = out_of_date.refresh(cloud, PLACE, found, progress)
+    cloud = having(api=google)
+    left = out_of_date.refresh(cloud, PLACE, out_of_date.find(cloud, PLACE), unheard())
     return [(vm.name, *vm.differences) for vm in left]
 
 
@@ -90,21 +72,18 @@ def test_a_vm_that_differs_in_more_than_its_labels_stays_out_of_date(code: int |
     assert _refreshed(google) == [
         ("np-vm-b", "labels team", "what Google changes only by replacing it")
     ]
-    assert google.made_from == {
-        "a": "np-newest",
-        "b": "np-image",
-        "c": "np-newest",
-        "d": "np-newest",
-    }
+    assert google.made_from == dict.fromkeys("abcd", "np-newest") | {"b": "np-image"}
 
 
-def test_that_nobody_may_change_vms_is_no_difference_of_theirs() -> None:
+def test_who_may_not_change_vms_and_vms_without_a_group_differ_in_nothing() -> None:
     with pytest.raises(GoogleApiError):
         _refreshed(Google(403, b="np-image"))
+    alone = Seen(group=SEEN.group, members=[_member("vm-gone", OLD)])
+    assert out_of_date.held(alone, older=True).paths == {OLD}
+    assert out_of_date.held(Seen(group=None), older=False).paths == set()
 
 
 OWN = {"startup-script": "true", "aiinfra-config": "{}", "enable-oslogin": "TRUE"}
-GOOGLES = {"created-by": "a-group", "instance-template": "the-old-one", "proxy-url": "a-url"}
 VM = f"{ZONE}/instances/vm"
 
 
@@ -114,35 +93,26 @@ def _document(**keys: str) -> dict[str, Any]:
     return {"metadata": {"items": items}}
 
 
-@pytest.mark.parametrize(
-    ("vm", "template", "keys", "in_place"),
-    [
-        ({}, {}, "", True),
-        ({}, {"purpose": "training", "aiinfra_metadata_keys": "purpose"}, "purpose", True),
-        (
-            {"purpose": "x", "aiinfra_metadata_keys": "purpose"},
-            {"purpose": "y", "aiinfra_metadata_keys": "purpose"},
-            "purpose",
-            True,
-        ),
-        ({"purpose": "x", "aiinfra_metadata_keys": "purpose"}, {}, "purpose", True),
-        # Nobody knows whether an older version set it, or somebody by hand.
-        ({"purpose": "x"}, {}, "", True),
-        (
-            {"purpose": "x"},
-            {"purpose": "x", "aiinfra_metadata_keys": "purpose"},
-            "aiinfra-metadata-keys",
-            True,
-        ),
-        ({"ssh_keys": "me:ssh-ed25519 AAAA", **GOOGLES}, {}, "", True),
-        ({"enable_oslogin": "FALSE"}, {}, "enable-oslogin", True),
-        ({}, {"aiinfra_startup_command": "true"}, "aiinfra-startup-command", False),
-        ({"aiinfra_startup_command": "true"}, {}, "aiinfra-startup-command", False),
-        ({"proxy_mode": "project_editors"}, {}, "proxy-mode", False),
-        ({"startup_script": "false"}, {}, "startup-script", False),
-        ({}, {"user_data": "#cloud-config", "purpose": "x"}, "purpose, user-data", False),
-    ],
-)
+@cases("""
+vm | template | keys | in_place
+{} | {} | - | true
+{} | {purpose: training, aiinfra_metadata_keys: purpose} | purpose | true
+{purpose: x, aiinfra_metadata_keys: purpose} | {purpose: y, aiinfra_metadata_keys: purpose}
+    | purpose | true
+{purpose: x, aiinfra_metadata_keys: purpose} | {} | purpose | true
+# Nobody knows whether an older version set it, or somebody by hand.
+{purpose: x} | {} | - | true
+{purpose: x} | {purpose: x, aiinfra_metadata_keys: purpose} | aiinfra-metadata-keys | true
+# Google's own, and somebody's keys.
+{ssh_keys: "me:ssh-ed25519 AAAA", created-by: a-group, instance-template: old, proxy-url: a-url}
+    | {} | - | true
+{enable_oslogin: "FALSE"} | {} | enable-oslogin | true
+{} | {aiinfra_startup_command: "true"} | aiinfra-startup-command | false
+{aiinfra_startup_command: "true"} | {} | aiinfra-startup-command | false
+{proxy_mode: project_editors} | {} | proxy-mode | false
+{startup_script: "false"} | {} | startup-script | false
+{} | {user_data: "#cloud-config", purpose: x} | purpose, user-data | false
+""")
 def test_what_differs_and_whether_a_running_vm_heeds_it(
     vm: dict[str, str], template: dict[str, str], keys: str, *, in_place: bool
 ) -> None:
@@ -199,11 +169,7 @@ def test_what_others_have_added_stays_whatever_an_update_makes_of_it(left: dict[
 def test_what_others_have_changed_meanwhile_stays_as_they_wrote_it() -> None:
     google = _OneVm(ssh_keys="you:ssh-ed25519 BBBB")
     out_of_date.Keeper(cast("GoogleApi", google), {VM: _document(**BEFORE)}).restore(_document())
-    assert google.keys == {
-        **OWN,
-        "ssh-keys": "you:ssh-ed25519 BBBB",
-        "created-by": "a-group",
-    }
+    assert google.keys == {**OWN, "ssh-keys": "you:ssh-ed25519 BBBB", "created-by": "a-group"}
 
 
 OLD = "projects/p/global/instanceTemplates/np-old"
@@ -242,12 +208,3 @@ def test_vms_of_the_group_hold_template_policies_and_account(
     found = out_of_date.held(SEEN, older=older)
     assert found.paths == paths
     assert found.accounts == accounts
-
-
-def test_a_vm_that_is_being_made_again_holds_its_template() -> None:
-    alone = Seen(group=SEEN.group, members=[_member("vm-gone", OLD)])
-    assert out_of_date.held(alone, older=True).paths == {OLD}
-
-
-def test_where_there_is_no_group_nothing_is_held() -> None:
-    assert out_of_date.held(Seen(group=None), older=False).paths == set()

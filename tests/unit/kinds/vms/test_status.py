@@ -1,39 +1,39 @@
 """A look at 1,000 VMs: few requests, and none again for what is over."""
 
-from __future__ import annotations
-
 import dataclasses
+import datetime as dt
 import json
 import time
 from collections import Counter
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
 
 from provision.console import Console
-from provision.context import Cloud, Context
+from provision.context import Context
 from provision.documents import plain
-from provision.kinds.vms import status
+from provision.documents.status import About, Trouble, Waiting
+from provision.documents.vm_status import Startup, StartupState, StartupStep, Vm, VmGroup
+from provision.kinds.vms import status, trouble
+from provision.kinds.vms.flex_start import ResizeRequest
+from provision.kinds.vms.instances import Event, Interruption, Member
+from provision.kinds.vms.out_of_date import LostAccount
 from provision.report import Report
 from provision.settings.model import Settings
+from provision.spec.pools import Group
 from provision.time.clock import Clock
+from tests.table import cases
+from tests.unit.kinds.cases import having
 from tests.unit.preflight.test_quotas import RECORD as ANY
-
-if TYPE_CHECKING:
-    from provision.documents.vm_status import VmGroup
 
 VMS = 1000
 ZONE = "projects/p/zones/us-central1-a"
 NEW, OLD = ("projects/p/global/instanceTemplates/" + name for name in ("new", "old"))
 WELL = {"startup": json.dumps({"state": "done", "steps": {"agent": {"state": "done"}}})}
-FAILED = {
-    "startup": json.dumps(
-        {
-            "state": "failed",
-            "step": "command",
-            "steps": {"command": {"state": "failed", "detail": "no module\nexit code 1"}},
-        }
-    )
-}
+STEP = {"state": "failed", "detail": "no module\nexit code 1"}
+TOLD = {"state": "failed", "step": "command", "steps": {"command": STEP}}
+FAILED = {"startup": json.dumps(TOLD)}
 
 
 def _url(path: str) -> str:
@@ -46,6 +46,12 @@ class Api:
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
         self.restarted = ""
+        self.operations_of = lambda *_: self._none("operations")
+        self.resize_requests = lambda _: self._none("requests")
+
+    def _none(self, what: str) -> list[dict[str, Any]]:
+        self.asked[what] += 1
+        return []
 
     def find(self, _service: object, path: str) -> dict[str, Any]:
         self.asked["find"] += 1
@@ -72,27 +78,18 @@ class Api:
 
     def _vm(self, number: int) -> dict[str, Any]:
         name = f"np-vm-{number:04d}"
-        started = "2026-11-22T09:00:00Z" if name == self.restarted else "2026-11-22T08:00:00Z"
         return {
             "name": name,
             "status": "RUNNING" if number else "TERMINATED",
             "machineType": _url(f"{ZONE}/machineTypes/a2-highgpu-{2 if number == 7 else 1}g"),
             "creationTimestamp": "2026-11-22T08:00:00Z",
-            "lastStartTimestamp": started,
+            "lastStartTimestamp": f"2026-11-22T0{9 if name == self.restarted else 8}:00:00Z",
             "scheduling": {"maxRunDuration": {"seconds": str(10**9)}},
         }
 
     def guest_attributes(self, path: str, _namespace: str) -> dict[str, str]:
         self.asked["guest attributes"] += 1
         return FAILED if path.endswith("0042") else WELL
-
-    def operations_of(self, *_where: object) -> list[dict[str, Any]]:
-        self.asked["operations"] += 1
-        return []
-
-    def resize_requests(self, _group: str) -> list[dict[str, Any]]:
-        self.asked["requests"] += 1
-        return []
 
 
 class Folder:
@@ -116,39 +113,22 @@ class Folder:
 
 
 def _context() -> Context:
-    settings = Settings(
-        {
-            "action": "Status",
-            "project_id": "my-project",
-            "name_prefix": "np",
-            "zone": "us-central1-a",
-        }
-    )
-    return Context(
-        settings=settings, environ={}, clock=Clock(0), console=Console(), report=Report()
-    )
+    texts = {"action": "Status", "project_id": "my-project", "name_prefix": "np"}
+    about: dict[str, Any] = {"settings": Settings(texts | {"zone": "us-central1-a"})}
+    return Context(**about, environ={}, clock=Clock(0), console=Console(), report=Report())
 
 
-RECORD = dataclasses.replace(
-    ANY,
-    project_id="p",
-    settings={
-        "INSTANCE_COUNT": VMS,
-        "VM_TYPE": "a2-highgpu-1g",
-        "DISK_SIZE_GB": 100,
-        "DISK_TYPE": "pd-ssd",
-        "NETWORK_CONFIG": "default_network",
-        "ENABLE_EXTERNAL_IP": True,
-    },
-)
+ASKED = {"INSTANCE_COUNT": VMS, "VM_TYPE": "a2-highgpu-1g", "ENABLE_EXTERNAL_IP": True}
+ASKED |= {"DISK_SIZE_GB": 100, "DISK_TYPE": "pd-ssd", "NETWORK_CONFIG": "default_network"}
+RECORD = dataclasses.replace(ANY, project_id="p", settings=ASKED)
 
 
 def _look(api: Api, before: VmGroup | None = None) -> VmGroup:
-    cloud = cast("Cloud", SimpleNamespace(api=api, folder=Folder(api.asked)))
+    cloud = having(api=api, folder=Folder(api.asked))
     return status.look(_context(), cloud, RECORD, before)
 
 
-def test_a_thousand_vms_are_looked_at_with_one_listing_of_each_kind() -> None:
+def test_a_look_at_a_thousand_vms_is_one_listing_of_each_kind_and_a_later_one_asks_few() -> None:
     api = Api()
     found = _look(api)
     assert api.asked == {
@@ -165,15 +145,19 @@ def test_a_thousand_vms_are_looked_at_with_one_listing_of_each_kind() -> None:
     assert (counts.exist, counts.running, counts.ready) == (VMS, VMS - 1, VMS - 3)
     assert (counts.failed, counts.silent, counts.starting) == (1, 1, 0)
     assert (counts.down, counts.out_of_date) == (1, 1)
+    api = Api()
+    first = _look(api)
+    api.asked.clear()
+    api.restarted = "np-vm-0005"
+    second = _look(api, first)
+    assert api.asked["guest attributes"] == 2
+    assert second.counts == first.counts
 
 
-def test_each_vm_that_is_there_has_its_rank() -> None:
+def test_each_vm_that_is_there_has_its_rank_and_the_broken_ones_of_a_thousand_come_first() -> None:
     ranks = {vm.name: vm.rank for vm in _look(Api()).vms}
     assert (ranks["np-vm-0000"], ranks["np-vm-0999"]) == (999, 0)
     assert ranks["np-vm-0003"] is None
-
-
-def test_the_broken_ones_of_a_thousand_come_first_and_are_named_in_a_short_document() -> None:
     short = _look(Api()).short()
     assert [vm.name for vm in short.vms[:3]] == ["np-vm-0000", "np-vm-0003", "np-vm-0042"]
     down, silent, faulty, failed = short.trouble
@@ -185,16 +169,6 @@ def test_the_broken_ones_of_a_thousand_come_first_and_are_named_in_a_short_docum
     assert older.differences == ("a2-highgpu-2g instead of a2-highgpu-1g",)
     assert older.names == ("np-vm-0007",)
     assert len(json.dumps(plain(short), indent=2)) < 32 * 1024
-
-
-def test_a_later_look_asks_only_those_whose_start_up_is_not_done_or_has_begun_anew() -> None:
-    api = Api()
-    first = _look(api)
-    api.asked.clear()
-    api.restarted = "np-vm-0005"
-    second = _look(api, first)
-    assert api.asked["guest attributes"] == 2
-    assert second.counts == first.counts
 
 
 def test_the_cost_is_that_of_the_machines_that_run_by_their_own_types() -> None:
@@ -210,3 +184,249 @@ def test_the_cost_is_that_of_the_machines_that_run_by_their_own_types() -> None:
     assert round(one / two, 3) == 499
     assert found.so_far is not None
     assert found.so_far.usd > 0
+
+
+GROUP = Group(
+    project="p", zone="us-central1-a", name="np-mig", size=2, machine_type="a2-highgpu-1g"
+)
+STOCKOUT = {
+    "code": "ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS",
+    "message": "The zone 'projects/p/zones/us-central1-a' does not have enough resources.",
+}
+
+
+class Elsewhere:
+    """A Google that has such machines in two more zones."""
+
+    def zones_with(self, _project: str, _collection: str, _name: str) -> set[str]:
+        return {"us-central1-a", "us-central1-b", "europe-west4-a"}
+
+
+def _started(minutes: float = 10) -> str:
+    return (dt.datetime.now(dt.UTC) - dt.timedelta(minutes=minutes)).isoformat()
+
+
+def _vm(
+    name: str = "np-vm-a",
+    state: StartupState | None = StartupState.DONE,
+    step: str | None = None,
+    words: str = "has started up",
+    **changes: Any,
+) -> Vm:
+    startup = Startup(state=state, step=step, words=words, **changes.pop("startup", {}))
+    usual = {"status": "RUNNING", "machine_type": "a2-highgpu-1g", "started": _started()}
+    return Vm(**{**usual, "name": name, "startup": startup, **changes})
+
+
+def _case(**changes: Any) -> trouble.Case:
+    usual: dict[str, Any] = dict.fromkeys(("down", "requests", "errors"), ())
+    usual |= {"vms": (_vm("np-vm-a"), _vm("np-vm-b")), "known": {}, "limit": None}
+    usual |= {"group": GROUP, "exists": True, "wanted": 2, "there": 2}
+    return trouble.Case(**usual | {"clock": Clock(), "api": Elsewhere()} | changes)
+
+
+def _broken(**changes: Any) -> list[Trouble]:
+    return list(trouble.found(_case(**changes)))
+
+
+def _waits(**changes: Any) -> list[Waiting]:
+    return list(trouble.waiting(_case(**changes)))
+
+
+def _member(action: str, *reasons: str, name: str = "np-vm-b", status: str = "") -> Member:
+    return Member(name=name, status=status, action=action, reasons=reasons)
+
+
+def test_an_account_that_is_gone_comes_first_and_a_step_that_failed_alone_last() -> None:
+    assert (_broken(), _waits()) == ([], [])
+    lost = LostAccount(vms=("np-vm-a",), what="its account", back="undelete 1")
+    first, _ = _broken(lost=(lost,), down=(_member("NONE", status="TERMINATED"),))
+    assert (first.what, first.names, first.fix) == ("its account", ("np-vm-a",), "undelete 1")
+    assert not first.by_itself
+    steps = {"ops-agent": StartupStep(state="failed", detail="no package")}
+    (one,) = _broken(vms=(_vm(startup={"steps": steps}),))
+    assert one.what == "the step ops-agent failed on 1 VM; the rest of the start-up continued"
+    assert one.why == ("no package",)
+
+
+@cases("""
+changes                            | what
+{unrepaired: true}                 | the group np-mig makes no VM again that fails or is preempted
+{exists: false, vms: [], there: 0} | the group np-mig does not exist
+""")
+def test_what_is_wrong_with_a_group_is_told_alone(changes: dict[str, Any], what: str) -> None:
+    (one,) = _broken(**changes)
+    assert one.what == what
+    assert "run Create" in one.fix
+
+
+def test_a_vm_that_is_gone_is_told_with_what_happened_and_what_becomes_of_it() -> None:
+    known = {"np-vm-b": Interruption(event=Event.PREEMPTED, ago=120)}
+    (one,) = _broken(down=(_member("RECREATING", "no room"),), known=known)
+    assert one.what == (
+        "np-vm-b was preempted; it does not exist: its group makes it as soon as there is room"
+    )
+    assert (one.names, one.why, one.by_itself) == (("np-vm-b",), ("no room",), True)
+    down = (_member("NONE", status="TERMINATED"),)
+    (one,) = _broken(down=down)
+    assert "--zone us-central1-a --project p --instances=np-vm-b" in one.fix
+    assert not one.by_itself
+    (off,) = _broken(down=down, idles=True)
+    assert off.what == "np-vm-b powered off as they were idle (IDLE_TIMEOUT)"
+    assert "run Create, which starts what is off" in off.fix
+    known = {"np-vm-b": Interruption(event=Event.MAINTENANCE, ago=120)}
+    stopped = dataclasses.replace(_member("NONE", status="TERMINATED"), restarts=True)
+    (one,) = _broken(down=(stopped,), known=known, idles=True)
+    assert one.what == (
+        "np-vm-b was stopped to maintain its host; it is TERMINATED: Google starts it again,"
+        " usually within minutes"
+    )
+    assert (one.fix, one.by_itself) == ("", True)
+
+
+@cases("""
+bound | command
+false | recreate-instances np-mig --zone us-central1-a --project p --instances=np-vm-a
+true  | report-host-as-faulty np-vm-a --zone us-central1-a --project p
+""")
+def test_gpus_that_complain_come_with_a_way_to_a_host(command: str, *, bound: bool) -> None:
+    faults = ("NVRM: Xid (PCI:0000:04:00): 79, GPU has fallen off the bus.", "7 GPUs instead of 8")
+    vms = (dataclasses.replace(_vm("np-vm-a"), faults=faults), _vm("np-vm-b"))
+    (one,) = _broken(vms=vms, bound=bound)
+    assert one.what == f"the GPUs of np-vm-a complain: {faults[0]}"
+    assert one.why == (faults[1],)
+    assert command in one.fix
+    assert not one.by_itself
+
+
+def test_vms_that_run_and_are_not_heard_of_are_broken_and_not_under_way() -> None:
+    silent: dict[str, Any] = {"silence": "has not been heard of for 12 min"}
+    at_work: dict[str, Any] = {"state": StartupState.RUNNING, "step": "command", **silent}
+    vms = (_vm("np-vm-a", **silent), _vm("np-vm-b", **at_work))
+    (one,) = _broken(vms=vms)
+    assert one.what == "2 VMs: each has not been heard of for 12 min"
+    assert one.names == ("np-vm-a", "np-vm-b")
+    assert "instances reset np-vm-a --zone us-central1-a --project p" in one.fix
+    assert not one.by_itself
+    assert _waits(vms=vms) == []
+    assert not any(vm.is_ready for vm in vms)
+
+
+def test_a_vm_that_does_not_come_is_trouble_with_its_reason_unless_it_is_being_made() -> None:
+    (one,) = _broken(down=(_member("CREATING", STOCKOUT["message"]),), errors=[STOCKOUT])
+    assert "us-central1-a has no a2-highgpu-1g available now" in one.what
+    assert "us-central1-b" in one.fix
+    assert (one.names, one.by_itself) == (("np-vm-b",), True)
+    (one,) = _broken(down=(_member("CREATING", "odd"),), errors=[{"message": "odd"}])
+    assert one.what == "np-vm-b does not exist: its group makes it as soon as there is room"
+    assert one.why == ("odd",)
+    down = (_member("CREATING"),)
+    assert _broken(down=down) == []
+    assert [one.what for one in _waits(down=down)] == ["1 VM is being made"]
+
+
+def test_a_command_that_failed_or_fails_is_begun_again_and_nothing_to_wait_for() -> None:
+    failed: dict[str, Any] = {"state": StartupState.FAILED, "step": "command"}
+    (one,) = _broken(vms=(_vm("np-vm-a", **failed), _vm("np-vm-b")))
+    assert "sudo systemctl restart aiinfra-command" in one.fix
+    assert "reset" not in one.fix
+
+    def failing(times: int) -> dict[str, Any]:
+        step = StartupStep(state="failing", detail=f"exit code {times}", failures=times)
+        return {
+            "state": StartupState.RUNNING,
+            "step": "command",
+            "startup": {"steps": {"command": step}},
+        }
+
+    vms = (_vm("np-vm-a", **failing(2)), _vm("np-vm-b", **failing(5)), _vm("np-vm-c"))
+    (one,) = _broken(vms=vms)
+    assert one.names == ("np-vm-a", "np-vm-b")
+    assert "up to 5 times in a row" in one.what
+    assert (one.why, one.by_itself) == (("exit code 5",), True)
+    assert list(trouble.waiting(_case(vms=vms))) == []
+
+
+def test_those_that_failed_in_the_same_step_are_one_trouble_with_the_last_of_the_output() -> None:
+    failed: dict[str, Any] = {
+        "state": StartupState.FAILED,
+        "step": "ray",
+        "words": "failed in the step ray",
+        "startup": {"detail": "one\ntwo\nthree\nfour"},
+    }
+    (one,) = _broken(vms=(_vm("np-vm-a", **failed), _vm("np-vm-b", **failed)))
+    assert one.what == "2 VMs: each failed in the step ray"
+    assert (one.count, one.names) == (2, ("np-vm-a", "np-vm-b"))
+    assert one.why == ("two", "three", "four")
+    assert "instances reset np-vm-a --zone us-central1-a --project p" in one.fix
+    assert "/var/log/aiinfra/step-ray.log" in one.fix
+
+
+@pytest.mark.parametrize(
+    ("step", "minutes", "late"),
+    [(None, 10, False), (None, 60, True), ("ray", 60, True), ("command", 400, False)],
+)
+def test_a_start_up_is_late_in_the_end_but_for_the_users_own_command(
+    step: str | None, minutes: float, *, late: bool
+) -> None:
+    state = StartupState.RUNNING if step else None
+    words = f"is at the step {step}" if step else "has not begun its start-up"
+    vm = _vm(state=state, step=step, words=words, started=_started(minutes))
+    assert [one.about for one in _broken(vms=(vm,))] == [About.START_UP] * late
+    assert [one.about for one in _waits(vms=(vm,))] == [About.START_UP] * (not late)
+
+
+def _request(state: str, *errors: Mapping[str, Any]) -> ResizeRequest:
+    return ResizeRequest(
+        name="np-1", count=2, run_seconds=3600, state=state, created=0.0, errors=errors
+    )
+
+
+@cases("""
+there | limit | states    | missing
+1     | 3600  | -         | 1
+1     | 3600  | SUCCEEDED | 1
+2     | 3600  | -         | 0
+1     | null  | -         | 1
+0     | 3600  | ACCEPTED  | 0
+""")
+def test_vms_that_neither_exist_nor_are_asked_for_are_missed(
+    there: int, limit: int | None, states: str, missing: int
+) -> None:
+    requests = tuple(map(_request, states.split()))
+    found = _broken(there=there, limit=limit, vms=(), requests=requests)
+    whats = [one.what for one in found]
+    assert whats == [f"{missing} of 2 VMs are no longer part of the group"] * bool(missing)
+    if missing:
+        assert ("run duration of 1 h 0 min" in found[0].why[0]) is (limit is not None)
+
+
+def test_a_request_that_waits_tells_why_and_one_that_failed_is_trouble() -> None:
+    (one,) = _waits(there=0, vms=(), requests=(_request("ACCEPTED", STOCKOUT),))
+    assert one.what == "the request np-1 for 2 VMs is waiting in Google's queue (ACCEPTED)"
+    assert one.why == (STOCKOUT["message"],)
+    assert "zones of us-central1 that have the machine type: us-central1-b" in one.advice
+    requests = (_request("FAILED", STOCKOUT),)
+    found = _broken(there=0, vms=(), requests=requests)
+    assert [one.about for one in found] == [About.REQUEST, About.MACHINES]
+    assert "run Create again for a new request" in found[0].fix
+    assert _broken(requests=requests) == []
+
+
+def test_those_that_need_a_look_come_first() -> None:
+    vms = [
+        _vm("well"),
+        _vm("bound-to-stop", maintenance_seconds=60),
+        _vm("starting", StartupState.RUNNING, "ray"),
+        _vm("a-silent", silence="has not been heard of"),
+        _vm("failed", StartupState.FAILED, "ray"),
+        _vm("stopped", status="STOPPING"),
+    ]
+    assert [vm.name for vm in sorted(vms, key=trouble.rank)] == [
+        "stopped",
+        "a-silent",
+        "failed",
+        "starting",
+        "bound-to-stop",
+        "well",
+    ]

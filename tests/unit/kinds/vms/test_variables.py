@@ -1,13 +1,8 @@
 """A group of VMs: from settings to Terraform's variables."""
 
-from __future__ import annotations
-
 import dataclasses
-import json
-import re
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,12 +10,13 @@ from provision.deployment.deployment import ResizeRequestSpec, RunInputs
 from provision.files.archive import Archive
 from provision.google.owner import Owner
 from provision.intake import load
-from provision.kinds.vms import variables
+from provision.kinds.vms import contents, variables
+from provision.settings.model import Settings
 from provision.spec import cluster
+from provision.spec.cluster import VmSpec
 from provision.state.location import StateLocation
-
-if TYPE_CHECKING:
-    from provision.spec.cluster import VmSpec
+from tests.table import cases
+from tests.unit.kinds.cases import follows, settings
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = StateLocation("state", "clusters/np-deployment", is_default=False)
@@ -94,24 +90,14 @@ DISABLE_OPS_AGENT=yes ENABLE_NOTEBOOK=no VM_LOCALFILE_DEST_PATH=/srv/files
     => startup.ops_agent false | startup.notebook false | startup.files_destination "/srv/files"
 "STARTUP_COMMAND=echo \\"$HOME\\" '" => startup_command "echo \\"$HOME\\" '"
 """
-LINES = re.sub(r"\n +", " ", re.sub(r"(?m)^#.*\n", "", TABLE)).strip().splitlines()
 
 
-def _part(made: Any, path: str) -> Any:
-    for name in path.split("."):
-        made = made[int(name)] if isinstance(made, list) else made[name]
-    return made
-
-
-@pytest.mark.parametrize("line", [line for line in LINES if line])
+@settings(TABLE)
 def test_variables_follow_the_settings(line: str) -> None:
-    asked, _, told = line.partition("=> ")
-    made = _made(_spec(**dict(word.split("=", 1) for word in shlex.split(asked))))
-    for path, _, expected in (part.partition(" ") for part in told.split(" | ")):
-        assert _part(made, path) == json.loads(expected), path
+    follows(line, lambda asked: _made(_spec(**asked)))
 
 
-def test_interfaces_in_subnetworks_that_exist_have_their_types_and_nothing_is_made() -> None:
+def test_subnetworks_that_exist_have_their_types() -> None:
     made = _made(
         _spec(
             NETWORK_CONFIG="existing",
@@ -134,6 +120,11 @@ def test_interfaces_in_subnetworks_that_exist_have_their_types_and_nothing_is_ma
     assert made["gpu_networks"] == []
     assert made["startup"]["interfaces"] == 10
     assert made["startup"]["fabric"]["kind"] == "gib"
+    archive = Archive(path=Path("folder/0a1b.tar.gz"), sha256="0a1b", count=2, size=10)
+    requests = {"np-3": ResizeRequestSpec(count=2, run_seconds=86400)}
+    made = _made(_spec(), RunInputs(files=archive, resize_requests=requests))
+    assert made["resize_requests"] == {"np-3": {"count": 2, "run_seconds": 86400}}
+    assert made["files"] == {"archive": "0a1b.tar.gz", "sha256": "0a1b"}
 
 
 @pytest.mark.parametrize(
@@ -143,14 +134,6 @@ def test_a_fabric_has_its_plugin_and_tcpxo_its_daemon(vm_type: str, *, daemon: b
     fabric = _made(_spec(VM_TYPE=vm_type, NETWORK_CONFIG="multi_nic_network"))["startup"]["fabric"]
     assert fabric["plugin"]
     assert bool(fabric["daemon"]) is daemon
-
-
-def test_requests_and_files_are_those_that_the_run_has_found() -> None:
-    archive = Archive(path=Path("folder/0a1b.tar.gz"), sha256="0a1b", count=2, size=10)
-    requests = {"np-3": ResizeRequestSpec(count=2, run_seconds=86400)}
-    made = _made(_spec(), RunInputs(files=archive, resize_requests=requests))
-    assert made["resize_requests"] == {"np-3": {"count": 2, "run_seconds": 86400}}
-    assert made["files"] == {"archive": "0a1b.tar.gz", "sha256": "0a1b"}
 
 
 @pytest.mark.parametrize(
@@ -163,3 +146,64 @@ def test_an_image_is_given_by_its_name_once_that_is_known(
     image = dataclasses.replace(spec.image, project="p", family="images", name=name)
     made = _made(dataclasses.replace(spec, image=image))
     assert made["image"] == {"project": "p", "family": given[0], "name": given[1]}
+
+
+USUAL = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
+ACCELERATOR = "ubuntu-accelerator-2404-amd64-with-nvidia-580"
+
+
+@cases("""
+settings                                                              | jupyter
+{}                                                                    | Jupyter
+{vm_type: a3-ultragpu-8g}                                             | -
+{image_name: ubuntu-accelerator-2404-amd64-with-nvidia-580-v20260428} | -
+{image_family_name: mine}                                             | Jupyter, if the image has it
+{enable_notebook: "no"}                                               | -
+""")
+def test_jupyter_is_on_images_that_have_it(settings: dict[str, str], jupyter: str) -> None:
+    spec = cluster.vms(Settings(texts=USUAL | settings))
+    software = contents.of(spec).software
+    assert next((it for it in software if it.startswith("Jupyter")), "") == jupyter
+
+
+@pytest.mark.parametrize(("asked", "said"), [("yes", "updates while idle"), ("no", "no updates")])
+def test_whether_vms_update_themselves_is_said(asked: str, said: str) -> None:
+    spec = cluster.vms(Settings(texts=USUAL | {"os_updates": asked}))
+    assert said in contents.of(spec).software
+
+
+def test_the_way_out_of_vms_is_part_of_what_they_have() -> None:
+    asked = {
+        "orchestrator_type": "ray",
+        "https_proxy": "http://proxy.example.com:3128",
+        "apt_mirror": "https://mirror.example.com/apt",
+        "pip_index": "https://us-python.pkg.dev/p/pypi/simple",
+    }
+    software = contents.of(cluster.vms(Settings(texts=USUAL | asked))).software
+    assert "the proxy proxy.example.com:3128" in software
+    assert "packages from mirror.example.com and us-python.pkg.dev" in software
+
+
+MANY = "multi_nic_network"
+
+
+@cases(
+    """
+machine | network | said
+a3-megagpu-8g | @MANY | GPUDirect-TCPXO 1.0.15
+a3-ultragpu-8g | @MANY | GPUDirect-RDMA (gIB) 1.1.0
+a3-highgpu-8g | @MANY | TCP over one interface, about 24 GB/s instead of 83: GPUDirect-TCPX needs
+    Container-Optimized OS, as on GKE, or a private kernel
+a3-megagpu-8g | new_network | TCP over one interface, about 4 GB/s instead of 340:
+    NETWORK_CONFIG=multi_nic_network has GPUDirect-TCPXO
+a4x-highgpu-4g | @MANY | TCP over one interface: GPUDirect-RDMA (gIB) is not set up on Arm
+a2-highgpu-8g | @MANY | -
+a9-highgpu-8g | new_network | -
+""",
+    MANY=MANY,
+)
+def test_the_plan_tells_what_nccl_uses_and_what_is_lost(
+    machine: str, network: str, said: str
+) -> None:
+    asked = {"vm_type": machine, "network_config": network, "reservation_name": "mine"}
+    assert contents.nccl(cluster.vms(Settings(texts=USUAL | asked))) == said

@@ -1,7 +1,5 @@
 """Reads a page as a browser would, as far as its structure goes."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from typing import Final
 

@@ -1,12 +1,9 @@
 """The report's page: whole, safe to send, and the same for those who see, hear or print it."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,10 +13,8 @@ from provision.errors import Problem
 from provision.screens.page import numbers, page
 from provision.settings.masking import Veil
 from tests import pages
+from tests.conftest import Golden
 from tests.unit.screens.page.reading import Outline, Reader
-
-if TYPE_CHECKING:
-    from tests.conftest import Golden
 
 GOLDENS = Path(__file__).parents[3] / "golden" / "report"
 STYLE = Path(__file__).parents[4] / "provision" / "screens" / "page" / "page.css"

@@ -4,15 +4,9 @@ M and its number is a rule of Google's of flex start for groups of VMs, as far a
 it. What the Terraform keeps by construction (M1, M2, M4, M5, M6, M13) is tested beside it.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from provision.catalogue import machines
+from tests.unit.conftest import Given
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from tests.unit.conftest import Given
 
 # M11: machines with GPUs and H4D.
 TAKEN = [name for name in machines.MACHINE_TYPES if "a4x" not in name and "n1-" not in name]

@@ -5,10 +5,8 @@ refused here with its reason and a way out, or kept by what is made of the setti
 Kubernetes objects (F13, Q10, Q12-Q14, Q17-Q19) are kept by those objects.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,11 +18,8 @@ from provision.spec import cluster
 from provision.spec import pools as node_pools
 from provision.spec.capacity import Mode
 from provision.state.location import StateLocation
-from tests.unit.conftest import MANDATORY
+from tests.unit.conftest import MANDATORY, Given
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from tests.unit.conftest import Given
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 GKE = {"ORCHESTRATOR_TYPE": "gke"}

@@ -1,13 +1,7 @@
 """Machine types, GPUs, disks and network interfaces that go together, and those that do not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tests.unit.conftest import Given
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from tests.unit.conftest import Given
 
 TABLE = """
 GPU_COUNT=4 -> GPU_COUNT: not the number of GPUs of a2-highgpu-2g

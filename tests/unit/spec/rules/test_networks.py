@@ -1,19 +1,12 @@
 """A network that exists is named whole, lies where the machines are, and takes no share."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from provision.intake import load
 from provision.spec import cluster
-from tests.unit.conftest import MANDATORY
+from provision.spec.cluster import VmSpec
+from tests.unit.conftest import MANDATORY, Given
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from provision.spec.cluster import VmSpec
-    from tests.unit.conftest import Given
 
 HOST = "projects/my-host"
 NETWORK = f"{HOST}/global/networks/my-vpc"

@@ -1,15 +1,9 @@
 """Where Google offers what, in which ways, and until when: what is said before it is asked."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.unit.conftest import Given
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from tests.unit.conftest import Given
 
 TABLE = """
 REGION=us-east1 -> REGION: does not contain the zone us-central1-a

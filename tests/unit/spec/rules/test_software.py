@@ -1,13 +1,7 @@
 """What runs on machines: images, drivers, commands, notebooks, Ray, and the ways out."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from tests.unit.conftest import Given
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from tests.unit.conftest import Given
 
 TABLE = """
 -- *

@@ -1,15 +1,9 @@
 """Where storage may be mounted on the VMs, where the state may be, and which key fits both."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from provision.catalogue import filestores
 from provision.catalogue.filestores import Tier
+from tests.unit.conftest import Given
 from tests.unit.table import Row, rows
-
-if TYPE_CHECKING:
-    from tests.unit.conftest import Given
 
 TABLE = """
 GCS_MOUNT_LIST=a-b:/x,c-d:/x -> GCS_MOUNT_LIST: mounts /x twice

@@ -1,18 +1,14 @@
 """What is deleted through Kubernetes before the cluster is, and what is waited for."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from provision.kinds.gke import release
 from provision.kinds.gke.kubernetes import stages
+from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.gke.kubernetes.objects import Object, build
 from provision.settings.storage import Mount
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.client import Cluster
 
 MADE = {"pv.kubernetes.io/provisioned-by": "pd.csi.storage.gke.io"}
 DISK = "projects/p/zones/z-a/disks/pvc-1"
@@ -67,22 +63,16 @@ def pod(name: str, claimed: str, namespace: str = "default") -> Object:
     return build("v1", "Pod", name, namespace, spec={"volumes": volumes})
 
 
-def test_only_what_has_a_load_balancer_is_deleted() -> None:
+def test_only_what_has_a_load_balancer_is_deleted_and_a_claim_whose_volume_goes_with_it() -> None:
     ingress = build("networking.k8s.io/v1", "Ingress", "site", "default")
     assert step(service("ClusterIP")) == ([], [])
     found = ["Service default/web", "Ingress default/site"]
     assert step(service("LoadBalancer"), ingress) == (found, found)
-
-
-def test_a_claim_goes_if_its_volume_goes_with_it() -> None:
     own = "PersistentVolumeClaim default/data"
     assert step(claim(), volume("Delete")) == ([own, "PersistentVolume pvc-1"], [own])
     assert step(claim(""), volume("Retain")) == ([own], [own])
     assert step(claim(), volume("Retain")) == ([], [])
     assert step(claim("gone")) == ([], [])
-
-
-def test_what_is_being_deleted_is_waited_for_and_not_deleted_again() -> None:
     going = claim(deletionTimestamp="2026-01-01T00:00:00Z")
     found, deleted = step(going, volume("Delete"))
     assert found == ["PersistentVolumeClaim default/data", "PersistentVolume pvc-1"]
@@ -90,7 +80,7 @@ def test_what_is_being_deleted_is_waited_for_and_not_deleted_again() -> None:
     assert step(volume("Delete")) == (["PersistentVolume pvc-1"], [])
 
 
-def test_a_disk_that_somebody_brought_is_neither_waited_for_nor_deleted() -> None:
+def test_disks_that_somebody_brought_and_volumes_of_mounts_are_left_alone() -> None:
     assert step(volume("Delete", {})) == ([], [])
     found = {
         policy: stored(volume(policy, notes))
@@ -98,9 +88,10 @@ def test_a_disk_that_somebody_brought_is_neither_waited_for_nor_deleted() -> Non
     }
     assert found == {"Delete": {DISK: "Retain"}, "Retain": {DISK: "Retain"}}
     assert stored(volume("Delete")) == {DISK: "Delete"}
-
-
-def test_a_filestore_instance_of_its_own_is_known_by_its_path() -> None:
+    buckets = (Mount(bucket="data", path="/mnt"),)
+    _, *pair = stages.storage(dataclasses.replace(samples.TWO_QUEUED, buckets=buckets))
+    assert step(*pair, pod("user", pair[1]["metadata"]["name"])) == ([], [])
+    assert stored(*pair) == {}
     share = volume("Retain")
     for handle, expected in {
         "modeInstance/z/pvc-1/vol1": "projects/p/locations/z/instances/pvc-1",
@@ -127,10 +118,3 @@ def test_what_keeps_a_claim_or_makes_another_goes_with_it() -> None:
         "StatefulSet default/database",
         "Pod default/user",
     ]
-
-
-def test_the_volumes_of_mounts_are_left_alone() -> None:
-    buckets = (Mount(bucket="data", path="/mnt"),)
-    _, *pair = stages.storage(dataclasses.replace(samples.TWO_QUEUED, buckets=buckets))
-    assert step(*pair, pod("user", pair[1]["metadata"]["name"])) == ([], [])
-    assert stored(*pair) == {}

@@ -1,10 +1,11 @@
-from __future__ import annotations
-
+import contextlib
 import http.server
 import json
 import ssl
 import threading
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,15 +14,9 @@ from provision import endpoints
 from provision.errors import CredentialsError
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
-from provision.kinds.gke.kubernetes.objects import build
+from provision.kinds.gke.kubernetes.objects import Object, build
 from provision.time.retries import TransientError
 from rehearsal.provider import certificate
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from provision.kinds.gke.kubernetes.objects import Object
 
 pytestmark = pytest.mark.loopback
 KINDS = {"resources": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]}
@@ -57,21 +52,44 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def cluster() -> Iterator[Cluster]:
+@contextlib.contextmanager
+def _serving(certificate_file: Path | None = None) -> Iterator[int]:
+    """The port of a server, over TLS with a certificate."""
     Handler.requests.clear()
     Handler.answer = (200, {"items": []})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        if certificate_file:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate_file)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Cluster(f"http://127.0.0.1:{server.server_port}", lambda _: "a-token")
+        yield server.server_port
         server.shutdown()
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with _serving() as port:
+        yield Cluster(f"http://127.0.0.1:{port}", lambda _: "a-token")
 
 
 def _status(code: int, message: str) -> None:
     Handler.answer = (code, {"kind": "Status", "message": message})
 
 
-def test_objects_are_applied_on_the_server_strictly_and_as_us(cluster: Cluster) -> None:
+def test_what_stands_before_the_api_or_no_answer_may_be_an_answer_later(cluster: Cluster) -> None:
+    Handler.answer = (503, {"error": {"code": 503, "message": "it is unavailable"}})
+    with pytest.raises(TransientError, match=r"^503 it is unavailable$"):
+        cluster.apply(THING)
+    unheard = Cluster("http://127.0.0.1:9", lambda _: "a-token")
+    with pytest.raises(TransientError):
+        unheard.apply(THING)
+
+
+def test_objects_are_applied_strictly_and_a_kind_is_looked_for_once(cluster: Cluster) -> None:
+    cluster.apply(THING)
+    cluster.apply(THING)
+    assert [asked.split()[0] for asked, *_ in Handler.requests] == ["GET", "PATCH", "PATCH"]
     cluster.apply(THING)
     asked, kind, token, body = Handler.requests[-1]
     address = urlsplit(asked.removeprefix("PATCH "))
@@ -84,18 +102,6 @@ def test_objects_are_applied_on_the_server_strictly_and_as_us(cluster: Cluster) 
     assert kind == "application/apply-patch+yaml"
     assert token.split() == ["Bearer", "a-token"]
     assert json.loads(body) == THING
-
-
-def test_what_stands_before_the_api_is_heard_without_its_json(cluster: Cluster) -> None:
-    Handler.answer = (503, {"error": {"code": 503, "message": "it is unavailable"}})
-    with pytest.raises(TransientError, match=r"^503 it is unavailable$"):
-        cluster.apply(THING)
-
-
-def test_a_kind_is_looked_for_once(cluster: Cluster) -> None:
-    cluster.apply(THING)
-    cluster.apply(THING)
-    assert [asked.split()[0] for asked, *_ in Handler.requests] == ["GET", "PATCH", "PATCH"]
 
 
 @pytest.mark.parametrize(
@@ -128,26 +134,17 @@ def test_a_token_that_is_not_taken_is_a_matter_of_credentials(cluster: Cluster) 
         cluster.all("v1", "ConfigMap")
 
 
-def test_what_is_not_there_is_none_or_nothing(cluster: Cluster) -> None:
+def test_what_is_not_there_is_none_and_listed_objects_know_their_kind(cluster: Cluster) -> None:
     _status(404, "not found")
     assert cluster.find("v1", "ConfigMap", "settings", "default") is None
     assert cluster.all("v1", "ConfigMap", "default") == []
     assert cluster.delete("v1", "ConfigMap", "settings", "default") is False
     assert cluster.all("batch/v1", "Job") == []
     assert cluster.all("v1", "Unheard") == []
-
-
-def test_listed_objects_know_their_kind(cluster: Cluster) -> None:
     Handler.answer = (200, {"items": [{"metadata": {"name": "settings"}}]})
     (found,) = cluster.all("v1", "ConfigMap", "default", "a=b")
     assert found["kind"] == "ConfigMap"
     assert "labelSelector=a%3Db" in Handler.requests[-1][0]
-
-
-def test_no_answer_may_be_one_later() -> None:
-    unheard = Cluster("http://127.0.0.1:9", lambda _: "a-token")
-    with pytest.raises(TransientError):
-        unheard.apply(THING)
 
 
 @pytest.mark.parametrize("status", [200, 403, 404])
@@ -160,21 +157,18 @@ def test_a_web_page_is_no_answer_of_a_cluster(
         cluster.find("v1", "ConfigMap", "settings", "default")
 
 
-def test_the_token_goes_nowhere_else(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Handler, "location", "/api/v1/elsewhere")
-    _status(307, "it has moved")
-    with pytest.raises(KubernetesError, match="307"):
-        cluster.find("v1", "ConfigMap", "settings", "default")
-    assert not any("elsewhere" in asked for asked, *_ in Handler.requests)
-
-
-def test_a_login_for_the_host_is_not_taken_in_place_of_the_token(
+def test_the_token_goes_nowhere_else_and_no_login_takes_its_place(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "netrc").write_text("default login somebody password else\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     cluster.all("v1", "ConfigMap")
     assert {token for _, _, token, _ in Handler.requests} == {"Bearer a-token"}
+    monkeypatch.setattr(Handler, "location", "/api/v1/elsewhere")
+    _status(307, "it has moved")
+    with pytest.raises(KubernetesError, match="307"):
+        cluster.find("v1", "ConfigMap", "settings", "default")
+    assert not any("elsewhere" in asked for asked, *_ in Handler.requests)
 
 
 def test_only_the_certificate_that_was_named_is_trusted(
@@ -183,20 +177,14 @@ def test_only_the_certificate_that_was_named_is_trusted(
     mine, other = tmp_path / "mine.pem", tmp_path / "other.pem"
     mine.write_bytes(certificate.make())
     other.write_bytes(certificate.make())
-    Handler.answer = (200, {"items": []})
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(mine)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        url = f"https://{certificate.HOST}:{server.server_port}"
+    with _serving(mine) as port:
+        url = f"https://{certificate.HOST}:{port}"
         # What a machine trusts besides is no matter for a cluster with a certificate of its own.
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other))
         assert Cluster(url, lambda _: "a-token", str(mine)).all("v1", "ConfigMap") == []
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(mine))
         with pytest.raises(TransientError, match="CERTIFICATE_VERIFY_FAILED"):
             Cluster(url, lambda _: "a-token", str(other)).all("v1", "ConfigMap")
-        server.shutdown()
 
 
 def test_the_endpoint_can_be_moved() -> None:

@@ -1,28 +1,23 @@
 """Pods on GPU nodes: whether they have what the facts about their network say."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
-import yaml
 
 from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
 from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
+from provision.kinds.gke.kubernetes.objects import Object
 from provision.settings.pairs import Secret
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
+from tests.running import ran
 
 MEGA = samples.facts(samples.MEGA, networks=samples.TCPXO)
 HIGH = samples.facts(samples.HIGH, networks=samples.TCPX)
@@ -98,10 +93,28 @@ def _job(facts: ClusterFacts, command: list[str], kind: Kind = Kind.WHOLE) -> Ob
 
 
 @EVERY
-def test_no_pod_is_privileged(name: str) -> None:
+def test_no_pod_is_privileged_and_each_mount_has_its_volume(name: str) -> None:
     for pod in _rendered(CLUSTERS[name]).values():
         for container in _containers(pod):
             assert "privileged" not in container.get("securityContext", {})
+    for pod in _rendered(CLUSTERS[name]).values():
+        volumes = [volume["name"] for volume in pod["spec"].get("volumes", [])]
+        assert len(set(volumes)) == len(volumes)
+        used = {at for container in _containers(pod) for at in _mounts(container).values()}
+        assert used == set(volumes)
+    facts = CLUSTERS[name]
+    for file, pod in _whole(facts).items():
+        (pool,) = (it for it in facts.pools if it.name in str(pod["spec"]["nodeSelector"]))
+        (container,) = pod["spec"]["containers"]
+        machine = machines.lookup(pool.machine_type)
+        assert machine is not None
+        asked, limits = (container["resources"][it] for it in ("requests", "limits"))
+        assert asked["nvidia.com/gpu"] == limits["nvidia.com/gpu"] == str(pool.gpus)
+        assert asked["memory"] == limits["memory"]
+        assert "cpu" not in limits, file
+        room = fabric_pods.room_on(pool.machine_type)
+        assert room is not None
+        assert machine.vcpus * 400 <= room.milli_cpus < machine.vcpus * 1000
 
 
 @EVERY
@@ -116,37 +129,17 @@ def test_the_autoscaler_leaves_the_nodes_of_jobs_alone_and_their_last_words_stay
                 assert policies == {"FallbackToLogsOnError"}
 
 
-@pytest.mark.parametrize(
-    ("said", "code"),
-    [
-        ("ImportError: libtorch_cuda.so: undefined symbol: ncclGroupSimulateEnd", 1),
-        ("ModuleNotFoundError: No module named 'torch'", 0),
-        ("", 0),
-    ],
-    ids=["too_new", "no_torch", "right"],
-)
-def test_a_pytorch_that_tcpx_is_too_old_for_ends_with_words(
-    tmp_path: Path, said: str, code: int
-) -> None:
-    _stub(tmp_path, "python3", f'[ -z "{said}" ] || {{ echo "{said}" >&2; exit 1; }}')
-    ran = _run(_job(HIGH, ["true"])["command"], {}, tmp_path, "no script")
-    assert ran.returncode == code
-    assert ("take one of PyTorch 2.6 or older" in ran.stderr) == bool(code)
-
-
-@EVERY
-def test_every_mount_has_its_volume_and_every_volume_one_name(name: str) -> None:
-    for pod in _rendered(CLUSTERS[name]).values():
-        volumes = [volume["name"] for volume in pod["spec"].get("volumes", [])]
-        assert len(set(volumes)) == len(volumes)
-        used = {at for container in _containers(pod) for at in _mounts(container).values()}
-        assert used == set(volumes)
+def test_a_pytorch_that_tcpx_is_too_old_for_ends_with_words(tmp_path: Path) -> None:
+    too_new = "ImportError: libtorch_cuda.so: undefined symbol: ncclGroupSimulateEnd"
+    for said in (too_new, "ModuleNotFoundError: No module named 'torch'", ""):
+        _stub(tmp_path, "python3", f'[ -z "{said}" ] || {{ echo "{said}" >&2; exit 1; }}')
+        ran = _run(_job(HIGH, ["true"])["command"], {}, tmp_path, "no script")
+        assert ran.returncode == (said == too_new)
+        assert ("take one of PyTorch 2.6 or older" in ran.stderr) == (said == too_new)
 
 
 @WITH_NETWORK
-def test_every_job_on_all_gpus_has_all_interfaces_and_waits_at_the_gate(
-    facts: ClusterFacts,
-) -> None:
+def test_only_jobs_on_all_gpus_have_the_network_of_their_nodes(facts: ClusterFacts) -> None:
     (pool,) = facts.pools
     pods = _whole(facts)
     assert len(pods) == 4
@@ -154,18 +147,6 @@ def test_every_job_on_all_gpus_has_all_interfaces_and_waits_at_the_gate(
         asked = json.loads(pod["metadata"]["annotations"]["networking.gke.io/interfaces"])
         assert [it["interfaceName"] for it in asked] == [f"eth{n}" for n in range(pool.interfaces)]
         assert pod["spec"]["initContainers"][0]["name"] == nccl.GATE
-
-
-@WITH_NETWORK
-def test_a_job_with_one_gpu_has_no_part_of_the_network(facts: ClusterFacts) -> None:
-    (pool,) = facts.pools
-    pod = _rendered(facts)[f"sample-job-{pool.name}.yaml"]
-    assert "networking.gke.io/interfaces" not in pod.get("metadata", {}).get("annotations", {})
-    assert "initContainers" not in pod["spec"]
-
-
-@WITH_NETWORK
-def test_jobs_find_the_libraries_that_the_installer_has_brought(facts: ClusterFacts) -> None:
     for pod in _whole(facts).values():
         (container,) = pod["spec"]["containers"]
         mounts = _mounts(container)
@@ -176,6 +157,13 @@ def test_jobs_find_the_libraries_that_the_installer_has_brought(facts: ClusterFa
         else:
             library = mounts["/usr/local/nvidia/lib64"]
             assert folders[library] == "/home/kubernetes/bin/nvidia/lib64"
+    script = _whole(facts)["nccl-all-gather.yaml"]["spec"]["containers"][0]["command"][-1]
+    build = "nccl-tests" if facts in {ULTRA, A4} else "nccl-tests-mpi"
+    assert f"/third_party/{build}/build/all_gather_perf" in script
+    assert "CUDA_VISIBLE_DEVICES" in script
+    pod = _rendered(facts)[f"sample-job-{pool.name}.yaml"]
+    assert "networking.gke.io/interfaces" not in pod.get("metadata", {}).get("annotations", {})
+    assert "initContainers" not in pod["spec"]
 
 
 def _host_paths(pod: Object) -> list[Object]:
@@ -183,73 +171,27 @@ def _host_paths(pod: Object) -> list[Object]:
 
 
 @pytest.mark.parametrize("facts", [HIGH, MEGA], ids=lambda it: it.pools[0].name)
-def test_the_daemon_has_the_devices_and_rights_that_it_needs_and_no_more(
-    facts: ClusterFacts,
-) -> None:
-    for pod in _whole(facts).values():
-        daemon = _daemon(pod)
-        is_tcpxo = daemon["name"] == "tcpxo-daemon"
-        listed = pod["metadata"]["annotations"][f"devices.gke.io/container.{daemon['name']}"]
-        paths = [device["path"] for device in yaml.safe_load(listed)]
-        assert paths[:8] == [f"/dev/nvidia{number}" for number in range(8)]
-        also = ["/dev/nvidiactl", "/dev/nvidia-uvm"]
-        assert paths[8:] == also + ["/dev/dmabuf_import_helper"] * is_tcpxo
-        rights = daemon["securityContext"]["capabilities"]["add"]
-        assert rights == ["NET_ADMIN"] + ["NET_BIND_SERVICE"] * is_tcpxo
-        mounts = _mounts(daemon)
-        folders = {it["name"]: it["hostPath"]["path"] for it in _host_paths(pod)}
-        assert folders[mounts["/hostsysfs"]] == "/sys"
-        assert folders[mounts["/hostprocsysfs"]] == "/proc/sys"
-
-
-@pytest.mark.parametrize("facts", [HIGH, MEGA], ids=lambda it: it.pools[0].name)
-def test_a_job_starts_when_the_daemon_listens_and_the_daemon_hears_of_its_end(
-    facts: ClusterFacts,
-) -> None:
+def test_a_job_starts_when_the_daemon_listens(facts: ClusterFacts) -> None:
     pod = _whole(facts)["nccl-all-gather.yaml"]
     daemon = _daemon(pod)
-    probe = daemon["startupProbe"]
+    probe, command = daemon["startupProbe"], daemon["command"]
     # Google's own 30 seconds are what a healthy one takes.
     assert probe["periodSeconds"] * probe["failureThreshold"] >= 60
     assert "_" not in _env(daemon)["HEALTH_CHECK_LOG_FILE"]
-    command = daemon["command"]
     if command[0] == "/bin/sh":
-        assert command[2].splitlines()[-1].startswith("exec ")
         assert probe["exec"]["command"] == ["cat", _env(daemon)["HEALTH_CHECK_LOG_FILE"]]
-    else:
-        (job,) = pod["spec"]["containers"]
-        socket = _env(job)["NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX"]
-        assert command[command.index("--uds_path") + 1] == socket
-        assert _mounts(job)[socket] == _mounts(daemon)[socket]
-        volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
-        assert volumes[_mounts(job)[socket]]["emptyDir"] == {}
-        assert socket in probe["exec"]["command"][2]
+        return
+    (job,) = pod["spec"]["containers"]
+    socket = _env(job)["NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX"]
+    assert command[command.index("--uds_path") + 1] == socket
+    assert _mounts(job)[socket] == _mounts(daemon)[socket]
+    assert socket in probe["exec"]["command"][2]
 
 
 def test_the_daemon_of_tcpxo_gets_no_flag_that_it_has_dropped() -> None:
     line = _daemon(_whole(MEGA)["ray-job.yaml"])["command"][2].splitlines()[-1]
     assert line.startswith("exec ")
     assert [word for word in line.split() if word.startswith("--")] == ["--num_hops=2"]
-
-
-def test_tcpx_has_the_bindings_and_chunk_sizes_of_googles_configuration() -> None:
-    env = _env(_job(HIGH, ["train"]))
-    assert env["NCCL_ALGO"] == "Ring,Tree"
-    assert env["NCCL_DYNAMIC_CHUNK_SIZE"] == "524288"
-    assert env["NCCL_BUFFSIZE"] == "4194304"
-    for way in ("TX", "RX"):
-        bound = env[f"NCCL_GPUDIRECTTCPX_{way}_BINDINGS"].split(";")
-        names = [binding.partition(":")[0] for binding in bound]
-        assert ",".join(names) == env["NCCL_GPUDIRECTTCPX_SOCKET_IFNAME"]
-    assert len({name for name in env if name.startswith("NCCL_")}) == 20
-
-
-def test_b200_takes_its_own_tuning_and_both_gvnics() -> None:
-    of_a4, of_ultra = _env(_job(A4, ["train"])), _env(_job(ULTRA, ["train"]))
-    assert of_a4["NCCL_TUNER_CONFIG_PATH"].endswith("_a4.txtpb")
-    assert of_a4["NCCL_SOCKET_IFNAME"] == "eth0,eth1"
-    assert of_ultra["NCCL_NET"] == of_a4["NCCL_NET"] == "gIB"
-    assert not {"NCCL_TUNER_CONFIG_PATH", "NCCL_SOCKET_IFNAME"} & of_ultra.keys()
 
 
 KINDS = pytest.mark.parametrize("kind", [Kind.WHOLE, Kind.RAY])
@@ -310,12 +252,10 @@ def _run(
     """Run a container's command, with what it has at a path at another place, a script's."""
     words = [word.replace(path, str(place or tmp_path / "profile.sh")) for word in command]
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **env}
-    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    return ran(words, env=environment)
 
 
-def test_the_environment_of_the_network_is_there_when_a_users_command_starts(
-    tmp_path: Path,
-) -> None:
+def test_a_users_command_starts_in_the_environment_of_the_network(tmp_path: Path) -> None:
     (tmp_path / "profile.sh").write_text(PROFILE)
     own = ["sh", "-c", 'echo "$NCCL_FROM_PROFILE $0 $1 $$"', "a b", 'c"d']
     job = _job(MEGA, own)
@@ -326,21 +266,45 @@ def test_the_environment_of_the_network_is_there_when_a_users_command_starts(
     assert ran.returncode == 0
 
 
-def test_arguments_follow_the_command_that_they_belong_to() -> None:
-    container = {"name": "own", "image": "an/image", "command": ["train"], "args": ["--fast"]}
+def test_what_a_user_gives_a_container_stays_and_arm_machines_get_no_plugin() -> None:
+    container: dict[str, Any] = {
+        "name": "own",
+        "image": "an/image",
+        "command": ["train"],
+        "args": ["--fast"],
+    }
     pod = fabric_pods.template(MEGA, samples.MEGA, container, Kind.WHOLE)
     made = pod["spec"]["containers"][0]
     assert made["command"][-2:] == ["train", "--fast"]
     assert "args" not in made
     assert container["args"] == ["--fast"]
+    env = [{"name": "NCCL_NET", "value": "Socket"}]
+    container = {"name": "own", "image": "an/image", "command": ["train"], "env": env}
+    pod = fabric_pods.template(ULTRA, samples.ULTRA, container, Kind.WHOLE)
+    (made,) = pod["spec"]["containers"]
+    assert [it["value"] for it in made["env"] if it["name"] == "NCCL_NET"] == ["Socket"]
+    container = {"name": "own", "image": "an/image"}
+    with pytest.raises(ValueError, match="container own: no command"):
+        fabric_pods.template(ULTRA, samples.ULTRA, container, Kind.WHOLE)
+    pool = samples.pool_like(samples.A4, machine_type="a4x-highgpu-4g", gpus=4)
+    facts = samples.facts(pool, networks=samples.RDMA)
+    pod = fabric_pods.template(facts, facts.pools[0], dict(OWN), Kind.WHOLE)
+    assert "networking.gke.io/interfaces" in pod["metadata"]["annotations"]
+    assert "initContainers" not in pod["spec"]
 
 
-def test_a_job_whose_node_has_no_plugin_ends_and_says_so(tmp_path: Path) -> None:
+def test_what_runs_on_a_node_without_its_plugin_ends_and_says_so(tmp_path: Path) -> None:
     job = _job(ULTRA, ["echo", "trains over sockets"])
     ran = _run(job["command"], _env(job), tmp_path, nccl.FABRICS[GpuNetwork.RDMA].script)
     assert ran.returncode == 1
     assert "profile.sh is missing" in ran.stderr
     assert ran.stdout == ""
+    (container,) = _whole(MEGA)["ray-cluster.yaml"]["spec"]["containers"]
+    script = nccl.FABRICS[GpuNetwork.TCPXO].script
+    joined = f" {' '.join(container['command'])}  && echo ulimit; echo started"
+    ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, script)
+    assert ran.stdout == ""
+    assert ran.returncode == 1
 
 
 @pytest.mark.parametrize("facts", [MEGA, ULTRA], ids=lambda it: it.pools[0].name)
@@ -361,15 +325,12 @@ def test_ray_starts_in_the_environment_of_the_network(facts: ClusterFacts, tmp_p
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["of_its_image", "of_the_plugins_image"])
-def test_a_worker_of_ray_has_the_libraries_of_rdma_and_fetches_nothing(
-    tmp_path: Path, *, own: bool
-) -> None:
+def test_rays_workers_have_the_libraries_of_rdma(tmp_path: Path, *, own: bool) -> None:
     pod = _whole(ULTRA)["ray-cluster.yaml"]["spec"]
     (container,) = pod["containers"]
     command = " ".join(container["command"])
     assert "apt-get" not in command
     assert "sudo" not in command
-
     # The init container copies them out of the image that the node has for the installer.
     (bring,) = [it for it in pod["initContainers"] if it["name"] == "rdma-libraries"]
     (gate,) = [it for it in pod["initContainers"] if it["name"] == "wait-for-nccl"]
@@ -388,7 +349,6 @@ def test_a_worker_of_ray_has_the_libraries_of_rdma_and_fetches_nothing(
     subprocess.run(["/bin/sh", "-c", script], check=True)
     assert (folder / "libnl-route-3.so.200").read_text() == "libnl-route-3.so.200"
     assert not (folder / "libnl-3.so.200").is_symlink()
-
     # The worker takes its own, if it has some.
     (tmp_path / "profile.sh").touch()
     added = f'case "$LD_LIBRARY_PATH" in *{mount["mountPath"]}) ;; *) exit 1 ;; esac'
@@ -401,55 +361,7 @@ def test_a_worker_of_ray_has_the_libraries_of_rdma_and_fetches_nothing(
     assert ran.stderr == ""
 
 
-def test_ray_does_not_start_where_its_plugin_is_missing(tmp_path: Path) -> None:
-    (container,) = _whole(MEGA)["ray-cluster.yaml"]["spec"]["containers"]
-    script = nccl.FABRICS[GpuNetwork.TCPXO].script
-    joined = f" {' '.join(container['command'])}  && echo ulimit; echo started"
-    ran = _run(["/bin/bash", "-c", "--", joined], _env(container), tmp_path, script)
-    assert ran.stdout == ""
-    assert ran.returncode == 1
-
-
-def test_a_container_on_the_network_must_have_a_command() -> None:
-    container = {"name": "own", "image": "an/image"}
-    with pytest.raises(ValueError, match="container own: no command"):
-        fabric_pods.template(ULTRA, samples.ULTRA, container, Kind.WHOLE)
-
-
-def test_what_a_user_sets_himself_is_kept() -> None:
-    env = [{"name": "NCCL_NET", "value": "Socket"}]
-    container = {"name": "own", "image": "an/image", "command": ["train"], "env": env}
-    pod = fabric_pods.template(ULTRA, samples.ULTRA, container, Kind.WHOLE)
-    (made,) = pod["spec"]["containers"]
-    assert [it["value"] for it in made["env"] if it["name"] == "NCCL_NET"] == ["Socket"]
-
-
-def test_arm_machines_get_interfaces_and_no_plugin() -> None:
-    pool = samples.pool_like(samples.A4, machine_type="a4x-highgpu-4g", gpus=4)
-    facts = samples.facts(pool, networks=samples.RDMA)
-    pod = fabric_pods.template(facts, facts.pools[0], dict(OWN), Kind.WHOLE)
-    assert "networking.gke.io/interfaces" in pod["metadata"]["annotations"]
-    assert "initContainers" not in pod["spec"]
-
-
-@EVERY
-def test_jobs_ask_for_nearly_all_of_their_node(name: str) -> None:
-    facts = CLUSTERS[name]
-    for file, pod in _whole(facts).items():
-        (pool,) = (it for it in facts.pools if it.name in str(pod["spec"]["nodeSelector"]))
-        (container,) = pod["spec"]["containers"]
-        machine = machines.lookup(pool.machine_type)
-        assert machine is not None
-        asked, limits = (container["resources"][it] for it in ("requests", "limits"))
-        assert asked["nvidia.com/gpu"] == limits["nvidia.com/gpu"] == str(pool.gpus)
-        assert asked["memory"] == limits["memory"]
-        assert "cpu" not in limits, file
-        room = fabric_pods.room_on(pool.machine_type)
-        assert room is not None
-        assert machine.vcpus * 400 <= room.milli_cpus < machine.vcpus * 1000
-
-
-def test_shared_memory_is_250_gib_or_half_of_what_the_pod_has() -> None:
+def test_shared_memory_is_by_what_the_pod_has_and_left_to_kuberay_on_rays_workers() -> None:
     sizes = {
         name: fabric_pods.room_on(name)
         for name in ("a3-highgpu-8g", "a2-highgpu-1g", "n1-standard-2", "n1-highcpu-2")
@@ -461,57 +373,12 @@ def test_shared_memory_is_250_gib_or_half_of_what_the_pod_has() -> None:
         "n1-standard-2": "2Gi",
         "n1-highcpu-2": "300Mi",
     }
-
-
-def test_a_machine_that_nobody_knows_gets_its_gpus_and_shared_memory_without_a_limit() -> None:
     pool = samples.pool_like(samples.A2, machine_type="z9-megagpu-8g")
     pod = fabric_pods.template(samples.facts(pool), pool, dict(OWN), Kind.WHOLE)
     assert pod["spec"]["containers"][0]["resources"]["requests"] == {"nvidia.com/gpu": "8"}
     assert pod["spec"]["volumes"][-1]["emptyDir"] == {"medium": "Memory"}
-
-
-def test_the_memory_of_rays_workers_is_left_to_kuberay() -> None:
     pod = _whole(ULTRA)["ray-cluster.yaml"]
     assert "/dev/shm" not in _mounts(pod["spec"]["containers"][0])  # noqa: S108 - where the system has it
-
-
-@WITH_NETWORK
-def test_the_bandwidth_test_runs_the_build_with_mpi(facts: ClusterFacts) -> None:
-    script = _whole(facts)["nccl-all-gather.yaml"]["spec"]["containers"][0]["command"][-1]
-    build = "nccl-tests" if facts in {ULTRA, A4} else "nccl-tests-mpi"
-    assert f"/third_party/{build}/build/all_gather_perf" in script
-    assert "CUDA_VISIBLE_DEVICES" in script
-
-
-def test_torchrun_tells_each_pod_its_rank_and_where_the_first_one_is() -> None:
-    thing = jobs.torchrun(MEGA, samples.MEGA, 2)
-    (replicated,) = thing["spec"]["replicatedJobs"]
-    job = replicated["template"]["spec"]
-    assert job["parallelism"] == job["completions"] == 2
-    (container,) = job["template"]["spec"]["containers"]
-    env = {it["name"]: it for it in container["env"]}
-    assert env["MASTER_ADDR"]["value"] == f"$(JOB_SET)-{replicated['name']}-0-0.$(JOB_SET)"
-    assert env["NODE_RANK"]["valueFrom"]["fieldRef"]["fieldPath"] == (
-        "metadata.annotations['batch.kubernetes.io/job-completion-index']"
-    )
-    # Kubernetes replaces $(JOB_SET) where it was named before.
-    order = list(env)
-    assert order.index("JOB_SET") < order.index("MASTER_ADDR")
-    values = {name: it.get("value") for name, it in env.items()}
-    assert (values["NNODES"], values["NPROC_PER_NODE"]) == ("2", "8")
-    assert values["GLOO_SOCKET_IFNAME"] == "eth0"
-
-
-def test_pools_of_one_node_get_no_example_for_several() -> None:
-    assert not [file for file in jobs.render(samples.TWO_QUEUED) if "torchrun" in file]
-
-
-def test_a_ray_job_ends_and_its_nodes_are_free_at_once() -> None:
-    thing = jobs.ray_job(dataclasses.replace(ULTRA, kueue=False), samples.ULTRA)
-    assert thing["spec"]["activeDeadlineSeconds"] > 0
-    assert thing["spec"]["shutdownAfterJobFinishes"] is True
-    # KubeRay would keep the cluster, with its nodes, for as long.
-    assert "ttlSecondsAfterFinished" not in thing["spec"]
 
 
 TOKEN = Secret(name="HF_TOKEN", project="my-project", secret="hf-token", version="3")  # noqa: S106 - names one
@@ -543,9 +410,15 @@ def test_secrets_are_read_after_the_gate_and_before_a_daemon_starts(name: str) -
         assert volumes[used]["emptyDir"]["medium"] == "Memory"
 
 
-def test_a_sample_with_one_gpu_gets_no_secret() -> None:
+def test_pools_of_one_node_get_no_job_for_several_nor_samples_with_one_gpu_a_secret() -> None:
     pod = _rendered(WITH_SECRETS["a3-ultra"])["sample-job-demo-h200.yaml"]
     assert "initContainers" not in pod["spec"]
+    assert not [file for file in jobs.render(samples.TWO_QUEUED) if "torchrun" in file]
+    thing = jobs.ray_job(dataclasses.replace(ULTRA, kueue=False), samples.ULTRA)
+    assert thing["spec"]["activeDeadlineSeconds"] > 0
+    assert thing["spec"]["shutdownAfterJobFinishes"] is True
+    # KubeRay would keep the cluster, with its nodes, for as long.
+    assert "ttlSecondsAfterFinished" not in thing["spec"]
 
 
 def _read(pod: Object, tmp_path: Path, gcloud: str) -> Any:

@@ -1,25 +1,27 @@
-from __future__ import annotations
-
 import dataclasses
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from provision.kinds.gke.kubernetes import all_gather, job_attendant, jobs, kueue, objects, run_jobs
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, NfsShare
+from provision.kinds.gke.kubernetes.objects import Object
+from provision.kinds.gke.kubernetes.run_jobs import Shape
 from provision.kinds.gke.kubernetes.stages import stages
 from provision.settings.pairs import Secret
 from rehearsal import session
+from tests.conftest import Golden
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import GpuPool
-    from provision.kinds.gke.kubernetes.run_jobs import Shape
-    from tests.conftest import Golden
+from tests.running import ran
+from tests.table import cases
 
 EXAMPLES = Path(__file__).parents[5] / "examples" / "jobs"
 GOLDEN = Path(__file__).parents[4] / "golden" / "kubernetes"
@@ -78,9 +80,7 @@ def test_a_job_of_run_on_ray_is_as_it_was(golden: Golden) -> None:
 
 @pytest.mark.parametrize("seconds", [None, 4 * 3600, 7 * 86400 - 600, 9 * 86400])
 @pytest.mark.parametrize("shape", [run_jobs.JOB_SET, run_jobs.RAY_JOB], ids=lambda it: it.kind)
-def test_nodes_of_a_queue_are_asked_for_no_longer_than_google_gives_them(
-    shape: Shape, seconds: int | None
-) -> None:
+def test_nodes_are_asked_for_as_long_as_google_gives(shape: Shape, seconds: int | None) -> None:
     facts = samples.of_example(EXAMPLES.parent / "gke-t4-a100-queued.env.list")
     made = shape.build(facts, samples.wanted(facts, seconds=seconds))["metadata"]
     asked = int(made["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"])
@@ -89,30 +89,21 @@ def test_nodes_of_a_queue_are_asked_for_no_longer_than_google_gives_them(
     assert most == min(seconds or 604_800, 603_900)
 
 
-@pytest.mark.parametrize(
-    ("status", "end"),
-    [
-        ({"jobDeploymentStatus": "Running", "jobStatus": "FAILED"}, None),
-        ({"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}, (True, "")),
-        # Somebody has stopped it with Ray's own commands.
-        ({"jobDeploymentStatus": "Complete", "jobStatus": "STOPPED"}, (False, "STOPPED")),
-        (
-            {"jobDeploymentStatus": "Failed", "jobStatus": "FAILED", "message": "one\ntwo"},
-            (False, "one"),
-        ),
-        (
-            {"jobDeploymentStatus": "Failed", "reason": "DeadlineExceeded", "message": "m"},
-            (False, "--time is over"),
-        ),
-        ({"jobDeploymentStatus": "ValidationFailed", "reason": "why"}, (False, "why")),
-    ],
-    ids=["not_yet", "succeeded", "stopped", "failed", "late", "unfit"],
-)
+@cases("""
+status | succeeded | why
+{jobDeploymentStatus: Running, jobStatus: FAILED} | null | -
+{jobDeploymentStatus: Complete, jobStatus: SUCCEEDED} | true | -
+# Somebody has stopped it with Ray's own commands.
+{jobDeploymentStatus: Complete, jobStatus: STOPPED} | false | STOPPED
+{jobDeploymentStatus: Failed, jobStatus: FAILED, message: "one\\ntwo"} | false | one
+{jobDeploymentStatus: Failed, reason: DeadlineExceeded, message: m} | false | --time is over
+{jobDeploymentStatus: ValidationFailed, reason: why} | false | why
+""")
 def test_a_job_on_ray_has_ended_when_its_deployment_has(
-    status: dict[str, str], end: tuple[bool, str] | None
+    status: dict[str, str], why: str, *, succeeded: bool | None
 ) -> None:
     found = run_jobs.RAY_JOB.end({"status": status})
-    assert (found and (found.succeeded, found.why)) == end
+    assert (found.succeeded if found else None, found.why if found else "") == (succeeded, why)
 
 
 def test_only_a_job_without_a_queue_has_its_time_in_the_ray_job() -> None:
@@ -134,7 +125,7 @@ def test_the_examples_are_those_of_an_a3_ultra_cluster(golden: Golden) -> None:
     assert {path.name for path in EXAMPLES.glob("*.yaml")} == set(made)
 
 
-def test_jobs_on_queued_pools_ask_for_no_longer_than_their_nodes_live() -> None:
+def test_jobs_on_queued_pools_ask_for_no_longer_than_nodes_live_and_wait_twelve_hours() -> None:
     short = samples.pool_like(samples.ULTRA, max_run_seconds=300)
     for text in jobs.render(samples.facts(short)).values():
         (thing,) = yaml.safe_load_all(text)
@@ -143,18 +134,12 @@ def test_jobs_on_queued_pools_ask_for_no_longer_than_their_nodes_live() -> None:
         assert int(labels.get("kueue.x-k8s.io/max-exec-time-seconds", "0")) < 300
         seconds = thing["metadata"]["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"]
         assert seconds == "300"
-
-
-def test_jobs_on_queued_pools_wait_for_twelve_hours() -> None:
     waits = {
         thing["metadata"]["annotations"]["provreq.kueue.x-k8s.io/ValidUntilSeconds"]
         for text in jobs.render(samples.FLEX_QUEUED_ULTRA).values()
         for thing in objects.from_yaml(text)
     }
     assert waits == {"43200"}
-
-
-def test_jobs_of_a_cluster_without_a_queue_know_none() -> None:
     bare = dataclasses.replace(samples.facts(samples.MEGA), kueue=False)
     for text in jobs.render(bare).values():
         assert "kueue" not in text
@@ -170,16 +155,134 @@ def test_equal_pools_have_one_sample_job() -> None:
     ]
 
 
+def test_the_scripts_of_the_bandwidth_test_are_sound_shell() -> None:
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    for pool in (samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4):
+        script = all_gather.container(samples.facts(pool), pool, 2)["command"][2]
+        checked = ran([shellcheck, "--shell=bash", "--exclude=SC1091", "-"], input=script)
+        assert checked.stdout == "", pool.name
+
+
+EXAMPLE = Path(__file__).parents[5] / "examples/recipes/fine-tune/train.py"
+SHARE = NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560)
+
+
+def _job_set(facts: ClusterFacts) -> Object:
+    return jobs.torchrun(facts, facts.pools[0], 2)
+
+
+def _pod(thing: Object) -> Object:
+    (part,) = thing["spec"]["replicatedJobs"]
+    pod: Object = part["template"]["spec"]["template"]["spec"]
+    return pod
+
+
+def _script(facts: ClusterFacts) -> str:
+    return str(_pod(_job_set(facts))["containers"][0]["command"][-1])
+
+
+def test_vms_have_the_same_program(golden: Golden) -> None:
+    golden.check(EXAMPLE, jobs.PROGRAM)
+
+
 @pytest.mark.parametrize(
-    "pool", [samples.ULTRA, samples.MEGA, samples.HIGH, samples.T4], ids=lambda pool: pool.name
+    ("run", "most", "grace"),
+    [(604_800, 603_900, 600), (3600, 2700, 600), (1200, 900, 200), (600, 450, 100)],
 )
-def test_the_scripts_of_the_bandwidth_test_are_sound_shell(pool: GpuPool) -> None:
-    script = all_gather.container(samples.facts(pool), pool, 2)["command"][2]
-    checked = subprocess.run(
-        [Path(sys.executable).with_name("shellcheck"), "--shell=bash", "--exclude=SC1091", "-"],
-        input=script,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert checked.stdout == ""
+def test_a_job_is_told_before_its_nodes_end(run: int, most: int, grace: int) -> None:
+    end = jobs.ordered(run)
+    assert (end.most, end.grace) == (most, grace)
+    # A third of the margin is left for what lies between the first VM's start and the admission.
+    assert end.most + end.grace + (run - most) // 3 <= run
+
+
+def _stop_age(facts: ClusterFacts) -> int:
+    env = {it["name"]: it.get("value") for it in _pod(_job_set(facts))["containers"][0]["env"]}
+    return int(env.get(jobs.STOP_AGE) or 0)
+
+
+def test_a_job_stops_by_the_age_of_its_nodes_and_interruptions_begin_it_again() -> None:
+    thing = _job_set(samples.FLEX_QUEUED_ULTRA)
+    run = int(thing["metadata"]["annotations"]["provreq.kueue.x-k8s.io/maxRunDurationSeconds"])
+    assert 0 < _stop_age(samples.FLEX_QUEUED_ULTRA) + 600 < run
+    # Kueue's limit counts what a job ran on nodes that it has lost.
+    assert kueue.MOST_SECONDS not in thing["metadata"]["labels"]
+    flex = dataclasses.replace(samples.MEGA, mode="flex_start", max_run_seconds=604_800)
+    assert _stop_age(samples.facts(flex, networks=samples.TCPXO)) == 603_900
+    assert _stop_age(samples.facts(samples.MEGA, networks=samples.TCPXO)) == 0
+    (part,) = thing["spec"]["replicatedJobs"]
+    job = part["template"]["spec"]
+    lost, stopped = job["podFailurePolicy"]["rules"]
+    assert lost["onPodConditions"] == [{"type": "DisruptionTarget", "status": "True"}]
+    assert stopped["onExitCodes"]["values"] == [75]
+    assert stopped["onExitCodes"]["containerName"] == _pod(thing)["containers"][0]["name"]
+    (rule,) = thing["spec"]["failurePolicy"]["rules"]
+    assert rule["action"] == "RestartJobSetAndIgnoreMaxRestarts"
+    assert rule["onJobFailureReasons"] == ["PodFailurePolicy"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "folder"),
+    [
+        (samples.FLEX_QUEUED_ULTRA, "/mnt/data/checkpoints/${JOB_SET}"),
+        (samples.facts(samples.MEGA, shares=(SHARE,)), "/mnt/nfs/checkpoints/${JOB_SET}"),
+        (samples.facts(samples.MEGA), "/tmp/checkpoints"),  # noqa: S108 - in the pod
+    ],
+    ids=["bucket", "share", "neither"],
+)
+def test_checkpoints_outlast_the_pod_or_the_log_warns(facts: ClusterFacts, folder: str) -> None:
+    script = _script(facts)
+    assert f"--checkpoints {folder} " in script
+    assert ("each attempt starts over" in script) == (not folder.startswith("/mnt"))
+
+
+@cases("""
+program                                                        | told  | code
+exit 0                                                         | false | 0
+exit 3                                                         | false | 3
+# What torchrun says of a program that stopped; and one that was through just then.
+while [ ! -e "$STOP" ]; do sleep 0.02; done; sleep 0.1; exit 1 | true  | 75
+while [ ! -e "$STOP" ]; do sleep 0.02; done; exit 0            | true  | 0
+# One whose peer was told: all stop, and none of it is a failure.
+touch "$STOP.done"; exit 1                                     | false | 75
+""")
+def test_a_signal_to_the_pod_lets_the_training_stop_by_itself(
+    tmp_path: Path, program: str, *, told: bool, code: int
+) -> None:
+    assert _run(tmp_path, program, told=told) == code
+
+
+@pytest.mark.parametrize(("age", "begins"), [(2600, True), (2699, False), (3000, False)])
+def test_a_job_begins_nothing_on_an_old_node(tmp_path: Path, age: int, *, begins: bool) -> None:
+    program = 'while [ ! -e "$STOP" ]; do /bin/sleep 0.02; done; exit 1'
+    assert _run(tmp_path, program, told=not begins, age=age) == 75
+    assert (tmp_path / "stop.begun").exists() == begins
+
+
+def _run(tmp_path: Path, program: str, *, told: bool, age: int | None = None) -> int:
+    """Run the container's script with a torchrun of our own; its exit code.
+
+    `told`: whether the pod is told to stop once it has begun, or waits. `age`: the uptime of its
+    node, which has 2700 seconds; None for one without an end.
+    """
+    stop, seen = tmp_path / "stop", tmp_path / "stop.begun"
+    sleep = f'[ "$1" != infinity ] || {{ touch {tmp_path}/waits; exec /bin/sleep 30; }}'
+    programs = {"torchrun": f'touch "$STOP.begun"\n{program}', "sleep": f"{sleep}\n/bin/sleep 0.1"}
+    for name, text in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "uptime").write_text(f"{age}.25 1.0\n")
+    script = _script(samples.facts(samples.MEGA)).replace(jobs.STOP_FILE, str(stop))
+    script = script.replace("/tmp/train.py", str(tmp_path / "train.py"))  # noqa: S108
+    script = script.replace("/proc/uptime", str(tmp_path / "uptime"))
+    names = ("NNODES", "NPROC_PER_NODE", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT")
+    env = dict.fromkeys(names, "1")
+    env |= {"PATH": f"{tmp_path}:{os.environ['PATH']}", "STOP": str(stop)}
+    env |= {jobs.STOP_AGE: "2700"} if age else {}
+    with subprocess.Popen(["/bin/bash", "-c", script], env=env, stdout=subprocess.DEVNULL) as shell:
+        end = time.monotonic() + 20
+        while not (seen.exists() or (tmp_path / "waits").exists()) and time.monotonic() < end:
+            time.sleep(0.02)
+        if told:
+            shell.send_signal(signal.SIGTERM)
+        return shell.wait(20)

@@ -1,22 +1,19 @@
-from __future__ import annotations
-
 import copy
 import dataclasses
-from typing import TYPE_CHECKING, Any
+import re
+from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.kinds.gke.kubernetes import kueue
+from provision.kinds.gke.kubernetes import kueue, objects
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.kueue import configured
+from provision.kinds.gke.kubernetes.objects import Object, name_of
 from provision.settings.gke import Queue
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
-    from provision.kinds.gke.kubernetes.objects import Object
 
 
 @given(
@@ -29,9 +26,17 @@ def test_the_flavors_quotas_are_the_queues_together(quota: int, wanted: list[int
     assert all(part >= 0 for part in parts)
 
 
-def test_a_quota_of_all_gpus_gives_each_pool_its_own() -> None:
+def test_each_pool_has_its_own_gpus_and_teams_share_them() -> None:
     assert kueue.shares(33, [32, 1]) == [32, 1]
     assert kueue.shares(16, [16, 16]) == [8, 8]
+    teams = (Queue(name="a", gpus=8), Queue(name="b", gpus=4))
+    facts = samples.facts(samples.ULTRA, queues=teams)
+    queues = _queues(facts)
+    gpus = {it["metadata"]["name"]: _gpus(it)[samples.ULTRA.name] for it in queues}
+    assert gpus == {"dws-cluster-queue": "20", "a": "8", "b": "4"}
+    assert {it["spec"]["cohortName"] for it in queues} == {"aiinfra"}
+    local = [it["metadata"]["name"] for it in _queues(facts, "LocalQueue")]
+    assert local == ["dws-local-queue", "a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -57,35 +62,17 @@ def _gpus(queue: Object) -> dict[str, str]:
     }
 
 
-def test_the_check_is_never_in_the_field_that_bypasses_it() -> None:
+def test_a_queue_has_its_check_in_no_field_that_bypasses_it_and_flavors_by_their_cost() -> None:
     (queue,) = _queues(samples.TWO_QUEUED)
     assert "admissionChecks" not in queue["spec"]
     assert queue["spec"]["admissionChecksStrategy"] == {
         "admissionChecks": [{"name": "dws-prov", "onFlavors": ["demo-t4", "demo-a100"]}]
     }
-
-
-def test_pods_without_gpus_come_first_and_get_none() -> None:
-    (queue,) = _queues(samples.TWO_QUEUED)
     assert list(_gpus(queue).items()) == [
         ("default-flavor", "0"),
         ("demo-t4", "1"),
         ("demo-a100", "1"),
     ]
-
-
-def test_a_cluster_that_wants_no_queue_has_none() -> None:
-    assert kueue.objects(dataclasses.replace(samples.facts(samples.MEGA), kueue=False)) == []
-
-
-def test_pools_that_are_not_queued_have_a_queue_without_a_check() -> None:
-    things = kueue.objects(samples.facts(samples.MEGA))
-    kinds = [thing["kind"] for thing in things]
-    assert {"AdmissionCheck", "ProvisioningRequestConfig"}.isdisjoint(kinds)
-    assert "admissionChecksStrategy" not in things[kinds.index("ClusterQueue")]["spec"]
-
-
-def test_flavors_go_from_what_is_paid_for_to_what_can_be_taken_away() -> None:
     mixed = samples.facts(samples.HIGH, samples.A100, samples.L4, samples.RESERVED)
     (queue,) = _queues(mixed)
     assert list(_gpus(queue)) == [
@@ -97,32 +84,26 @@ def test_flavors_go_from_what_is_paid_for_to_what_can_be_taken_away() -> None:
     ]
 
 
-def test_teams_share_the_gpus_and_the_rest_is_for_all() -> None:
-    teams = (Queue(name="a", gpus=8), Queue(name="b", gpus=4))
-    facts = samples.facts(samples.ULTRA, queues=teams)
-    queues = _queues(facts)
-    gpus = {it["metadata"]["name"]: _gpus(it)[samples.ULTRA.name] for it in queues}
-    assert gpus == {"dws-cluster-queue": "20", "a": "8", "b": "4"}
-    assert {it["spec"]["cohortName"] for it in queues} == {"aiinfra"}
-    local = [it["metadata"]["name"] for it in _queues(facts, "LocalQueue")]
-    assert local == ["dws-local-queue", "a", "b"]
+def test_pools_that_are_not_queued_have_a_queue_without_a_check_or_none() -> None:
+    assert kueue.objects(dataclasses.replace(samples.facts(samples.MEGA), kueue=False)) == []
+    things = kueue.objects(samples.facts(samples.MEGA))
+    kinds = [thing["kind"] for thing in things]
+    assert {"AdmissionCheck", "ProvisioningRequestConfig"}.isdisjoint(kinds)
+    assert "admissionChecksStrategy" not in things[kinds.index("ClusterQueue")]["spec"]
 
 
-# Of upstream's manifest (v0.18.3), what is of interest here.
+CONFIG = yaml.safe_dump({"kind": "Configuration", "clientConnection": {"qps": 50}})
+MANAGER = {"spec": {"containers": [{"name": "manager", "image": "kueue"}]}}
 UPSTREAM: list[dict[str, Any]] = [
     {
         "kind": "ConfigMap",
         "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
-        "data": {
-            "controller_manager_config.yaml": yaml.safe_dump(
-                {"kind": "Configuration", "clientConnection": {"qps": 50}}
-            )
-        },
+        "data": {"controller_manager_config.yaml": CONFIG},
     },
     {
         "kind": "Deployment",
         "metadata": {"name": "kueue-controller-manager", "namespace": "kueue-system"},
-        "spec": {"template": {"spec": {"containers": [{"name": "manager", "image": "kueue"}]}}},
+        "spec": {"template": MANAGER},
     },
     {"kind": "Service", "metadata": {"name": "kueue-webhook-service"}},
 ]
@@ -138,12 +119,19 @@ def _template_of(things: list[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def test_a_job_that_lost_a_pod_is_queued_again_and_what_upstream_says_stays() -> None:
+def test_other_settings_start_another_manager(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _settings_of(configured(UPSTREAM, 4))
     assert found["waitForPodsReady"]["recoveryTimeout"] == "10m"
     # And not for ever: each time the nodes that do come are billed.
     assert found["waitForPodsReady"]["requeuingStrategy"]["backoffLimitCount"] == 20
     assert found["clientConnection"] == {"qps": 50}
+    kept = copy.deepcopy(UPSTREAM)
+    configured(UPSTREAM, 4)
+    assert kept == UPSTREAM
+    before = _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
+    assert before == _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
+    monkeypatch.setitem(kueue.WAIT_FOR_PODS_READY, "timeout", "1h")
+    assert before != _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
 
 
 @pytest.mark.parametrize(
@@ -156,14 +144,15 @@ def test_the_manager_grows_with_the_cluster(nodes: int, memory: str, processors:
     assert container["image"] == "kueue"
 
 
-def test_other_settings_start_another_manager(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
-    assert before == _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
-    monkeypatch.setitem(kueue.WAIT_FOR_PODS_READY, "timeout", "1h")
-    assert before != _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
+@given(st.text(max_size=100))
+def test_every_text_gives_a_name_that_kubernetes_takes(text: str) -> None:
+    name = name_of(text)
+    assert len(name) <= 63
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name)
 
 
-def test_the_manifest_itself_is_not_changed() -> None:
-    kept = copy.deepcopy(UPSTREAM)
-    configured(UPSTREAM, 4)
-    assert kept == UPSTREAM
+def test_paths_have_names_of_their_own_and_scripts_are_blocks_that_people_can_read() -> None:
+    paths = ["/mnt/data", "/mnt-data", "/mnt/Data", "/mnt/data_", "/mnt/data.", "/mnt_data"]
+    assert len({name_of(path) for path in paths}) == len(paths)
+    assert name_of("/mnt/data") == "mnt-data"
+    assert objects.to_yaml([{"script": "one\ntwo\n"}]) == "script: |\n  one\n  two\n"

@@ -1,20 +1,17 @@
 """What Create brings to nodes for NCCL, and what pods wait for: their scripts are run here."""
 
-from __future__ import annotations
-
 import dataclasses
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from provision.kinds.gke.kubernetes import nccl
+from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from provision.kinds.gke.kubernetes.facts import ClusterFacts
+from tests.running import ran
+from tests.table import cases
 
 A4X = samples.pool_like(
     samples.A4, machine_type="a4x-highgpu-4g", accelerator="nvidia-gb200", gpus=4
@@ -40,64 +37,50 @@ def _nodes(daemon_set: Any) -> list[str]:
     return list(terms[0]["matchExpressions"][0]["values"])
 
 
-@pytest.mark.parametrize(
-    ("machine", "names"),
-    [
-        ("a3-highgpu-8g", {"nccl-tcpx-installer", "device-injector"}),
-        ("a3-megagpu-8g", {"nccl-tcpxo-installer", "device-injector"}),
-        ("a3-ultragpu-8g", {"nccl-rdma-installer"}),
-        ("a4-highgpu-8g", {"nccl-rdma-installer"}),
-        ("a4x-highgpu-4g", set()),
-        ("a2-highgpu-8g", set()),
-    ],
-)
-def test_each_machine_gets_its_installer_and_those_with_a_daemon_the_injector(
-    machine: str, names: set[str]
-) -> None:
+@cases("""
+machine        | names
+a3-highgpu-8g  | [nccl-tcpx-installer, device-injector]
+a3-megagpu-8g  | [nccl-tcpxo-installer, device-injector]
+a3-ultragpu-8g | [nccl-rdma-installer]
+a4-highgpu-8g  | [nccl-rdma-installer]
+a4x-highgpu-4g | []
+a2-highgpu-8g  | []
+""")
+def test_each_machine_gets_its_installer_and_injector(machine: str, names: list[str]) -> None:
     found = _sets(_facts(machine))
-    assert set(found) == names
+    assert set(found) == set(names)
     for it in found.values():
         assert _nodes(it) == [POOLS[machine].accelerator]
         assert it["spec"]["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": "100%"}
 
 
-def test_one_installer_and_one_injector_serve_all_pools_of_their_kind() -> None:
+def test_one_installer_serves_all_pools_of_its_kind_by_its_digest_and_others_have_no_gate() -> None:
     found = _sets(_facts("a3-ultragpu-8g", "a4-highgpu-8g", "a3-highgpu-8g", "a3-megagpu-8g"))
     assert _nodes(found["nccl-rdma-installer"]) == ["nvidia-h200-141gb", "nvidia-b200"]
     assert _nodes(found["device-injector"]) == ["nvidia-h100-80gb", "nvidia-h100-mega-80gb"]
+    found = _sets(_facts("a3-megagpu-8g"))
+    for name in ("nccl-tcpxo-installer", "device-injector"):
+        pod = found[name]["spec"]["template"]["spec"]
+        for it in [*pod.get("initContainers", []), *pod["containers"]]:
+            assert "@sha256:" in it["image"]
+    facts = _facts("a2-highgpu-8g", "a4x-highgpu-4g")
+    assert [nccl.gate(facts, pool) for pool in facts.pools] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("version", "plugin"),
-    [
-        ("1.33.5-gke.1125000", "v3.1.9"),
-        ("1.34.0-gke.100", "v3.1.12"),
-        ("1.100.1-gke.1", "v3.1.12"),
-        ("", "v3.1.12"),
-    ],
-)
-def test_the_plugin_of_a3_high_fits_the_kernel_of_the_clusters_nodes(
-    version: str, plugin: str
-) -> None:
+@cases("""
+version            | plugin
+1.33.5-gke.1125000 | v3.1.9
+1.34.0-gke.100     | v3.1.12
+1.100.1-gke.1      | v3.1.12
+-                  | v3.1.12
+""")
+def test_the_plugin_of_a3_high_fits_the_kernel_of_nodes(version: str, plugin: str) -> None:
     facts = _facts("a3-highgpu-8g", version=version)
     pod = _sets(facts)["nccl-tcpx-installer"]["spec"]["template"]["spec"]
     assert {it["image"].rpartition(":")[2] for it in pod["initContainers"]} == {plugin}
     waiting = nccl.gate(facts, facts.pools[0])
     assert waiting is not None
     assert waiting["image"].endswith(f":{plugin}")
-
-
-def test_what_has_a_digest_is_installed_by_it() -> None:
-    found = _sets(_facts("a3-megagpu-8g"))
-    for name in ("nccl-tcpxo-installer", "device-injector"):
-        pod = found[name]["spec"]["template"]["spec"]
-        for it in [*pod.get("initContainers", []), *pod["containers"]]:
-            assert "@sha256:" in it["image"]
-
-
-def test_machines_without_an_installer_have_no_gate() -> None:
-    facts = _facts("a2-highgpu-8g", "a4x-highgpu-4g")
-    assert [nccl.gate(facts, pool) for pool in facts.pools] == [None, None]
 
 
 def _script(container: Any, root: Path, **changes: str) -> str:
@@ -110,13 +93,8 @@ def _script(container: Any, root: Path, **changes: str) -> str:
 
 
 def _run(script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["/bin/sh", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-        env={"NODE": "node-1", "PATH": "/usr/bin:/bin"},
+    return ran(
+        ["/bin/sh", "-c", script], timeout=20, env={"NODE": "node-1", "PATH": "/usr/bin:/bin"}
     )
 
 
@@ -138,7 +116,6 @@ def test_pods_wait_until_their_node_is_ready_and_say_what_is_missing(node: Path)
     assert f"{node}/ready/nccl-rdma-installer-v1.1.1 is missing" in late.stderr
     assert "found: nccl-rdma-installer-v1.1.0" in late.stderr
     assert "get pods --selector k8s-app=nccl-rdma-installer" in late.stderr
-
     (node / "ready" / "nccl-rdma-installer-v1.1.1").touch()
     assert _run(at_once).returncode == 0
 
@@ -167,7 +144,6 @@ def test_an_installer_says_that_it_is_done_and_leaves_what_is_installed_alone(no
     assert (installed / "nvidia/lib64/libnccl.so").read_text() == "x\n"
     assert (installed / "gib/lib64/libnccl.so").read_text() == "x\n"
     assert [it.name for it in (node / "ready").iterdir()] == ["nccl-rdma-installer-v1.1.1"]
-
     # Its pod is made anew while a job runs.
     assert _run(script).returncode == 0
     assert (installed / "nvidia/lib64/libnccl.so").read_text() == "x\n"

@@ -1,17 +1,14 @@
 """Which jobs no queue knows, and what keeps their pods."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from provision.documents.gke_status import JobState, PodCounts, Workload
 from provision.kinds.gke.kubernetes import pods
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
+from provision.kinds.gke.kubernetes.client import Cluster
+from provision.kinds.gke.kubernetes.objects import Object
+from tests.table import cases
 
 NODE = {"metadata": {"name": "gke-1", "labels": {"cloud.google.com/gke-nodepool": "np-gpu"}}}
 
@@ -82,7 +79,7 @@ def test_a_job_without_a_workload_is_outside_the_queue(kind: str) -> None:
     assert unborn.state is JobState.STARTING
 
 
-def test_what_has_ended_or_is_part_of_a_job_or_of_a_node_is_no_job() -> None:
+def test_what_has_ended_or_is_part_of_a_job_is_none_and_a_plain_pod_with_gpus_is_one() -> None:
     done = _thing("Job", "done", status={"conditions": [{"type": "Complete", "status": "True"}]})
     ray = _thing("RayJob", "ray", status={"jobDeploymentStatus": "Complete"})
     cluster = _thing("RayCluster", "ray-x", ray)
@@ -90,9 +87,6 @@ def test_what_has_ended_or_is_part_of_a_job_or_of_a_node_is_no_job() -> None:
     installer = _pod("installer", _thing("DaemonSet", "nccl"), READY)
     plain = _pod("plain", None, READY, gpus=0)
     assert _outside(done, ray, cluster, system, installer, plain) == ()
-
-
-def test_a_plain_pod_with_gpus_is_a_job_and_so_is_what_else_owns_some() -> None:
     replicas = _thing("ReplicaSet", "serve-1a2b")
     found = _outside(
         _pod("debug", None, READY), _pod("serve-1", replicas), _pod("serve-2", replicas, READY)
@@ -103,25 +97,17 @@ def test_a_plain_pod_with_gpus_is_a_job_and_so_is_what_else_owns_some() -> None:
     }
 
 
-def test_a_job_elsewhere_says_in_which_namespace() -> None:
+def test_a_job_says_in_which_namespace_it_is_and_what_would_let_a_suspended_one_go() -> None:
     job = _thing("Job", "x", metadata={"namespace": "team-a"})
     assert _outside(job)[0].name == "Job x in team-a"
-
-
-def test_a_suspended_job_in_no_queue_is_told_what_would_let_it_go() -> None:
     (found,) = _outside(_thing("Job", "x", spec={"suspend": True}))
     assert found.state is JobState.PENDING
     assert "kueue.x-k8s.io/queue-name: dws-local-queue" in found.advice
 
 
 def _event(reason: str, message: str, time: str, name: str = "a") -> Object:
-    return {
-        "metadata": {},
-        "reason": reason,
-        "message": message,
-        "lastTimestamp": time,
-        "involvedObject": {"uid": f"uid of {name}"},
-    }
+    told = {"metadata": {}, "reason": reason, "message": message, "lastTimestamp": time}
+    return {**told, "involvedObject": {"uid": f"uid of {name}"}}
 
 
 def test_pods_without_a_node_say_what_the_scheduler_and_the_autoscaler_say() -> None:
@@ -157,87 +143,75 @@ def test_pods_on_a_node_say_what_their_containers_wait_for() -> None:
 _NO_IMAGE = (
     'failed to pull and unpack image "i:1": failed to resolve reference "i:1": i:1: not found'
 )
+BUSY = {
+    False: f"""
+ErrImagePull rpc error: code = NotFound desc = {_NO_IMAGE}
+ImagePullBackOff Back-off pulling image "i:1": ErrImagePull: {_NO_IMAGE}
+ErrImagePull failed to fetch oauth token: 403 Forbidden
+InvalidImageName couldn't parse image name
+""",
+    True: """
+ImagePullBackOff Back-off pulling image "i"
+ErrImagePull Head https://a.b/v2: dial tcp 1.2.3.4:443: i/o timeout
+ErrImagePull unexpected status: 503 Service Unavailable
+ErrImagePull code = NotFound desc = content digest sha256:0: not found
+CreateContainerConfigError secret "a" not found
+""",
+}
 
 
-@pytest.mark.parametrize(
-    ("reason", "message", "ever"),
-    [
-        ("ErrImagePull", f"rpc error: code = NotFound desc = {_NO_IMAGE}", False),
-        ("ImagePullBackOff", f'Back-off pulling image "i:1": ErrImagePull: {_NO_IMAGE}', False),
-        ("ErrImagePull", "failed to fetch oauth token: 403 Forbidden", False),
-        ("InvalidImageName", "couldn't parse image name", False),
-        ("ImagePullBackOff", 'Back-off pulling image "i"', True),
-        ("ErrImagePull", "Head https://a.b/v2: dial tcp 1.2.3.4:443: i/o timeout", True),
-        ("ErrImagePull", "unexpected status: 503 Service Unavailable", True),
-        ("ErrImagePull", "code = NotFound desc = content digest sha256:0: not found", True),
-        ("CreateContainerConfigError", 'secret "a" not found', True),
-    ],
-)
-def test_an_image_is_given_up_where_its_registry_says_no_and_not_where_it_is_busy(
-    reason: str,
-    message: str,
-    ever: bool,  # noqa: FBT001 - a row of the table
-) -> None:
-    waits = {"state": {"waiting": {"reason": reason, "message": message}}}
-    pod = {"spec": {"nodeName": "n"}, "status": {"containerStatuses": [waits]}}
-    assert (pods.unpullable(pod) == "") is ever
+@pytest.mark.parametrize("ever", BUSY)
+def test_an_image_is_given_up_where_its_registry_says_no(*, ever: bool) -> None:
+    for line in BUSY[ever].strip().splitlines():
+        reason, _, message = line.partition(" ")
+        waits = {"state": {"waiting": {"reason": reason, "message": message}}}
+        pod = {"spec": {"nodeName": "n"}, "status": {"containerStatuses": [waits]}}
+        assert (pods.unpullable(pod) == "") is ever, line
 
 
 def _ignored(type_: str, state: str) -> list[str]:
     """What is told of a pod without a node, whose request is in a state."""
     about = "Unschedulable pod ignored in scale-up loop, because it's consuming ProvisioningRequest"
-    event = {
-        "reason": "IgnoredInScaleUp",
-        "type": type_,
-        "message": f"{about} default/one that {state}",
-        "involvedObject": {"uid": "u"},
-        "metadata": {},
-    }
+    event = _event("IgnoredInScaleUp", f"{about} default/one that {state}", "") | {"type": type_}
     unfit = "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."
     condition = {"type": "PodScheduled", "status": "False", "message": unfit}
-    pod = {"metadata": {"uid": "u"}, "status": {"conditions": [condition]}}
-    return list(pods.hindrances(pod, pods.of_events([event])["u"]))
+    pod = {"metadata": {"uid": "uid of a"}, "status": {"conditions": [condition]}}
+    return list(pods.hindrances(pod, pods.of_events([event])["uid of a"]))
 
 
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [
-        ("was provisioned.", "its nodes are on their way: the request default/one was provisioned"),
-        ("was accepted.", "it waits for its nodes: the request default/one was accepted"),
-        ("wasn't accepted yet.", "it waits for its nodes: the request default/one wasn't accept"),
-    ],
-)
+@cases("""
+state                | words
+was provisioned.     | its nodes are on their way: the request default/one was provisioned
+was accepted.        | it waits for its nodes: the request default/one was accepted
+wasn't accepted yet. | it waits for its nodes: the request default/one wasn't accept
+""")
 def test_a_pod_whose_nodes_are_to_come_waits_and_needs_no_advice(state: str, words: str) -> None:
     (told,) = _ignored("Normal", state)
     assert told.startswith(words)
     assert pods.advice([told]) == []
 
 
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [
-        ("was provisioned.", "granted ten minutes ago"),
-        ("has an expired booking: the pod arrived too late", "is over or never came to be"),
-    ],
-)
+@cases("""
+state                                            | words
+was provisioned.                                 | granted ten minutes ago
+has an expired booking: the pod arrived too late | is over or never came to be
+""")
 def test_a_pod_that_its_nodes_came_without_is_told_with_advice(state: str, words: str) -> None:
     told = _ignored("Warning", state)
     assert len(told) == 2
     assert words in "".join(pods.advice(told))
 
 
-@pytest.mark.parametrize(
-    ("why", "advice"),
-    [
-        ("had untolerated taint {cloud.google.com/gke-queued: true}", "queue-name"),
-        ("because it's consuming ProvisioningRequest default/x that", "submit it again"),
-        ("CrashLoopBackOff: back-off 5m0s", "kubectl logs --previous"),
-        ("CreateContainerConfigError: secret x not found", "Secret or ConfigMap"),
-        ("2 Insufficient memory.", "ask for less"),
-        ("2 node(s) didn't match Pod's node affinity/selector.", "node selector"),
-        ("TriggeredScaleUp: pod triggered scale-up", ""),
-    ],
-)
+@cases("""
+why                                                       | advice
+had untolerated taint {cloud.google.com/gke-queued: true} | queue-name
+because it's consuming ProvisioningRequest default/x that | submit it again
+CrashLoopBackOff: back-off 5m0s                           | kubectl logs --previous
+CreateContainerConfigError: secret x not found            | Secret or ConfigMap
+2 Insufficient memory.                                    | ask for less
+2 node(s) didn't match Pod's node affinity/selector.      | node selector
+TriggeredScaleUp: pod triggered scale-up                  | -
+""")
 def test_what_keeps_a_pod_has_its_advice(why: str, advice: str) -> None:
     found = pods.advice([why, why])
     assert len(found) == bool(advice)

@@ -1,7 +1,5 @@
 """Each Kubernetes object of published walk-throughs against ours, field by field."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.terraform import kubernetes_page
@@ -12,12 +10,14 @@ from tests.terraform.seeds import PAGE
 
 
 @pytest.mark.parametrize("name", SEEDS)
-def test_each_difference_has_its_reason(name: str) -> None:
+def test_each_difference_has_its_reason_and_the_reference_each_object(name: str) -> None:
     for alike in kubernetes_page.tables(name):
         for table in alike:
             for row in table.rows:
                 if row.differs and not table.why:
                     reason_of(row, WHY)
+    command = "pytest --update-goldens tests/terraform/test_seeds.py"
+    assert kubernetes_page.part(name) in PAGE.read_text(encoding="utf-8"), f"renew it: {command}"
 
 
 def test_no_reason_is_given_for_what_does_not_differ() -> None:
@@ -30,12 +30,6 @@ def test_no_reason_is_given_for_what_does_not_differ() -> None:
         if row.differs and not table.why
     }
     assert set(WHY) - used == set()
-
-
-@pytest.mark.parametrize("name", SEEDS)
-def test_the_reference_has_each_object(name: str) -> None:
-    command = "pytest --update-goldens tests/terraform/test_seeds.py"
-    assert kubernetes_page.part(name) in PAGE.read_text(encoding="utf-8"), f"renew it: {command}"
 
 
 def test_a_field_is_found_by_name_number_and_words_and_what_ours_adds_is_told() -> None:

@@ -1,27 +1,22 @@
-from __future__ import annotations
-
 import ast
 import dataclasses
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 
 from provision.documents.timeline import StageName, StageState
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds.gke.kubernetes import trials
+from provision.kinds.gke.kubernetes.objects import Object
+from provision.kinds.gke.kubernetes.trials import Ran
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.progress import Progress
 from tests.kubernetes import samples
-
-if TYPE_CHECKING:
-    from provision.kinds.gke.kubernetes.client import Cluster
-    from provision.kinds.gke.kubernetes.objects import Object
-    from provision.kinds.gke.kubernetes.trials import Ran
-
+from tests.unit.kinds.cases import problem_of, unheard
 
 LOG = (Path(__file__).parent / "a3-ultra-all-gather.log").read_text(encoding="utf-8")
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -65,15 +60,14 @@ class Nodes:
         self, api_version: str, kind: str, namespace: str = "", selector: str = "", fields: str = ""
     ) -> list[Object]:
         del api_version, namespace, fields
-        if kind == "Workload" and not self._queued:
-            return []
-        if kind == "Event":
-            return [_event("pod-of-before", "9"), _event("pod", "2"), _event("pod", "1")]
         if kind == "Workload":
             owner = [{"kind": "JobSet", "name": trials.BANDWIDTH}]
             metadata = {"name": "work", "ownerReferences": owner}
             status = {"conditions": [WAITING, *([] if self._active else [GIVEN_UP])]}
-            return [{"metadata": metadata, "spec": {"active": self._active}, "status": status}]
+            work = {"metadata": metadata, "spec": {"active": self._active}, "status": status}
+            return [work] * self._queued
+        if kind == "Event":
+            return [_event("pod-of-before", "9"), _event("pod", "2"), _event("pod", "1")]
         if kind == "ProvisioningRequest":
             lacking = {"type": "Provisioned", "status": "False", "reason": "QuotaExceeded"}
             lacking["message"] = "Quota 'NVIDIA_H200_GPUS' exceeded.  Limit: 8.0 in region r-1."
@@ -82,15 +76,12 @@ class Nodes:
         if kind != "Pod" or not self.there:
             return []
         self._looks -= "index" in selector
-        phase = "Running" if self._looks < 0 else "Pending"
-        return [
-            {
-                "metadata": {"name": f"pod-{number}", "uid": "pod", "labels": {INDEX: str(number)}},
-                "spec": {"nodeName": f"node-{number}"},
-                "status": {"phase": phase},
-            }
-            for number in (1, 0)
-        ]
+        phase = {"phase": "Running" if self._looks < 0 else "Pending"}
+        return [self._pod(number) | {"status": phase} for number in (1, 0)]
+
+    def _pod(self, number: int) -> Object:
+        metadata = {"name": f"pod-{number}", "uid": "pod", "labels": {INDEX: str(number)}}
+        return {"metadata": metadata, "spec": {"nodeName": f"node-{number}"}}
 
     def find(self, *_: str) -> Object:
         return {"status": {"conditions": [{"type": self._condition, "status": "True"}]}}
@@ -114,18 +105,12 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deadline, "_SHORTEST", 0.3)
 
 
-def _run(cluster: Nodes, progress: Progress | None = None) -> Ran:
-    return trials.bandwidth(
-        cast("Cluster", cluster),
-        samples.FLEX_QUEUED_ULTRA,
-        samples.ULTRA,
-        2,
-        timeout=0,
-        progress=progress or Progress(Clock(0), lambda _: None),
-    )
+def _run(cluster: Any, progress: Progress | None = None) -> Ran:
+    facts, pool = samples.FLEX_QUEUED_ULTRA, samples.ULTRA
+    return trials.bandwidth(cluster, facts, pool, 2, timeout=0, progress=progress or unheard())
 
 
-def test_the_test_waits_for_its_nodes_and_leaves_nothing() -> None:
+def test_the_test_waits_for_its_nodes_leaves_nothing_and_gives_its_log_though_it_fails() -> None:
     cluster, told = Nodes(), list[str]()
     ran = _run(cluster, Progress(Clock(0), told.append))
     assert (ran.nodes, ran.logs) == (("node-0", "node-1"), (LOG, "of the other one"))
@@ -138,44 +123,35 @@ def test_the_test_waits_for_its_nodes_and_leaves_nothing() -> None:
     assert submitted["metadata"]["name"] == trials.BANDWIDTH
     assert "generateName" not in submitted["metadata"]
     assert not cluster.there
-
-
-def test_a_test_that_fails_still_gives_its_log() -> None:
     assert _run(Nodes(condition="Failed")).logs[0] == LOG
 
 
-def test_nodes_that_do_not_come_in_time_leave_no_test_behind() -> None:
+def test_nodes_that_do_not_come_leave_no_test_behind_and_say_what_to_do() -> None:
     cluster = Nodes(looks=1000)
-    with pytest.raises(StillWaiting, match="waiting for nodes") as caught:
-        _run(cluster)
+    problem = problem_of(StillWaiting, _run, cluster)
+    assert "waiting for nodes" in problem.what
     assert not cluster.there
     # A request that waits for quota waits for ever: what helps is said before "try again".
-    first, last = caught.value.problems[0].fix.splitlines()
+    first, last = problem.fix.splitlines()
     assert "request a higher quota NVIDIA_H200_GPUS of r-1, now 8" in first
     assert last == "run Test again later, or raise CAPACITY_TIMEOUT"
-
-
-def test_without_a_queue_the_autoscalers_last_words_on_these_pods_are_told() -> None:
-    with pytest.raises(StillWaiting, match="no nodes yet") as caught:
-        _run(Nodes(looks=1000, queued=False))
-    assert caught.value.problems[0].why == "no nodes at 2"
-
-
-def test_a_request_that_failed_for_good_says_what_to_do() -> None:
+    # Without a queue the autoscaler's last words on these pods are told.
+    problem = problem_of(StillWaiting, _run, Nodes(looks=1000, queued=False))
+    assert "no nodes yet" in problem.what
+    assert problem.why == "no nodes at 2"
+    # A request that failed for good.
     cluster = Nodes(looks=1000, active=False)
-    with pytest.raises(CapacityError) as caught:
-        _run(cluster)
-    (problem,) = caught.value.problems
+    problem = problem_of(CapacityError, _run, cluster)
     assert problem.why == GIVEN_UP["message"]
     assert "another zone" in problem.fix
     assert not cluster.there
 
 
 def test_a_test_that_does_not_end_fails_and_shows_the_end_of_its_log() -> None:
-    progress = Progress(Clock(0), lambda _: None)
-    with pytest.raises(ClusterError) as caught:
-        _run(Nodes(condition="Startup"), progress)
-    assert caught.value.problems[0].why.endswith("120.248")
+    progress = unheard()
+    assert problem_of(ClusterError, _run, Nodes(condition="Startup"), progress).why.endswith(
+        "120.248"
+    )
     ends = {it.name: it.state for it in progress.stages.timeline}
     assert ends[StageName.TEST] is StageState.FAILED
 
@@ -190,7 +166,7 @@ def _seen(gpus: dict[str, int], *faults: str) -> str:
     return f"INFO cli.py: submitted\n(Gpu pid=7) aiinfra-ray {told}\nSUCC cli.py: succeeded\n"
 
 
-def test_its_job_takes_all_gpus_of_as_many_nodes_and_nothing_else() -> None:
+def test_its_job_takes_all_gpus_of_as_many_nodes_and_its_program_is_python_in_one_word() -> None:
     made = trials.ray_job(FACTS, samples.ULTRA, 3)
     assert made["metadata"]["name"] == trials.RAY
     (workers,) = made["spec"]["rayClusterSpec"]["workerGroupSpecs"]
@@ -200,9 +176,6 @@ def test_its_job_takes_all_gpus_of_as_many_nodes_and_nothing_else() -> None:
     assert "NODE_NAME" in {it["name"] for it in worker["env"]}
     assert "my_data" not in json.dumps(made)
     assert made["spec"]["shutdownAfterJobFinishes"] is True
-
-
-def test_its_program_is_python_in_one_word_of_the_shell() -> None:
     entrypoint = trials.ray_job(FACTS, samples.ULTRA, 2)["spec"]["entrypoint"]
     python, option, program = shlex.split(entrypoint)
     assert (python, option) == ("python", "-c")
@@ -222,9 +195,7 @@ def test_its_program_is_python_in_one_word_of_the_shell() -> None:
         ({"jobDeploymentStatus": "ValidationFailed", "reason": "no"}, "", "ValidationFailed: no"),
     ],
 )
-def test_it_is_judged_by_its_end_and_by_what_it_found(
-    status: dict[str, Any], log: str, why: str
-) -> None:
+def test_it_is_judged_by_its_end_and_findings(status: dict[str, Any], log: str, why: str) -> None:
     check = trials.judge_ray(status, log, 16)
     assert check.passed is (why == "")
     assert why in check.why
