@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.catalogue import gke_versions, names
 from provision.codes import Code
@@ -29,7 +29,7 @@ from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from provision.catalogue.gpu_networks import Network
     from provision.context import Cloud, Context
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
+T = TypeVar("T")
 _FILE: Final = "cluster.json"
 
 
@@ -156,17 +157,21 @@ def keep(folder: StateFolder, facts: ClusterFacts) -> None:
 
 def kept(folder: StateFolder, record: Record) -> ClusterFacts | None:
     """The facts that the last Create stored; None if no Create has stored any."""
-    text = folder.texts(_FILE).get(_FILE)
-    if text is None:
-        return None
+    fix = "run Create again: it rewrites that file"
+    return stored(folder, _FILE, lambda text: ClusterFacts.parse(text, record), fix)
+
+
+def stored(folder: StateFolder, name: str, parse: Callable[[str], T], fix: str) -> T | None:
+    """What an earlier run stored; None if none has. `parse` raises a ValueError for what is not."""
+    text = folder.texts(name).get(name)
     try:
-        return ClusterFacts.parse(text, record)
+        return None if text is None else parse(text)
     except ValueError as error:
         raise StateError(
-            f"{folder.location.url}/{_FILE} can't be read",
+            f"{folder.location.url}/{name} can't be read",
             code=Code.STATE_UNREADABLE,
             why=recorded.misfit(error),
-            fix="run Create again: it rewrites that file",
+            fix=fix,
         ) from error
 
 

@@ -45,12 +45,12 @@ from provision.codes import Code
 from provision.context import Cloud, Context
 from provision.deployment.deployment import Left
 from provision.documents import json_object
-from provision.errors import ClusterError, Problem, StateError
+from provision.errors import ClusterError, Problem
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.resources import CLUSTER, FIREWALL, Look, Marker, path_in_document
+from provision.kinds.gke import control_plane
 from provision.lifecycle import phases
 from provision.lifecycle.phases import Phase
-from provision.settings import recorded
 from provision.state.folder import StateFolder
 from provision.state.location import Place
 from provision.state.record import Record
@@ -360,20 +360,11 @@ def keep(folder: StateFolder, traces: Traces) -> None:
 
 def kept(folder: StateFolder, record: Record) -> Traces | None:
     """What an earlier Destroy stored; None if none got that far."""
-    text = folder.texts(_FILE).get(_FILE)
-    if text is None:
-        return None
-    try:
-        return Traces.parse(text, record)
-    except ValueError as error:
-        url = f"{folder.location.url}/{_FILE}"
-        raise StateError(
-            f"{url} can't be read",
-            code=Code.STATE_UNREADABLE,
-            why=recorded.misfit(error),
-            fix="run Destroy with the version of this tool that wrote it; or, to find what GKE has"
-            f" left by what Google says of it alone: gcloud storage rm {url}\n{_AGAIN}",
-        ) from error
+    fix = (
+        "run Destroy with the version of this tool that wrote it; or, to find what GKE has left by"
+        f" what Google says of it alone: gcloud storage rm {folder.location.url}/{_FILE}\n{_AGAIN}"
+    )
+    return control_plane.stored(folder, _FILE, lambda text: Traces.parse(text, record), fix)
 
 
 def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
