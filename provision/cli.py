@@ -218,7 +218,7 @@ def _act(
         which = f"{loaded.settings.name_prefix} in {where}"
         if lists:
             which = f"of all deployments in {loaded.settings.project_id}"
-        console.progress(f"{report.action} {which}")
+        console.progress(f"{report.action} {which}{outgoing.how(loaded.settings)}")
     try:
         return _perform(run)
     finally:

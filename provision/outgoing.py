@@ -48,6 +48,20 @@ def use(settings: Settings, environ: MutableMapping[str, str]) -> str | None:
     return certificates
 
 
+def how(settings: Settings) -> str:
+    """What of that the settings decide, for the first line of a run; "" for nothing.
+
+    An env.list that somebody else wrote may send all requests, the token with them, another way.
+    """
+    said = (
+        (settings.impersonate, "as {} (IMPERSONATE)"),
+        (settings.https_proxy, "through {} (HTTPS_PROXY)"),
+        (settings.ca_bundle, "trusting {} (CA_BUNDLE)"),
+        (settings.team_defaults, "by the rules of {} (TEAM_DEFAULTS)"),
+    )
+    return "".join(f", {words.format(value)}" for value, words in said if value)
+
+
 def _trusted_before(environ: MutableMapping[str, str]) -> str:
     """The certificates that count without CA_BUNDLE."""
     import certifi  # noqa: PLC0415 - with requests, which needs it

@@ -109,7 +109,12 @@ def rows(
         case VmsConnection():
             found += _vm_rows(connection)
         case ClusterConnection():
-            found += _cluster_rows(connection)
+            found.append(("kubectl", connection.get_credentials))
+            if names := list(connection.jobs):
+                submit = f"gcloud storage cat {connection.jobs[names[0]]}"
+                found.append(("example", f"{submit} | kubectl create --filename -"))
+            if names[1:]:
+                found.append(("", f"and beside it: {', '.join(names[1:])}"))
         case _:
             # A kind of another type fails in its first test, and shows nothing that is half true.
             raise NotImplementedError(type(connection))
@@ -137,16 +142,6 @@ def _vm_rows(connection: VmsConnection) -> list[tuple[str, str]]:
     if connection.ray:
         then = f"and then, as long as that runs, {connection.ray.dashboard}"
         found += [*_named("ray", [connection.ray.tunnel, then]), ("token", connection.ray.token)]
-    return found
-
-
-def _cluster_rows(connection: ClusterConnection) -> list[tuple[str, str]]:
-    found = [("kubectl", connection.get_credentials)]
-    if names := list(connection.jobs):
-        submit = f"gcloud storage cat {connection.jobs[names[0]]} | kubectl create --filename -"
-        found.append(("example", submit))
-    if names[1:]:
-        found.append(("", f"and beside it: {', '.join(names[1:])}"))
     return found
 
 

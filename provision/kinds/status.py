@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, TypeVar
 
-from provision import words
 from provision.catalogue.filestores import Tier
 from provision.cost import estimate
 from provision.documents import json_object
@@ -209,15 +208,6 @@ def run_ends(remaining: Sequence[int], noun: str, clock: Clock) -> list[End]:
 def never_ends(count: int, noun: str, more: str = "") -> End:
     """That machines have no end of their own."""
     return End(what=counted(count, noun), how=EndedBy.NEVER, words=more)
-
-
-def ends_after(count: int, noun: str, seconds: int) -> End:
-    """The end of machines that have been requested, and may run for so long in cloud time."""
-    return End(
-        what=f"{counted(count, noun)} to come",
-        how=EndedBy.RUN,
-        words=f"each {words.duration(seconds)} after it came",
-    )
 
 
 def _reservations(context: Context, cloud: Cloud, record: Record) -> Iterator[End]:

@@ -1,6 +1,7 @@
 """TEAM_DEFAULTS: what a platform team decides for all its users, in a TOML file.
 
     contact = "ml-platform@example.com"
+    never = ["CA_BUNDLE"]
     [defaults]
     NETWORK_CONFIG = "existing"
     [locked]
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 MACHINES: Final = "MACHINES"
 """What `at_most` may limit beside settings: all machines of a cluster that run jobs."""
+NEVER: Final = "never"
+"""The settings that nobody but the file itself may give."""
 _TABLES: Final = ("defaults", "locked", "at_most", "allowed")
 
 
@@ -58,6 +61,7 @@ class Team:
     # field -> the greatest value it may have
     at_most: Mapping[str, Bound] = field(default_factory=dict)
     machines: Bound | None = None  # the most machines of a whole cluster; None for no limit
+    never: tuple[str, ...] = ()  # fields that nobody may set
     # field -> patterns of the values that it may have, with `*`
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -85,9 +89,12 @@ def parse(text: str, where: str) -> Team:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidTeamError(f"it is not TOML: {error}") from None
-    unknown = sorted(document.keys() - {"contact", *_TABLES})
+    unknown = sorted(document.keys() - {"contact", NEVER, *_TABLES})
     if unknown:
-        raise InvalidTeamError(f"{unknown[0]} is none of contact, {', '.join(_TABLES)}")
+        raise InvalidTeamError(f"{unknown[0]} is none of contact, {NEVER}, {', '.join(_TABLES)}")
+    never = document.get(NEVER, [])
+    if not isinstance(never, list):
+        raise InvalidTeamError(f"{NEVER} is a list of settings")
     machines = _machines(document.get("at_most"))
     tables = {name: _by_field(name, document.get(name, {})) for name in _TABLES}
     defaults, locked, at_most = (
@@ -107,6 +114,7 @@ def parse(text: str, where: str) -> Team:
         locked=locked,
         at_most=at_most,
         machines=machines,
+        never=tuple(_by_field(NEVER, dict.fromkeys(map(str, never)))),
         allowed={
             name: tuple(str(one).lower() for one in (it if isinstance(it, list) else [it]))
             for name, it in tables["allowed"].items()

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -29,9 +28,10 @@ SETTINGS = {
 
 def _debugged(rehearsal: Rehearsal) -> tuple[Ended, dict[str, str]]:
     """How Debug ended, and the files beside Terraform's of its folder."""
+    rehearsal.environ["TMPDIR"] = str(rehearsal.folder)
     debugged = rehearsal.run("Debug")
     assert debugged.code == 0, debugged.said
-    (folder,) = Path(tempfile.gettempdir()).glob(f"{SETTINGS['NAME_PREFIX']}-debug-*")
+    (folder,) = rehearsal.folder.glob(f"{SETTINGS['NAME_PREFIX']}-debug-*")
     files = [*(folder / "kubernetes").iterdir(), *(folder / "jobs").iterdir()]
     found = {str(path.relative_to(folder)): path.read_text() for path in sorted(files)}
     assert not list(folder.rglob("*.tfplan"))
@@ -99,9 +99,10 @@ def test_all_that_nodes_fetch_of_the_tool_is_in_one_list_and_comes_from_the_mirr
     rehearsal = rehearse(rate=0.002)
     rehearsal.settings |= SETTINGS | {"IMAGE_MIRROR": "mirror.example.com/all"}
     rehearsal.settings["NAME_PREFIX"] = "mirrored"
+    rehearsal.environ["TMPDIR"] = str(rehearsal.folder)
     debugged = rehearsal.run("Debug")
     assert debugged.code == 0, debugged.said
-    (folder,) = Path(tempfile.gettempdir()).glob("mirrored-debug-*")
+    (folder,) = rehearsal.folder.glob("mirrored-debug-*")
     lines = [it.split() for it in (folder / "images.txt").read_text().splitlines()[1:]]
     assert {"nvcr.io", "us-docker.pkg.dev"} <= {name.partition("/")[0] for name, _ in lines}
     others = [place for name, place in lines if not name.startswith("gke.gcr.io/")]

@@ -60,9 +60,9 @@ def test_1_a_network_that_a_firewall_rule_of_others_uses_is_said_to_be_and_goes_
     }
     assert requests.post(base + FIREWALLS, json=rule, headers=headers, timeout=600).ok
     ended = rehearsal.run("Destroy")
-    assert ended.code == 6
+    assert ended.code == 8
     assert "firewalls/somebody-elses" in ended.problem["why"]
-    assert "run the same action again" in ended.problem["fix"]
+    assert "run Destroy again" in ended.problem["fix"]
     url = f"{base}{FIREWALLS}/somebody-elses"
     assert requests.delete(url, headers=headers, timeout=600).ok
     assert rehearsal.run("Destroy").code == 0

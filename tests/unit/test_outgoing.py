@@ -76,3 +76,19 @@ def test_what_is_no_bundle_of_certificates_is_refused(
     (problem,) = raised.value.problems
     assert problem.setting == "CA_BUNDLE"
     assert why in problem.why
+
+
+def test_the_first_line_of_a_run_says_whose_way_out_it_takes() -> None:
+    given = {
+        "IMPERSONATE": "builder@my-project.iam.gserviceaccount.com",
+        "HTTPS_PROXY": "http://proxy:3128",
+        "CA_BUNDLE": "/company.pem",
+    }
+    found, plain = load(MANDATORY | given).settings, load(MANDATORY).settings
+    assert found is not None
+    assert plain is not None
+    assert outgoing.how(plain) == ""
+    assert outgoing.how(found) == (
+        ", as builder@my-project.iam.gserviceaccount.com (IMPERSONATE), through http://proxy:3128"
+        " (HTTPS_PROXY), trusting /company.pem (CA_BUNDLE)"
+    )

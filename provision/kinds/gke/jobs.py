@@ -267,13 +267,21 @@ class GkeJobs(Jobs):
         nodes = [it["spec"].get("nodeName") for it in own]
         if job.state.is_over and not own:
             nodes = [json_object.text(it.get("vm")) for it in self._ends(name, restarts + 1)]
+        # What made each attempt fail after which there was another one.
+        failures = {
+            it: why.words if (why := self._failure(job, it, shape)) else _LOST
+            for it in range(1, restarts + 1)
+        }
         return replace(
             job,
             machines=tuple(it for it in nodes if it),
             attempt=restarts + 1 if started else 0,
             began=job_folder.moment(started),
             ends=job_folder.moment(started + seconds) if started and seconds else None,
-            events=tuple(self._restarted(job, it, shape) for it in range(1, restarts + 1)),
+            events=tuple(
+                f"attempt {it} failed: {why}; restart {it} of {job.restarts}"
+                for it, why in failures.items()
+            ),
         )
 
     def _of_queue(self, job: Job, thing: Object, own: Sequence[Object]) -> Job:
@@ -327,22 +335,10 @@ class GkeJobs(Jobs):
         if mine is None:
             return []
         queue, over = mine["spec"].get("queueName"), {Queued.FINISHED, Queued.GIVEN_UP}
-        alive = sorted(
-            (
-                it
-                for it in every
-                if it["spec"].get("queueName") == queue and status.state(it) not in over
-            ),
-            key=_turn,
-        )
+        same = (it for it in every if it["spec"].get("queueName") == queue)
+        alive = sorted((it for it in same if status.state(it) not in over), key=_turn)
         names = [next(iter(it["metadata"]["ownerReferences"]))["name"] for it in alive]
         return names[: alive.index(mine)] if mine in alive else []
-
-    def _restarted(self, job: Job, attempt: int, shape: Shape) -> str:
-        """What made an attempt fail after which there was another one."""
-        failure = self._failure(job, attempt, shape)
-        words = failure.words if failure else _LOST
-        return f"attempt {attempt} failed: {words}; restart {attempt} of {job.restarts}"
 
     def _failure(self, job: Job, attempt: int, shape: Shape) -> JobFailure | None:
         """What failed first in an attempt that has ended; None if nothing is known of it."""
@@ -361,25 +357,21 @@ class GkeJobs(Jobs):
             end = min(failed, key=lambda it: json_object.number(it.get("ended")) or 0.0)
             cause = _cause(end, own.get(json_object.whole(end.get("rank")) or 0))
             return job_folder.failure({**end, "cause": cause})
-        unbegun = next(filter(None, map(_unbegun, own.values())), None)
-        return unbegun or self._told_by_job(name, own)
+        if unbegun := next(filter(None, map(_unbegun, own.values())), None):
+            return unbegun
+        # The Job of the last attempt says which pod ended it.
+        selector = f"{fabric_pods.SET_LABEL}={name}"
+        for child in self._all(f"look at {name}", "batch/v1", "Job", kueue.NAMESPACE, selector):
+            message = str(conditions(child).get("Failed", {}).get("message", ""))
+            if pod := _POD.search(message):
+                node = (own.get(int(pod[1])) or {}).get("spec", {}).get("nodeName", "") or pod[0]
+                cause = _LOST if "DisruptionTarget" in message else message
+                return JobFailure(machine=node, rank=int(pod[1]), cause=cause, tail="")
+        return None
 
     def _ends(self, name: str, attempt: int) -> list[dict[str, Any]]:
         """How the programs of an attempt have ended, as their pods have kept it."""
         return list(self._folder.all(_END, name, str(attempt)).values())
-
-    def _told_by_job(self, name: str, own: Mapping[int, Object]) -> JobFailure | None:
-        """What the Job of the last attempt says of the pod that ended it."""
-        selector = f"{fabric_pods.SET_LABEL}={name}"
-        for child in self._all(f"look at {name}", "batch/v1", "Job", kueue.NAMESPACE, selector):
-            message = str(conditions(child).get("Failed", {}).get("message", ""))
-            pod = _POD.search(message)
-            if pod:
-                rank = int(pod[1])
-                node = (own.get(rank) or {}).get("spec", {}).get("nodeName", "") or pod[0]
-                cause = _LOST if "DisruptionTarget" in message else message
-                return JobFailure(machine=node, rank=rank, cause=cause, tail="")
-        return None
 
     # ------------------------------------------------------------------ what the cluster has
 

@@ -122,10 +122,10 @@ def _given_up(version: str, usual: str) -> Finding:
 
 def _offer(config: dict[str, Any], channel: ReleaseChannel) -> tuple[list[str], str]:
     """The versions of a channel in Google's order, newest first, and its default version."""
-    if channel is not ReleaseChannel.UNSPECIFIED:
-        for one in config.get("channels", []):
-            if one["channel"] == channel:
-                return list(one.get("validVersions", [])), one.get("defaultVersion", "")
+    named = config.get("channels", []) if channel is not ReleaseChannel.UNSPECIFIED else ()
+    for one in named:
+        if one["channel"] == channel:
+            return list(one.get("validVersions", [])), one.get("defaultVersion", "")
     return list(config.get("validMasterVersions", [])), config.get("defaultClusterVersion", "")
 
 

@@ -92,7 +92,7 @@ class Started:
 
     def vms(self) -> dict[str, instances.Vm]:
         """Those that exist, by name."""
-        found = instances.find(self._cloud.api, self._spec, self._context.clock)
+        found = instances.see(self._cloud.api, self._spec).vms(self._context.clock)
         return {vm.name: vm for vm in found}
 
     def wait(self) -> tuple[dict[str, Startup], dict[str, str]]:
@@ -111,8 +111,15 @@ class Started:
             # A start-up takes many minutes, and so do the notebooks' URLs.
             if self._all_run():
                 return told, urls
+            # Say which run no longer, and wait until their group has made them again.
             deadline = context.progress.deadline(left, 0)
-            self._await_again(left)
+            seen, clock = instances.see(self._cloud.api, spec), context.clock
+            known = instances.interruptions(self._cloud.api, spec, clock)
+            down = instances.down(seen.members, instances.restarting(seen.vms(clock), known, clock))
+            if down and spec.group.mode.means.flex_start:  # which makes none again
+                raise ClusterError.of(instances.gone(down, known, self._group))
+            context.note(instances.gone(down, known))
+            machines.wait(self._cloud.api, self._group, timeout=left, progress=context.progress)
             left = max(0.0, left - deadline.passed)
 
     def _all_run(self) -> bool:
@@ -142,18 +149,6 @@ class Started:
                 )
             with progress.waits(f"a sign of life of {words.listed(silent)}"):
                 deadline.pause()
-
-    def _await_again(self, timeout: float) -> None:
-        """Say which VMs run no longer, and wait until their group has made them again."""
-        api, clock, progress = self._cloud.api, self._context.clock, self._context.progress
-        seen = instances.see(api, self._spec)
-        known = instances.interruptions(api, self._spec, clock)
-        restarting = instances.restarting(seen.vms(clock), known, clock)
-        down = instances.down(seen.members, restarting)
-        if down and self._spec.group.mode.means.flex_start:
-            raise ClusterError.of(instances.gone(down, known, self._group))
-        self._context.note(instances.gone(down, known))
-        machines.wait(api, self._group, timeout=timeout, progress=progress)
 
     def _urls(self, told: Mapping[str, Startup]) -> dict[str, str]:
         """Wait for the notebooks' URLs if the settings ask for them; note the missing ones."""
@@ -191,7 +186,7 @@ def _connection(
     """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
     seats = agent.seats(cloud)
     vms = []
-    for one in instances.documents(cloud.api, spec):
+    for one in instances.see(cloud.api, spec).documents:
         name, interface = one["name"], one["networkInterfaces"][0]
         external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
         ssh = connection.ssh(name, spec, is_public=external is not None)

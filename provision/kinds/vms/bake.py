@@ -84,7 +84,7 @@ class VmImages:
 
     def make(self, context: Context, cloud: Cloud, record: Record, name: str) -> OwnImage:
         """Seal the VM, stop it, and make an image of its disk."""
-        (vm,) = instances.find(cloud.api, record, context.clock)
+        (vm,) = instances.see(cloud.api, record).vms(context.clock)
         with context.progress.stage(StageName.IMAGE, OnInterrupt.KEEPS) as stage:
             stage.counts("the VM installs what jobs want, and is cleaned")
             image = context.settings.job_image or ""

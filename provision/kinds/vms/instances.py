@@ -129,16 +129,6 @@ def group_path(place: Place) -> str:
     return GROUP.path(project=place.project_id, zone=place.zone, name=name)
 
 
-def documents(api: GoogleApi, place: Place) -> Sequence[Mapping[str, Any]]:
-    """What Google says of each VM of a cluster's group; the arguments are those of `see`."""
-    return see(api, place).documents
-
-
-def find(api: GoogleApi, place: Place, clock: Clock) -> list[Vm]:
-    """The VMs of a cluster by their names; the arguments are those of `see` and `Seen.vms`."""
-    return see(api, place).vms(clock)
-
-
 def ending_soon(vms: Sequence[Vm]) -> list[Problem]:
     """A note on VMs that have less than a day left; empty if there are no such VMs."""
     left = {vm.name: vm.remaining for vm in vms if vm.remaining is not None}

@@ -57,7 +57,7 @@ class VmGroup(Kind[VmSpec]):
         """VMs that run keep the template that they came with; Google may never have given some."""
         from provision.kinds.vms import contents, instances
 
-        running = min(staying, len(instances.documents(cloud.api, spec)))
+        running = min(staying, len(instances.see(cloud.api, spec).documents))
         return contents.kept(spec, running, changed) if running else None
 
     def instances(self, cloud: Cloud, spec: VmSpec) -> Sequence[Mapping[str, Any]]:

@@ -387,7 +387,7 @@ def without_account(
 
 def require_accounts(cloud: Cloud, place: Place) -> None:
     """See that the accounts of all VMs are there."""
-    lost = without_account(cloud, place, instances.documents(cloud.api, place))
+    lost = without_account(cloud, place, instances.see(cloud.api, place).documents)
     if lost:
         raise ClusterError.of([one.problem for one in lost])
 
@@ -409,7 +409,7 @@ class Watch:
             # Who may see jobs need not be allowed to see VMs.
             with contextlib.suppress(CheckError):
                 lost = without_account(
-                    self._cloud, record, instances.documents(self._cloud.api, record)
+                    self._cloud, record, instances.see(self._cloud.api, record).documents
                 )
                 said = (f"{it.problem.what}; {it.problem.fix}" for it in lost)
                 self._words = "; ".join(said).replace("\n", " ")

@@ -407,14 +407,12 @@ _BEGINS: Final = re.compile(
 
 def _command(spec: VmSpec, found: Found) -> Iterator[Finding]:
     """A note on a command that begins with a program which the image has not."""
-    begins, public = (
-        _BEGINS.match(spec.command or ""),
-        images.PUBLIC_SYSTEMS.get(spec.image.project),
-    )
-    name, plain = str(found["name"]), public is not None and public.plain
-    family = found.get("family") or images.family_of(name)
+    begins = _BEGINS.match(spec.command or "")
     if begins is None:
         return
+    public = images.PUBLIC_SYSTEMS.get(spec.image.project)
+    name, plain = str(found["name"]), public is not None and public.plain
+    family = found.get("family") or images.family_of(name)
     if images.has(begins[1], family, plain=plain, labels=found.get("labels")) is False:
         yield _unsuitable(
             f"begins with {begins[1]}, which the image {name} has not, as far as known",

@@ -253,21 +253,18 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
     """Notes on start-ups that did not fail: optional steps that failed, commands still running."""
     result = []
     failed: dict[str, list[str]] = collections.defaultdict(list)
-    lasting = set()
     for name, it in found.items():
-        for step, one in it.steps.items():
-            if one.state == "failed":
-                failed[step].append(name)
-                if it.state != "failed":
-                    lasting.add(step)
-    for step in sorted(lasting):
-        vms = failed[step]
+        for step in (step for step, one in it.steps.items() if one.state == "failed"):
+            failed[step].append(name)
+    for step, vms in sorted(failed.items()):
+        if all(found[name].state == "failed" for name in vms):
+            continue
         result.append(
             Problem(
                 code=Code.STARTUP_FAILED,
                 what=f"the step {step} failed on {words.listed(vms)};"
                 " the rest of the start-up continued",
-                why=_last_lines(found[vms[0]].steps[step].detail),
+                why="\n".join(last_lines(found[vms[0]].steps[step].detail)),
                 fix=output_of(step, "the VM"),
             )
         )
@@ -279,7 +276,7 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
                 code=Code.STARTUP_FAILED,
                 setting=_SETTING,
                 what=f"the command failed on {words.listed(failing)}, and is begun again",
-                why=_last_lines(at_command[failing[0]].detail),
+                why="\n".join(last_lines(at_command[failing[0]].detail)),
                 fix=f"run Status to see whether it fails again; {output_of(COMMAND, 'the VM')}",
             )
         )
@@ -297,8 +294,9 @@ def notes(found: Mapping[str, Startup]) -> list[Problem]:
     return result
 
 
-def _last_lines(output: str) -> str:
-    return "\n".join(output.splitlines()[-_LINES:])
+def last_lines(output: str) -> tuple[str, ...]:
+    """The end of what a step said, which is shown."""
+    return tuple(output.splitlines()[-_LINES:])
 
 
 def _progress(startups: Collection[Startup]) -> str:

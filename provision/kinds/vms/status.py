@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from provision import words
 from provision.catalogue import names
 from provision.catalogue.machines import takes_gpus
 from provision.documents import json_object, vm_status
-from provision.documents.status import Older, PoolMode, PoolNow
+from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
 from provision.kinds import gpus
 from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import pricing
+from provision.screens.layout import counted
 from provision.settings.choices import KIND, NetworkConfig
 from provision.spec import capacity
 from provision.spec.capacity import Mode
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import OutOfDate
-    from provision.documents.status import End, Status
+    from provision.documents.status import Status
     from provision.documents.vm_status import Vm
     from provision.kinds.status import Existing
     from provision.kinds.vms.instances import Interruption, Seen
@@ -40,11 +42,8 @@ _UNBILLED: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
 """States in which a VM itself is not billed; its disk is, which is not counted here."""
 
 
-class _Reported(NamedTuple):
-    """What a VM reports of itself."""
-
-    startup: vm_status.Startup
-    gpu_check: vm_status.GpuCheck | None
+_Reported = tuple[vm_status.Startup, vm_status.GpuCheck | None]
+"""What a VM reports of itself."""
 
 
 def look(
@@ -140,17 +139,6 @@ def look(
 # ------------------------------------------------------------------ each VM
 
 
-def startups(
-    context: Context,
-    cloud: Cloud,
-    record: Record,
-    wanted: list[str],
-    started: Mapping[str, str | None] | None = None,
-) -> dict[str, Startup]:
-    """What the VMs of a deployment report of their start-up, by name."""
-    return startup.Reader(cloud.api, record, context.clock, started).read(wanted)
-
-
 def _reports(
     context: Context,
     cloud: Cloud,
@@ -168,23 +156,21 @@ def _reports(
             f"Asking {len(asked):,} VMs for their start-up, which takes some"
             f" {len(asked) / startup.PER_SECOND:.0f} s: Google answers for one at a time"
         )
-    told = startups(context, cloud, record, asked, {vm.name: vm.started for vm in found})
+    started = {vm.name: vm.started for vm in found}
+    told = startup.Reader(cloud.api, record, context.clock, started).read(asked)
     return {
-        **{name: _Reported(vm.startup, vm.gpu_check) for name, vm in kept.items()},
-        **{name: _Reported(_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},
+        **{name: (vm.startup, vm.gpu_check) for name, vm in kept.items()},
+        **{name: (_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},
     }
 
 
 def _vm(
-    vm: instances.Vm,
-    told: _Reported,
-    known: Interruption | None,
-    heard: agent.Heard,
-    clock: Clock,
+    vm: instances.Vm, told: _Reported, known: Interruption | None, heard: agent.Heard, clock: Clock
 ) -> Vm:
     seat = heard.seats.get(vm.name, agent.Seat(rank=None))
+    startup, gpu_check = told
     is_running = vm.status == "RUNNING"
-    silence = heard.silence(vm.name, told.startup.steps, vm.started, clock) if is_running else ""
+    silence = heard.silence(vm.name, startup.steps, vm.started, clock) if is_running else ""
     return vm_status.Vm(
         name=vm.name,
         rank=seat.rank,
@@ -200,8 +186,8 @@ def _vm(
         maintenance_seconds=None if vm.maintenance is None else int(vm.maintenance),
         interruption=_interruption(known),
         notebook=vm.notebook,
-        startup=told.startup,
-        gpu_check=told.gpu_check,
+        startup=startup,
+        gpu_check=gpu_check,
     )
 
 
@@ -272,8 +258,15 @@ def _ends(case: trouble.Case) -> list[End]:
     free = len(case.vms) - len(limited)
     if free:
         found.append(common.never_ends(free, "VM", _LIMITED))
-    open_ones = [one for one in case.requests if one.is_open]
-    return found + [common.ends_after(one.count, "VM", one.run_seconds) for one in open_ones]
+    return found + [
+        End(
+            what=f"{counted(one.count, 'VM')} to come",
+            how=EndedBy.RUN,
+            words=f"each {words.duration(one.run_seconds)} after it came",
+        )
+        for one in case.requests
+        if one.is_open
+    ]
 
 
 def _counts(case: trouble.Case, older: Sequence[OutOfDate]) -> vm_status.Counts:

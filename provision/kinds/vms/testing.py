@@ -23,7 +23,8 @@ from provision.errors import ClusterError, StillWaiting
 from provision.google.resources import GROUP
 from provision.kinds import diagnosis
 from provision.kinds.diagnosis import Remedies, Tried, failed
-from provision.kinds.vms import agent, flex_start, instances, out_of_date, status
+from provision.kinds.vms import agent, flex_start, instances, out_of_date
+from provision.kinds.vms.startup import Reader
 from provision.lifecycle import plan_document
 from provision.screens import checks as screen
 
@@ -49,7 +50,7 @@ _MOST: Final = 5
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
     """Test all VMs, and what is between them."""
-    found = instances.find(cloud.api, record, context.clock)
+    found = instances.see(cloud.api, record).vms(context.clock)
     require_all(cloud, record, found)
     out_of_date.require_accounts(cloud, record)
     older = out_of_date.find(cloud, record)
@@ -120,7 +121,7 @@ def _check(
     """What each VM found about itself, judged."""
     stage.counts(f"{len(vms)} VMs are asked what they found at start-up")
     # A request for each VM, and a quota for requests: a thousand take some minutes.
-    told = status.startups(context, cloud, record, [vm.name for vm in vms])
+    told = Reader(cloud.api, record, context.clock).read(vm.name for vm in vms)
     asked = {vm.name: vm.id for vm in vms if _hears(told[vm.name])}
     stage.counts("each VM checks itself")
     answers: dict[str, Answer] = {}

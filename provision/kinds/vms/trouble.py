@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _LEFT: Final = 5
 """The VMs that one command names at most."""
-_LINES: Final = 3
-"""The last lines of output of a step that failed."""
 _SILENT: Final = (
     "a VM that reports nothing may lack Google's guest agent in its image, or access to Google's"
     " APIs in its network"
@@ -144,7 +142,7 @@ def waiting(case: Case) -> Iterator[Waiting]:
         for vm in case.running
         if _is_starting(vm) and not _is_late(case, vm) and not _is_failing(vm)
     ]
-    for what, them in alike(under_way, _startup_words).items():
+    for what, them in alike(under_way, lambda vm: vm.startup.words).items():
         yield Waiting(
             about=About.START_UP,
             what=_said(what, them),
@@ -257,8 +255,8 @@ def _missing(case: Case) -> Trouble:
 def _starts(case: Case) -> Iterator[Trouble]:
     """Start-ups that failed, whose command fails again and again, and that are late."""
     failed = [vm for vm in case.running if vm.startup.state is StartupState.FAILED]
-    for what, them in alike(failed, _startup_words).items():
-        why = tuple(them[0].startup.detail.splitlines()[-_LINES:])
+    for what, them in alike(failed, lambda vm: vm.startup.words).items():
+        why = startup.last_lines(them[0].startup.detail)
         yield _of(them, what, About.START_UP, why=why, fix=_again(case, them[0]))
     failing = [vm for vm in case.running if _is_failing(vm)]
     if failing:
@@ -269,12 +267,12 @@ def _starts(case: Case) -> Iterator[Trouble]:
             failing,
             f"failed in STARTUP_COMMAND, up to {times} in a row, and begins it again",
             About.START_UP,
-            why=tuple(step.detail.splitlines()[-_LINES:]),
+            why=startup.last_lines(step.detail),
             fix=startup.output_of(startup.COMMAND, often.name),
             by_itself=True,
         )
     late = [vm for vm in case.running if _is_starting(vm) and _is_late(case, vm)]
-    for what, them in alike(late, _startup_words).items():
+    for what, them in alike(late, lambda vm: vm.startup.words).items():
         oldest = words.duration(max(map(case.age, them)))
         why = (f"that is late: {oldest} have passed since the start",)
         yield _of(
@@ -295,13 +293,12 @@ def _partly(case: Case) -> Iterator[Trouble]:
     )
     for name, pairs in alike(every, lambda it: it[0]).items():
         them = [vm for _, vm in pairs]
-        output = them[0].startup.steps[name].detail
         yield Trouble(
             about=About.START_UP,
             what=f"the step {name} failed on {counted(len(them), 'VM')}; the rest of the start-up"
             " continued",
             **who(them),
-            why=tuple(output.splitlines()[-_LINES:]),
+            why=startup.last_lines(them[0].startup.steps[name].detail),
             fix=startup.output_of(name, them[0].name),
         )
 
@@ -315,10 +312,6 @@ def _again(case: Case, vm: Vm) -> str:
         f"gcloud compute instances reset {vm.name} --zone {case.group.zone}"
         f" --project {case.group.project}"
     )
-
-
-def _startup_words(vm: Vm) -> str:
-    return vm.startup.words
 
 
 def _is_failing(vm: Vm) -> bool:

@@ -22,6 +22,9 @@ _OF_POOLS: Final = frozenset({"vm_type", "zone"})
 
 def judge(team: Team, case: Case) -> Iterator[Finding]:
     """What the settings have and the team does not allow."""
+    for name in team.never:
+        if case.asked(name) and name not in team.texts:
+            yield _refused(team, name, "is not for users to set", f"remove {case.name(name)}")
     for name, only in _judged(team.locked, case):
         if case.value(name) != only.value:
             yield _refused(team, name, f"is locked to {only.text}", f"remove {case.name(name)}")

@@ -12,6 +12,7 @@ from provision.settings import team
 WHERE: Final = "/etc/team.toml"
 RULES: Final = """
 contact = "ml-platform@example.com"
+never = ["CA_BUNDLE"]
 [defaults]
 LABELS = "team=ml"
 [locked]
@@ -63,6 +64,7 @@ def test_what_the_user_gave_wins_over_a_default() -> None:
         ("ENABLE_NOTEBOOK=yes", "locked to no"),
         ("INSTANCE_COUNT=5", "more than 4"),
         ("MAX_HOURLY_COST=20.5", "more than 20"),
+        ("CA_BUNDLE=/tmp/evil.pem", "is not for users to set"),
         ("GKE_NODE_POOL_COUNT=2 INSTANCE_COUNT=4 ORCHESTRATOR_TYPE=gke", "makes 8 machines in all"),
         ("VM_TYPE=a2-highgpu-1g", "asks for a2-highgpu-1g"),
         ("ZONE=us-central1-a,us-east4-c", "asks for us-east4-c"),
@@ -167,3 +169,10 @@ def test_what_the_teams_own_value_breaks_is_told_with_its_file_and_whom_to_ask()
 def test_a_limit_of_machines_is_a_number(most: str) -> None:
     (problem,) = _load(RULES.replace("MACHINES = 6", f"MACHINES = {most}")).problems
     assert "MACHINES in at_most is no number" in problem.why
+
+
+def test_what_is_never_a_users_is_a_list_of_settings() -> None:
+    (problem,) = _load(RULES.replace('["CA_BUNDLE"]', '"CA_BUNDLE"')).problems
+    assert "never is a list of settings" in problem.why
+    (problem,) = _load(RULES.replace('["CA_BUNDLE"]', '["CA_BUNDEL"]')).problems
+    assert "CA_BUNDEL in never is not a setting" in problem.why

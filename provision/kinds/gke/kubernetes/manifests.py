@@ -100,13 +100,9 @@ def read(add_on: AddOn, environ: Mapping[str, str]) -> Manifest:
 
 def _unset(add_ons: Sequence[AddOn]) -> Problem:
     names = " or ".join(add_on.name for add_on in add_ons)
-    return Problem(
-        code=Code.MANIFESTS_MISSING,
-        setting=VARIABLE,
-        what=f"is not set: this machine has no manifest of {names}",
-        why="it is part of the image, and without it no job of a GKE cluster would ever run",
-        fix=_fix(add_ons),
-    )
+    what = f"is not set: this machine has no manifest of {names}"
+    why = "it is part of the image, and without it no job of a GKE cluster would ever run"
+    return _lacking(what, why, add_ons)
 
 
 def _look(add_on: AddOn, environ: Mapping[str, str]) -> tuple[bytes, Problem | None] | Problem:
@@ -116,13 +112,7 @@ def _look(add_on: AddOn, environ: Mapping[str, str]) -> tuple[bytes, Problem | N
     try:
         content = path.read_bytes()
     except OSError as error:
-        return Problem(
-            code=Code.MANIFESTS_MISSING,
-            setting=VARIABLE,
-            what=f"{add_on.name}'s manifest can't be read",
-            why=str(error),
-            fix=_fix([add_on]),
-        )
+        return _lacking(f"{add_on.name}'s manifest can't be read", str(error), [add_on])
     found = hashlib.sha256(content).hexdigest()
     if found == add_on.sha256:
         return content, None
@@ -133,13 +123,12 @@ def _look(add_on: AddOn, environ: Mapping[str, str]) -> tuple[bytes, Problem | N
             why=f"{SUMS} beside it vouches for it; the image has the release's",
         )
         return content, note
-    return Problem(
-        code=Code.MANIFESTS_MISSING,
-        setting=VARIABLE,
-        what=f"{path} is not the manifest of {add_on.name} {add_on.version}",
-        why=f"its SHA-256 is {found}, not {add_on.sha256}",
-        fix=f"{_fix([add_on])}; for one of your own, let {folder / SUMS} vouch for it:"
-        f" sha256sum {add_on.file} >>{SUMS}",
+    vouch = f"let {folder / SUMS} vouch for it: sha256sum {add_on.file} >>{SUMS}"
+    return _lacking(
+        f"{path} is not the manifest of {add_on.name} {add_on.version}",
+        f"its SHA-256 is {found}, not {add_on.sha256}",
+        [add_on],
+        f"; for one of your own, {vouch}",
     )
 
 
@@ -154,9 +143,14 @@ def _vouched(folder: Path) -> dict[str, str]:
     return {it[1].strip().removeprefix("*"): it[0].lower() for it in parts if len(it) > 1}
 
 
-def _fix(add_ons: Sequence[AddOn]) -> str:
+def _lacking(what: str, why: str, add_ons: Sequence[AddOn], more: str = "") -> Problem:
+    """Why there is no manifest that may be used, and where to get those that may."""
     files = " and ".join(f"{it.file} (SHA-256 {it.sha256})" for it in add_ons)
-    return (
-        f"run the image, which has them, or set {VARIABLE} to a folder with {files};"
-        " docs/how-to/image.md says how to get them"
+    return Problem(
+        code=Code.MANIFESTS_MISSING,
+        setting=VARIABLE,
+        what=what,
+        why=why,
+        fix=f"run the image, which has them, or set {VARIABLE} to a folder with {files};"
+        f" docs/how-to/image.md says how to get them{more}",
     )

@@ -339,22 +339,15 @@ def of_events(events: Iterable[Object]) -> dict[str, list[str]]:
         if reason in _TELLING | _ON_NODE:
             about = str(event["involvedObject"].get("uid")), reason
             text = f"{reason}: {event.get('message')}"
-            if event.get("type") == "Normal":
-                text = _under_way(text)
+            request = _UNDER_WAY.search(text) if event.get("type") == "Normal" else None
+            if request is not None:
+                so_far = _COMING if request["state"] == "was provisioned" else _ASKED
+                text = f"{so_far}: the request {request['name']} {request['state']}"
             last[about] = max(last.get(about, ("", "")), (moment(event), text))
     found: dict[str, list[str]] = {}
     for (uid, _), (_, text) in last.items():
         found.setdefault(uid, []).append(text)
     return found
-
-
-def _under_way(text: str) -> str:
-    """What the autoscaler says of a pod whose request goes on, in fewer words."""
-    request = _UNDER_WAY.search(text)
-    if request is None:
-        return text
-    so_far = _COMING if request["state"] == "was provisioned" else _ASKED
-    return f"{so_far}: the request {request['name']} {request['state']}"
 
 
 def moment(event: Object) -> str:

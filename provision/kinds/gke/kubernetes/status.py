@@ -6,7 +6,6 @@ Jobs, nodes, and ProvisioningRequests: where each stands, what it waits for, how
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
@@ -16,6 +15,7 @@ from provision.google import refusals
 from provision.google.refusals import Refusal
 from provision.kinds.gke.kubernetes import kueue, nodes, pods, reasons
 from provision.kinds.gke.kubernetes.objects import conditions, holds, later
+from provision.kinds.status import until
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def request(thing: Object, job: JobState | None = None, clock: Clock = _CLOCK) -
         reason = message = ""
     created = thing["metadata"].get("creationTimestamp")
     since = said.get(_SINCE.get(state, ""), {}).get("lastTransitionTime")
-    until, then = _until(thing, state, clock)
+    ends, then = _until(thing, state, clock)
     return NodeRequest(
         name=thing["metadata"]["name"],
         state=state,
@@ -152,9 +152,9 @@ def request(thing: Object, job: JobState | None = None, clock: Clock = _CLOCK) -
         message=message,
         advice=_advice(state, reason, message, job),
         created=created,
-        waits_for=_waits_for(state, reason, message),
+        waits_for=(state in _LACKING and reasons.lacks(reason, message)) or _WAITS_FOR[state],
         since=since or created,
-        until=until,
+        until=ends,
         then=then,
     )
 
@@ -204,42 +204,28 @@ def _advice(state: RequestState, reason: str, message: str, job: JobState | None
             assert_never(state)
 
 
-def _waits_for(state: RequestState, reason: str, message: str) -> str:
-    """What a request waits for, or got no nodes for lack of."""
-    usual = _WAITS_FOR[state]
-    return reasons.lacks(reason, message) or usual if state in _LACKING else usual
-
-
 def _until(thing: Object, state: RequestState, clock: Clock) -> tuple[str | None, str]:
     """When the state of a request ends automatically, and what happens then."""
     created = thing["metadata"].get("creationTimestamp")
     came = conditions(thing).get("Provisioned", {}).get("lastTransitionTime")
-    parameters = (thing.get("spec") or {}).get("parameters") or {}
-
-    def asked(name: str) -> int:
-        text = str(parameters.get(name))
-        return int(text) if text.isdecimal() else 0
-
-    def after(moment: str | None, seconds: int) -> str | None:
-        return later(moment, clock.wall(seconds)) if moment else None
-
-    match state:
-        case RequestState.PENDING:
-            return after(created, _PLACELESS_SECONDS), "it fails, if no pool has taken it"
-        case RequestState.ACCEPTED | RequestState.WAITING:
-            patience = asked("ValidUntilSeconds")
-            if not patience:
-                return None, ""
-            return after(created, patience), "it gives up its place in Google's queue"
-        case RequestState.PROVISIONED:
-            return after(came, _BOOKED_SECONDS), "nodes without pods are removed"
-        case RequestState.RUNNING | RequestState.EXPIRED:
-            run = asked("maxRunDurationSeconds") or limits.LONGEST_RUN
-            return after(came, run), "Google deletes its nodes"
-        case RequestState.FAILED | RequestState.DONE | RequestState.ENDED:
-            return None, ""
-        case _:
-            assert_never(state)
+    asked = (thing.get("spec") or {}).get("parameters") or {}
+    patience, run = (
+        int(text) if (text := str(asked.get(name))).isdecimal() else 0
+        for name in ("ValidUntilSeconds", "maxRunDurationSeconds")
+    )
+    gives_up = created, patience, "it gives up its place in Google's queue"
+    is_over = came, run or limits.LONGEST_RUN, "Google deletes its nodes"
+    since, seconds, then = {
+        RequestState.PENDING: (created, _PLACELESS_SECONDS, "it fails, if no pool has taken it"),
+        RequestState.ACCEPTED: gives_up,
+        RequestState.WAITING: gives_up,
+        RequestState.PROVISIONED: (came, _BOOKED_SECONDS, "nodes without pods are removed"),
+        RequestState.RUNNING: is_over,
+        RequestState.EXPIRED: is_over,
+    }.get(state, (None, 0, ""))
+    if not seconds:
+        return None, ""
+    return later(since, clock.wall(seconds)) if since else None, then
 
 
 # ------------------------------------------------------------------------------ jobs in the queue
@@ -296,9 +282,9 @@ def of_workload(
         message=message,
         advice=advice,
         stops=stops,
-        stops_seconds=_seconds_until(stops, clock),
+        stops_seconds=until(stops, clock) if stops else None,
         nodes_end=ends,
-        nodes_end_seconds=_seconds_until(ends, clock),
+        nodes_end_seconds=until(ends, clock) if ends else None,
         interruptions=tuple(_interruptions(status, own)),
         created=metadata.get("creationTimestamp"),
         retries=_retries(thing),
@@ -346,13 +332,6 @@ def _stops(work: Object, clock: Clock) -> str | None:
         return None
     left = int(most) - int(status.get("accumulatedPastExecutionTimeSeconds") or 0)
     return later(since, clock.wall(left))
-
-
-def _seconds_until(moment: str | None, clock: Clock) -> int | None:
-    """Seconds of cloud time until a moment in RFC 3339 format, at least 0; None for none."""
-    if not moment:
-        return None
-    return int(clock.until(dt.datetime.fromisoformat(moment).timestamp()))
 
 
 def _interruptions(status: Mapping[str, Any], own: Pods) -> Iterator[str]:

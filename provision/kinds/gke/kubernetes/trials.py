@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.status import Status
     from provision.time.deadline import Deadline
     from provision.time.progress import Progress
-    from provision.time.stages import OpenStage
 
 _POLL: Final = 10.0
 """Seconds of cloud time between two looks at a job."""
@@ -73,7 +72,27 @@ class Trial:
     def await_nodes(self, asked: str, timeout: float, progress: Progress) -> float:
         """Wait until the job runs; returns the seconds of cloud time that it took."""
         with progress.stage(StageName.TEST_NODES, OnInterrupt.ENDS_TEST) as stage:
-            waited = self._await(asked, timeout, stage)
+            deadline = stage.deadline(timeout, _POLL)
+            while not deadline.retry(self.has_started, f"look at {self.words}"):
+                queue = deadline.retry(lambda: status.read(self.cluster), "look at the queue")
+                work = next(iter(self._workloads(queue)), None)
+                if work and (work.state == "given up" or work.retries >= _MOST_RETRIES):
+                    raise self._refused(work)
+                # One that the queue has let in may still wait for nodes.
+                waits = work if work and work.state not in {"starting", "running"} else None
+                state = waits.state if waits else "no nodes yet"
+                why = waits.message if waits else deadline.retry(self._warning, "look at it")
+                stage.news("; ".join(filter(None, [f"{asked}: {state}", refusals.in_short(why)])))
+                if deadline.is_over:
+                    advice = self._advice() or reasons.advice("", why)
+                    raise StillWaiting(
+                        f"No nodes came for {self.words} in time: {state}",
+                        why=why,
+                        fix="\n".join(filter(None, [advice, _LATER])),
+                        setting="CAPACITY_TIMEOUT",
+                    )
+                deadline.pause()
+            waited = deadline.passed
             stage.counts(asked)
         return waited
 
@@ -100,29 +119,6 @@ class Trial:
                     return
                 stage.counts(f"{len(found)} pods of a test are being deleted")
                 deadline.pause()
-
-    def _await(self, wanted: str, timeout: float, stage: OpenStage) -> float:
-        deadline = stage.deadline(timeout, _POLL)
-        while not deadline.retry(self.has_started, f"look at {self.words}"):
-            queue = deadline.retry(lambda: status.read(self.cluster), "look at the queue")
-            work = next(iter(self._workloads(queue)), None)
-            if work and (work.state == "given up" or work.retries >= _MOST_RETRIES):
-                raise self._refused(work)
-            # One that the queue has let in may still wait for nodes.
-            waits = work if work and work.state not in {"starting", "running"} else None
-            state = waits.state if waits else "no nodes yet"
-            why = waits.message if waits else deadline.retry(self._warning, "look at it")
-            stage.news("; ".join(filter(None, [f"{wanted}: {state}", refusals.in_short(why)])))
-            if deadline.is_over:
-                advice = self._advice() or reasons.advice("", why)
-                raise StillWaiting(
-                    f"No nodes came for {self.words} in time: {state}",
-                    why=why,
-                    fix="\n".join(filter(None, [advice, _LATER])),
-                    setting="CAPACITY_TIMEOUT",
-                )
-            deadline.pause()
-        return deadline.passed
 
     def _workloads(self, found: Status) -> list[Workload]:
         title = f"{self.wanted['kind']} {self.wanted['metadata']['name']}"
