@@ -53,9 +53,9 @@ class Mount:
 # client of Google's is made for one that fails: faults spare it.
 MOUNTS: Final = (
     Mount("/compute/v1/", "vm_agents:compute_service"),
-    Mount("/storage/v1/", "storage:json_api", credentials=False),
-    Mount("/upload/storage/v1/", "storage:upload", credentials=False),
-    Mount("/download/storage/v1/", "storage:media", credentials=False),
+    Mount("/storage/v1/", "storage.service:json_api", credentials=False),
+    Mount("/upload/storage/v1/", "storage.service:upload", credentials=False),
+    Mount("/download/storage/v1/", "storage.service:media", credentials=False),
     Mount("/iam/v1/", "iam:service"),
     Mount("/iamcredentials/v1/", "iam:tokens"),
     Mount("/crm/v1/", "projects:service_v1"),
@@ -78,7 +78,7 @@ PAGE: Final = "/rehearsal"
 """Where a browser finds what this cloud knows."""
 
 _METADATA = Mount("/", "metadata:service", credentials=False, faults=False)
-_MEDIA = Mount("/", "storage:media", credentials=False)
+_MEDIA = Mount("/", "storage.service:media", credentials=False)
 
 
 def mount(path: str) -> Mount:

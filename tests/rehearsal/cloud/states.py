@@ -3,7 +3,7 @@
 import json
 from urllib.parse import quote
 
-from rehearsal.cloud import storage
+from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Reply, Request, Service
 

@@ -14,6 +14,7 @@ from rehearsal.cloud import server
 from rehearsal.cloud.server import Cloud, Mount
 from rehearsal.cloud.store import Store
 from rehearsal.cloud.wire import GoogleError, Reply, Request
+from tests.running import ran
 
 pytestmark = pytest.mark.loopback
 
@@ -186,10 +187,10 @@ def test_bytes_that_are_no_text_are_logged_by_their_length(
 def test_each_path_has_its_service() -> None:
     for path, service in {
         "/compute/v1/projects/p": "vm_agents:compute_service",
-        "/storage/v1/b": "storage:json_api",
-        "/upload/storage/v1/b/x/o": "storage:upload",
-        "/download/storage/v1/b/x/o/y": "storage:media",
-        "/bucket/folder/object": "storage:media",
+        "/storage/v1/b": "storage.service:json_api",
+        "/upload/storage/v1/b/x/o": "storage.service:upload",
+        "/download/storage/v1/b/x/o/y": "storage.service:media",
+        "/bucket/folder/object": "storage.service:media",
         "/iam/v1/projects/p/serviceAccounts": "iam:service",
         "/crm/v1/projects/p": "projects:service_v1",
         "/crm/v3/projects/p": "projects:service_v3",
@@ -215,3 +216,13 @@ def test_an_end_drops_the_connections_that_are_kept_alive(tmp_path: Path) -> Non
 def test_an_unknown_scenario_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'storm'; there are flaky, lost-answer, slow"):
         Cloud(database=tmp_path / "cloud.sqlite", scenario="slow,storm")
+
+
+def test_each_service_can_be_the_first_that_is_asked() -> None:
+    # Each in a process of its own: an import that only works after another one fails there.
+    modules = sorted({mount.service.partition(":")[0] for mount in server.MOUNTS})
+    program = "import importlib, os, sys\nfor name in sys.argv[1:]:\n    if not os.fork():\n"
+    program += "        importlib.import_module(f'rehearsal.cloud.{name}')\n        os._exit(0)\n"
+    program += "    assert os.wait()[1] == 0, name\n"
+    ended = ran([sys.executable, "-c", program, *modules])
+    assert ended.returncode == 0, ended.stderr

@@ -18,8 +18,8 @@ from rehearsal.cloud import (
     projects,
     quota_limits,
     services,
-    storage,
 )
+from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Reply, Request, Service
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from rehearsal.cloud import storage
+from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
 from tests.rehearsal.cloud.states import States
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.cloud import storage
 from rehearsal.cloud.compute.resources import INSTANCE
+from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import moment
 from tests.rehearsal.cloud.states import NOW, States
