@@ -62,6 +62,29 @@ def of_machines(pool: Pool, number: int, prices: Prices) -> tuple[Part, ...]:
     return tuple(_of_pool(PartKind.MACHINES, pool, _Count(now=number, most=number), prices))
 
 
+def with_running(cost: Cost, running: Sequence[tuple[Pool, int]], prices: Prices) -> Cost:
+    """The cost of a change while machines run that are not what it describes: by what they are.
+
+    They are billed now, and what they give way to is not. While one of them has no end, nobody can
+    say what all of it costs at most.
+    """
+    none = Decimal(0)
+    asked = (it if it.pool is None else dataclasses.replace(it, now=none) for it in cost.parts)
+    there = (
+        dataclasses.replace(part, most=none)
+        for pool, number in running
+        for part in of_machines(pool, number, prices)
+    )
+    parts = (*asked, *there)
+    endless = any(_longest_run(pool) is None for pool, _ in running)
+    return dataclasses.replace(
+        cost,
+        parts=parts,
+        now=_sum([(part, part.now) for part in parts]),
+        at_most_in_all=None if endless else cost.at_most_in_all,
+    )
+
+
 def _count(pool: Pool, running: int | None) -> _Count:
     first = 0 if pool.mode.means.requested else pool.size.first
     now = first if running is None else running

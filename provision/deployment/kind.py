@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from provision.errors import Problem
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
+    from provision.spec.pools import Pool
     from provision.state.location import Place, StateLocation
     from provision.state.record import Record
     from provision.terraform.plan import Creation
@@ -120,13 +121,14 @@ class Kind(ABC, Generic[SpecT]):
 
     def kept(
         self, cloud: Cloud, spec: SpecT, staying: int, changed: Collection[str]
-    ) -> Kept | None:
+    ) -> tuple[Kept | None, Sequence[tuple[Pool, int]]]:
         """What a change leaves as it is of machines that run; None if it leaves nothing.
 
-        `staying`: how many machines stay of those that were asked for, one at least.
+        `staying`: how many machines stay of those that were asked for, one at least. Beside it, the
+        machines that run and are not what the specification describes, and how many of each.
         """
         del cloud, spec, staying, changed
-        return None
+        return None, ()
 
     @abstractmethod
     def instances(self, cloud: Cloud, spec: SpecT) -> Sequence[Mapping[str, Any]]:

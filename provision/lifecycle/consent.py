@@ -33,7 +33,7 @@ from provision.errors import (
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
-from provision.lifecycle import plan_document
+from provision.lifecycle import plan_document, pricing
 from provision.settings.choices import KIND
 
 if TYPE_CHECKING:
@@ -179,7 +179,12 @@ def describe_plan(
 ) -> None:
     """Put what Terraform would do into the report's plan."""
     if context.report.plan is not None:
-        context.report.plan = plan_document.complete(context.report.plan, cloud, kind, spec, found)
+        context.report.plan, running = plan_document.complete(
+            context.report.plan, cloud, kind, spec, found
+        )
+        listed = pricing.known(context, cloud) if running else None
+        if listed is not None and context.report.cost is not None:
+            context.report.cost = estimate.with_running(context.report.cost, running, listed)
 
 
 def show_plan(

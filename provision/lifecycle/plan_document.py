@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import OutOfDate, SpecT
     from provision.deployment.kind import Kind
-    from provision.documents.plan import Candidate, Checks, Identity
+    from provision.documents.plan import Candidate, Checks, Identity, Kept
+    from provision.spec.pools import Pool
     from provision.state.record import Record
     from provision.terraform import plan as terraform
 
@@ -136,17 +137,24 @@ def begun(  # noqa: PLR0913, PLR0917 - each is a fact of its own
 
 def complete(
     plan: Plan, cloud: Cloud, kind: Kind[SpecT], spec: SpecT, found: terraform.Plan
-) -> Plan:
-    """The plan with what Terraform would do."""
-    kept = None
-    if found.staying and any(it.type == TEMPLATE.type for it in found.creations):
-        kept = kind.kept(cloud, spec, found.staying, [it.setting for it in plan.settings])
+) -> tuple[Plan, Sequence[tuple[Pool, int]]]:
+    """The plan with what Terraform would do; the machines that run and are not what it describes.
+
+    Those are pools of their own, with how many there are of each.
+    """
+    kept: Kept | None = None
+    running: Sequence[tuple[Pool, int]] = ()
+    changes = any(it.type == TEMPLATE.type for it in found.creations)
+    # Of flex start nothing is billed before it comes; what runs may have come in another way.
+    if found.staying and (changes or any(pool.mode.means.requested for pool in spec.pools)):
+        kept, running = kind.kept(cloud, spec, found.staying, [it.setting for it in plan.settings])
+        kept = kept if changes else None
     if kept and found.held:
         stay = "stays" if len(found.held) == 1 else "stay"
         theirs = f"{words.listed(found.held)} {stay} until then"
         kept = dataclasses.replace(kept, words=f"{kept.words}; {theirs}")
     identities = tuple(_with_roles(plan.contents.identities, found.grants))
-    return dataclasses.replace(
+    whole = dataclasses.replace(
         plan,
         change=_change(plan, found),
         contents=dataclasses.replace(plan.contents, identities=identities),
@@ -155,6 +163,7 @@ def complete(
         losses=found.losses,
         kept=kept,
     )
+    return whole, running
 
 
 def _change(plan: Plan, found: terraform.Plan) -> Change:

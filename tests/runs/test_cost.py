@@ -1,5 +1,8 @@
 """What a cluster costs, in whole runs: a limit refuses it, and Google's prices are kept a week."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from tests.runs.conftest import Rehearsal
@@ -8,6 +11,10 @@ from tests.runs.conftest import Rehearsal
 def _price_lists(rehearsal: Rehearsal) -> int:
     """How many pages of Google's price list were read so far."""
     return sum("/cloudbilling/v1/services/" in asked["path"] for asked in rehearsal.requests())
+
+
+def _per_hour(document: dict[str, Any]) -> float:
+    return round(float(document["cost"]["now"]["per_hour"]), 2)
 
 
 @pytest.mark.slow(
@@ -42,3 +49,26 @@ def test_a_limit_refuses_before_anything_is_made_and_live_prices_are_kept_by_cre
     assert round(before, 4) == round(planned.document["cost"]["most"]["per_hour"], 4)
     assert again.document["cost"] == planned.document["cost"]
     assert _price_lists(rehearsal) == 2 * pages
+
+
+def test_machines_that_a_change_keeps_are_billed_by_what_they_are(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    small = {"VM_TYPE": "g2-standard-8"}
+    rehearsal = standing(small)
+    before = _per_hour(rehearsal.run("Status").document["status"])
+    flex = {**small, "ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "7d"}
+    assert _per_hour(rehearsal.run("Plan", **small).document) == before
+
+    def plans() -> None:
+        planned = rehearsal.run("Plan", **flex)
+        assert planned.code == 0, planned.said
+        assert _per_hour(planned.document) == before
+        assert "at_most_in_all" not in planned.document["cost"]
+        assert "now nothing" not in planned.said
+
+    plans()
+    created = rehearsal.run("Create", "--yes", **flex)
+    assert created.code in {0, 75}, created.said
+    plans()
+    assert _per_hour(rehearsal.run("Status", **flex).document["status"]) == before

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
@@ -16,20 +17,23 @@ from provision.codes import Code
 from provision.documents import json_object
 from provision.documents.checks import VmCheck
 from provision.errors import Problem
-from provision.google import refusals
+from provision.google import refusals, resources
 from provision.google.resources import GROUP
 from provision.kinds import gpus as gpu_words
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from provision.catalogue.machines import Gpu, MachineType
     from provision.google.api import GoogleApi
-    from provision.spec.pools import Group
+    from provision.spec.pools import Group, Pool
     from provision.state.location import Place
     from provision.time.clock import Clock
 
 _URL_KEY: Final = "proxy-url"
+UNBILLED: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
+"""States in which a VM itself is not billed; its disk is, which is not counted here."""
 _SHORT: Final = 86400.0
 """Remaining run time below which a VM is worth a note, in seconds of cloud time."""
 _RESTART: Final = 1800.0
@@ -87,6 +91,46 @@ class Vm:
             bound=scheduling.get("provisioningModel") == "RESERVATION_BOUND",
             restarts=scheduling.get("automaticRestart") is True,
         )
+
+
+_MODES: Final = {
+    "FLEX_START": Mode.FLEX_START,
+    "RESERVATION_BOUND": Mode.RESERVATION_BOUND,
+    "SPOT": Mode.SPOT,
+    "STANDARD": Mode.STANDARD,
+}
+"""The provisioning models of Compute Engine."""
+
+
+def mode_of(document: Mapping[str, Any], usual: Mode) -> Mode:
+    """How a VM was got, and is billed: its template may be older than the settings.
+
+    `usual`: how the settings say that VMs are got. One of a reservation that it is not bound to
+    looks like one on demand.
+    """
+    own = _MODES.get(document.get("scheduling", {}).get("provisioningModel", ""), usual)
+    return usual if own is Mode.STANDARD and usual is Mode.RESERVATION else own
+
+
+def otherwise(documents: Iterable[Mapping[str, Any]], asked: Pool) -> list[tuple[Pool, int]]:
+    """The VMs that are of another type than is asked for now, or were got in another way."""
+    found: Counter[Pool] = Counter()
+    for document in documents:
+        machine_type = resources.last(document["machineType"])
+        mode = mode_of(document, asked.mode)
+        is_other = (machine_type, mode) != (asked.machine_type, asked.mode)
+        if document["status"] in UNBILLED or not is_other:
+            continue
+        gpus: dict[str, Any] = {}
+        if machine_type != asked.machine_type:
+            own = next(iter(document.get("guestAccelerators", [])), None)
+            gpus["gpu_type"] = resources.last(own["acceleratorType"]) if own else None
+            gpus["gpu_count"] = int(own["acceleratorCount"]) if own else None
+        seconds = document.get("scheduling", {}).get("maxRunDuration", {}).get("seconds")
+        ends = None if seconds is None else int(seconds)
+        changed = {"machine_type": machine_type, "mode": mode, "max_run_seconds": ends, **gpus}
+        found[replace(asked, **changed)] += 1
+    return list(found.items())
 
 
 @dataclass(frozen=True, kw_only=True)

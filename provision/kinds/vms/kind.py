@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from provision.deployment.deployment import Deployment, Held
     from provision.deployment.jobs import Jobs
     from provision.documents.plan import Kept
+    from provision.spec.pools import Pool
     from provision.state.location import Place
     from provision.state.record import Record
 
@@ -53,12 +54,14 @@ class VmGroup(Kind[VmSpec]):
 
     def kept(
         self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]
-    ) -> Kept | None:
+    ) -> tuple[Kept | None, Sequence[tuple[Pool, int]]]:
         """VMs that run keep the template that they came with; Google may never have given some."""
         from provision.kinds.vms import contents, instances
 
-        running = min(staying, len(instances.see(cloud.api, spec).documents))
-        return contents.kept(spec, running, changed) if running else None
+        there = instances.see(cloud.api, spec).documents
+        running = min(staying, len(there))
+        kept = contents.kept(spec, running, changed) if running else None
+        return kept, instances.otherwise(there, spec.group)
 
     def instances(self, cloud: Cloud, spec: VmSpec) -> Sequence[Mapping[str, Any]]:
         """The instances of the group."""

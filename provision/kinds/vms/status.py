@@ -38,10 +38,6 @@ if TYPE_CHECKING:
 _MANY: Final = 100
 """VMs from which on it is said that asking all of them takes a while."""
 _LIMITED: Final = "MAX_RUN_DURATION=12h would end new ones after 12 hours"
-_UNBILLED: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
-"""States in which a VM itself is not billed; its disk is, which is not counted here."""
-
-
 _Reported = tuple[vm_status.Startup, vm_status.GpuCheck | None]
 """What a VM reports of itself."""
 
@@ -310,35 +306,40 @@ def existing(case: trouble.Case, record: Record, seen: Seen) -> Existing | None:
     disk, disk_type = json_object.whole(asked.get("DISK_SIZE_GB")), asked.get("DISK_TYPE")
     if how is None or disk is None or not disk_type:
         return None
-    # Older VMs may be of another type than new ones get.
-    by_type: dict[str, list[float]] = collections.defaultdict(list, {usual: []})
+    # Older VMs may be of another type than new ones get, or be got in another way.
+    own = Mode(how.value)
+    modes = {it["name"]: instances.mode_of(it, own) for it in seen.documents}
+    by_kind: dict[tuple[str, Mode], list[float]] = collections.defaultdict(list, {(usual, own): []})
     for vm in case.vms:
         age = common.hours(vm.created, case.clock)
-        if vm.status not in _UNBILLED and age is not None:
-            by_type[vm.machine_type].append(age)
-    counts = {machine_type: len(ages) for machine_type, ages in by_type.items()}
-    counts[usual] = max(0, case.group.size - sum(counts.values()) + counts[usual])
-    named = {machine_type: f"{case.group.name} {machine_type}" for machine_type in by_type}
+        if vm.status not in instances.UNBILLED and age is not None:
+            by_kind[vm.machine_type, modes.get(vm.name, own)].append(age)
+    counts = {it: len(ages) for it, ages in by_kind.items()}
+    counts[usual, own] = max(0, case.group.size - sum(counts.values()) + counts[usual, own])
+    named = {
+        it: f"{case.group.name} {it[0]}" + ("" if it[1] is own else f", {it[1].means.words}")
+        for it in by_kind
+    }
     pools = tuple(
         Pool(
-            name=named[machine_type],
+            name=named[machine_type, mode_],
             machine_type=machine_type,
             zone=record.zone,
             gpu_type=asked.get("ACCELERATOR_TYPE"),
             gpu_count=json_object.whole(asked.get("GPU_COUNT")),
-            mode=Mode(how.value),
+            mode=mode_,
             size=Size(count=count),
             disk_size_gb=disk,
             disk_type=str(disk_type),
             external_ip=bool(asked.get("ENABLE_EXTERNAL_IP")),
         )
-        for machine_type, count in counts.items()
+        for (machine_type, mode_), count in counts.items()
     )
     return common.Existing.of(
         record,
         machines=pools,
         network_is_made=asked.get("NETWORK_CONFIG")
         not in {NetworkConfig.DEFAULT, NetworkConfig.EXISTING},
-        ages={named[machine_type]: ages for machine_type, ages in by_type.items()},
+        ages={named[it]: ages for it, ages in by_kind.items()},
         age=common.hours((seen.group or {}).get("creationTimestamp"), case.clock),
     )

@@ -150,7 +150,8 @@ class _Google:
     """A group that was asked for more VMs than there are."""
 
     def __init__(self, there: int) -> None:
-        self._vms = [{"name": f"np-vm-{number}"} for number in range(there)]
+        vm = {"machineType": "types/a2-highgpu-1g", "status": "RUNNING"}
+        self._vms = [{"name": f"np-vm-{number}", **vm} for number in range(there)]
 
     def find(self, *_: object) -> object:
         return {}
@@ -170,7 +171,7 @@ def _completed(found: Plan, there: int = 9, **fields: Any) -> Any:
     spec = VM_GROUP.spec(settings)
     cloud: Any = SimpleNamespace(api=_Google(there))
     plan = dataclasses.replace(stories.first("env")[0], **{"change": Change.CHANGE, **fields})
-    return plan_document.complete(plan, cloud, VM_GROUP, spec, found)
+    return plan_document.complete(plan, cloud, VM_GROUP, spec, found)[0]
 
 
 def test_what_nobody_knows_is_counted_first_and_by_its_type() -> None:
