@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from provision.catalogue import limits
-from provision.settings import parsing
+from provision.settings import masking, parsing
 from provision.settings.parsing import InvalidValueError, shorten
 from provision.settings.values import ProjectId
 
@@ -100,6 +100,9 @@ def _labels(values: Mapping[str, str]) -> None:
 
 def _fixed(values: Mapping[str, str]) -> str:
     """The same labels in letters that Google takes; "" where that makes two of them one."""
+    # What is hidden as it was written would be seen in small letters.
+    if any(masking.mask(it) != it for it in (*values, *values.values())):
+        return ""
     fixed = {_as_label(key).lstrip("-_0123456789"): _as_label(it) for key, it in values.items()}
     is_whole = len(fixed) == len(values) and all(fixed) and CLUSTER_LABEL not in fixed
     return ",".join(f"{key}={it}" for key, it in fixed.items()) if is_whole else ""
