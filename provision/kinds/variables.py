@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import filestores, names
 from provision.documents.plan import Identity
+from provision.spec.cluster import BucketGrant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from provision.spec.networks import ExistingNetwork
     from provision.spec.pools import Pool
     from provision.state.location import StateLocation
+
+
+def _given(spec: ClusterSpec, bucket: str) -> dict[str, str]:
+    return {"grant": "given"} if spec.grant(bucket) is BucketGrant.GIVEN else {}
 
 
 def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str, Any]:
@@ -34,7 +39,11 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
             "create": account == "dedicated",
             "email": None if account in {"dedicated", "default"} else account,
         },
-        "gcs_mounts": [mount.model_dump() for mount in spec.buckets],
+        "gcs_mounts": [
+            # Pods act as an account of the cluster's own, whatever its machines act as.
+            mount.model_dump() | _given(spec, mount.bucket)
+            for mount in spec.buckets
+        ],
         "filestores": [
             {
                 "path": share.path,

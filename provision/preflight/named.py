@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import accounts, zones
 from provision.codes import Code
@@ -20,7 +20,7 @@ from provision.state import terraform_state
 from provision.state.location import DEEPEST, FOLDER, RECORD, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from provision.preflight.check import CheckContext
     from provision.spec.cluster import ClusterSpec
@@ -189,12 +189,7 @@ def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             if found is None:
                 yield _missing(bucket)
                 continue
-            # Roles on a bucket may have conditions with uniform bucket-level access alone (Cloud
-            # Storage, "Use IAM Conditions on buckets", read in 2026-11).
-            access = found.get("iamConfiguration", {}).get("uniformBucketLevelAccess", {})
-            if ctx.spec.service_account != "dedicated" and not access.get("enabled"):
-                grants[bucket] = _grant(ctx, bucket)
-                yield _shared(bucket, grants[bucket])
+            yield from _access(ctx, bucket, found, grants)
             unknown = _HOLDS_NONE
             folder = _of_deployment(ctx, bucket)
             if folder is None:
@@ -204,9 +199,34 @@ def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         except GoogleApiError as error:
             if error.code != _FORBIDDEN:
                 raise
+            if unknown is _EXISTS and not _is_granted(ctx, bucket):
+                grants[bucket] = BucketGrant.GIVEN
             yield _unseen_bucket(bucket, *unknown, error.message)
     if grants:
         yield Finding(settled={"bucket_grants": grants})
+
+
+def _access(
+    ctx: CheckContext[ClusterSpec],
+    bucket: str,
+    found: Mapping[str, Any],
+    grants: dict[str, BucketGrant],
+) -> Iterator[Finding]:
+    """Decide how the machines get in where that is not by a binding of this deployment's.
+
+    Roles on a bucket may have conditions with uniform bucket-level access alone (Cloud Storage,
+    "Use IAM Conditions on buckets", read in 2026-11). Pods have an account of their own.
+    """
+    access = found.get("iamConfiguration", {}).get("uniformBucketLevelAccess", {})
+    shares_account = ctx.spec.service_account != "dedicated" and not ctx.spec.has_control_plane
+    _, refused = seen(partial(ctx.answers.find, Service.STORAGE, f"b/{bucket}/iam"))
+    if refused is not None and not _is_granted(ctx, bucket):
+        # Nobody grants a role in a policy that they may not read.
+        grants[bucket] = BucketGrant.GIVEN
+        yield _of_its_owner(bucket, refused.message)
+    elif shares_account and not access.get("enabled"):
+        grants[bucket] = _grant(ctx, bucket)
+        yield _shared(bucket, grants[bucket])
 
 
 def _grant(ctx: CheckContext[ClusterSpec], bucket: str) -> BucketGrant:
@@ -223,6 +243,24 @@ def _grant(ctx: CheckContext[ClusterSpec], bucket: str) -> BucketGrant:
         for binding in policy.get("bindings", ())
     )
     return BucketGrant.GIVEN if given else BucketGrant.PLAIN
+
+
+def _is_granted(ctx: CheckContext[ClusterSpec], bucket: str) -> bool:
+    """Whether the state has a role on the bucket, which a change would else take away."""
+    return any(it.startswith(f"b/{bucket}/") for it in ctx.in_state)
+
+
+def _of_its_owner(bucket: str, why: str) -> Finding:
+    return note(
+        Code.NOT_CHECKED,
+        setting="GCS_MOUNT_LIST",
+        what=f"no role on gs://{bucket} is given to the machines",
+        why=f"these credentials may not see who has which role in it: {why}",
+        fix="whoever owns it lets the machines' account in, unless everybody may: gcloud storage"
+        f" buckets add-iam-policy-binding gs://{bucket} --member serviceAccount:EMAIL --role"
+        f" {resources.MOUNTS} (roles/storage.objectViewer to read alone); SERVICE_ACCOUNT=EMAIL is"
+        " an account that is there before",
+    )
 
 
 def _shared(bucket: str, grant: BucketGrant) -> Finding:

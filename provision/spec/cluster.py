@@ -44,7 +44,7 @@ class BucketGrant(enum.StrEnum):
     `OWN`: Without a condition: the account is the cluster's own, so nobody else grants it that.
     `CONDITIONAL`: By a binding of this deployment's, which goes without taking another's. `PLAIN`:
     Without a condition, as the bucket takes none (no uniform bucket-level access). `GIVEN`: Not at
-    all: the bucket takes no condition, and the account has the role already.
+    all: the account has the role already, or its owner alone can give it.
     """
 
     OWN = "own"
@@ -95,9 +95,9 @@ class ClusterSpec(abc.ABC):
 
     def grant(self, bucket: str) -> BucketGrant:
         """How the machines' account gets its role on a bucket."""
-        if self.service_account == "dedicated":
-            return BucketGrant.OWN
-        return self.bucket_grants.get(bucket, BucketGrant.CONDITIONAL)
+        own = self.service_account == "dedicated"
+        usual = BucketGrant.OWN if own else BucketGrant.CONDITIONAL
+        return self.bucket_grants.get(bucket, usual)
 
     @property
     @abc.abstractmethod

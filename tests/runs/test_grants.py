@@ -67,3 +67,21 @@ def test_a_grant_that_is_there_is_kept_where_a_bucket_takes_no_conditions(
     assert rehearsal.run("Create", **_SHARED).document["changes"]["add"] == 0
     assert rehearsal.run("Destroy", **_SHARED).code == 0
     assert _bindings(rehearsal) == [_BY_HAND]
+
+
+@pytest.mark.parametrize("path", ["my-data/iam", "my-data"])
+def test_a_bucket_that_one_may_use_and_not_administer_is_mounted_without_a_grant(
+    rehearsal: Rehearsal, path: str
+) -> None:
+    _prepare(rehearsal, uniform=True)
+    assert rehearsal.cloud is not None
+    rehearsal.cloud.faults.add(f"GET /storage/v1/b/{path}: refuse 403")
+
+    created = rehearsal.run("Create", GCS_MOUNT_LIST="my-data:/mnt/data")
+
+    assert created.code in {0, 8}, created.said
+    note = next(it for it in created.document["notes"] if it["setting"] == "GCS_MOUNT_LIST")
+    assert "gs://my-data" in note["what"]
+    asked = [it["path"] for it in rehearsal.writes()]
+    assert not [it for it in asked if "my-data/iam" in it]
+    assert rehearsal.run("Destroy").code == 0
