@@ -39,6 +39,7 @@ _APIS: Final = {
 }
 _ENUM: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 _REFUSED: Final = 400
+_WHOLE, _PARTIAL = 200, 206
 _FREE: Final = frozenset(
     {"labels", "resourceLabels", "annotations", "matchLabels", "nodeSelector", "data", "scopes"}
 )
@@ -116,7 +117,9 @@ def _kubernetes(path: str) -> str:
 def _of_pair(pair: Pair) -> Iterator[Difference]:
     asked = pair.asked
     name = method(asked.method, asked.path)
-    if asked.status != pair.status:
+    # A recording has no header fields, so the simulation is asked for all of what the program asked
+    # for up to its limit: the same object comes with another status.
+    if (asked.status, pair.status) != (_PARTIAL, _WHOLE) and asked.status != pair.status:
         words = [_refusal(it) for it in (asked.answer, pair.answer)]
         google, simulation = f"{asked.status} {words[0]}", f"{pair.status} {words[1]}"
         yield Difference(name, Kind.STATUS.value, "", google.strip(), simulation.strip())

@@ -69,3 +69,11 @@ def test_looks_that_wait_count_once_until_something_is_changed() -> None:
     assert settled([look, look, look]) == [look]
     assert settled([look, make, look]) == [look, make, look]
     assert len(settled([look, state, look])) == 2
+
+
+def test_an_object_that_was_read_up_to_a_limit_is_the_same_object() -> None:
+    path = "/download/storage/v1/b/states/o/x"
+    pair = Pair(_asked(None, path=path, status=206), 200, None)
+    assert list(differences.of([pair])) == []
+    (found,) = differences.of([Pair(_asked(None, path=path, status=404), 200, None)])
+    assert found[0].kind == Kind.STATUS.value
