@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from provision.catalogue import filestores, names
-from provision.documents.plan import Identity
 from provision.spec.cluster import BucketGrant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provision.catalogue.gpu_networks import Network
+    from provision.documents.plan import Identity
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
     from provision.spec.networks import ExistingNetwork
@@ -94,6 +94,8 @@ def _existing(it: ExistingNetwork | None, networks: Sequence[Network]) -> dict[s
 
 def identity(spec: ClusterSpec, bearer: str) -> Identity:
     """The account that machines act as; a plan knows its roles."""
+    from provision.documents.plan import Identity  # noqa: PLC0415 - Plan alone needs it
+
     known = {
         "dedicated": names.SERVICE_ACCOUNT.of(spec.name_prefix),
         "default": "the project's default account",

@@ -18,7 +18,6 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import CheckError, ClusterError, SettingsError
 from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER, Owner
-from provision.kinds.vms import agent, instances
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,6 +83,9 @@ class VmImages:
 
     def make(self, context: Context, cloud: Cloud, record: Record, name: str) -> OwnImage:
         """Seal the VM, stop it, and make an image of its disk."""
+        # Every other run knows of the kind, and bakes nothing.
+        from provision.kinds.vms import agent, instances  # noqa: PLC0415
+
         (vm,) = instances.see(cloud.api, record).vms(context.clock)
         with context.progress.stage(StageName.IMAGE, OnInterrupt.KEEPS) as stage:
             stage.counts("the VM installs what jobs want, and is cleaned")
