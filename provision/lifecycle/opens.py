@@ -15,14 +15,15 @@ from provision.settings.choices import NetworkConfig
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-_NO: Final = frozenset({"false", "f", "no", "n", "0"})
-_YES: Final = frozenset({"true", "t", "yes", "y", "1"})
+# Source: Compute Engine, "Set and remove custom metadata", read in 2026-11: in any case.
+_YES: Final = frozenset({"true", "y", "yes", "1"})
 _OS_LOGIN: Final = "enable-oslogin"
 _SSH_KEYS: Final = "ssh-keys"
-# Source: Compute Engine, "Set and remove custom metadata" and "Troubleshooting using the serial
-# console" (2026-11): keys are matched as they are, values of switches in any case.
+# Sources: Google's guest-agent, README at 0003c28f (without OS Login keys make administrators); the
+# CIS benchmark of Google Cloud (no rule by address for the serial console); read in 2026-11.
 _LOGINS: Final[Mapping[str, tuple[Callable[[str], bool], str]]] = {
-    _OS_LOGIN: (_NO.__contains__, "OS Login is off: keys in metadata let people in"),
+    # The program's own value is TRUE, and any other takes its place.
+    _OS_LOGIN: (lambda value: value not in _YES, "OS Login is off: keys in metadata let people in"),
     "serial-port-enable": (_YES.__contains__, "the serial console takes connections from anywhere"),
     _SSH_KEYS: (bool, "whoever has one of its keys may log in, as administrator"),
 }
@@ -40,12 +41,12 @@ def found(
     if before is not None:
         yield from _reached(before, now)
     sealed, sealed_now = ((it or {}).get("METADATA") or {} for it in (before, now))
-    by_keys = metadata.get(_OS_LOGIN, "").strip().lower() in _NO
+    given = {key: value.strip().lower() for key, value in metadata.items()}
+    by_keys = given.get(_OS_LOGIN, "true") not in _YES
     for key, (is_open, words) in _LOGINS.items():
-        is_new = sealed.get(key) != sealed_now.get(key)
-        # With OS Login, which the program switches on, keys in metadata let nobody in.
-        counts = key != _SSH_KEYS or by_keys
-        if is_new and counts and is_open(metadata.get(key, "").strip().lower()):
+        is_new = key in given and sealed.get(key) != sealed_now.get(key)
+        # With OS Login keys in metadata let nobody in.
+        if is_new and is_open(given[key]) and (key != _SSH_KEYS or by_keys):
             yield Opening(setting="METADATA", words=f"{key}: {words}", outside=True)
     if before is not None:
         yield from _allowed(before, now)

@@ -37,6 +37,9 @@ CASES = table.answers("""
 {"HTTPS_PROXY": "http://p:1"} -> send what they ask through http://p:1
 {"METADATA": {"enable-oslogin": "FALSE"}} -> ! enable-oslogin: OS Login is off
 {"METADATA": {"enable-oslogin": "TRUE"}}
+{"METADATA": {"enable-oslogin": "Yes"}}
+{"METADATA": {"enable-oslogin": "off"}} -> ! enable-oslogin: OS Login is off
+{"METADATA": {"enable-oslogin": ""}} -> ! enable-oslogin: OS Login is off
 {"METADATA": {"serial-port-enable": "1"}} -> ! serial-port-enable: the serial console
 {"METADATA": {"serial-port-enable": "0"}}
 {"METADATA": {"ssh-keys": "me:ssh-rsa AAAA"}}
