@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def _given(spec: ClusterSpec, bucket: str) -> dict[str, str]:
-    return {"grant": "given"} if spec.grant(bucket) is BucketGrant.GIVEN else {}
+    grant = spec.grant(bucket)
+    return {"grant": str(grant)} if grant is BucketGrant.GIVEN else {}
 
 
 def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 import dataclasses
 import datetime as dt
-import inspect
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -11,17 +9,15 @@ from typing import Any, cast
 import pytest
 
 from provision.catalogue import prices
-from provision.deployment.kind import Kind, Later
+from provision.deployment.kind import Kind
 from provision.documents.cost import Cost
 from provision.documents.status import About, EndedBy, SoFar, Status
 from provision.google.api import GoogleApiError
 from provision.kinds import status
 from provision.kinds.gke import status as gke_status
-from provision.kinds.gke.kind import GkeCluster
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.nodes import Node, Nodes
-from provision.kinds.vms.kind import VmGroup
 from provision.spec.capacity import Mode
 from provision.spec.cluster import ClusterSpec
 from provision.spec.pools import Pool, Size
@@ -126,24 +122,6 @@ def test_a_rehearsed_end_is_by_the_clouds_clock(tmp_path: Path) -> None:
     file.write_text("3600 1800003600")
     end = status.moment(7200, Clock(0.02, file))
     assert dt.datetime.fromisoformat(end).timestamp() == 1_800_000_000 + 7200
-
-
-LATER = [
-    pytest.param(name, it, id=f"{of.__name__}.{name}")
-    for of in (GkeCluster, VmGroup)
-    for name, it in vars(of).items()
-    if isinstance(it, Later)
-]
-
-
-def _parameters(function: Callable[..., object]) -> list[tuple[str, object]]:
-    parameters = inspect.signature(function).parameters.values()
-    return [(it.name, it.kind) for it in parameters if it.name != "self"]
-
-
-@pytest.mark.parametrize(("name", "later"), LATER)
-def test_it_is_called_with_what_the_kind_is_called_with(name: str, later: Later) -> None:
-    assert _parameters(later.find()) == _parameters(getattr(Kind, name))
 
 
 POOL = Pool(
