@@ -99,7 +99,7 @@ _MODES: Final = {
     "SPOT": Mode.SPOT,
     "STANDARD": Mode.STANDARD,
 }
-"""The provisioning models of Compute Engine."""
+"""The provisioning models of Compute Engine: compute v1, Scheduling (discovery of 2026-11-06)."""
 
 
 def mode_of(document: Mapping[str, Any], usual: Mode) -> Mode:

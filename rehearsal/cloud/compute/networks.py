@@ -403,7 +403,8 @@ def _set_private_access(call: Call) -> Resource:
 def reaches_google(call: Call, interfaces: Sequence[Resource]) -> bool:
     """Whether a VM gets out: by an address, by Cloud NAT, or to Google's APIs alone.
 
-    Source: VPC, "Private Google Access" (2026-11): per subnetwork, and off in the default network.
+    Source: VPC, "Configuring Private Google Access", read in 2026-11: per subnetwork. That those of
+    a default network have it off is believed (docs/development/gotchas.md).
     """
     first = interfaces[0]
     name = links.name_of(first["subnetwork"])

@@ -258,7 +258,7 @@ def torchrun(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 def _script(facts: ClusterFacts) -> str:
     kept = [*(it.path for it in facts.buckets), *(it.path for it in facts.shares)]
     # One folder for each job: its restarts and its next run find it, another job does not.
-    folder = f"{kept[0]}/checkpoints/${{JOB_SET}}" if kept else "/tmp/checkpoints"  # noqa: S108
+    folder = f"{kept[0]}/checkpoints/${{JOB_SET}}" if kept else "/tmp/checkpoints"  # noqa: S108 - in the pod
     note = "" if kept else _NOTE
     # A shell gets the signals: torchrun would give its processes half a minute, not the pod's time.
     # The profile of A3 Mega makes NCCL say warnings alone.
