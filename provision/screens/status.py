@@ -318,6 +318,7 @@ def _state(vm: Vm, *, full: bool) -> str:
     parts = [vm.startup.words if vm.status == "RUNNING" else vm.status]
     if vm.silence:
         parts += [vm.silence]
+    parts += vm.disks
     if full and vm.rank is not None:
         parts += [f"rank {vm.rank}"]
     if vm.remaining_seconds is not None:
