@@ -43,7 +43,9 @@ def test_a_create_is_not_done_while_a_preempted_vm_is_missing(rehearse: Rehearse
     assert down["name"] in vms
 
 
-@pytest.mark.slow(sibling="tests/rehearsal/cloud/compute/test_host_events.py::PLACE")
+@pytest.mark.slow(
+    sibling="tests/rehearsal/cloud/compute/test_host_events.py::test_a_vm_whose_group_does_nothing_is_gone_for_good_or_stays_down"
+)
 def test_a_create_makes_the_spot_vm_that_a_group_which_repairs_nothing_has_lost(
     rehearse: Rehearse,
 ) -> None:
