@@ -15,8 +15,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Declined, Problem, ProvisionError, Unanswered
 from provision.settings.choices import Action
 from provision.state.location import locate
-from provision.time.progress import Progress
-from provision.time.stages import Stages
+from provision.time.stages import Progress, Stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping, Sequence

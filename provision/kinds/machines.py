@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from provision.google.api import GoogleApi
     from provision.spec.pools import Group
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _POLL: Final = 10.0
 """Poll interval in seconds of cloud time."""

@@ -26,7 +26,7 @@ from provision.errors import ProvisionError, SettingsError
 from provision.google import auth
 from provision.google.api import GoogleApi
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 __all__ = ["Binary", "Terraform", "Voice", "environment", "find"]
 

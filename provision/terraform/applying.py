@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from provision.time.progress import Progress
-    from provision.time.stages import OpenStage
+    from provision.time.stages import OpenStage, Progress
 
 _PARTS: Final[Mapping[str, StageName]] = {
     **dict.fromkeys(

@@ -22,7 +22,7 @@ from provision.kinds import registry
 from provision.state.location import locate
 from provision.terraform.plan import Plan
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from rehearsal import session
 from rehearsal.cloud.server import Cloud
 from tests.terraform.conftest import Terraform

