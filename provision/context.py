@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provision.console import Console
-    from provision.cost.price_book import PriceBook
+    from provision.cost.skus import PriceBook
     from provision.google.api import GoogleApi
     from provision.report import Report
     from provision.settings.model import Settings
@@ -202,7 +202,7 @@ class Cloud:
     @functools.cached_property
     def price_book(self) -> PriceBook:
         """Google's own prices."""
-        from provision.cost.price_book import PriceBook  # noqa: PLC0415 - as above
+        from provision.cost.skus import PriceBook  # noqa: PLC0415 - as above
 
         return PriceBook(self.api, self.folder, dt.datetime.now(tz=dt.UTC).date())
 

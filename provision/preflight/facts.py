@@ -21,7 +21,7 @@ from provision import endpoints
 from provision.catalogue import machines, offers, prices, zones
 from provision.catalogue.offers import Listing, Offers
 from provision.codes import Code
-from provision.cost import price_book
+from provision.cost import skus
 from provision.errors import ProvisionError, SettingsError
 from provision.google import auth
 from provision.google.api import GoogleApi
@@ -180,7 +180,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     types = with_gpus(api, argv[1])
     found, sized = read(api, argv[1], today.isoformat(), types), sizes(types)
     before = prices.listed()
-    after = prices.renewed(before, price_book.read(api, today))
+    after = prices.renewed(before, skus.ask(api, today))
     file.write_text(offers.write(found), encoding="utf-8")
     file.with_name(prices.FILE.name).write_text(prices.write(after), encoding="utf-8")
     file.with_name(machines.SIZES_FILE.name).write_text(write_sizes(sized), encoding="utf-8")

@@ -4,7 +4,7 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     terraform/state/    Terraform's state and lock
     deployment.json     the record: what is deployed, and which tool made it
     connection.json     how to connect
-    prices.json         Google's prices, where they were asked for (see `cost.price_book`)
+    prices.json         Google's prices, where they were asked for (see `cost.skus`)
     runs/               the runs that may hold the lock (see `liveness`)
     jobs/               what VMs and pods are to run, which they can only read
     vms/, pods/, ray/   what they tell, tasks for them, courses and logs of jobs

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from provision.documents.timeline import OnInterrupt, StageName, StageState
 from provision.errors import Interrupted
 from provision.google import resources
-from provision.printable import COLOUR
+from provision.words import COLOUR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 from provision.codes import Code
 from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
 from provision.google import refusals
-from provision.printable import COLOUR
 from provision.terraform.lock import Lock
 from provision.time import deadline
 from provision.time.deadline import TransientError
+from provision.words import COLOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from provision import printable
+from provision import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -54,7 +54,7 @@ def written(root: ET.Element, veil: Callable[[str], str] = str) -> str:
     """The whole document as text."""
 
     def shown(text: str) -> str:
-        return printable.text(veil(text))
+        return words.printable(veil(text))
 
     for element in root.iter():
         if element.text and element.tag not in _RAW:

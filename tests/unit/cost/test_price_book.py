@@ -12,7 +12,7 @@ from google.oauth2.credentials import Credentials
 from provision.catalogue import prices
 from provision.catalogue.filestores import Tier
 from provision.catalogue.machines import Consumption
-from provision.cost.price_book import PriceBook
+from provision.cost.skus import PriceBook
 from provision.documents.cost import Origin
 from provision.errors import CheckError
 from provision.google.api import GoogleApi, GoogleApiError
