@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue.permissions import reads
+from provision.catalogue.accounts import reads
 from provision.google import resources
 from provision.preflight import future, permissions
 from provision.preflight.table import CHECKS
