@@ -10,8 +10,7 @@ from provision import __version__
 from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import CheckError, CredentialsError, Problem
-from provision.google import refusals, sessions
-from provision.google.auth import refusals as credential_refusals
+from provision.google import auth, refusals, sessions
 from provision.time import deadline
 from provision.time.deadline import TransientError
 
@@ -286,7 +285,7 @@ def _failure(answer: Any, url: str) -> Exception:
         return TransientError(f"{code} {message}")
     if code == _UNAUTHORIZED:
         return _unauthorized(message)
-    return credential_refusals.explain(message) or GoogleApiError(code, message, url)
+    return auth.explain(message) or GoogleApiError(code, message, url)
 
 
 def _no_answer(error: Exception) -> UnreachableError | UntrustedError:
@@ -296,12 +295,12 @@ def _no_answer(error: Exception) -> UnreachableError | UntrustedError:
 
 def _without_token(error: GoogleAuthError) -> Exception:
     """The exception for a token that can't be had."""
-    if credential_refusals.is_passing(error):
+    if auth.is_passing(error):
         return _no_answer(error)
     return _unauthorized(str(error))
 
 
 def _unauthorized(message: str) -> CredentialsError:
-    return credential_refusals.explain(message) or CredentialsError(
-        "Google does not accept the credentials", why=message, fix=credential_refusals.RENEW
+    return auth.explain(message) or CredentialsError(
+        "Google does not accept the credentials", why=message, fix=auth.RENEW
     )
