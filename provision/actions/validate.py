@@ -30,15 +30,15 @@ _OFFLINE: Final = "or run Validate --offline, which asks nothing of Google"
 
 def show_role(context: Context, *, looks: bool = False) -> None:
     """Print a custom role with the permissions that the actions of this env.list need."""
-    from provision.preflight import role  # noqa: PLC0415 - only needed here
+    from provision.preflight import table  # noqa: PLC0415 - only needed here
 
     kind = registry.of(context.settings)
     spec = kind.spec(context.settings)
     of_kind = kind.preflight(spec)
-    every = role.whole(spec, of_kind)
-    every = role.reading(every) if looks else [*every, *role.of_bake(of_kind, every)]
+    every = table.used(spec, of_kind)
+    every = table.reading(every) if looks else [*every, *table.of_bake(of_kind, every)]
     context.report.role = sorted(every)
-    context.console.result(role.as_yaml(spec, of_kind, looks=looks))
+    context.console.result(table.role_as_yaml(spec, of_kind, looks=looks))
 
 
 def validate(context: Context) -> None:
