@@ -8,7 +8,7 @@ from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import CheckError
 from provision.google.http import GoogleApiError, Rest, Service
-from provision.time import retries
+from provision.time import deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -371,7 +371,7 @@ def _against_conflicts(once: Callable[[], None]) -> None:
     Raises:
         GoogleApiError: All retries met a conflict.
     """
-    for _ in range(retries.TRIES):
+    for _ in range(deadline.TRIES):
         try:
             return once()
         except GoogleApiError as error:

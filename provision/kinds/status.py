@@ -37,7 +37,7 @@ from provision.spec.cluster import ClusterSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provision.catalogue import gpu_networks
+    from provision.catalogue import fabrics
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
@@ -300,7 +300,7 @@ class Existing(ClusterSpec):
         return {"machines": tuple(map(change, self.machines))}
 
     @property
-    def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
+    def gpu_networks(self) -> tuple[fabrics.Network, ...]:
         """None: networks cost nothing."""
         return ()
 

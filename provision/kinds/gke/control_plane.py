@@ -31,7 +31,7 @@ from provision.state.objects import Stored, Writer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from provision.catalogue.gpu_networks import Network
+    from provision.catalogue.fabrics import Network
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.deployment.workspace import Workspace

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.catalogue import limits
 from provision.cost import estimate
-from provision.deployment.jobs import Jobs, Needs
+from provision.deployment.kind import Jobs, Needs
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState

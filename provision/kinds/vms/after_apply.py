@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _HEARING: Final = 120.0
 """The longest wait for a sign of life, in seconds of cloud time: two heartbeats."""

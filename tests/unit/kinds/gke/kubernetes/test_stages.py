@@ -25,8 +25,8 @@ from provision.spec import cluster
 from provision.spec.capacity import Mode
 from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
+from provision.time.stages import Progress
 from rehearsal import session
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import having, problem_of
