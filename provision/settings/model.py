@@ -451,7 +451,7 @@ class Settings(BaseSettings):
         " `<APT_MIRROR>/<the host that has them>/<path>`; those of Google come from Google.",
         "https://mirror.example.com/apt",
     )
-    pip_index: values.MirrorUrl | None = _for_ray(
+    pip_index: values.IndexUrl | None = _for_ray(
         "The index of Python packages from which VMs install Ray, instead of PyPI.",
         "https://us-python.pkg.dev/my-project/pypi/simple",
     )

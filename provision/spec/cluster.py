@@ -42,14 +42,12 @@ class BucketGrant(enum.StrEnum):
     """How the machines' account gets its role on a bucket to mount.
 
     `OWN`: Without a condition: the account is the cluster's own, so nobody else grants it that.
-    `CONDITIONAL`: By a binding of this deployment's, which goes without taking another's. `PLAIN`:
-    Without a condition, as the bucket takes none (no uniform bucket-level access). `GIVEN`: Not at
-    all: the account has the role already, or its owner alone can give it.
+    `CONDITIONAL`: By a binding of this deployment's, which goes without taking another's. `GIVEN`:
+    Not at all: the account has the role already, or somebody else has to give it.
     """
 
     OWN = "own"
     CONDITIONAL = "conditional"
-    PLAIN = "plain"
     GIVEN = "given"
 
 

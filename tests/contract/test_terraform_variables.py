@@ -44,7 +44,7 @@ CASES = [
     {"NFS_FILESHARE_LIST": "/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024", "ENABLE_NOTEBOOK": "no"},
     {
         "NFS_FILESHARE_LIST": "/mnt/a:ZONAL",
-        "KMS_KEY": "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k",
+        "KMS_KEY": "projects/my-keys/locations/us-central1/keyRings/r/cryptoKeys/k",
     },
     {"HTTPS_PROXY": "http://proxy:3128", "APT_MIRROR": "https://mirror/apt"},
     {"ORCHESTRATOR_TYPE": "ray", "PIP_INDEX": "https://index/simple"},
