@@ -118,8 +118,11 @@ class Context:
 
         return background.begin(lambda: terraform.find(self.environ))
 
-    def terraform(self, root: Path, log: Log) -> Terraform:
-        """Terraform for a run folder, with its output going to a log."""
+    def terraform(self, root: Path, log: Log, cloud: Cloud | None = None) -> Terraform:
+        """Terraform for a run folder, with its output going to a log.
+
+        `cloud`: has the state folder, where Terraform may change the state.
+        """
         from provision import terraform  # noqa: PLC0415 - not every action needs it
 
         voice = terraform.Voice(
@@ -128,7 +131,8 @@ class Context:
             progress=self.progress,
             colours=log.colours and self.console.colours,
         )
-        return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice)
+        own = {"changed": cloud.folder.look_again} if cloud else {}
+        return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice, **own)
 
     def binary(self) -> Binary:
         """The Terraform to run.

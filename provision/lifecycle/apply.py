@@ -193,7 +193,7 @@ def apply(
             cloud, "run Create again to finish, or Destroy to remove what was made"
         ),
     ):
-        tool = context.terraform(root, log)
+        tool = context.terraform(root, log, cloud)
         version = tool.binary.version
         with exclusive.alone(context, cloud, target.spec, root, tool) as follows_killed:
             if cloud.folder.record() is None:
