@@ -295,7 +295,7 @@ def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each ac
 
             validate(context)
         case Action.PLAN:
-            from provision.actions.plan import plan
+            from provision.actions.create import plan
 
             return plan(context)
         case Action.DEBUG:
@@ -307,7 +307,7 @@ def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each ac
 
             return show_status(context)
         case Action.TEST:
-            from provision.actions.test import test
+            from provision.actions.status import test
 
             test(context)
         case Action.RUN:

@@ -15,8 +15,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Declined, Problem, ProvisionError, Unanswered
 from provision.settings.choices import Action
 from provision.state.location import locate
-from provision.time.progress import Progress
-from provision.time.stages import Stages
+from provision.time.stages import Progress, Stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provision.console import Console
-    from provision.cost.price_book import PriceBook
+    from provision.cost.skus import PriceBook
     from provision.google.api import GoogleApi
     from provision.report import Report
     from provision.settings.model import Settings
@@ -119,8 +118,11 @@ class Context:
 
         return background.begin(lambda: terraform.find(self.environ))
 
-    def terraform(self, root: Path, log: Log) -> Terraform:
-        """Terraform for a run folder, with its output going to a log."""
+    def terraform(self, root: Path, log: Log, cloud: Cloud | None = None) -> Terraform:
+        """Terraform for a run folder, with its output going to a log.
+
+        `cloud`: has the state folder, where Terraform may change the state.
+        """
         from provision import terraform  # noqa: PLC0415 - not every action needs it
 
         voice = terraform.Voice(
@@ -129,7 +131,8 @@ class Context:
             progress=self.progress,
             colours=log.colours and self.console.colours,
         )
-        return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice)
+        own = {"changed": cloud.folder.look_again} if cloud else {}
+        return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice, **own)
 
     def binary(self) -> Binary:
         """The Terraform to run.
@@ -203,7 +206,7 @@ class Cloud:
     @functools.cached_property
     def price_book(self) -> PriceBook:
         """Google's own prices."""
-        from provision.cost.price_book import PriceBook  # noqa: PLC0415 - as above
+        from provision.cost.skus import PriceBook  # noqa: PLC0415 - as above
 
         return PriceBook(self.api, self.folder, dt.datetime.now(tz=dt.UTC).date())
 

@@ -67,7 +67,7 @@ def destroy(context: Context) -> None:
         exclusive.explained(cloud, "run Destroy again to remove the rest"),
         phases.during(Phase.REMOVING, cloud),
     ):
-        tool = context.terraform(root, log)
+        tool = context.terraform(root, log, cloud)
         with exclusive.alone(context, cloud, record, root, tool):
             ownership.require_same(context, cloud, record)
             cloud.folder.begin_state(tool.binary.version)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.context import Context
-    from provision.deployment.jobs import Jobs
+    from provision.deployment.kind import Jobs
     from provision.spec.job import JobSpec
     from provision.spec.script import WhyNot
 

@@ -10,7 +10,7 @@ from provision.spec.cluster import BucketGrant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provision.catalogue.gpu_networks import Network
+    from provision.catalogue.fabrics import Network
     from provision.documents.plan import Identity
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec

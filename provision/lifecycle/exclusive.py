@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from provision.state.location import Place
     from provision.terraform import Terraform
     from provision.terraform.lock import Lock
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _POLL: Final = 5.0
 """Poll interval in seconds of cloud time."""

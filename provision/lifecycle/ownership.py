@@ -174,6 +174,7 @@ def require_same(context: Context, cloud: Cloud, record: Record | None) -> None:
 
 def require_standing(context: Context, cloud: Cloud) -> None:
     """Make sure that what a Create has made and waited for was not removed meanwhile."""
+    cloud.folder.look_again()
     if cloud.folder.record() is None:
         raise StateError(
             f"Another run has destroyed {context.settings.name_prefix} while this one waited",

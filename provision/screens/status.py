@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision import printable, words
+from provision import words
 from provision.documents.gke_status import ClusterNow, GkeCluster, JobState
 from provision.documents.status import About, EndedBy, PoolMode
 from provision.documents.vm_status import VmGroup
@@ -318,6 +318,7 @@ def _state(vm: Vm, *, full: bool) -> str:
     parts = [vm.startup.words if vm.status == "RUNNING" else vm.status]
     if vm.silence:
         parts += [vm.silence]
+    parts += vm.disks
     if full and vm.rank is not None:
         parts += [f"rank {vm.rank}"]
     if vm.remaining_seconds is not None:
@@ -418,7 +419,9 @@ def below(texts: Iterable[str], width: int, look: Look = Look.PLAIN) -> Iterator
     lead = " " * (LABEL + 6)
     for text in texts:
         # Nothing in it may begin as a hint does.
-        yield from layout.wrapped(printable.line(text), width, first=lead, rest=lead, look=look)
+        yield from layout.wrapped(
+            words.printable_line(text), width, first=lead, rest=lead, look=look
+        )
 
 
 def hint(name: str, text: str, width: int) -> Iterator[Line]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines, names, zones
+from provision.catalogue import fabrics, gcsfuse, machines, names, zones
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.candidates import Site
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Network
 
     from provision.catalogue import images
-    from provision.catalogue.gpu_networks import Network
+    from provision.catalogue.fabrics import Network
     from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart, Way
     from provision.settings.gke import Queue, Window
     from provision.settings.model import Settings
@@ -267,7 +267,7 @@ class VmSpec(ClusterSpec):
         is_several = (
             self.existing.gpus if self.existing else self.network is NetworkConfig.MULTI_NIC
         )
-        return gpu_networks.beside_the_first(self.group.machine) if is_several else ()
+        return fabrics.beside_the_first(self.group.machine) if is_several else ()
 
     @property
     def fabric(self) -> Fabric | None:

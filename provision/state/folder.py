@@ -4,7 +4,7 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     terraform/state/    Terraform's state and lock
     deployment.json     the record: what is deployed, and which tool made it
     connection.json     how to connect
-    prices.json         Google's prices, where they were asked for (see `cost.price_book`)
+    prices.json         Google's prices, where they were asked for (see `cost.skus`)
     runs/               the runs that may hold the lock (see `liveness`)
     jobs/               what VMs and pods are to run, which they can only read
     vms/, pods/, ray/   what they tell, tasks for them, courses and logs of jobs
@@ -25,9 +25,8 @@ from urllib.parse import urlsplit
 from provision import words
 from provision.codes import Code
 from provision.errors import CredentialsError, Problem, ProvisionError, StateError
+from provision.google import auth, sessions
 from provision.google import refusals as google_refusals
-from provision.google import sessions
-from provision.google.auth import refusals
 from provision.settings import recorded
 from provision.state import bucket_audit, lost_record, objects, terraform_state
 from provision.state.location import DEEPEST, FOLDER, RECORD, STATE, StateLocation
@@ -55,6 +54,8 @@ _LOG: Final = Stored("logs/{}.log", Writer.PROGRAM, objects.text, largest=2**30,
 _SETTINGS: Final = Stored("{}", Writer.PEOPLE, objects.text, part=".+")
 """An env.list, or a team's defaults, in any bucket."""
 _LOGS: Final = _LOG.start()
+_BUCKET: Final = ""
+"""What is known of the bucket, beside its objects."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +84,8 @@ class StateFolder:
     """One deployment's folder, read and written with google-cloud-storage.
 
     `place`: project, region, zone and prefix, as the settings have them; the bucket should belong
-    to that project.
+    to that project. Bucket, record and state are read once, and again after `look_again`, which
+    whoever may have waited for something calls.
     """
 
     def __init__(
@@ -108,11 +110,28 @@ class StateFolder:
             client_options=options,
             _http=sessions.authorized(credentials, environ),
         )
+        # Only for traces, it looks for the bucket behind each object that is not there (3.17).
+        self._client._bucket_metadata_cache = None  # noqa: SLF001 - no setting leaves it out
+        self._known: dict[str, Any] = {}
+
+    def look_again(self) -> None:
+        """Read bucket, record and state again when they are asked for: they may have changed."""
+        self._known = {}
+
+    def _once(self, name: str, read: Callable[[], T]) -> T:
+        """What was read the first time since the last `look_again`."""
+        if name not in self._known:
+            self._known[name] = read()
+        found: T = self._known[name]
+        return found
+
+    def _bucket(self) -> storage.Bucket | None:
+        with self._told("read the bucket", "storage.buckets.get"):
+            return self._once(_BUCKET, lambda: self._client.lookup_bucket(self.location.bucket))
 
     def check_bucket(self, project_number: str) -> bool:
         """Whether the bucket exists."""
-        with self._told("read the bucket", "storage.buckets.get"):
-            bucket = self._client.lookup_bucket(self.location.bucket)
+        bucket = self._bucket()
         if bucket is None:
             return False
         if str(bucket.project_number) != project_number:
@@ -132,8 +151,7 @@ class StateFolder:
 
         Nothing of one that does not exist.
         """
-        with self._told("read the bucket", "storage.buckets.get"):
-            bucket = self._client.lookup_bucket(self.location.bucket)
+        bucket = self._bucket()
         if bucket is None:
             return [], ()
         access = bucket.iam_configuration
@@ -180,9 +198,11 @@ class StateFolder:
                 self._client.create_bucket(bucket, location=region)
             except self._errors.Conflict:
                 # Another run may have created it meanwhile; one of another project is refused.
+                self.look_again()
                 if not self.check_bucket(project_number):
                     raise
                 return False
+        self.look_again()
         return True
 
     def others(self) -> Iterator[StateFolder]:
@@ -212,6 +232,7 @@ class StateFolder:
 
     def _other(self, folder: str, prefix: str) -> StateFolder:
         other = copy.copy(self)
+        other._known = {it: found for it, found in self._known.items() if it == _BUCKET}  # noqa: SLF001 - of its own class
         other.location = dataclasses.replace(self.location, folder=folder)
         own = self._place
         other._place = _Place(own.project_id, own.region, own.zone, prefix, own.hosts)  # noqa: SLF001 - of its own class
@@ -242,7 +263,7 @@ class StateFolder:
         A record that is lost or damaged is made again from the state.
         """
         try:
-            record = self.read(_RECORD)
+            record = self._once(RECORD, lambda: self.read(_RECORD))
         except ForeignRecordError as error:
             raise StateError(
                 f"{self._url(RECORD)} is not a record that this version can read",
@@ -274,7 +295,10 @@ class StateFolder:
 
     def write_record(self, record: Record) -> None:
         """Write the record of what is deployed."""
-        self.write(RECORD, record.document(), "application/json")
+        text = record.document()
+        self._known.pop(RECORD, None)
+        self.write(RECORD, text, "application/json")
+        self._known[RECORD] = Record.parse(text)
 
     def write(self, name: str, text: str, content_type: str) -> None:
         """Write a file to the folder."""
@@ -495,6 +519,7 @@ class StateFolder:
         info = locks.info(self._url(_LOCK.name), operation, lock_id)
         try:
             self._take(info)
+            self.look_again()
             yield
         except BaseException:
             # What went wrong counts, not that the lock could not be released either.
@@ -504,6 +529,7 @@ class StateFolder:
         self._release(lock_id)
 
     def _release(self, lock_id: str) -> None:
+        self.look_again()
         # Compare IDs: an interrupt can come between the lock's creation and the response, and
         # somebody may have broken it.
         lock = self.lock()
@@ -525,8 +551,9 @@ class StateFolder:
 
         `terraform init` would write one itself, and take the lock for that.
         """
-        if self.read(_STATE) is not None:
+        if self._state():
             return
+        self._known.pop(STATE)
         text = terraform_state.empty(terraform_version)
         with (
             self._told("write the first state", "storage.objects.create"),
@@ -536,6 +563,7 @@ class StateFolder:
             self._blob(STATE).upload_from_string(
                 text, content_type="application/json", if_generation_match=0
             )
+            self._known[STATE] = terraform_state.parse(text)
 
     def has_empty_state(self) -> bool:
         """Whether a state is here that no longer has, or never had, any resource."""
@@ -550,6 +578,7 @@ class StateFolder:
         with self._told("clear the state folder", "storage.objects.list"):
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(""))
             found = {blob.name[start:]: blob for blob in blobs}
+        self.look_again()
         if self.has_state():
             raise self._changed("the state has resources again")
         holder = self.lock()
@@ -580,7 +609,7 @@ class StateFolder:
 
     def _state(self) -> dict[str, Any]:
         """Terraform's state; {} if there is none."""
-        return self.read(_STATE) or {}
+        return self._once(STATE, lambda: self.read(_STATE)) or {}
 
     def _url(self, name: str) -> str:
         return f"{self.location.url}/{name}"
@@ -600,7 +629,7 @@ class StateFolder:
         try:
             yield
         except self._errors.Forbidden as error:
-            raise refusals.explain(error.message) or StateError(
+            raise auth.explain(error.message) or StateError(
                 f"These credentials may not {doing} in {where}",
                 code=Code.PERMISSION_MISSING,
                 why=error.message,
@@ -622,11 +651,11 @@ class StateFolder:
             self._errors.RetryError,
             OSError,
         ) as error:
-            if isinstance(error, GoogleAuthError) and not refusals.is_passing(error):
-                raise refusals.explain(str(error)) or CredentialsError(
+            if isinstance(error, GoogleAuthError) and not auth.is_passing(error):
+                raise auth.explain(str(error)) or CredentialsError(
                     f"Google stopped accepting the credentials while trying to {doing}",
                     why=str(error),
-                    fix=refusals.RENEW,
+                    fix=auth.RENEW,
                 ) from error
             raise StateError(
                 f"Cloud Storage failed to {doing} in {where}",

@@ -166,7 +166,10 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         vms=vms,
         now=request.now,
     )
-    living = {name: _member(vm, vm_jobs.complaints(scene, name)) for name, vm in vms.items()}
+    living = {
+        name: _member(vm, vm_jobs.complaints(scene, name), vm_jobs.full_disks(scene, name))
+        for name, vm in vms.items()
+    }
     for name, member in living.items():
         _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
     plain = replace(request, query={}, headers={}, body=b"")
@@ -194,7 +197,7 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         _write(request, store, bucket, f"{folder}/vms/roster.json", document)
 
 
-def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
+def _member(vm: Resource, faults: list[str], disks: list[str]) -> dict[str, Any]:
     address = vm["networkInterfaces"][0]["networkIP"]
     return {
         "name": vm["name"],
@@ -204,6 +207,7 @@ def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
         "key": "",
         "host_keys": [],
         "faults": faults,
+        "disks": disks,
         "account": next(iter(vm.get("_accounts", {}).values()), ""),
     }
 

@@ -349,6 +349,11 @@ def complaints(scene: Scene, vm: str) -> list[str]:
     return [f"{_ERRORS} uncorrected memory (ECC) errors since its boot"] if bad else []
 
 
+def full_disks(scene: Scene, vm: str) -> list[str]:
+    """What a VM's agent says of its disks and mounts."""
+    return ["the boot disk is 97 % full"] if scene.strikes("full-disk", vm) else []
+
+
 def _check(scene: Scene, vm: Resource) -> Resource:
     found = startup_told.gpu_check(vm)
     bad = scene.strikes("bad-gpu", vm["name"])

@@ -38,7 +38,7 @@ from provision.state.objects import Writer
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import configuration
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests import stored
 from tests.kubernetes import samples
 from tests.unit.memory_folder import MemoryFolder

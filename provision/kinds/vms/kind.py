@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment, Held
-    from provision.deployment.jobs import Jobs
+    from provision.deployment.kind import Jobs
     from provision.documents.plan import Kept
     from provision.spec.pools import Pool
     from provision.state.location import Place

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from provision.kinds.vms.instances import Seen
     from provision.state.location import Place
     from provision.time.clock import Clock
-    from provision.time.progress import Progress
-    from provision.time.stages import OpenStage
+    from provision.time.stages import OpenStage, Progress
 
 _POLL: Final = 10.0
 """Seconds of cloud time between two looks at a group that replaces VMs."""
@@ -403,7 +402,10 @@ class Watch:
 
     def look(self) -> str:
         """Why VMs hear of nothing, with what fixes it; "" for no reason that is known here."""
-        record = self._cloud.folder.record() if time.monotonic() >= self._next else None
+        record = None
+        if time.monotonic() >= self._next:
+            self._cloud.folder.look_again()
+            record = self._cloud.folder.record()
         if record is not None:
             self._words = ""
             # Who may see jobs need not be allowed to see VMs.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.state.location import Place
     from provision.time.clock import Clock
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _NAMESPACE: Final = "aiinfra"
 _KEY: Final = "startup"

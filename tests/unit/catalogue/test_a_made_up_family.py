@@ -17,6 +17,7 @@ from provision.kinds.gke.kubernetes import all_gather, nccl
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.vms import instances
 from provision.kinds.vms.instances import Vm
+from provision.spec.capacity import Mode
 from provision.state.location import locate
 from tests.unit.preflight.conftest import google
 from tests.unit.preflight.stand_in import ZONE, Google
@@ -138,7 +139,7 @@ def test_a_gke_cluster_gets_its_networks_a_pool_of_it_and_their_installer() -> N
         "machine_type": NAME,
         "accelerator": "nvidia-z900",
     }
-    pool = GpuPool(**of_pool, gpus=4, max_nodes=2, mode="spot")
+    pool = GpuPool(**of_pool, gpus=4, max_nodes=2, mode=Mode.SPOT)
     of_cluster: dict[str, Any] = {
         "project": "p",
         "name": "c",

@@ -185,7 +185,7 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
     record = Record(**cast("Any", PLACE | texts))
     about: dict[str, Any] = {"project": "p", "name": "np-gke", "location": "us-central1"}
     made: dict[str, Any] = {"name": "np-gpu", "machine_type": "a2-highgpu-1g", "gpus": 1}
-    gpus = GpuPool(**made, accelerator="nvidia-tesla-a100", max_nodes=4, mode="queued")
+    gpus = GpuPool(**made, accelerator="nvidia-tesla-a100", max_nodes=4, mode=Mode.QUEUED)
     facts = ClusterFacts(**about, version="1.35.7", pools=(gpus,), workload_account="a")
     scaling = {"enabled": True, "totalMinNodeCount": 0, "totalMaxNodeCount": 4}
     config = {"machineType": "a2-highgpu-1g", "diskSizeGb": 200, "diskType": "pd-ssd"}

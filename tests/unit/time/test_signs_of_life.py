@@ -39,9 +39,8 @@ from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
 from provision.time import stages as stages_module
 from provision.time.clock import Clock
-from provision.time.progress import Progress
-from provision.time.retries import TransientError
-from provision.time.stages import Stages
+from provision.time.deadline import TransientError
+from provision.time.stages import Progress, Stages
 from tests.kubernetes import samples
 from tests.unit.kinds.gke.kubernetes.test_trials import Nodes
 from tests.unit.kinds.test_machines import COMING, _group

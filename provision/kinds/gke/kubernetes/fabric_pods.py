@@ -111,7 +111,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     volumes, mounts, annotations = stages.pod_volumes(facts)
     spec: Object = {"serviceAccountName": stages.account_name(facts)}
     if kind is not Kind.HEAD:
-        flex = {FLEX_LABEL: "true"} if pool.flex_start else {}
+        flex = {FLEX_LABEL: "true"} if pool.mode.means.flex_start else {}
         spec["nodeSelector"] = {POOL_LABEL: pool.name, **flex}
         spec["tolerations"] = [dict(GPU_TOLERATION)]
     annotations |= STAYS

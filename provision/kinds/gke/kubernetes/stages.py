@@ -33,7 +33,7 @@ from provision.kinds.gke.kubernetes.objects import (
     name_of,
     title,
 )
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.time.deadline import Deadline
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _NOTHING: Final = Manifest(definitions=[], rest=[])
 

@@ -6,7 +6,7 @@ from google.oauth2.credentials import Credentials
 from provision.errors import CredentialsError, ExitCode
 from provision.google.http import Rest, Service
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.unit.google.auth.token_server import Google
 
 

@@ -18,7 +18,7 @@ from provision.kinds.vms.startup import Reader, Startup
 from provision.spec.pools import Group
 from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.table import cases
 from tests.unit.kinds.cases import having
 
