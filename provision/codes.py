@@ -120,6 +120,7 @@ class Code(enum.StrEnum):
     UNEXPECTED = "unexpected"
     # ---------------------------------------------------------------- notes
     NOTE = "note"
+    NEWER_TOOL = "newer-tool"
     NOT_CHECKED = "not-checked"
     CHOSEN = "chosen"
     ENDS_SOON = "ends-soon"

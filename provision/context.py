@@ -67,6 +67,8 @@ class Context:
     # the job's variables on the command line (`--env`)
     env: Mapping[str, str] = field(default_factory=dict)
     guesses: tuple[Problem, ...] = ()  # notes from dated lists, to tell where Google is not asked
+    # principals that may change states on purpose, by the file of TEAM_DEFAULTS
+    state_writers: tuple[str, ...] = ()
     page: Path | None = None  # the file to write the report's page to (`--report`); None for none
     certificates: str | None = None  # what CA_BUNDLE holds; None for none
     today: dt.date = field(default_factory=lambda: dt.datetime.now(tz=dt.UTC).date())
@@ -118,8 +120,11 @@ class Context:
 
         return background.begin(lambda: terraform.find(self.environ))
 
-    def terraform(self, root: Path, log: Log) -> Terraform:
-        """Terraform for a run folder, with its output going to a log."""
+    def terraform(self, root: Path, log: Log, cloud: Cloud | None = None) -> Terraform:
+        """Terraform for a run folder, with its output going to a log.
+
+        `cloud`: has the state folder, where Terraform may change the state.
+        """
         from provision import terraform  # noqa: PLC0415 - not every action needs it
 
         voice = terraform.Voice(
@@ -128,7 +133,8 @@ class Context:
             progress=self.progress,
             colours=log.colours and self.console.colours,
         )
-        return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice)
+        own = {"changed": cloud.folder.look_again} if cloud else {}
+        return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice, **own)
 
     def binary(self) -> Binary:
         """The Terraform to run.

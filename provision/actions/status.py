@@ -107,6 +107,7 @@ def _in_short(context: Context, cloud: Cloud) -> Deployed | None:
 
 def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:
     """Look once; `before` is what an earlier look of this run returned."""
+    cloud.folder.look_again()
     record = ownership.deployed(context, cloud)
     if record is None:
         ownership.require_nothing(context, cloud, registry.ALL)

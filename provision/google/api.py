@@ -100,6 +100,18 @@ class GoogleApi(Rest):
         body = {"instances": [f"zones/{zone}/instances/{name}"]}
         self._finish(self.call("POST", Service.COMPUTE, path, {}, body), path)
 
+    def recreate_managed(self, project: str, zone: str, group: str, names: Collection[str]) -> None:
+        """Have a group recreate VMs by their names, and wait for Google's yes."""
+        path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/recreateInstances"
+        body = {"instances": [f"zones/{zone}/instances/{name}" for name in names]}
+        self._finish(self.call("POST", Service.COMPUTE, path, {}, body), path)
+
+    def resize_managed(self, project: str, zone: str, group: str, size: int) -> None:
+        """Set how many VMs a group is to have, and wait for Google's yes."""
+        path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/resize"
+        query = {"size": str(size)}
+        self._finish(self.call("POST", Service.COMPUTE, path, query, {}), path)
+
     def make_image(self, project: str, image: Mapping[str, Any], *, force: bool) -> None:
         """Make an image of a disk, and wait until Google is done with it.
 

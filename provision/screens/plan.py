@@ -148,6 +148,8 @@ def _opens(plan: Plan) -> Iterator[Row]:
 
 def _writers(plan: Plan) -> Iterator[Row]:
     """Who may change the state, and with it what the next run does."""
+    if plan.newer_tool:
+        yield Row("made by", f"version {plan.newer_tool} of this program, which is newer")
     if plan.writers and plan.change is not Change.NOTHING:
         yield Row("state", f"may be changed by you; {'; '.join(plan.writers)}")
 

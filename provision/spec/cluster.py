@@ -42,14 +42,12 @@ class BucketGrant(enum.StrEnum):
     """How the machines' account gets its role on a bucket to mount.
 
     `OWN`: Without a condition: the account is the cluster's own, so nobody else grants it that.
-    `CONDITIONAL`: By a binding of this deployment's, which goes without taking another's. `PLAIN`:
-    Without a condition, as the bucket takes none (no uniform bucket-level access). `GIVEN`: Not at
-    all: the account has the role already, or its owner alone can give it.
+    `CONDITIONAL`: By a binding of this deployment's, which goes without taking another's. `GIVEN`:
+    Not at all: the account has the role already, or somebody else has to give it.
     """
 
     OWN = "own"
     CONDITIONAL = "conditional"
-    PLAIN = "plain"
     GIVEN = "given"
 
 
@@ -98,6 +96,11 @@ class ClusterSpec(abc.ABC):
         own = self.service_account == "dedicated"
         usual = BucketGrant.OWN if own else BucketGrant.CONDITIONAL
         return self.bucket_grants.get(bucket, usual)
+
+    @property
+    def buckets_read_only(self) -> bool:
+        """Whether machines only read the buckets that they mount."""
+        return gcsfuse.reads_only(self.bucket_options)
 
     @property
     @abc.abstractmethod

@@ -54,6 +54,8 @@ _LOG: Final = Stored("logs/{}.log", Writer.PROGRAM, objects.text, largest=2**30,
 _SETTINGS: Final = Stored("{}", Writer.PEOPLE, objects.text, part=".+")
 """An env.list, or a team's defaults, in any bucket."""
 _LOGS: Final = _LOG.start()
+_BUCKET: Final = ""
+"""What is known of the bucket, beside its objects."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +84,8 @@ class StateFolder:
     """One deployment's folder, read and written with google-cloud-storage.
 
     `place`: project, region, zone and prefix, as the settings have them; the bucket should belong
-    to that project.
+    to that project. Bucket, record and state are read once, and again after `look_again`, which
+    whoever may have waited for something calls.
     """
 
     def __init__(
@@ -107,11 +110,28 @@ class StateFolder:
             client_options=options,
             _http=sessions.authorized(credentials, environ),
         )
+        # Only for traces, it looks for the bucket behind each object that is not there (3.17).
+        self._client._bucket_metadata_cache = None  # noqa: SLF001 - no setting leaves it out
+        self._known: dict[str, Any] = {}
+
+    def look_again(self) -> None:
+        """Read bucket, record and state again when they are asked for: they may have changed."""
+        self._known = {}
+
+    def _once(self, name: str, read: Callable[[], T]) -> T:
+        """What was read the first time since the last `look_again`."""
+        if name not in self._known:
+            self._known[name] = read()
+        found: T = self._known[name]
+        return found
+
+    def _bucket(self) -> storage.Bucket | None:
+        with self._told("read the bucket", "storage.buckets.get"):
+            return self._once(_BUCKET, lambda: self._client.lookup_bucket(self.location.bucket))
 
     def check_bucket(self, project_number: str) -> bool:
         """Whether the bucket exists."""
-        with self._told("read the bucket", "storage.buckets.get"):
-            bucket = self._client.lookup_bucket(self.location.bucket)
+        bucket = self._bucket()
         if bucket is None:
             return False
         if str(bucket.project_number) != project_number:
@@ -126,13 +146,14 @@ class StateFolder:
             )
         return True
 
-    def audit(self, *, needs_uniform: bool) -> tuple[list[Problem], tuple[str, ...]]:
+    def audit(
+        self, *, needs_uniform: bool, meant: Collection[str] = ()
+    ) -> tuple[list[Problem], tuple[str, ...]]:
         """What is worth knowing of the bucket, and who beside the caller may change the state.
 
-        Nothing of one that does not exist.
+        `meant`: principals that may do so on purpose. Nothing of a bucket that does not exist.
         """
-        with self._told("read the bucket", "storage.buckets.get"):
-            bucket = self._client.lookup_bucket(self.location.bucket)
+        bucket = self._bucket()
         if bucket is None:
             return [], ()
         access = bucket.iam_configuration
@@ -147,7 +168,9 @@ class StateFolder:
             rules=list(bucket.lifecycle_rules),
         )
         caller = str(getattr(self._credentials, "service_account_email", None) or "")
-        notes = bucket_audit.audit(found, self.location, caller=caller, needs_uniform=needs_uniform)
+        notes = bucket_audit.audit(
+            found, self.location, caller=caller, needs_uniform=needs_uniform, meant=meant
+        )
         return notes, bucket_audit.writers(found, self.location, caller)
 
     def _bindings(self, bucket: storage.Bucket) -> list[dict[str, Any]] | None:
@@ -179,9 +202,11 @@ class StateFolder:
                 self._client.create_bucket(bucket, location=region)
             except self._errors.Conflict:
                 # Another run may have created it meanwhile; one of another project is refused.
+                self.look_again()
                 if not self.check_bucket(project_number):
                     raise
                 return False
+        self.look_again()
         return True
 
     def others(self) -> Iterator[StateFolder]:
@@ -211,6 +236,7 @@ class StateFolder:
 
     def _other(self, folder: str, prefix: str) -> StateFolder:
         other = copy.copy(self)
+        other._known = {it: found for it, found in self._known.items() if it == _BUCKET}  # noqa: SLF001 - of its own class
         other.location = dataclasses.replace(self.location, folder=folder)
         own = self._place
         other._place = _Place(own.project_id, own.region, own.zone, prefix, own.hosts)  # noqa: SLF001 - of its own class
@@ -241,7 +267,7 @@ class StateFolder:
         A record that is lost or damaged is made again from the state.
         """
         try:
-            record = self.read(_RECORD)
+            record = self._once(RECORD, lambda: self.read(_RECORD))
         except ForeignRecordError as error:
             raise StateError(
                 f"{self._url(RECORD)} is not a record that this version can read",
@@ -273,7 +299,10 @@ class StateFolder:
 
     def write_record(self, record: Record) -> None:
         """Write the record of what is deployed."""
-        self.write(RECORD, record.document(), "application/json")
+        text = record.document()
+        self._known.pop(RECORD, None)
+        self.write(RECORD, text, "application/json")
+        self._known[RECORD] = Record.parse(text)
 
     def write(self, name: str, text: str, content_type: str) -> None:
         """Write a file to the folder."""
@@ -494,6 +523,7 @@ class StateFolder:
         info = locks.info(self._url(_LOCK.name), operation, lock_id)
         try:
             self._take(info)
+            self.look_again()
             yield
         except BaseException:
             # What went wrong counts, not that the lock could not be released either.
@@ -503,6 +533,7 @@ class StateFolder:
         self._release(lock_id)
 
     def _release(self, lock_id: str) -> None:
+        self.look_again()
         # Compare IDs: an interrupt can come between the lock's creation and the response, and
         # somebody may have broken it.
         lock = self.lock()
@@ -524,8 +555,9 @@ class StateFolder:
 
         `terraform init` would write one itself, and take the lock for that.
         """
-        if self.read(_STATE) is not None:
+        if self._state():
             return
+        self._known.pop(STATE)
         text = terraform_state.empty(terraform_version)
         with (
             self._told("write the first state", "storage.objects.create"),
@@ -535,6 +567,7 @@ class StateFolder:
             self._blob(STATE).upload_from_string(
                 text, content_type="application/json", if_generation_match=0
             )
+            self._known[STATE] = terraform_state.parse(text)
 
     def has_empty_state(self) -> bool:
         """Whether a state is here that no longer has, or never had, any resource."""
@@ -549,6 +582,7 @@ class StateFolder:
         with self._told("clear the state folder", "storage.objects.list"):
             blobs = self._client.list_blobs(self.location.bucket, prefix=self._path(""))
             found = {blob.name[start:]: blob for blob in blobs}
+        self.look_again()
         if self.has_state():
             raise self._changed("the state has resources again")
         holder = self.lock()
@@ -579,7 +613,7 @@ class StateFolder:
 
     def _state(self) -> dict[str, Any]:
         """Terraform's state; {} if there is none."""
-        return self.read(_STATE) or {}
+        return self._once(STATE, lambda: self.read(_STATE)) or {}
 
     def _url(self, name: str) -> str:
         return f"{self.location.url}/{name}"

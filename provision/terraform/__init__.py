@@ -46,15 +46,21 @@ class Voice:
 
 
 class Terraform:
-    """Terraform in one run folder."""
+    """Terraform in one run folder; `changed` is called when it may have changed the state."""
 
     def __init__(
-        self, binary: Binary, folder: Path, environ: Mapping[str, str], voice: Voice
+        self,
+        binary: Binary,
+        folder: Path,
+        environ: Mapping[str, str],
+        voice: Voice,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.binary = binary
         self._folder = folder
         self._environ = environ
         self._voice = voice
+        self._changed = changed
         self._inherited: tuple[int, ...] = ()
         self._work: Mapping[StageName, int] = {}
         self.has_lost_track = False
@@ -134,11 +140,17 @@ class Terraform:
         """Remove objects from the state; the objects themselves stay in the cloud."""
         if not addresses:
             return
-        self._capture("state rm", *addresses, lock=False)
+        try:
+            self._capture("state rm", *addresses, lock=False)
+        finally:
+            self._changed()
 
     def untaint(self, address: str) -> None:
         """Untaint an object, so that Terraform keeps it instead of replacing it."""
-        self._capture("untaint", address, lock=False)
+        try:
+            self._capture("untaint", address, lock=False)
+        finally:
+            self._changed()
 
     def state(self) -> dict[str, Any]:
         """The whole state in Terraform's own format, including secrets."""
@@ -159,6 +171,8 @@ class Terraform:
             except (ProvisionError, Interrupted) as error:
                 self._save(error)
                 raise
+            finally:
+                self._changed()
 
     def _save(self, error: ProvisionError | Interrupted) -> None:
         """Save a state that the apply could not save, or say where it is."""

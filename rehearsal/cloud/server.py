@@ -390,6 +390,7 @@ class RequestLog:
         """Record an exchange; a reply of None is a dropped connection."""
         entry = {
             "time": request.now,
+            "client": request.headers.get("user-agent", ""),
             "method": request.method,
             "path": request.path,
             "query": dict(request.query),

@@ -73,6 +73,7 @@ class MemoryFolder(StateFolder):
         self.looked: list[str] = []
         self.location = LOCATION
         self._errors = exceptions
+        self._known = {}
         bucket = SimpleNamespace(blob=lambda name: _Blob(self, name), get_blob=self._found)
         self._client: Any = SimpleNamespace(bucket=lambda _: bucket, list_blobs=self._blobs)
 

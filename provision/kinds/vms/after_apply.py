@@ -11,14 +11,16 @@ from provision.documents.connection import VmConnection, VmsConnection
 from provision.documents.timeline import StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
 from provision.kinds import connection, machines
-from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup
+from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import phases, plan_document
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, OutOfDate
+    from provision.google.api import GoogleApi
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
     from provision.time.stages import Progress
@@ -41,12 +43,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
     if made.postponed:
         return
     if spec.idle_seconds is not None:
-        down = instances.down(instances.see(cloud.api, spec).members)
-        off = [one.name for one in down if one.is_off]
-        if off:
-            context.console.progress(f"Starting {words.listed(off)} again")
-        for name in off:
-            cloud.api.start_instance(spec.project_id, spec.zone, name)
+        _bring_back(context, cloud.api, spec)
     machines.wait(
         cloud.api,
         group,
@@ -62,6 +59,28 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         if older and context.replace_vms:
             older = out_of_date.replace(cloud, spec, older, context.progress)
     plan_document.tell_of_older(context, older)
+
+
+def _bring_back(context: Context, api: GoogleApi, spec: VmSpec) -> None:
+    """Have what is off started, and what was preempted made: such a group repairs nothing."""
+    seen, group = instances.see(api, spec), flex_start.group(spec)
+    down = instances.down(seen.members)
+    off = [one.name for one in down if one.is_off]
+    if off:
+        context.console.progress(f"Starting {words.listed(off)} again")
+    for name in off:
+        api.start_instance(spec.project_id, spec.zone, name)
+    gone = [one.name for one in down if one.is_left and not one.status]
+    if gone:
+        context.console.progress(f"Making {words.listed(gone)} again")
+        api.recreate_managed(group.project, group.zone, group.name, gone)
+    is_stable = (seen.group or {}).get("status", {}).get("isStable") is True
+    missing = group.size - len(seen.members)
+    if is_stable and missing > 0:
+        # What is not even listed any more comes by a size that grows.
+        context.console.progress(f"Making {counted(missing, 'VM')} that Google has taken away")
+        for size in (len(seen.members), group.size):
+            api.resize_managed(group.project, group.zone, group.name, size)
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
@@ -114,7 +133,7 @@ class Started:
             # Say which run no longer, and wait until their group has made them again.
             deadline = context.progress.deadline(left, 0)
             seen, clock = instances.see(self._cloud.api, spec), context.clock
-            known = instances.interruptions(self._cloud.api, spec, clock)
+            known = instances.interruptions(instances.happened(self._cloud.api, spec), clock)
             down = instances.down(seen.members, instances.restarting(seen.vms(clock), known, clock))
             if down and spec.group.mode.means.flex_start:  # which makes none again
                 raise ClusterError.of(instances.gone(down, known, self._group))
@@ -136,7 +155,11 @@ class Started:
                 for name, it in told.items()
                 if (silence := heard.silence(name, it.steps, vms[name].started, clock))
             }
-            if not silent or not self._all_run():
+            if not silent:
+                seats = {name: heard.seats[name] for name in told if name in heard.seats}
+                self._listen(seats, bound=any(vm.bound for vm in vms.values()))
+                return
+            if not self._all_run():
                 return
             if deadline.is_over:
                 first, *others = sorted(silent)
@@ -149,6 +172,18 @@ class Started:
                 )
             with progress.waits(f"a sign of life of {words.listed(silent)}"):
                 deadline.pause()
+
+    def _listen(self, seats: Mapping[str, agent.Seat], *, bound: bool) -> None:
+        """Be not done with VMs that say that something is broken on them."""
+        found = list(trouble.complaints(seats, self._group, bound=bound))
+        if found:
+            first, *others = found
+            raise ClusterError(
+                first.what + "".join(f"; {one.what}" for one in others),
+                code=Code.NOT_IN_ORDER,
+                why="\n".join(dict.fromkeys(line for one in found for line in one.why)),
+                fix=f"{first.fix}\nthen run Create again; everything is kept",
+            )
 
     def _urls(self, told: Mapping[str, Startup]) -> dict[str, str]:
         """Wait for the notebooks' URLs if the settings ask for them; note the missing ones."""

@@ -94,6 +94,9 @@ class Seat:
 
     rank: int | None  # its rank; None while the others hear nothing of it
     faults: tuple[str, ...] = ()  # what its GPUs complain of, in its own words
+    disks: tuple[
+        str, ...
+    ] = ()  # which of its disks and mounts is full or does not answer, likewise
     # when the others last heard of it (Unix epoch); None if they do now, or don't say
     since: float | None = None
 
@@ -140,12 +143,17 @@ def seats(cloud: Cloud) -> Mapping[str, Seat]:
     return {
         str(it.get("name")): Seat(
             rank=rank if it.get("present") is True else None,
-            faults=tuple(it[:_LONGEST] for it in json_object.texts(it.get("faults"))[:_MOST]),
+            faults=_words(it.get("faults")),
+            disks=_words(it.get("disks")),
             since=moment(json_object.text(it.get("since"))),
         )
         for it in cloud.folder.read(_ROSTER) or ()
         if (rank := json_object.whole(it.get("rank"))) is not None
     }
+
+
+def _words(said: object) -> tuple[str, ...]:
+    return tuple(it[:_LONGEST] for it in json_object.texts(said)[:_MOST])
 
 
 def accounts(folder: StateFolder) -> Mapping[str, str]:

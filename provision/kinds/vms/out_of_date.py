@@ -402,7 +402,10 @@ class Watch:
 
     def look(self) -> str:
         """Why VMs hear of nothing, with what fixes it; "" for no reason that is known here."""
-        record = self._cloud.folder.record() if time.monotonic() >= self._next else None
+        record = None
+        if time.monotonic() >= self._next:
+            self._cloud.folder.look_again()
+            record = self._cloud.folder.record()
         if record is not None:
             self._words = ""
             # Who may see jobs need not be allowed to see VMs.

@@ -219,7 +219,7 @@ def _queues(facts: ClusterFacts) -> list[Object]:
 
 
 def _cluster_queue(facts: ClusterFacts, name: str, quota: int) -> Object:
-    pools = sorted(facts.pools, key=lambda pool: _ORDER.index(Mode(pool.mode)))
+    pools = sorted(facts.pools, key=lambda pool: _ORDER.index(pool.mode))
     gpus = shares(quota, [pool.gpus * pool.max_nodes for pool in pools])
     # The flavor without GPUs comes first: pods without GPUs never wait for a GPU node.
     quotas = {DEFAULT_FLAVOR: 0, **dict(zip((pool.name for pool in pools), gpus, strict=True))}

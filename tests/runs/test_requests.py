@@ -1,0 +1,71 @@
+"""How often Google is asked: by the program, by Terraform, and by the provider that it starts.
+
+The bounds are counts of whole runs in which everything is done at once: what is read again that was
+known already, or asked of one machine where a list tells of all, goes over them. Some requests are
+not the program's to leave out: Terraform reads its state twice in each command, and the provider
+reads back whatever it makes. So a bound that is passed prints who asked for what how often.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from tests.runs.conftest import Rehearsal
+
+TWO = {"INSTANCE_COUNT": "2"}
+GKE = {"ORCHESTRATOR_TYPE": "gke"}
+_OURS = ("aiinfra-cluster/", "gcloud-python/")
+_ONE_OF_MANY = re.compile(r"(?<=/instances/)np-vm-[^/]+|(?<=%2Fruns%2F)[^/]+")
+
+
+def _who(request: dict[str, Any]) -> str:
+    client = request["client"]
+    if client.startswith(_OURS):
+        return "program"
+    return "Terraform" if client and "provider" not in client else "provider"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The requests of one run."""
+
+    requests: list[dict[str, Any]]
+
+    @property
+    def own(self) -> int:
+        """How many the program itself has sent."""
+        return sum(_who(it) == "program" for it in self.requests)
+
+    def __str__(self) -> str:
+        """A table: who asked for what, how often, the most frequent first."""
+        rows = Counter(
+            (_who(it), it["method"], _ONE_OF_MANY.sub("*", it["path"])) for it in self.requests
+        )
+        sums = Counter(map(_who, self.requests))
+        head = f"{len(self.requests)} requests: " + ", ".join(f"{n} {it}" for it, n in sums.items())
+        lines = (f"{count:6} {' '.join(row)}" for row, count in rows.most_common())
+        return "\n".join([head, *lines])
+
+
+def _asked(rehearsal: Rehearsal, action: str, *options: str, **settings: str) -> Asked:
+    """Run an action to its end; what was asked for it."""
+    before = len(rehearsal.requests())
+    ended = rehearsal.run(action, *options, **settings)
+    assert ended.code == 0, ended.said
+    return Asked(rehearsal.requests()[before:])
+
+
+def _require(found: Asked, most: int, own: int) -> None:
+    """At most so many requests, so many of them the program's own."""
+    assert len(found.requests) <= most, f"{most} at most\n{found}"
+    assert found.own <= own, f"{own} of the program's own at most\n{found}"
+
+
+def test_nothing_is_asked_twice_by_a_create_another_one_a_plan_and_a_status(
+    rehearsal: Rehearsal,
+) -> None:
+    _require(_asked(rehearsal, "Create", **TWO), 136, 86)
+    _require(_asked(rehearsal, "Create", **TWO), 108, 84)
+    _require(_asked(rehearsal, "Plan", **TWO), 56, 36)
+    _require(_asked(rehearsal, "Status"), 20, 20)

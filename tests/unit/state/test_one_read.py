@@ -1,0 +1,65 @@
+"""The record and the state of a deployment are read once, and again where they may have changed."""
+
+import dataclasses
+import json
+
+from provision.state.record import Record
+from tests.unit.memory_folder import MemoryFolder
+from tests.unit.preflight.test_quotas import RECORD as ANY
+
+STATE = "terraform/state/default.tfstate"
+RECORD = dataclasses.replace(ANY, name_prefix="np")
+
+
+class _Named(MemoryFolder):
+    """The folder of RECORD's deployment."""
+
+    _place = RECORD
+
+
+def _folder() -> MemoryFolder:
+    state = json.dumps({"version": 4, "resources": [], "outputs": {"a": {"value": 1}}})
+    return _Named({"deployment.json": RECORD.document(), STATE: state})
+
+
+def _ask(folder: MemoryFolder) -> tuple[Record | None, object]:
+    return folder.record(), folder.outputs().get("a")
+
+
+def test_what_one_run_asks_for_again_it_has_read_once() -> None:
+    folder = _folder()
+    assert _ask(folder) == _ask(folder) == (RECORD, 1)
+    assert sorted(folder.looked) == ["deployment.json", STATE]
+    folder.look_again()
+    _ask(folder)
+    assert len(folder.looked) == 4
+
+
+def test_what_this_run_writes_it_knows_without_a_look() -> None:
+    folder = _folder()
+    _ask(folder)
+    folder.write_record(dataclasses.replace(RECORD, searching=True))
+    found, _ = _ask(folder)
+    assert found is not None
+    assert found.searching
+    assert len(folder.looked) == 2
+
+
+def test_under_the_lock_and_once_it_is_released_another_look_is_taken() -> None:
+    folder = _folder()
+    _ask(folder)
+    other = dataclasses.replace(RECORD, removing=True)
+    folder.files["deployment.json"] = other.document()
+    with folder.held("Create", "1"):
+        assert _ask(folder) == (other, 1)
+        del folder.files["deployment.json"]
+        assert _ask(folder) == (other, 1)
+    assert _ask(folder) == (None, 1)
+
+
+def test_another_deployments_folder_knows_nothing_of_this_ones() -> None:
+    folder = _folder()
+    _ask(folder)
+    other = folder.beside("other")
+    assert other.record() is None
+    assert _ask(folder) == (RECORD, 1)
