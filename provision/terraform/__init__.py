@@ -33,6 +33,10 @@ __all__ = ["Binary", "Terraform", "Voice", "environment", "find"]
 PLAN_FILE: Final = "deployment.tfplan"
 """The saved plan, which is the one that is shown and applied."""
 _FLAG: Final = python_terraform.IsFlagged
+_TRY: Final = 60.0
+"""Seconds that one try to save the state may take."""
+_LAST_TRY: Final = 10.0
+"""The same where somebody has asked to stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +184,15 @@ class Terraform:
         if not file.exists():
             return
         argv = _arguments("state push", failures.UNSAVED, lock=False)
-        if failures.save_again(lambda: self._start(argv, write=None), self._voice.progress):
+        # Terraform's client of Cloud Storage tries for ever where nothing answers. Whoever asked
+        # to stop waits for one try.
+        is_told = isinstance(error, Interrupted)
+        seconds = _LAST_TRY if is_told else _TRY
+
+        def push() -> child.Ended:
+            return self._start(argv, write=None, at_most=seconds)
+
+        if push().code == 0 if is_told else failures.save_again(push, self._voice.progress):
             return
         self.has_lost_track = True
         first, *others = error.problems
@@ -217,15 +229,21 @@ class Terraform:
             end = "finished" if done.code == 0 else "stopped cleanly and saved its state"
             raise Interrupted(done.interrupted_by, f"Interrupted; `terraform {command}` {end}")
 
-    def _start(self, argv: Sequence[str], *, write: Callable[[bytes], None] | None) -> child.Ended:
+    def _start(
+        self,
+        argv: Sequence[str],
+        *,
+        write: Callable[[bytes], None] | None,
+        at_most: float | None = None,
+    ) -> child.Ended:
         command = child.Command(
             argv=[*self.binary.argv, *argv],
             folder=self._folder,
             environ=self._environ,
             inherited=self._inherited,
         )
-        done = child.run(command, self._voice.tell, write)
-        self.has_lost_track |= done.code < 0
+        done = child.run(command, self._voice.tell, write, at_most)
+        self.has_lost_track |= done.code < 0 and at_most is None
         return done
 
 

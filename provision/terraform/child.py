@@ -40,9 +40,14 @@ class Command:
 
 
 def run(
-    command: Command, tell: Callable[[str], None], write: Callable[[bytes], None] | None
+    command: Command,
+    tell: Callable[[str], None],
+    write: Callable[[bytes], None] | None,
+    at_most: float | None = None,
 ) -> Ended:
     """Run a command and wait for its end, even after signals.
+
+    `at_most`: seconds after which it is killed, for one that loses nothing by that.
 
     `write`: gets both streams as they are printed; the last part of them is returned. Without it,
     all of stdout is returned, followed by stderr if the command fails.
@@ -62,11 +67,26 @@ def run(
         ) as child,
     ):
         forwarded.to(child)
-        output = _drain(child, write)
-        code = child.wait()
+        with _killed_after(child, at_most):
+            output = _drain(child, write)
+            code = child.wait()
         if code < 0:
             _end_plugins(child)
     return Ended(code, output, forwarded.received)
+
+
+@contextlib.contextmanager
+def _killed_after(child: subprocess.Popen[bytes], seconds: float | None) -> Iterator[None]:
+    if seconds is None:
+        yield
+        return
+    timer = threading.Timer(seconds, child.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _end_plugins(child: subprocess.Popen[bytes]) -> None:

@@ -279,6 +279,27 @@ def test_a_state_that_could_not_be_saved_is_saved_as_soon_as_that_works(stage: S
     assert not tool.has_lost_track
 
 
+_HANGS = """
+import os, sys, time
+if sys.argv[1] == "apply":
+    open("errored.tfstate", "w").write("{}")
+    print("Error: Failed to save state")
+    sys.exit(1)
+time.sleep(600)
+"""
+
+
+def test_a_try_to_save_a_state_that_hangs_is_ended(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(terraform, "_TRY", 0.2)
+    tool = stage.terraform(_HANGS)
+    with pytest.raises(TerraformError) as caught:
+        tool.apply()
+    assert "errored.tfstate" in caught.value.problems[0].why
+
+
 def test_a_state_that_is_not_saved_is_kept_out_of_the_run_folder_and_named(
     stage: Stage, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
