@@ -193,6 +193,7 @@ def _act(
         report=report,
         offline=is_offline,
         guesses=waits,
+        state_writers=loaded.state_writers,
         role=Option.ROLE in options.given,
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,

@@ -67,6 +67,8 @@ class Context:
     # the job's variables on the command line (`--env`)
     env: Mapping[str, str] = field(default_factory=dict)
     guesses: tuple[Problem, ...] = ()  # notes from dated lists, to tell where Google is not asked
+    # principals that may change states on purpose, by the file of TEAM_DEFAULTS
+    state_writers: tuple[str, ...] = ()
     page: Path | None = None  # the file to write the report's page to (`--report`); None for none
     certificates: str | None = None  # what CA_BUNDLE holds; None for none
     today: dt.date = field(default_factory=lambda: dt.datetime.now(tz=dt.UTC).date())

@@ -331,8 +331,14 @@ BUCKET_ROLE: Final = Resource(
     lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
 )
-MOUNTS: Final = "roles/storage.objectUser"
-"""The role of the machines' account on a bucket that they mount."""
+_MOUNTS: Final = {False: "roles/storage.objectUser", True: "roles/storage.objectViewer"}
+
+
+def role_of_mounts(*, read_only: bool) -> str:
+    """The role of the machines' account on a bucket that they mount."""
+    return _MOUNTS[read_only]
+
+
 OBJECT: Final = Resource(
     type="google_storage_bucket_object",
     noun="object",

@@ -116,7 +116,9 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     context.note([it for it in notes if it not in context.report.notes])
     writers: tuple[str, ...] = ()
     if bucket:
-        told, writers = cloud.folder.audit(needs_uniform=of_kind.grants_in_state_folder)
+        told, writers = cloud.folder.audit(
+            needs_uniform=of_kind.grants_in_state_folder, meant=context.state_writers
+        )
         context.note(told)
     spec = kind.resolve(found.require(is_gate=is_gate), record)
     # As long as nothing was made, nobody has said yes to it.

@@ -222,7 +222,7 @@ def _access(
     if refused is not None and not _is_granted(ctx, bucket):
         # Nobody grants a role in a policy that they may not read.
         grants[bucket] = BucketGrant.GIVEN
-        yield _of_its_owner(bucket, refused.message)
+        yield _of_its_owner(bucket, _role(ctx), refused.message)
     elif shares_account and not access.get("enabled"):
         grants[bucket] = BucketGrant.GIVEN
         yield _shared(ctx, bucket)
@@ -233,7 +233,11 @@ def _is_granted(ctx: CheckContext[ClusterSpec], bucket: str) -> bool:
     return any(it.startswith(f"b/{bucket}/") for it in ctx.in_state)
 
 
-def _of_its_owner(bucket: str, why: str) -> Finding:
+def _role(ctx: CheckContext[ClusterSpec]) -> str:
+    return resources.role_of_mounts(read_only=ctx.spec.buckets_read_only)
+
+
+def _of_its_owner(bucket: str, role: str, why: str) -> Finding:
     return note(
         Code.NOT_CHECKED,
         setting="GCS_MOUNT_LIST",
@@ -241,8 +245,7 @@ def _of_its_owner(bucket: str, why: str) -> Finding:
         why=f"these credentials may not see who has which role in it: {why}",
         fix="whoever owns it lets the machines' account in, unless everybody may: gcloud storage"
         f" buckets add-iam-policy-binding gs://{bucket} --member serviceAccount:EMAIL --role"
-        f" {resources.MOUNTS} (roles/storage.objectViewer to read alone); SERVICE_ACCOUNT=EMAIL is"
-        " an account that is there before",
+        f" {role}; SERVICE_ACCOUNT=EMAIL is an account that is there before",
     )
 
 
@@ -254,12 +257,12 @@ def _shared(ctx: CheckContext[ClusterSpec], bucket: str) -> Finding:
     member = f"serviceAccount:{account}"
     policy = ctx.answers.find(Service.STORAGE, f"b/{bucket}/iam") or {}
     is_given = any(
-        binding.get("role") == resources.MOUNTS and member in binding.get("members", ())
+        binding.get("role") == _role(ctx) and member in binding.get("members", ())
         for binding in policy.get("bindings", ())
     )
     by_hand = (
         f"; or gcloud storage buckets add-iam-policy-binding gs://{bucket} --member {member} --role"
-        f" {resources.MOUNTS}, which then stays"
+        f" {_role(ctx)}, which then stays"
     )
     return note(
         Code.NOTE,

@@ -509,7 +509,7 @@ class Settings(BaseSettings):
     )
     gcs_options: BucketOptions | None = _setting(
         "More options of Cloud Storage FUSE for all mounted buckets, as `<name>=<value>,...`; they"
-        " win over the tool's own.",
+        " win over the tool's own; with `ro`, the account that mounts them can only read them.",
         "metadata-cache-ttl-secs=600,dir-mode=755",
     )
     nfs_fileshare_list: Shares | None = _setting(

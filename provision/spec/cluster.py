@@ -98,6 +98,11 @@ class ClusterSpec(abc.ABC):
         return self.bucket_grants.get(bucket, usual)
 
     @property
+    def buckets_read_only(self) -> bool:
+        """Whether machines only read the buckets that they mount."""
+        return gcsfuse.reads_only(self.bucket_options)
+
+    @property
     @abc.abstractmethod
     def pools(self) -> tuple[Pool, ...]:
         """All machines; those that run jobs come first."""

@@ -146,10 +146,12 @@ class StateFolder:
             )
         return True
 
-    def audit(self, *, needs_uniform: bool) -> tuple[list[Problem], tuple[str, ...]]:
+    def audit(
+        self, *, needs_uniform: bool, meant: Collection[str] = ()
+    ) -> tuple[list[Problem], tuple[str, ...]]:
         """What is worth knowing of the bucket, and who beside the caller may change the state.
 
-        Nothing of one that does not exist.
+        `meant`: principals that may do so on purpose. Nothing of a bucket that does not exist.
         """
         bucket = self._bucket()
         if bucket is None:
@@ -166,7 +168,9 @@ class StateFolder:
             rules=list(bucket.lifecycle_rules),
         )
         caller = str(getattr(self._credentials, "service_account_email", None) or "")
-        notes = bucket_audit.audit(found, self.location, caller=caller, needs_uniform=needs_uniform)
+        notes = bucket_audit.audit(
+            found, self.location, caller=caller, needs_uniform=needs_uniform, meant=meant
+        )
         return notes, bucket_audit.writers(found, self.location, caller)
 
     def _bindings(self, bucket: storage.Bucket) -> list[dict[str, Any]] | None:

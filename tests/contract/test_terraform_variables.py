@@ -31,7 +31,7 @@ CASES = [
         "MAKE_FIREWALL": "yes",
     },
     {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-ultragpu-8g"},
-    {"ENABLE_SPOT": "yes", "GCS_MOUNT_LIST": "data:/mnt/data", "STARTUP_COMMAND": "true"},
+    {"ENABLE_SPOT": "yes", "GCS_MOUNT_LIST": "data:/mnt/data", "GCS_OPTIONS": "ro"},
     {"STARTUP_COMMAND": "true", "SECRETS": "A=projects/my-project/secrets/a:3"},
     {
         "VM_TYPE": "a3-megagpu-8g",

@@ -5,8 +5,8 @@ variable "cluster_id" {
 }
 
 variable "gcs_mounts" {
-  description = "Buckets that exist, and the path where VMs mount each; one bucket may be mounted at several paths. And how the account gets its role: `own` where nobody else gives this account that role, `conditional` by a binding of this deployment's beside others, `given` where somebody else gives it and none is made."
-  type        = list(object({ bucket = string, path = string, grant = optional(string, "own") }))
+  description = "Buckets that exist, and the path where VMs mount each; one bucket may be mounted at several paths; and whether it is read only, for which the account gets a role that reads alone. And how the account gets its role: `own` where nobody else gives this account that role, `conditional` by a binding of this deployment's beside others, `given` where somebody else gives it and none is made."
+  type        = list(object({ bucket = string, path = string, grant = optional(string, "own"), read_only = optional(bool, false) }))
   nullable    = false
 
   validation {
