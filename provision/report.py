@@ -37,35 +37,39 @@ SCHEMA_VERSION: Final = 1
 
 @dataclass
 class Report:
-    """The report of a run; the action fills it step by step, so that a failure loses nothing.
+    """The report of a run; the action fills it step by step, so that a failure loses nothing."""
 
-    What each field is, `Run` says.
-    """
-
-    action: str = ""
-    rehearsal: bool = False
-    problems: list[Problem] = field(default_factory=list)
-    notes: list[Problem] = field(default_factory=list)
+    action: str = ""  # the action's name; "" if it is not known
+    rehearsal: bool = False  # whether Google Cloud was simulated
+    problems: list[Problem] = field(default_factory=list)  # the problems that made the run fail
+    notes: list[Problem] = field(default_factory=list)  # notes, which did not make it fail
+    # setting -> effective value, with secrets masked; of commands and metadata a mask with a
+    # fingerprint
     settings: SettingValues | None = None
     image: BootImage | None = None
+    # the images that Bake has made: the one, or of a Status of the project all
     images: Sequence[OwnImage] | None = None
-    tfvars: TerraformVariables | None = None
-    backend: Backend | None = None
-    online_checks: Mapping[str, CheckState] | None = None
-    plan: Plan | None = None
+    tfvars: TerraformVariables | None = None  # the variables for Terraform, in the same way
+    backend: Backend | None = None  # where Terraform keeps its state
+    online_checks: Mapping[str, CheckState] | None = None  # online check -> what became of it
+    plan: Plan | None = None  # what the run would make, change and lose
     ending: Ending | None = None
-    log: str | None = None
-    changes: Changes | None = None
-    cost: Cost | None = None  # None where no prices are asked for
+    log: str | None = None  # the URL of the log with Terraform's output
+    changes: Changes | None = None  # what the plans count
+    cost: Cost | None = None  # what the cluster costs; None where no prices are asked for
+    # the machines that are older than the settings
     out_of_date: Sequence[OlderMachine] | None = None
-    outputs: TerraformOutputs | None = None
-    connection: Connection | None = None
+    outputs: TerraformOutputs | None = None  # Terraform's outputs after the apply
+    connection: Connection | None = None  # how to connect to the cluster
     status: Status | None = None
+    # all deployments of the state bucket (Status without NAME_PREFIX)
     deployments: Sequence[Deployed] | None = None
+    # what Test found, by VM, group of VMs or node pool
     checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
+    # the permissions of a custom role for this env.list (`Validate --role`)
     role: Sequence[str] | None = None
-    jobs: Sequence[Job] | None = None
-    timeline: Sequence[Stage] | None = None
+    jobs: Sequence[Job] | None = None  # the jobs that the action is about
+    timeline: list[Stage] | None = None  # the stages of the run, in the order in which they began
     # what the cluster consists of, before there is a plan; programs find it in that
     topology: Topology | None = None
 
@@ -75,8 +79,32 @@ class Report:
         from provision.documents.problem import of  # noqa: PLC0415 - as just said
         from provision.documents.run import Run  # noqa: PLC0415 - as just said
 
-        told = {name: value for name, value in vars(self).items() if name != "topology"}
-        told |= {name: tuple(value) for name, value in told.items() if isinstance(value, list)}
-        told |= {name: tuple(map(of, told[name])) for name in ("problems", "notes")}
-        ok = not self.problems
-        return Run(schema_version=SCHEMA_VERSION, ok=ok, exit_code=exit_code, **told)
+        return Run(
+            schema_version=SCHEMA_VERSION,
+            action=self.action,
+            rehearsal=self.rehearsal,
+            ok=not self.problems,
+            exit_code=exit_code,
+            problems=tuple(of(problem) for problem in self.problems),
+            notes=tuple(of(note) for note in self.notes),
+            settings=self.settings,
+            image=self.image,
+            images=None if self.images is None else tuple(self.images),
+            tfvars=self.tfvars,
+            backend=self.backend,
+            online_checks=self.online_checks,
+            plan=self.plan,
+            ending=self.ending,
+            log=self.log,
+            changes=self.changes,
+            cost=self.cost,
+            out_of_date=None if self.out_of_date is None else tuple(self.out_of_date),
+            outputs=self.outputs,
+            connection=self.connection,
+            status=self.status,
+            deployments=None if self.deployments is None else tuple(self.deployments),
+            checks=self.checks,
+            role=None if self.role is None else tuple(self.role),
+            jobs=None if self.jobs is None else tuple(self.jobs),
+            timeline=None if self.timeline is None else tuple(self.timeline),
+        )
