@@ -1,8 +1,8 @@
 """What was done to a deployment, by whom and with which version: `history.json`, beside its state.
 
-Each run that holds the deployment's lock adds a line as it lets go of it. What Google has done to
-machines is not in it: that Google tells itself. What this program can't read of it is left out, as
-nobody should be kept from a Status by that.
+Each run that holds the deployment's lock adds a line before it releases that. What Google has done
+to machines is not in it: that Google tells itself. A line that can't be read is left out: no Status
+fails by it.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def test_without_manifests_all_but_the_add_ons_own_objects_is_written() -> None:
         name for name in whole if name.startswith("jobs/")
     ]
     gone = {name[14:] for name in whole} - {name[14:] for name in bare}
-    assert gone == {"kinds-of-jobset.yaml", "kinds-of-kueue.yaml", "kueue.yaml"}
+    assert gone == {"jobset.yaml", "kinds-of-jobset.yaml", "kinds-of-kueue.yaml", "kueue.yaml"}
 
 
 @pytest.mark.parametrize(
