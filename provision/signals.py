@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from provision.errors import Interrupted
@@ -20,6 +21,19 @@ _SOON: Final = 0.01
 _TOO_LATE: Final = "ignored due to race condition"
 """What Python says of a signal that came just before it was to be ignored (3.10 and later,
 Modules/signalmodule.c)."""
+
+
+_asked: list[float] = []
+
+
+def note_stop() -> None:
+    """Somebody asks to stop, now."""
+    _asked.append(time.monotonic())
+
+
+def stopped_for() -> float:
+    """Seconds since somebody has asked to stop; 0 if nobody has."""
+    return time.monotonic() - _asked[0] if _asked else 0.0
 
 
 def heeded() -> tuple[signal.Signals, ...]:
@@ -46,6 +60,7 @@ def interruptible() -> Iterator[None]:
     A signal may come at any moment, so whoever catches `Interrupted` does that around the whole
     `with`: it may also be raised by its first and its last line.
     """
+    _asked.clear()
     numbers = heeded()
     before = sys.unraisablehook
 
@@ -55,6 +70,7 @@ def interruptible() -> Iterator[None]:
 
     def interrupt(signum: int, _frame: object) -> NoReturn:
         ignore()
+        note_stop()
         raise Interrupted(
             signum,
             "Interrupted; everything that was created is kept",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from provision import endpoints
+from provision import endpoints, signals
 from provision.codes import Code
 from provision.errors import ClusterError
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 _GOOGLES: Final = (".googleapis.com", ".gke.goog")
 """Google's own hosts: those of its APIs, and of GKE's control planes (container v1,
 DNSEndpointConfig)."""
+
+_PATIENCE: Final = 10.0
+"""Seconds that a run which was told to stop goes on asking where nothing answers."""
+_FAILURE: Final = 500
 
 
 def require_trusted(url: str | None, environ: Mapping[str, str]) -> None:
@@ -48,14 +53,42 @@ def authorized(credentials: Credentials, environ: Mapping[str, str]) -> Authoriz
     from google.auth.transport.requests import AuthorizedSession, Request  # noqa: PLC0415 - 0.2 s
 
     made = AuthorizedSession(credentials, auth_request=Request(anonymous()))
-    made.hooks["response"].append(_refuse_pages)
+    patience = _Patience()
+    made.hooks["response"] += [_refuse_pages, patience.heard]
 
     def checked(request: requests.PreparedRequest) -> requests.PreparedRequest:
         require_trusted(request.url, environ)
+        patience.ask()
         return request
 
     made.auth = checked
     return made
+
+
+class _Patience:
+    """Ends the tries of all clients where nothing answers and somebody has asked to stop.
+
+    Each client tries again for minutes, and a run that is told to end asks several things yet.
+    """
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def ask(self) -> None:
+        """A request is about to be sent.
+
+        Raises:
+            OSError: Nobody waits for its answer any more; no client takes it for passing.
+        """
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if min(now - self._since, signals.stopped_for()) > _PATIENCE:
+            raise OSError("nothing answers, and the run was told to stop")
+
+    def heard(self, answer: requests.Response, **_: object) -> None:
+        """An answer has come."""
+        if answer.status_code < _FAILURE:
+            self._since = None
 
 
 def anonymous() -> requests.Session:

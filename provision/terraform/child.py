@@ -117,6 +117,7 @@ class _Forwarded:
             self._say("Still stopping, so that nothing is lost. Please wait.")
             return
         self.received = signum
+        signals.note_stop()
         if self._child is not None:
             self._child.send_signal(signal.SIGINT)
         # The google provider ignores interrupts while it creates a Filestore instance.

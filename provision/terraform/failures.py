@@ -115,18 +115,24 @@ def _locked(error: str) -> ProvisionError:
     return lock.error()
 
 
+class _Stopped(Exception):  # noqa: N818 - somebody has asked to stop
+    """Nobody waits for another try."""
+
+
 def save_again(start: Callable[[], Ended], progress: Progress) -> bool:
     """Push the state, again and again for a minute or two; returns whether it is saved now."""
 
     def attempt() -> None:
         done = start()
+        if done.code != 0 and done.interrupted_by is not None:
+            raise _Stopped
         if done.code != 0:
             said = done.output.decode("utf-8", "replace").split()
             raise TransientError(f"the state could not be saved: {' '.join(said)[:300]}")
 
     try:
         deadline.policy(progress.clock, progress.tell)(attempt)
-    except TransientError:
+    except (TransientError, _Stopped):
         return False
     progress.tell("The state is saved now")
     return True
