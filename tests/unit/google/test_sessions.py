@@ -1,5 +1,8 @@
 """Who gets a token, which answers are Google's own, and which come from somebody in between."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 import requests
 from google.oauth2.credentials import Credentials
@@ -81,3 +84,27 @@ def test_a_session_sends_nothing_to_anybody_else() -> None:
 
     with pytest.raises(ClusterError, match=r"https://example\.invalid would get"):
         session.get("https://example.invalid/x")
+
+
+def test_a_run_that_was_told_to_stop_asks_on_for_a_moment_where_nothing_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, stopped = [100.0], [0.0]
+    monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sessions.signals, "stopped_for", lambda: stopped[0])
+    patience = sessions._Patience()
+    patience.ask()
+    now[0] += 600.0
+    patience.ask()  # an outage, and nobody waits for the end
+
+    stopped[0] = 11.0
+    with pytest.raises(OSError, match="told to stop"):
+        patience.ask()
+    for status, goes_on in ((503, False), (404, True)):
+        answer: Any = SimpleNamespace(status_code=status)
+        patience.heard(answer)
+        if goes_on:
+            patience.ask()
+        else:
+            with pytest.raises(OSError, match="told to stop"):
+                patience.ask()
