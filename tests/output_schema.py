@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tests import problem_page
+from provision.codes import Code
 
 FILE: Final = Path(__file__).parents[1] / "docs" / "reference" / "output.schema.json"
 _SAID: Final = {"$schema", "$defs", "title", "description"}
@@ -49,8 +49,9 @@ def require_exit_code(document: dict[str, Any]) -> None:
     """See that each problem may make a run fail with this exit code, as the page of codes says."""
     if (document["action"], document["exit_code"]) == ("Plan", 1):
         return  # --detailed-exitcode has one code for all failures
-    codes = [problem["code"] for problem in document["problems"]]
-    wrong = [code for code in codes if document["exit_code"] not in problem_page.exits(code)]
+    codes = {str(code): code for code in Code}
+    problems = [codes[problem["code"]] for problem in document["problems"]]
+    wrong = [code for code in problems if document["exit_code"] not in code.exits]
     assert not wrong, f"exit code {document['exit_code']} with {', '.join(wrong)}"
 
 

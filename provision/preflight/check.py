@@ -295,10 +295,11 @@ class CheckContext(Generic[SpecT_co]):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check; docs/reference/online-checks.md says what its failure means."""
+    """One check."""
 
     name: OnlineCheck
     calls: tuple[str, ...]  # the methods of Google's APIs that it calls
+    says: str  # what a failure means, for the reference page
     find: Callable[[CheckContext[Any]], Iterator[Finding]]
     # whether a specification has anything to check
     applies: Callable[[Any], bool] = lambda _: True

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from provision import errors
-from provision.codes import Code, ExitCode
+from provision.codes import Code
+from provision.documents import problems_page
 from provision.errors import Interrupted, ProvisionError
 from provision.google.refusals import Refusal
-from tests import problem_page
 
 ROOT = Path(__file__).parents[2]
 ERRORS = [
@@ -68,13 +68,13 @@ def test_whoever_tells_of_a_problem_says_its_code(trees: dict[str, ast.Module]) 
 
 @pytest.mark.parametrize("kind", ERRORS)
 def test_the_usual_code_of_an_error_has_its_exit_code(kind: type[ProvisionError]) -> None:
-    assert kind.exit_code in problem_page.exits(kind.usual_code)
+    assert kind.exit_code in kind.usual_code.exits
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_has_a_code_for_each_of_its_exit_codes(signum: int) -> None:
     error = Interrupted(signum, "w")
-    assert error.exit_code in problem_page.exits(error.usual_code)
+    assert error.exit_code in error.usual_code.exits
 
 
 def test_each_refusal_of_googles_has_a_code_of_its_own() -> None:
@@ -87,16 +87,14 @@ def test_stock_out_and_quota_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("code", Code)
-def test_a_code_is_written_as_programs_like_it_and_the_page_tells_of_it(code: Code) -> None:
+def test_a_code_is_written_as_programs_like_it(code: Code) -> None:
     assert code.value == code.name.lower().replace("_", "-")
-    row = problem_page.ROWS[code]
-    assert not row["meaning"].endswith(".")
-    assert not row["remedy"].endswith(".")
-    assert code.is_retryable == (row["retryable"] == "yes")
-    assert problem_page.exits(code) <= set(map(int, ExitCode))
+    for text in (code.meaning, code.remedy):
+        assert text
+        assert text[-1] != "."
+        assert "|" not in text
 
 
-def test_the_page_has_the_codes_in_their_order_and_no_others() -> None:
-    problems = [code for code in Code if problem_page.ROWS[code]["exits"]]
-    assert list(problem_page.ROWS) == [*problems, *(code for code in Code if code not in problems)]
-    assert problem_page.TEXT.count("\n| `") == len(problem_page.ROWS)
+def test_the_page_of_problems_is_made_from_the_codes() -> None:
+    kept = (ROOT / "docs" / "reference" / "problems.md").read_text(encoding="utf-8")
+    assert kept == problems_page.markdown(), "renew it: make docs"
