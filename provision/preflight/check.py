@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import concurrent.futures
 import enum
+import functools
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Required, TypedDict, TypeVar, Unpack
 
@@ -295,15 +297,30 @@ class CheckContext(Generic[SpecT_co]):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check."""
+    """One check; `checks.tsv` says what it calls, and what its failure means."""
 
     name: OnlineCheck
-    calls: tuple[str, ...]  # the methods of Google's APIs that it calls
-    says: str  # what a failure means, for the reference page
     find: Callable[[CheckContext[Any]], Iterator[Finding]]
     # whether a specification has anything to check
     applies: Callable[[Any], bool] = lambda _: True
     of_zone: bool = False  # whether its answer depends on the zone of the machines
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The methods of Google's APIs that it calls."""
+        return tuple(_rows()[self.name][0].split())
+
+    @property
+    def says(self) -> str:
+        """What a failure means, for the reference page."""
+        return _rows()[self.name][1]
+
+
+@functools.cache
+def _rows() -> Mapping[str, tuple[str, str]]:
+    """Check -> what it calls, and what its failure means."""
+    lines = Path(__file__).with_name("checks.tsv").read_text("utf-8").splitlines()[1:]
+    return {name: (calls, says) for name, calls, says in (line.split("\t") for line in lines)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,21 @@
+"""docs/reference/online-checks.md tells of each online check what it asks Google, and why."""
+
+from pathlib import Path
+
+from provision.kinds import online_checks
+from provision.preflight import check
+from provision.settings.choices import OnlineCheck
+from provision.state.location import DEEPEST
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_each_check_has_its_row_in_the_order_of_their_names() -> None:
+    assert list(check._rows()) == list(OnlineCheck)
+    says = check._rows()[OnlineCheck.BUCKETS][1]
+    assert f"`<NAME_PREFIX>-deployment` with up to {DEEPEST} folders above it" in says
+
+
+def test_the_page_is_made_from_the_checks() -> None:
+    kept = (ROOT / "docs/reference/online-checks.md").read_text(encoding="utf-8")
+    assert kept == online_checks.markdown(), "renew it: make docs"
