@@ -15,7 +15,6 @@ from __future__ import annotations
 import io
 import re
 import types
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
 
