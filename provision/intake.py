@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from provision.spec.rules.team import Team
 
 
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, str]] = {}
 _DERIVED: Final[Mapping[str, Derived]] = {
     name: about.default_factory
     for name, about in Settings.model_fields.items()

@@ -479,16 +479,14 @@ def _plain(names: str) -> Iterable[Series]:
     return (Series(name=name, cpu_quota=f"{name.upper()}_CPUS") for name in names.split())
 
 
-OTHER_SERIES: Final[Mapping[str, Series]] = MappingProxyType(
-    {
-        row.name: row
-        for row in (
-            *_plain("c2 c2d c3 c3d c4 c4a c4d h3 m1 m2 m3 m4 n2 n2d n4 n4a n4d t2a t2d x4 z3"),
-            Series(name="h4d", cpu_quota="H4D_CPUS", flex_start=True, flex_compact=True),
-            Series(name="e2", cpu_quota="CPUS"),
-        )
-    }
-)
+OTHER_SERIES: Final[Mapping[str, Series]] = {
+    row.name: row
+    for row in (
+        *_plain("c2 c2d c3 c3d c4 c4a c4d h3 m1 m2 m3 m4 n2 n2d n4 n4a n4d t2a t2d x4 z3"),
+        Series(name="h4d", cpu_quota="H4D_CPUS", flex_start=True, flex_compact=True),
+        Series(name="e2", cpu_quota="CPUS"),
+    )
+}
 """Name -> series without GPUs.
 
 Some names differ in one letter from those of machines with GPUs: n2-standard-8 is not a typo of

@@ -369,7 +369,7 @@ ALL: Final = (
 )
 """All types, ordered so that each is unused by the time it is deleted."""
 
-BY_TYPE: Final[Mapping[str, Resource]] = MappingProxyType({row.type: row for row in ALL})
+BY_TYPE: Final[Mapping[str, Resource]] = {row.type: row for row in ALL}
 """Terraform's name of the type -> its row."""
 
 SWEPT: Final = tuple(row for row in ALL if row.lookup is not None and not row.part_of)
