@@ -308,16 +308,11 @@ class Check:
     @property
     def calls(self) -> tuple[str, ...]:
         """The methods of Google's APIs that it calls."""
-        return tuple(_rows()[self.name][0].split())
-
-    @property
-    def says(self) -> str:
-        """What a failure means, for the reference page."""
-        return _rows()[self.name][1]
+        return tuple(rows()[self.name][0].split())
 
 
 @functools.cache
-def _rows() -> Mapping[str, tuple[str, str]]:
+def rows() -> Mapping[str, tuple[str, str]]:
     """Check -> what it calls, and what its failure means."""
     lines = Path(__file__).with_name("checks.tsv").read_text("utf-8").splitlines()[1:]
     return {name: (calls, says) for name, calls, says in (line.split("\t") for line in lines)}
