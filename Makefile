@@ -139,10 +139,9 @@ test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT
 .PHONY: docs
 docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs/reference
 	$(BIN)/python -m provision.settings.documentation docs/reference/settings.md docs/reference/command-line.md
-	$(BIN)/python -m provision.google.resources_page docs/reference/resources.md
-	$(BIN)/python -m provision.kinds.online_checks docs/reference/online-checks.md
-	$(BIN)/python -m provision.documents.schema docs/reference/output.schema.json
-	$(BIN)/python -m provision.documents.problems_page docs/reference/problems.md
+	$(BIN)/python -m provision.google.resources docs/reference/resources.md
+	$(BIN)/python -m provision.preflight.page docs/reference/online-checks.md
+	$(BIN)/python -m provision.documents.schema docs/reference/output.schema.json docs/reference/problems.md
 	$(BIN)/python -m provision.lifecycle.consent docs/reference/consent.md
 
 .PHONY: facts

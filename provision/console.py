@@ -44,7 +44,6 @@ from provision.time.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import TextIO
 
     from rich.console import Console as RichConsole
     from rich.text import Text
@@ -63,6 +62,10 @@ _HOME: Final = "\x1b[H"
 _REST_OF_LINE: Final = "\x1b[K"
 _REST: Final = "\x1b[J"
 """What terminals know (ECMA-48): go to the first place, empty the rest of a line, of the screen."""
+_ROW: Final = "\r\x1b[2K"
+_UP: Final = "\x1b[1A\x1b[2K"
+_WITHOUT_CODES: Final = frozenset({"", "dumb", "unknown"})
+"""Values of TERM for terminals that only print."""
 _NOT_IN_THE_IMAGE: Final = re.compile(r"\bgcloud (?!auth\b)[a-z]|\bkubectl ")
 _ELSEWHERE: Final = (
     "gcloud and kubectl: run them in Cloud Shell or on your own machine; this image has"
@@ -425,12 +428,6 @@ class _Outlet:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-_ROW: Final = "\r\x1b[2K"
-_UP: Final = "\x1b[1A\x1b[2K"
-_WITHOUT_CODES: Final = frozenset({"", "dumb", "unknown"})
-"""Values of TERM for terminals that only print."""
 
 
 def _is_possible(stream: TextIO, environ: Mapping[str, str]) -> bool:

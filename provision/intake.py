@@ -19,14 +19,13 @@ from provision.errors import (
     StateError,
     assignments,
 )
-from provision.settings import derived, job_options, masking, reading, spelling, team
+from provision.settings import derived, job_options, masking, reading, spelling
 from provision.settings.candidates import ASKED_BY
 from provision.settings.derived import Derived
 from provision.settings.model import BY_VARIABLES, Settings, example_of, option_of
 from provision.settings.parsing import InvalidValueError, shorten
 from provision.settings.reading import Given
-from provision.spec.rules import every
-from provision.spec.rules import team as team_rules
+from provision.spec.rules import every, team
 from provision.spec.rules.findings import Case, Finding
 
 if TYPE_CHECKING:
@@ -35,10 +34,10 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from provision.settings.reading import Reading
-    from provision.settings.team import Team
+    from provision.spec.rules.team import Team
 
 
-_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, str]] = {}
 _DERIVED: Final[Mapping[str, Derived]] = {
     name: about.default_factory
     for name, about in Settings.model_fields.items()
@@ -114,7 +113,7 @@ def load(  # noqa: PLR0913 - each is a source, or narrows what counts
         *(_Found(_field_of(note.setting, read), note, is_note=True) for note in read.notes),
         *(it for it in problems if it.field not in read.unclear()),
         *(_of_finding(finding, case, meant) for finding in findings),
-        *(_of_finding(finding, case, meant) for finding in team_rules.judge(rules, case)),
+        *(_of_finding(finding, case, meant) for finding in team.judge(rules, case)),
     ]
     return replace(_sort_out(found, case, read, only), state_writers=rules.state_writers)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,32 +80,17 @@ class Report:
         from provision.documents.problem import of  # noqa: PLC0415 - as just said
         from provision.documents.run import Run  # noqa: PLC0415 - as just said
 
+        own = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        told: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in own.items()
+            if name not in {"problems", "notes", "topology"}
+        }
         return Run(
             schema_version=SCHEMA_VERSION,
-            action=self.action,
-            rehearsal=self.rehearsal,
             ok=not self.problems,
             exit_code=exit_code,
-            problems=tuple(of(problem) for problem in self.problems),
-            notes=tuple(of(note) for note in self.notes),
-            settings=self.settings,
-            image=self.image,
-            images=None if self.images is None else tuple(self.images),
-            tfvars=self.tfvars,
-            backend=self.backend,
-            online_checks=self.online_checks,
-            plan=self.plan,
-            ending=self.ending,
-            log=self.log,
-            changes=self.changes,
-            cost=self.cost,
-            out_of_date=None if self.out_of_date is None else tuple(self.out_of_date),
-            outputs=self.outputs,
-            connection=self.connection,
-            status=self.status,
-            deployments=None if self.deployments is None else tuple(self.deployments),
-            checks=self.checks,
-            role=None if self.role is None else tuple(self.role),
-            jobs=None if self.jobs is None else tuple(self.jobs),
-            timeline=None if self.timeline is None else tuple(self.timeline),
+            problems=tuple(map(of, self.problems)),
+            notes=tuple(map(of, self.notes)),
+            **told,
         )

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import images
@@ -135,51 +134,49 @@ _TCPXO: Final = ContainerImage(
     digest="sha256:4c9f0de3f39455a2ea35e844e0fc92564ca5629f6b03250fde40e8160719dae4",
 )
 
-STACKS: Final[Mapping[Fabric, Stack]] = MappingProxyType(
-    {
-        # NCCL 2.19.4; one has run it on GKE 1.35.6 with the driver 580.159 (file 60356655068,
-        # 2026-07-31). Older clusters: see `on_gke`.
-        Fabric.TCPX: Stack(
-            title="GPUDirect-TCPX",
-            plugin=_TCPX,
-            daemon=_TCPX_DAEMON,
-            test=_TCPX,
-            logged="GPUDirectTCPX_v7",
-            # It needs the kernel of Container-Optimized OS, or one that Canonical gives to some.
-            on_vms=False,
-            # Of 2 GiB; over TCP through one gVNIC (file 60356655068).
-            measured=Measured(fabric=83, tcp=24),
+STACKS: Final[Mapping[Fabric, Stack]] = {
+    # NCCL 2.19.4; one has run it on GKE 1.35.6 with the driver 580.159 (file 60356655068,
+    # 2026-07-31). Older clusters: see `on_gke`.
+    Fabric.TCPX: Stack(
+        title="GPUDirect-TCPX",
+        plugin=_TCPX,
+        daemon=_TCPX_DAEMON,
+        test=_TCPX,
+        logged="GPUDirectTCPX_v7",
+        # It needs the kernel of Container-Optimized OS, or one that Canonical gives to some.
+        on_vms=False,
+        # Of 2 GiB; over TCP through one gVNIC (file 60356655068).
+        measured=Measured(fabric=83, tcp=24),
+    ),
+    # Qualified with CUDA 12.8, the driver 580.95.05 and NCCL 2.28.7 (release of 2026-01-09),
+    # and the newest pair whose digests a source names: v1.0.17 with v1.0.23 is qualified with
+    # CUDA 13.2 and the driver 595.
+    Fabric.TCPXO: Stack(
+        title="GPUDirect-TCPXO",
+        plugin=_TCPXO,
+        daemon=ContainerImage(
+            name="gpudirect-tcpxo/tcpgpudmarxd-dev",
+            version="v1.0.21",
+            digest="sha256:8d9e10fd589a34ab8a0aa64f7e70ad075c8f1c69bea176350f8d211367697e3d",
         ),
-        # Qualified with CUDA 12.8, the driver 580.95.05 and NCCL 2.28.7 (release of 2026-01-09),
-        # and the newest pair whose digests a source names: v1.0.17 with v1.0.23 is qualified with
-        # CUDA 13.2 and the driver 595.
-        Fabric.TCPXO: Stack(
-            title="GPUDirect-TCPXO",
-            plugin=_TCPXO,
-            daemon=ContainerImage(
-                name="gpudirect-tcpxo/tcpgpudmarxd-dev",
-                version="v1.0.21",
-                digest="sha256:8d9e10fd589a34ab8a0aa64f7e70ad075c8f1c69bea176350f8d211367697e3d",
-            ),
-            test=_TCPXO,
-            logged="FasTrak",
-            on_vms=True,
-            # Of 16 GiB, and what it falls back to (NVIDIA/aicr bc05c6be, "Performance Reference").
-            measured=Measured(fabric=340, tcp=4),
-        ),
-        # Google's installer for GKE has v1.1.1 since 2026-05-06, the blueprints for VMs pin the
-        # package 1.1.0.
-        Fabric.GIB: Stack(
-            title="GPUDirect-RDMA (gIB)",
-            plugin=ContainerImage(name="gpudirect-gib/nccl-plugin-gib", version="v1.1.1"),
-            daemon=None,
-            test=ContainerImage(name="gpudirect-gib/nccl-plugin-gib-diagnostic", version="v1.1.1"),
-            package="nccl-gib=1.1.0",
-            logged="gIB",
-            on_vms=True,
-        ),
-    }
-)
+        test=_TCPXO,
+        logged="FasTrak",
+        on_vms=True,
+        # Of 16 GiB, and what it falls back to (NVIDIA/aicr bc05c6be, "Performance Reference").
+        measured=Measured(fabric=340, tcp=4),
+    ),
+    # Google's installer for GKE has v1.1.1 since 2026-05-06, the blueprints for VMs pin the
+    # package 1.1.0.
+    Fabric.GIB: Stack(
+        title="GPUDirect-RDMA (gIB)",
+        plugin=ContainerImage(name="gpudirect-gib/nccl-plugin-gib", version="v1.1.1"),
+        daemon=None,
+        test=ContainerImage(name="gpudirect-gib/nccl-plugin-gib-diagnostic", version="v1.1.1"),
+        package="nccl-gib=1.1.0",
+        logged="gIB",
+        on_vms=True,
+    ),
+}
 """Fabric -> its software; TCP needs none."""
 
 DEVICE_INJECTOR: Final = ContainerImage(
@@ -217,13 +214,11 @@ def on_gke(fabric: Fabric, version: str) -> Stack:
     return replace(stack, plugin=_TCPX_BEFORE, daemon=daemon, test=_TCPX_BEFORE)
 
 
-OF_NETWORK: Final[Mapping[GpuNetwork, Fabric]] = MappingProxyType(
-    {
-        GpuNetwork.TCPX: Fabric.TCPX,
-        GpuNetwork.TCPXO: Fabric.TCPXO,
-        GpuNetwork.RDMA: Fabric.GIB,
-    }
-)
+OF_NETWORK: Final[Mapping[GpuNetwork, Fabric]] = {
+    GpuNetwork.TCPX: Fabric.TCPX,
+    GpuNetwork.TCPXO: Fabric.TCPXO,
+    GpuNetwork.RDMA: Fabric.GIB,
+}
 """Kind of GPU network -> the fabric that uses it."""
 
 

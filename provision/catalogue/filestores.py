@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -54,27 +53,23 @@ DEFAULT_SIZE_GB: Final = 2560
 
 _BANDED: Final = (Sizes(1024, 9984, 256), Sizes(10240, 102400, 2560))
 
-TIERS: Final[Mapping[Tier, tuple[Sizes, ...]]] = MappingProxyType(
-    {
-        Tier.BASIC_HDD: (Sizes(1024, 65433, 1),),
-        Tier.BASIC_SSD: (Sizes(2560, 65433, 1),),
-        Tier.HIGH_SCALE_SSD: (Sizes(10240, 102400, 2560),),
-        Tier.ENTERPRISE: (Sizes(1024, 10240, 256),),
-        Tier.ZONAL: _BANDED,
-        Tier.REGIONAL: _BANDED,
-    },
-)
+TIERS: Final[Mapping[Tier, tuple[Sizes, ...]]] = {
+    Tier.BASIC_HDD: (Sizes(1024, 65433, 1),),
+    Tier.BASIC_SSD: (Sizes(2560, 65433, 1),),
+    Tier.HIGH_SCALE_SSD: (Sizes(10240, 102400, 2560),),
+    Tier.ENTERPRISE: (Sizes(1024, 10240, 256),),
+    Tier.ZONAL: _BANDED,
+    Tier.REGIONAL: _BANDED,
+}
 """Tier -> the ranges of sizes that it supports."""
 
 
-QUOTAS: Final[Mapping[Tier, str]] = MappingProxyType(
-    {
-        Tier.BASIC_HDD: "StandardStorageGbPerRegion",
-        Tier.BASIC_SSD: "PremiumStorageGbPerRegion",
-        Tier.HIGH_SCALE_SSD: "HighScaleSSDStorageGibPerRegion",
-        Tier.ENTERPRISE: "EnterpriseStorageGibPerRegion",
-    }
-)
+QUOTAS: Final[Mapping[Tier, str]] = {
+    Tier.BASIC_HDD: "StandardStorageGbPerRegion",
+    Tier.BASIC_SSD: "PremiumStorageGbPerRegion",
+    Tier.HIGH_SCALE_SSD: "HighScaleSSDStorageGibPerRegion",
+    Tier.ENTERPRISE: "EnterpriseStorageGibPerRegion",
+}
 """Tier -> its quota in a region, by its ID in Cloud Quotas (Cluster Toolkit, August 2026).
 
 Which quota zonal and regional instances use is not known.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 import re
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -45,54 +44,50 @@ class Kind(enum.Enum):
         return re.fullmatch(self.pattern, value) is not None
 
 
-OPTIONS: Final[Mapping[str, Kind]] = MappingProxyType(
-    {
-        "billing-project": Kind.PROJECT,
-        "client-protocol": Kind.PROTOCOL,
-        "dir-mode": Kind.MODE,
-        "enable-streaming-writes": Kind.SWITCH,
-        "file-cache-cache-file-for-range-read": Kind.SWITCH,
-        "file-cache-download-chunk-size-mb": Kind.NUMBER,
-        "file-cache-enable-parallel-downloads": Kind.SWITCH,
-        "file-cache-max-parallel-downloads": Kind.LIMIT,
-        "file-cache-parallel-downloads-per-file": Kind.NUMBER,
-        "file-mode": Kind.MODE,
-        "gid": Kind.NUMBER,
-        "http-client-timeout": Kind.DURATION,
-        "ignore-interrupts": Kind.SWITCH,
-        "implicit-dirs": Kind.SWITCH,
-        "kernel-list-cache-ttl-secs": Kind.LIMIT,
-        "limit-bytes-per-sec": Kind.LIMIT,
-        "limit-ops-per-sec": Kind.LIMIT,
-        "log-severity": Kind.SEVERITY,
-        "max-conns-per-host": Kind.NUMBER,
-        "max-idle-conns-per-host": Kind.NUMBER,
-        "max-retry-attempts": Kind.NUMBER,
-        "max-retry-sleep": Kind.DURATION,
-        "metadata-cache-negative-ttl-secs": Kind.LIMIT,
-        "metadata-cache-ttl-secs": Kind.LIMIT,
-        "rename-dir-limit": Kind.NUMBER,
-        READ_ONLY: Kind.SWITCH,
-        "sequential-read-size-mb": Kind.NUMBER,
-        "stat-cache-max-size-mb": Kind.LIMIT,
-        "type-cache-max-size-mb": Kind.LIMIT,
-        "uid": Kind.NUMBER,
-    }
-)
+OPTIONS: Final[Mapping[str, Kind]] = {
+    "billing-project": Kind.PROJECT,
+    "client-protocol": Kind.PROTOCOL,
+    "dir-mode": Kind.MODE,
+    "enable-streaming-writes": Kind.SWITCH,
+    "file-cache-cache-file-for-range-read": Kind.SWITCH,
+    "file-cache-download-chunk-size-mb": Kind.NUMBER,
+    "file-cache-enable-parallel-downloads": Kind.SWITCH,
+    "file-cache-max-parallel-downloads": Kind.LIMIT,
+    "file-cache-parallel-downloads-per-file": Kind.NUMBER,
+    "file-mode": Kind.MODE,
+    "gid": Kind.NUMBER,
+    "http-client-timeout": Kind.DURATION,
+    "ignore-interrupts": Kind.SWITCH,
+    "implicit-dirs": Kind.SWITCH,
+    "kernel-list-cache-ttl-secs": Kind.LIMIT,
+    "limit-bytes-per-sec": Kind.LIMIT,
+    "limit-ops-per-sec": Kind.LIMIT,
+    "log-severity": Kind.SEVERITY,
+    "max-conns-per-host": Kind.NUMBER,
+    "max-idle-conns-per-host": Kind.NUMBER,
+    "max-retry-attempts": Kind.NUMBER,
+    "max-retry-sleep": Kind.DURATION,
+    "metadata-cache-negative-ttl-secs": Kind.LIMIT,
+    "metadata-cache-ttl-secs": Kind.LIMIT,
+    "rename-dir-limit": Kind.NUMBER,
+    READ_ONLY: Kind.SWITCH,
+    "sequential-read-size-mb": Kind.NUMBER,
+    "stat-cache-max-size-mb": Kind.LIMIT,
+    "type-cache-max-size-mb": Kind.LIMIT,
+    "uid": Kind.NUMBER,
+}
 """The options that GCS_OPTIONS takes: those that VMs and pods both have for some versions."""
 
-_USUAL: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        # Folders that only other tools made objects in are seen, too.
-        "implicit-dirs": "true",
-        # Every user reads and writes.
-        "dir-mode": "777",
-        "file-mode": "777",
-        # The default of most machines. On the largest ones it is -1: what another machine writes
-        # over an object would never be seen.
-        "metadata-cache-ttl-secs": "60",
-    }
-)
+_USUAL: Final[Mapping[str, str]] = {
+    # Folders that only other tools made objects in are seen, too.
+    "implicit-dirs": "true",
+    # Every user reads and writes.
+    "dir-mode": "777",
+    "file-mode": "777",
+    # The default of most machines. On the largest ones it is -1: what another machine writes
+    # over an object would never be seen.
+    "metadata-cache-ttl-secs": "60",
+}
 _PARALLEL: Final = "file-cache-enable-parallel-downloads"
 
 

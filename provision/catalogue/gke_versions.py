@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -52,44 +51,40 @@ RAY_OPERATOR: Final = Floor("the Ray operator", "1.29.8-gke.1054000")
 DRIVER_OF_H200: Final = Floor("the default driver on A3 Ultra", "1.31.5-gke.1169000")
 """Older ones install R535 unless the driver is LATEST (same page as for A3 Ultra below)."""
 
-_SUPPORTED_UNTIL: Final[Mapping[tuple[int, ...], str]] = MappingProxyType(
-    {
-        (1, 31): "2026-01-16",
-        (1, 32): "2026-04-11",
-        (1, 33): "2026-08-03",
-        (1, 34): "2026-10-01",
-        (1, 35): "2027-04-11",
-        (1, 36): "2027-08-09",
-    }
-)
+_SUPPORTED_UNTIL: Final[Mapping[tuple[int, ...], str]] = {
+    (1, 31): "2026-01-16",
+    (1, 32): "2026-04-11",
+    (1, 33): "2026-08-03",
+    (1, 34): "2026-10-01",
+    (1, 35): "2027-04-11",
+    (1, 36): "2027-08-09",
+}
 """The end of standard support by GKE's release schedule, as endoflife.date had it on 2026-08-21.
 
 Google calls later dates estimates. The channel EXTENDED has some ten months more.
 """
 
-_OF_MACHINES: Final[Mapping[str, Floor]] = MappingProxyType(
-    {
-        # For GPUDirect-TCPX and -TCPXO: GKE, "Maximize GPU network bandwidth in Standard mode
-        # clusters", as the Cluster Toolkit took it over (gpu_direct.tf of 2024). Since 2026 the
-        # Toolkit has other ones, which are those of security bulletins about the nodes' kernel.
-        "a3-highgpu-8g": Floor(
-            "GPUDirect-TCPX on A3 High",
-            "1.27.7-gke.1121000",
-            later=("1.28.8-gke.1095000", "1.29.3-gke.1093000", "1.30.2-gke.1023000"),
-        ),
-        "a3-megagpu-": Floor(
-            "GPUDirect-TCPXO on A3 Mega",
-            "1.28.9-gke.1250000",
-            later=("1.29.4-gke.1542000", "1.30.4-gke.1129000", "1.31.1-gke.2008000"),
-        ),
-        # For GPUDirect RDMA: AI Hypercomputer, "Create a custom AI-optimized GKE cluster" (2026).
-        # A4's nodes themselves need 1.32.1-gke.1729000, for R570.
-        "a3-ultragpu-": Floor("GPUDirect RDMA on A3 Ultra", "1.31.4-gke.1183000"),
-        "a4-highgpu-": Floor("GPUDirect RDMA on A4", "1.32.2-gke.1475000"),
-        # GKE, "Run GPUs in Standard node pools" (2026-04-08). The Cluster Toolkit says 1.32.11.
-        "g4-standard-": Floor("G4", "1.34.0-gke.1662000"),
-    }
-)
+_OF_MACHINES: Final[Mapping[str, Floor]] = {
+    # For GPUDirect-TCPX and -TCPXO: GKE, "Maximize GPU network bandwidth in Standard mode
+    # clusters", as the Cluster Toolkit took it over (gpu_direct.tf of 2024). Since 2026 the
+    # Toolkit has other ones, which are those of security bulletins about the nodes' kernel.
+    "a3-highgpu-8g": Floor(
+        "GPUDirect-TCPX on A3 High",
+        "1.27.7-gke.1121000",
+        later=("1.28.8-gke.1095000", "1.29.3-gke.1093000", "1.30.2-gke.1023000"),
+    ),
+    "a3-megagpu-": Floor(
+        "GPUDirect-TCPXO on A3 Mega",
+        "1.28.9-gke.1250000",
+        later=("1.29.4-gke.1542000", "1.30.4-gke.1129000", "1.31.1-gke.2008000"),
+    ),
+    # For GPUDirect RDMA: AI Hypercomputer, "Create a custom AI-optimized GKE cluster" (2026).
+    # A4's nodes themselves need 1.32.1-gke.1729000, for R570.
+    "a3-ultragpu-": Floor("GPUDirect RDMA on A3 Ultra", "1.31.4-gke.1183000"),
+    "a4-highgpu-": Floor("GPUDirect RDMA on A4", "1.32.2-gke.1475000"),
+    # GKE, "Run GPUs in Standard node pools" (2026-04-08). The Cluster Toolkit says 1.32.11.
+    "g4-standard-": Floor("G4", "1.34.0-gke.1662000"),
+}
 """The beginning of the names of machine types -> what they need."""
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -44,15 +43,13 @@ _DATE: Final = re.compile(r"-v\d{8}")
 _FIRST_OPEN: Final = 570
 """The first branch of the driver with which these images have the open kernel module alone."""
 _NO_SOFTWARE: Final = "no CUDA toolkit, no PyTorch and no JupyterLab"
-SUPPORTED_UNTIL: Final[Mapping[str, str]] = MappingProxyType(
-    dict.fromkeys(
-        (
-            f"{framework}-cu129-ubuntu-{ubuntu}-nvidia-580"
-            for framework in ("pytorch-2-9", "common")
-            for ubuntu in UBUNTUS
-        ),
-        "2028-08-04",
-    )
+SUPPORTED_UNTIL: Final[Mapping[str, str]] = dict.fromkeys(
+    (
+        f"{framework}-cu129-ubuntu-{ubuntu}-nvidia-580"
+        for framework in ("pytorch-2-9", "common")
+        for ubuntu in UBUNTUS
+    ),
+    "2028-08-04",
 )
 """Family -> the last day of its support, by Google's page; Google's API seldom tells it."""
 SUPPORT_PAGE_OF: Final = "2026-04-10"
@@ -77,23 +74,21 @@ class System:
 
 _ROCKY: Final = System(name="Rocky Linux")
 
-PUBLIC_SYSTEMS: Final[Mapping[str, System]] = MappingProxyType(
-    {
-        "almalinux-cloud": System(name="AlmaLinux"),
-        "centos-cloud": System(name="CentOS"),
-        "cos-cloud": System(name="Container-Optimized OS", runs=False),
-        "debian-cloud": System(name="Debian", apt=True),
-        "fedora-coreos-cloud": System(name="Fedora CoreOS", runs=False),
-        "opensuse-cloud": System(name="openSUSE"),
-        "oracle-linux-cloud": System(name="Oracle Linux"),
-        "rhel-cloud": System(name="Red Hat Enterprise Linux"),
-        "rocky-linux-accelerator-cloud": System(name="Rocky Linux", plain=False),
-        "rocky-linux-cloud": _ROCKY,
-        "suse-cloud": System(name="SUSE Linux Enterprise"),
-        "ubuntu-os-cloud": System(name="Ubuntu", apt=True),
-        "windows-cloud": System(name="Windows", runs=False),
-    }
-)
+PUBLIC_SYSTEMS: Final[Mapping[str, System]] = {
+    "almalinux-cloud": System(name="AlmaLinux"),
+    "centos-cloud": System(name="CentOS"),
+    "cos-cloud": System(name="Container-Optimized OS", runs=False),
+    "debian-cloud": System(name="Debian", apt=True),
+    "fedora-coreos-cloud": System(name="Fedora CoreOS", runs=False),
+    "opensuse-cloud": System(name="openSUSE"),
+    "oracle-linux-cloud": System(name="Oracle Linux"),
+    "rhel-cloud": System(name="Red Hat Enterprise Linux"),
+    "rocky-linux-accelerator-cloud": System(name="Rocky Linux", plain=False),
+    "rocky-linux-cloud": _ROCKY,
+    "suse-cloud": System(name="SUSE Linux Enterprise"),
+    "ubuntu-os-cloud": System(name="Ubuntu", apt=True),
+    "windows-cloud": System(name="Windows", runs=False),
+}
 """The project of a public image, or of the license of an image made from one -> its system."""
 
 
@@ -200,15 +195,13 @@ def contents(family: str) -> Contents | None:
 
 
 _NOTHING: Final = Contents(ubuntu="2404", driver=0)
-_BRINGS: Final[Mapping[str, Callable[[Contents], bool]]] = MappingProxyType(
-    {
-        "docker": lambda said: said.pytorch is not None,
-        "jupyter": lambda said: said.cuda is not None,
-        "mpirun": lambda _: False,
-        "nvcc": lambda said: said.cuda is not None,
-        "torchrun": lambda said: said.pytorch is not None,
-    }
-)
+_BRINGS: Final[Mapping[str, Callable[[Contents], bool]]] = {
+    "docker": lambda said: said.pytorch is not None,
+    "jupyter": lambda said: said.cuda is not None,
+    "mpirun": lambda _: False,
+    "nvcc": lambda said: said.cuda is not None,
+    "torchrun": lambda said: said.pytorch is not None,
+}
 """Program -> whether an image of these contents has it, by reports of 2026 on its images."""
 
 

@@ -10,7 +10,6 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import machines
@@ -18,23 +17,19 @@ from provision.catalogue import machines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_GIB_PER_VCPU: Final[Mapping[str, Decimal]] = MappingProxyType(
-    {
-        "n1-standard": Decimal("3.75"),
-        "n1-highmem": Decimal("6.5"),
-        "n1-highcpu": Decimal("0.9"),
-        "e2-standard": Decimal(4),
-        "e2-highmem": Decimal(8),
-        "e2-highcpu": Decimal(1),
-    }
-)
-SHARED_CORE: Final[Mapping[str, tuple[Decimal, Decimal]]] = MappingProxyType(
-    {
-        "e2-micro": (Decimal("0.25"), Decimal(1)),
-        "e2-small": (Decimal("0.5"), Decimal(2)),
-        "e2-medium": (Decimal(1), Decimal(4)),
-    }
-)
+_GIB_PER_VCPU: Final[Mapping[str, Decimal]] = {
+    "n1-standard": Decimal("3.75"),
+    "n1-highmem": Decimal("6.5"),
+    "n1-highcpu": Decimal("0.9"),
+    "e2-standard": Decimal(4),
+    "e2-highmem": Decimal(8),
+    "e2-highcpu": Decimal(1),
+}
+SHARED_CORE: Final[Mapping[str, tuple[Decimal, Decimal]]] = {
+    "e2-micro": (Decimal("0.25"), Decimal(1)),
+    "e2-small": (Decimal("0.5"), Decimal(2)),
+    "e2-medium": (Decimal(1), Decimal(4)),
+}
 """Name -> the vCPUs that are billed, and GiB."""
 _SIZED: Final = re.compile(r"(?P<kind>[a-z]\d-[a-z]+)-(?P<vcpus>\d{1,3})")
 # What GKE keeps of each node for itself: of so many cores or GiB, from the first on, this share

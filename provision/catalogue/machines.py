@@ -291,41 +291,23 @@ _B200: Final = Gpu(name="nvidia-b200", model="B200", quota_word="B200", quota=Gp
 _GB200: Final = Gpu(name="nvidia-gb200", model="GB200", quota_word="GB200", quota=GpuQuota.SHARED)
 _GB300: Final = Gpu(name="nvidia-gb300", model="GB300", quota_word="GB300", quota=GpuQuota.SHARED)
 
+
+def _attached(model: str, max_vcpus: Mapping[int, int], **facts: Any) -> Gpu:
+    return Gpu(
+        name=f"nvidia-tesla-{model.lower()}",
+        model=model,
+        quota_word=model,
+        quota=GpuQuota.OWN,
+        max_vcpus=MappingProxyType(max_vcpus),
+        **facts,
+    )
+
+
 ATTACHED_GPUS: Final = (
-    Gpu(
-        name="nvidia-tesla-t4",
-        model="T4",
-        quota_word="T4",
-        quota=GpuQuota.OWN,
-        supported_until="2027-08-01",
-        max_vcpus=MappingProxyType({1: 48, 2: 48, 4: 96}),
-    ),
-    Gpu(
-        name="nvidia-tesla-v100",
-        model="V100",
-        quota_word="V100",
-        quota=GpuQuota.OWN,
-        max_vcpus=MappingProxyType({1: 12, 2: 24, 4: 48, 8: 96}),
-        open_module=False,
-    ),
-    Gpu(
-        name="nvidia-tesla-p4",
-        model="P4",
-        quota_word="P4",
-        quota=GpuQuota.OWN,
-        supported_until="2027-08-01",
-        max_vcpus=MappingProxyType({1: 24, 2: 48, 4: 96}),
-        open_module=False,
-    ),
-    Gpu(
-        name="nvidia-tesla-p100",
-        model="P100",
-        quota_word="P100",
-        quota=GpuQuota.OWN,
-        supported_until="2026-09-15",
-        max_vcpus=MappingProxyType({1: 16, 2: 32, 4: 96}),
-        open_module=False,
-    ),
+    _attached("T4", {1: 48, 2: 48, 4: 96}, supported_until="2027-08-01"),
+    _attached("V100", {1: 12, 2: 24, 4: 48, 8: 96}, open_module=False),
+    _attached("P4", {1: 24, 2: 48, 4: 96}, supported_until="2027-08-01", open_module=False),
+    _attached("P100", {1: 16, 2: 32, 4: 96}, supported_until="2026-09-15", open_module=False),
 )
 """The GPUs that can be attached to machines that include none (N1).
 
@@ -347,173 +329,143 @@ def _n1(kind: str, *sizes: int) -> Family:
     )
 
 
-def _sizes(family: str, **more: Mapping[str, Any]) -> tuple[Shape, ...]:
-    """The sizes of a family, the smallest first.
+def _family(  # noqa: PLR0913, PLR0917 - each is a fact that a row must say
+    name: str,
+    title: str,
+    gpu: Gpu,
+    boot_disks: tuple[str, ...],
+    gpu_network: GpuNetwork | None,
+    consumption: frozenset[Consumption],
+    sizes: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    **facts: Any,
+) -> Family:
+    """A row with the sizes that Google told, and the quota of its series.
 
-    `more`: field -> the last part of a name -> its value there, where it is not the usual one.
+    `sizes`: field -> the last part of a name -> its value there, where it is not the usual one.
     """
-    found = {
-        name.removeprefix(f"{family}-"): size
-        for name, size in SIZES.items()
-        if name.startswith(f"{family}-")
+    told = {
+        it.removeprefix(f"{name}-"): size for it, size in SIZES.items() if it.startswith(f"{name}-")
     }
-    return tuple(
-        Shape(suffix=suffix, **size, **{it: of[suffix] for it, of in more.items() if suffix in of})
-        for suffix, size in found.items()
+    shapes = tuple(
+        Shape(suffix=suffix, **size, **{it: of[suffix] for it, of in sizes.items() if suffix in of})
+        for suffix, size in told.items()
+    )
+    return Family(
+        name=name,
+        title=title,
+        gpu=gpu,
+        cpu_quota=f"{name.partition('-')[0].upper()}_CPUS",
+        boot_disks=boot_disks,
+        gpu_network=gpu_network,
+        consumption=consumption,
+        shapes=shapes,
+        **facts,
     )
 
 
 ROWS: Final = (
-    Family(
-        name="g2-standard",
-        title="G2",
-        gpu=_L4,
-        cpu_quota="G2_CPUS",
-        boot_disks=_PD_SSD,
-        gpu_network=None,
-        consumption=_USUAL_WAYS,
-        shapes=_sizes("g2-standard"),
-    ),
-    Family(
-        name="g4-standard",
-        title="G4",
-        gpu=_RTX_PRO_6000,
-        cpu_quota="G4_CPUS",
-        boot_disks=_HYPERDISK,
-        gpu_network=None,
-        consumption=_USUAL_WAYS - {Consumption.RESERVATION},
+    _family("g2-standard", "G2", _L4, _PD_SSD, None, _USUAL_WAYS),
+    _family(
+        "g4-standard",
+        "G4",
+        _RTX_PRO_6000,
+        _HYPERDISK,
+        None,
+        _USUAL_WAYS - {Consumption.RESERVATION},
+        {"part": {"6": "1/8", "12": "1/4", "24": "1/2"}},
         doubtful=frozenset({Consumption.RESERVATION}),
-        shapes=_sizes("g4-standard", part={"6": "1/8", "12": "1/4", "24": "1/2"}),
     ),
-    Family(
-        name="a2-highgpu",
-        title="A2 High",
-        gpu=_A100,
-        cpu_quota="A2_CPUS",
-        boot_disks=_PD,
-        gpu_network=None,
-        consumption=_USUAL_WAYS,
-        shapes=_sizes("a2-highgpu"),
-    ),
-    Family(
-        name="a2-megagpu",
-        title="A2 Mega",
-        gpu=_A100,
-        cpu_quota="A2_CPUS",
-        boot_disks=_PD,
-        gpu_network=None,
-        consumption=_USUAL_WAYS,
-        shapes=_sizes("a2-megagpu"),
-    ),
-    Family(
-        name="a2-ultragpu",
-        title="A2 Ultra",
-        gpu=_A100_80GB,
-        cpu_quota="A2_CPUS",
-        boot_disks=_PD,
-        gpu_network=None,
-        consumption=_USUAL_WAYS,
-        shapes=_sizes("a2-ultragpu"),
-    ),
-    Family(
-        name="a3-highgpu",
-        title="A3 High",
-        gpu=_H100,
-        cpu_quota="A3_CPUS",
-        boot_disks=_PD_OR_HYPERDISK,
-        gpu_network=GpuNetwork.TCPX,
-        consumption=_ALL_WAYS,
+    _family("a2-highgpu", "A2 High", _A100, _PD, None, _USUAL_WAYS),
+    _family("a2-megagpu", "A2 Mega", _A100, _PD, None, _USUAL_WAYS),
+    _family("a2-ultragpu", "A2 Ultra", _A100_80GB, _PD, None, _USUAL_WAYS),
+    _family(
+        "a3-highgpu",
+        "A3 High",
+        _H100,
+        _PD_OR_HYPERDISK,
+        GpuNetwork.TCPX,
+        _ALL_WAYS,
+        {"own_ways": dict.fromkeys(("1g", "2g", "4g"), _OF_A_PART), "nics": {"8g": 5}},
         binding=Binding.SOMETIMES,
-        shapes=_sizes(
-            "a3-highgpu", own_ways=dict.fromkeys(("1g", "2g", "4g"), _OF_A_PART), nics={"8g": 5}
-        ),
     ),
-    Family(
-        name="a3-edgegpu",
-        title="A3 Edge",
-        gpu=_H100,
-        cpu_quota="A3_CPUS",
-        boot_disks=_PD_OR_HYPERDISK,
+    _family(
+        "a3-edgegpu",
+        "A3 Edge",
+        _H100,
+        _PD_OR_HYPERDISK,
         # Its network of GPUs is one that this tool does not set up.
-        gpu_network=None,
-        consumption=frozenset({Consumption.SPOT, Consumption.BOUND}),
+        None,
+        frozenset({Consumption.SPOT, Consumption.BOUND}),
         # Google's table of consumption options has no row for it.
         doubtful=_USUAL_WAYS - {Consumption.SPOT},
         binding=Binding.SOMETIMES,
-        shapes=_sizes("a3-edgegpu"),
     ),
-    Family(
-        name="a3-megagpu",
-        title="A3 Mega",
-        gpu=_H100_MEGA,
-        cpu_quota="A3_CPUS",
-        boot_disks=_PD_OR_HYPERDISK,
-        gpu_network=GpuNetwork.TCPXO,
-        consumption=_ALL_WAYS,
+    _family(
+        "a3-megagpu",
+        "A3 Mega",
+        _H100_MEGA,
+        _PD_OR_HYPERDISK,
+        GpuNetwork.TCPXO,
+        _ALL_WAYS,
+        {"nics": {"8g": 9}},
         binding=Binding.SOMETIMES,
         image_line=images.ACCELERATOR,
-        shapes=_sizes("a3-megagpu", nics={"8g": 9}),
     ),
-    Family(
-        name="a3-ultragpu",
-        title="A3 Ultra",
-        gpu=_H200,
-        cpu_quota="A3_CPUS",
-        boot_disks=_HYPERDISK,
-        gpu_network=GpuNetwork.RDMA,
-        consumption=_NOT_ON_DEMAND,
+    _family(
+        "a3-ultragpu",
+        "A3 Ultra",
+        _H200,
+        _HYPERDISK,
+        GpuNetwork.RDMA,
+        _NOT_ON_DEMAND,
+        {"nics": {"8g": 10, "8g-nolssd": 10}},
         # It has a price on demand, but no tick for it in the table of consumption options.
         doubtful=frozenset({Consumption.ON_DEMAND, Consumption.RESERVATION}),
         flex_compact=True,
         binding=Binding.ALWAYS,
         image_line=images.ACCELERATOR,
-        shapes=_sizes("a3-ultragpu", nics={"8g": 10, "8g-nolssd": 10}),
     ),
-    Family(
-        name="a4-highgpu",
-        title="A4",
-        gpu=_B200,
-        cpu_quota="A4_CPUS",
-        boot_disks=_HYPERDISK,
-        gpu_network=GpuNetwork.RDMA,
-        consumption=_NOT_ON_DEMAND,
+    _family(
+        "a4-highgpu",
+        "A4",
+        _B200,
+        _HYPERDISK,
+        GpuNetwork.RDMA,
+        _NOT_ON_DEMAND,
+        {"nics": {"8g": 10}},
         doubtful=frozenset({Consumption.RESERVATION}),
         flex_compact=True,
         binding=Binding.ALWAYS,
         image_line=images.ACCELERATOR,
-        shapes=_sizes("a4-highgpu", nics={"8g": 10}),
     ),
-    Family(
-        name="a4x-highgpu",
-        title="A4X",
-        gpu=_GB200,
-        cpu_quota="A4X_CPUS",
-        boot_disks=_HYPERDISK,
-        gpu_network=GpuNetwork.RDMA,
-        consumption=frozenset({Consumption.BOUND}),
+    _family(
+        "a4x-highgpu",
+        "A4X",
+        _GB200,
+        _HYPERDISK,
+        GpuNetwork.RDMA,
+        frozenset({Consumption.BOUND}),
+        {"nics": {"4g": 6}},
         binding=Binding.ALWAYS,
         topology="1x72",
         in_topology=18,
         arm=True,
         image_line=images.ACCELERATOR_ARM,
         local_ssd_gb=3000,
-        shapes=_sizes("a4x-highgpu", nics={"4g": 6}),
     ),
-    Family(
-        name="a4x-maxgpu",
-        title="A4X Max",
-        gpu=_GB300,
-        cpu_quota="A4X_CPUS",
-        boot_disks=_HYPERDISK,
+    _family(
+        "a4x-maxgpu",
+        "A4X Max",
+        _GB300,
+        _HYPERDISK,
         # Its network of GPUs is one that this tool does not set up.
-        gpu_network=None,
-        consumption=frozenset({Consumption.BOUND}),
+        None,
+        frozenset({Consumption.BOUND}),
         binding=Binding.ALWAYS,
         topology="1x72",
         in_topology=18,
         arm=True,
         image_line=images.ACCELERATOR_ARM,
-        shapes=_sizes("a4x-maxgpu"),
     ),
     _n1("standard", 1, 2, 4, 8, 16, 32, 64, 96),
     _n1("highmem", 2, 4, 8, 16, 32, 64, 96),
@@ -527,16 +479,14 @@ def _plain(names: str) -> Iterable[Series]:
     return (Series(name=name, cpu_quota=f"{name.upper()}_CPUS") for name in names.split())
 
 
-OTHER_SERIES: Final[Mapping[str, Series]] = MappingProxyType(
-    {
-        row.name: row
-        for row in (
-            *_plain("c2 c2d c3 c3d c4 c4a c4d h3 m1 m2 m3 m4 n2 n2d n4 n4a n4d t2a t2d x4 z3"),
-            Series(name="h4d", cpu_quota="H4D_CPUS", flex_start=True, flex_compact=True),
-            Series(name="e2", cpu_quota="CPUS"),
-        )
-    }
-)
+OTHER_SERIES: Final[Mapping[str, Series]] = {
+    row.name: row
+    for row in (
+        *_plain("c2 c2d c3 c3d c4 c4a c4d h3 m1 m2 m3 m4 n2 n2d n4 n4a n4d t2a t2d x4 z3"),
+        Series(name="h4d", cpu_quota="H4D_CPUS", flex_start=True, flex_compact=True),
+        Series(name="e2", cpu_quota="CPUS"),
+    )
+}
 """Name -> series without GPUs.
 
 Some names differ in one letter from those of machines with GPUs: n2-standard-8 is not a typo of

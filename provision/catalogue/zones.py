@@ -103,12 +103,10 @@ OFFERS: Final = read_offers(FILE.read_text("utf-8"))
 """The lists that come with the program."""
 
 
-ZONES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        region: tuple(f"{region}-{suffix}" for suffix in suffixes)
-        for region, suffixes in OFFERS.zones.places.items()
-    },
-)
+ZONES: Final[Mapping[str, tuple[str, ...]]] = {
+    region: tuple(f"{region}-{suffix}" for suffix in suffixes)
+    for region, suffixes in OFFERS.zones.places.items()
+}
 """Region name -> the names of its zones."""
 
 REGIONS: Final = tuple(ZONES)

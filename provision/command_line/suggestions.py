@@ -6,7 +6,6 @@ import difflib
 import re
 import shlex
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from provision.command_line.options import Option, wrong
@@ -21,21 +20,19 @@ if TYPE_CHECKING:
 _ACTIONS: Final = {str(action).lower(): action for action in Action}
 _ONE_OF_THEM: Final = f"one of {', '.join(Action)}"
 # Option of another program (Terraform, gcloud, kubectl, apt, Ansible), without dashes -> ours.
-_OTHER_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **dict.fromkeys(("format", "json", "o", "out"), "--output json"),
-        "f": "--env-file FILE, --follow, or --yes",
-        "file": "--env-file FILE",
-        **dict.fromkeys(("approve", "assume-yes", "auto-approve", "force", "y"), "--yes"),
-        **dict.fromkeys(("mock", "simulate"), "--rehearse"),
-        "action": "the action alone, as in: Create --yes",
-        "follow": "Logs NAME --follow",
-        **dict.fromkeys(("lines", "n", "tail"), "Logs NAME, with | tail behind it"),
-        **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
-        "command": "Run -- COMMAND",
-        **dict.fromkeys(("set", "var"), "NAME=value in the env.list"),
-    }
-)
+_OTHER_NAMES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("format", "json", "o", "out"), "--output json"),
+    "f": "--env-file FILE, --follow, or --yes",
+    "file": "--env-file FILE",
+    **dict.fromkeys(("approve", "assume-yes", "auto-approve", "force", "y"), "--yes"),
+    **dict.fromkeys(("mock", "simulate"), "--rehearse"),
+    "action": "the action alone, as in: Create --yes",
+    "follow": "Logs NAME --follow",
+    **dict.fromkeys(("lines", "n", "tail"), "Logs NAME, with | tail behind it"),
+    **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
+    "command": "Run -- COMMAND",
+    **dict.fromkeys(("set", "var"), "NAME=value in the env.list"),
+}
 _WITH_VALUE: Final = frozenset(
     {
         *("command", "f", "file", "format", "lines", "n", "nnodes", "node-count", "num-nodes", "o"),

@@ -55,67 +55,57 @@ _SPOT: Final = "Spot Preemptible "
 _ON_SPOT: Final = " attached to Spot Preemptible VMs"
 _FLEX: Final = "DWS Defined Duration "
 _ON_FLEX: Final = " attached to DWS Defined Duration VMs"
-SERIES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "a2-highgpu": "A2",
-        "a2-megagpu": "A2",
-        "a2-ultragpu": "A2",
-        "a3-highgpu": "A3",
-        "a3-megagpu": "A3Plus",
-        "a3-ultragpu": "A3Ultra",
-        "g2-standard": "G2",
-        "g4-standard": "G4",
-    }
-)
+SERIES: Final[Mapping[str, str]] = {
+    "a2-highgpu": "A2",
+    "a2-megagpu": "A2",
+    "a2-ultragpu": "A2",
+    "a3-highgpu": "A3",
+    "a3-megagpu": "A3Plus",
+    "a3-ultragpu": "A3Ultra",
+    "g2-standard": "G2",
+    "g4-standard": "G4",
+}
 """Family -> how SKUs name its vCPUs and memory."""
-_GPUS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "nvidia-tesla-a100": ("Nvidia Tesla A100 GPU",),
-        "nvidia-a100-80gb": ("Nvidia Tesla A100 80GB GPU",),
-        "nvidia-h100-80gb": ("Nvidia H100 80GB GPU",),
-        "nvidia-h100-mega-80gb": (
-            "Nvidia H100 80GB Mega GPU",
-            "Nvidia H100 80GB Plus GPU",
-            "Nvidia H100 Mega 80GB GPU",
-        ),
-        "nvidia-h200-141gb": ("H200 141GB GPU",),
-        "nvidia-l4": ("Nvidia L4 GPU",),
-        "nvidia-rtx-pro-6000": ("RTX 6000 96GB",),
-        "nvidia-tesla-t4": ("Nvidia Tesla T4 GPU",),
-        "nvidia-tesla-v100": ("Nvidia Tesla V100 GPU",),
-        "nvidia-tesla-p100": ("Nvidia Tesla P100 GPU",),
-        "nvidia-tesla-p4": ("Nvidia Tesla P4 GPU",),
-    }
-)
+_GPUS: Final[Mapping[str, tuple[str, ...]]] = {
+    "nvidia-tesla-a100": ("Nvidia Tesla A100 GPU",),
+    "nvidia-a100-80gb": ("Nvidia Tesla A100 80GB GPU",),
+    "nvidia-h100-80gb": ("Nvidia H100 80GB GPU",),
+    "nvidia-h100-mega-80gb": (
+        "Nvidia H100 80GB Mega GPU",
+        "Nvidia H100 80GB Plus GPU",
+        "Nvidia H100 Mega 80GB GPU",
+    ),
+    "nvidia-h200-141gb": ("H200 141GB GPU",),
+    "nvidia-l4": ("Nvidia L4 GPU",),
+    "nvidia-rtx-pro-6000": ("RTX 6000 96GB",),
+    "nvidia-tesla-t4": ("Nvidia Tesla T4 GPU",),
+    "nvidia-tesla-v100": ("Nvidia Tesla V100 GPU",),
+    "nvidia-tesla-p100": ("Nvidia Tesla P100 GPU",),
+    "nvidia-tesla-p4": ("Nvidia Tesla P4 GPU",),
+}
 """GPU -> how SKUs name it; the same in all ways to get it."""
 _B200: Final = "A4 Nvidia B200 (1 gpu slice)"
 _EIGHTH: Final = "1/8 vGPU no lssd"
-_SHARES: Final[Mapping[str, tuple[Tier, ...]]] = MappingProxyType(
-    {
-        "Filestore Capacity Basic HDD (Standard)": (Tier.BASIC_HDD,),
-        "Filestore Capacity Basic SSD (Premium)": (Tier.BASIC_SSD,),
-        "Filestore Capacity Zonal and High Scale": (Tier.ZONAL, Tier.HIGH_SCALE_SSD),
-        "Filestore Capacity Regional and Enterprise": (Tier.REGIONAL, Tier.ENTERPRISE),
-    }
-)
+_SHARES: Final[Mapping[str, tuple[Tier, ...]]] = {
+    "Filestore Capacity Basic HDD (Standard)": (Tier.BASIC_HDD,),
+    "Filestore Capacity Basic SSD (Premium)": (Tier.BASIC_SSD,),
+    "Filestore Capacity Zonal and High Scale": (Tier.ZONAL, Tier.HIGH_SCALE_SSD),
+    "Filestore Capacity Regional and Enterprise": (Tier.REGIONAL, Tier.ENTERPRISE),
+}
 """How the descriptions of Filestore's capacity begin -> the tiers; the place follows at once."""
-SERVICES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "Compute Engine": "6F81-5844-456A",
-        "Kubernetes Engine": "CCD8-9BF1-090E",
-        "Cloud Filestore": "D97E-AB26-5D95",
-        "Networking": "E505-1604-58F8",
-    }
-)
+SERVICES: Final[Mapping[str, str]] = {
+    "Compute Engine": "6F81-5844-456A",
+    "Kubernetes Engine": "CCD8-9BF1-090E",
+    "Cloud Filestore": "D97E-AB26-5D95",
+    "Networking": "E505-1604-58F8",
+}
 """The services whose SKUs are needed, by their IDs."""
 _GIB: Final = Decimal(2**30) / Decimal(10**9)
-_FACTORS: Final[Mapping[tuple[str, str], Decimal]] = MappingProxyType(
-    {
-        ("GBy.h", GIB_HOUR): _GIB,
-        ("GBy.mo", GIB_MONTH): _GIB,
-        ("GiBy.h", GIB_MONTH): Decimal(prices.HOURS_OF_A_MONTH),
-    }
-)
+_FACTORS: Final[Mapping[tuple[str, str], Decimal]] = {
+    ("GBy.h", GIB_HOUR): _GIB,
+    ("GBy.mo", GIB_MONTH): _GIB,
+    ("GiBy.h", GIB_MONTH): Decimal(prices.HOURS_OF_A_MONTH),
+}
 """A unit, and the unit that is wanted -> what makes a price for the one one for the other."""
 _PARTS: Final = frozenset(
     {

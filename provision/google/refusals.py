@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import accounts, constraints
@@ -100,17 +99,15 @@ class Reach(enum.Enum):
 
 # Code -> how far it reaches; what is not here is the same everywhere. SkyPilot 0.14.1 blocks the
 # same for the same errors (cloud_vm_ray_backend.py); a request that fails without a reason, too.
-_REACH: Final[Mapping[Code, Reach]] = MappingProxyType(
-    {
-        Code.STOCK_OUT: Reach.ZONE,
-        Code.WAITING: Reach.ZONE,
-        Code.CAPACITY_REFUSED: Reach.ZONE,
-        Code.RESERVATION_UNUSABLE: Reach.ZONE,
-        Code.RESERVATION_FULL: Reach.ZONE,
-        Code.QUOTA_EXCEEDED: Reach.REGION,
-        Code.NO_FREE_ADDRESSES: Reach.REGION,
-    }
-)
+_REACH: Final[Mapping[Code, Reach]] = {
+    Code.STOCK_OUT: Reach.ZONE,
+    Code.WAITING: Reach.ZONE,
+    Code.CAPACITY_REFUSED: Reach.ZONE,
+    Code.RESERVATION_UNUSABLE: Reach.ZONE,
+    Code.RESERVATION_FULL: Reach.ZONE,
+    Code.QUOTA_EXCEEDED: Reach.REGION,
+    Code.NO_FREE_ADDRESSES: Reach.REGION,
+}
 _LOCATIONS: Final = "gcp.resourceLocations"
 """The constraint that allows some places and forbids others."""
 
@@ -134,26 +131,22 @@ class Quota:
 
 # Error code of Compute Engine, or reason of a ProvisioningRequest -> what it means. Sources: the
 # discovery document of compute v1, and Google's documentation of ProvisioningRequest.
-_CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
-    {
-        "QUEUING_INFEASIBLE_NO_CAPACITY": Refusal.STOCKOUT,
-        "SERVICE_ACCOUNT_ACCESS_DENIED": Refusal.PERMISSION,
-        "UNSUPPORTED_OPERATION": Refusal.CONFIGURATION,
-        "NotProvisioned": Refusal.NOT_YET,
-        "QuotaExceeded": Refusal.QUOTA,
-        "QueuingInfeasibleNoCapacity": Refusal.STOCKOUT,
-        "ResourcePoolExhausted": Refusal.STOCKOUT,
-    }
-)
+_CODES: Final[Mapping[str, Refusal]] = {
+    "QUEUING_INFEASIBLE_NO_CAPACITY": Refusal.STOCKOUT,
+    "SERVICE_ACCOUNT_ACCESS_DENIED": Refusal.PERMISSION,
+    "UNSUPPORTED_OPERATION": Refusal.CONFIGURATION,
+    "NotProvisioned": Refusal.NOT_YET,
+    "QuotaExceeded": Refusal.QUOTA,
+    "QueuingInfeasibleNoCapacity": Refusal.STOCKOUT,
+    "ResourcePoolExhausted": Refusal.STOCKOUT,
+}
 # What such codes contain, where one has more to it than the rest.
-_PARTS_OF_CODES: Final[Mapping[str, Refusal]] = MappingProxyType(
-    {
-        "QUOTA": Refusal.QUOTA,
-        "RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
-        "IP_SPACE_EXHAUSTED": Refusal.ADDRESSES,
-        "PERMISSIONS_ERROR": Refusal.PERMISSION,
-    }
-)
+_PARTS_OF_CODES: Final[Mapping[str, Refusal]] = {
+    "QUOTA": Refusal.QUOTA,
+    "RESOURCE_POOL_EXHAUSTED": Refusal.STOCKOUT,
+    "IP_SPACE_EXHAUSTED": Refusal.ADDRESSES,
+    "PERMISSIONS_ERROR": Refusal.PERMISSION,
+}
 _QUOTA: Final = re.compile(
     r"Quota '(?P<metric>[^']+)' exceeded\.\s+Limit: (?P<limit>\d+(?:\.\d+)?)"
     r"(?: in region (?P<region>[\w-]+)| (?P<everywhere>globally))?"

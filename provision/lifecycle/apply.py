@@ -29,7 +29,7 @@ from provision.lifecycle import (
 )
 from provision.lifecycle.exclusive import await_account
 from provision.lifecycle.phases import Phase
-from provision.preflight.answers import Answers
+from provision.preflight.check import Answers
 from provision.settings.choices import OnlineCheck
 from provision.settings.model import Settings
 from provision.spec import topology

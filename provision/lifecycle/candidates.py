@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from provision.deployment.kind import Kind
     from provision.errors import ProvisionError
     from provision.preflight import CheckResults
-    from provision.preflight.answers import Answers
+    from provision.preflight.check import Answers
     from provision.state.record import Record
 
 _AT_ONCE: Final = 4

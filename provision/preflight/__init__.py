@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provision.google.owner import Owner
-    from provision.preflight.answers import Answers
-    from provision.preflight.check import Check, Finding, OfKind
+    from provision.preflight.check import Answers, Check, Finding, OfKind
     from provision.state.record import Record
 
 _NOTES: Final = frozenset({Effect.NOTE, Effect.NOTE_IF_MADE})

@@ -1,36 +1,214 @@
-"""What a check is, what it gets, and what it can find."""
+"""What a check is, what it gets, among that the answers of Google, and what it can find."""
 
 from __future__ import annotations
 
+import concurrent.futures
 import enum
+import functools
+import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, Required, TypedDict, TypeVar, Unpack
 
 from provision.errors import Problem
-from provision.google.api import GoogleApiError
+from provision.google.api import GoogleApiError, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
     from ipaddress import IPv4Network
 
     from provision.catalogue.names import DerivedName
     from provision.codes import Code
     from provision.documents.plan import Quota
     from provision.errors import Alternatives
+    from provision.google.api import GoogleApi
     from provision.google.owner import Owner
     from provision.google.resources import Look, Resource
-    from provision.preflight.answers import Answers
     from provision.settings.choices import OnlineCheck
     from provision.spec.cluster import ClusterSpec
     from provision.state.record import Record
 
 T = TypeVar("T")
+Document = dict[str, Any]
+
+_NOT_FOUND: Final = 404
+_MOST_SERVICES: Final = "200"
+"""The page size; most projects have fewer APIs enabled."""
+
+
+class Answers:
+    """Google's answers to the checks; it is safe for several threads.
+
+    Each request is sent only once, however many checks need it.
+    Every method raises `GoogleApiError` if Google refuses the request.
+    """
+
+    def __init__(self, api: GoogleApi) -> None:
+        self._api = api
+        self._asked: dict[Hashable, concurrent.futures.Future[Any]] = {}
+        self._lock = threading.Lock()
+
+    # -------------------------------------------------------------- resources
+
+    def find(self, service: Service, path: str) -> Document | None:
+        """A resource by its path; None if it does not exist."""
+        return self._once((service, path), lambda: self._api.find(service, path))
+
+    def get(self, service: Service, path: str) -> Document:
+        """A resource by its path; it is an error if it does not exist."""
+        return self._once(("get", service, path), lambda: self._api.get(service, path))
+
+    def listed(self, path: str) -> list[Document]:
+        """The resources of Compute Engine in one place, such as the blocks of a reservation."""
+        return self._pages(path)
+
+    def images(self, project: str, query: str) -> list[Document]:
+        """The images of a project, deprecated ones too, for which a filter holds."""
+        return self._pages(f"projects/{project}/global/images", filter=query)
+
+    def everywhere(self, project: str, collection: str, name: str) -> list[Document]:
+        """The resources of that name in all zones of a project."""
+        scopes = self._pages(f"projects/{project}/aggregated/{collection}", filter=f"name={name}")
+        return [it for scope in scopes for it in scope.get(collection, [])]
+
+    def machines_with(
+        self, project: str, label: str, value: str, *, after: str = ""
+    ) -> list[Document]:
+        """The VMs of a project, in all zones, that have a label with that value.
+
+        `after`: what was looked at before, if the answer must be younger than that: a group may
+        make VMs meanwhile, which a list from before would not have.
+        """
+        path, query = f"projects/{project}/aggregated/instances", f"labels.{label}={value}"
+        scopes = self._pages(path, after=after, filter=query)
+        return [vm for scope in scopes for vm in scope.get("instances", [])]
+
+    def shares(self, project: str) -> list[Document]:
+        """The Filestore instances of a project, in all places."""
+        path = f"projects/{project}/locations/-/instances"
+        return self._pages(path, key="instances", service=Service.FILESTORE)
+
+    def zones_with(self, project: str, collection: str, name: str) -> set[str]:
+        """The zones that offer a resource of that name in a collection such as "machineTypes"."""
+        return self._once(
+            (project, collection, name), lambda: self._api.zones_with(project, collection, name)
+        )
+
+    def subnetwork(self, path: str) -> Document | None:
+        """A subnetwork, with how many of its addresses are free; None if it does not exist."""
+        try:
+            return self._call("GET", Service.COMPUTE, path, {"views": "WITH_UTILIZATION"})
+        except GoogleApiError as error:
+            if error.code == _NOT_FOUND:
+                return None
+            raise
+
+    def folders(self, bucket: str, prefix: str, page: str) -> tuple[list[str], str]:
+        """The folders in a folder of a bucket, with a slash each; of one page of its entries.
+
+        `page`: what the page before said; "" for the first one. Returns the folders, and what leads
+        to the next page; "" for the last one.
+        """
+        query = {"delimiter": "/", "fields": "prefixes,nextPageToken", "prefix": prefix}
+        query |= {"pageToken": page} if page else {}
+        found = self._call("GET", Service.STORAGE, f"b/{bucket}/o", query)
+        return list(found.get("prefixes", ())), str(found.get("nextPageToken") or "")
+
+    def begins_any(self, bucket: str, prefix: str) -> bool:
+        """Whether the name of an object in a bucket begins so."""
+        query = {"prefix": prefix, "maxResults": "1", "fields": "items/name"}
+        return bool(self._call("GET", Service.STORAGE, f"b/{bucket}/o", query).get("items"))
+
+    # -------------------------------------------------------------- projects and rights
+
+    def enabled_apis(self, project: str) -> set[str]:
+        """The APIs that a project has enabled, such as "compute.googleapis.com"."""
+        query = {"filter": "state:ENABLED", "pageSize": _MOST_SERVICES}
+        path = f"projects/{project}/services"
+        pages = self._pages(path, key="services", service=Service.SERVICE_USAGE, **query)
+        return {service["config"]["name"] for service in pages}
+
+    def project_number(self, project: str) -> str:
+        """The number of a project, by which Google's own accounts of it are called."""
+        return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
+
+    def held_permissions(self, project: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions, out of at most 100, that the caller has on a project."""
+        path = f"projects/{project}:testIamPermissions"
+        return self._held(Service.RESOURCE_MANAGER, path, permissions)
+
+    def held_on_account(self, path: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions that the caller has on a service account."""
+        return self._held(Service.IAM, f"{path}:testIamPermissions", permissions)
+
+    def held_on(self, path: str, permissions: Sequence[str]) -> Collection[str]:
+        """The permissions that the caller has on a resource of Compute Engine."""
+        return self._held(Service.COMPUTE, f"{path}/testIamPermissions", permissions)
+
+    def policy_of_subnetwork(self, path: str) -> Document:
+        """Who may do what on a subnetwork."""
+        return self.get(Service.COMPUTE, f"{path}/getIamPolicy")
+
+    def policy_of_project(self, project: str) -> Document:
+        """Who may do what in a project."""
+        path = f"projects/{project}:getIamPolicy"
+        return self._call("POST", Service.RESOURCE_MANAGER, path, {}, {})
+
+    # -------------------------------------------------------------- requests
+
+    def _held(self, service: Service, path: str, permissions: Sequence[str]) -> Collection[str]:
+        answer = self._call("POST", service, path, {}, {"permissions": list(permissions)})
+        return frozenset(answer.get("permissions", ()))
+
+    def _call(
+        self,
+        method: str,
+        service: Service,
+        path: str,
+        query: Mapping[str, str],
+        body: Document | None = None,
+    ) -> Document:
+        return self._once(
+            (method, service, path, *query.items(), str(body)),
+            lambda: self._api.call(method, service, path, query, body),
+        )
+
+    def _pages(
+        self,
+        path: str,
+        *,
+        key: str = "items",
+        service: Service = Service.COMPUTE,
+        after: str = "",
+        **query: str,
+    ) -> list[Document]:
+        """The entries of all pages of a list; for `after`, see `machines_with`."""
+        return self._once(
+            ("pages", path, after, *query.items()),
+            lambda: list(self._api.pages("GET", path, key, query, service=service)),
+        )
+
+    def _once(self, question: Hashable, ask: Callable[[], T]) -> T:
+        with self._lock:
+            answer = self._asked.get(question)
+            is_first = answer is None
+            if answer is None:
+                answer = self._asked[question] = concurrent.futures.Future()
+        if is_first:
+            try:
+                answer.set_result(ask())
+            except BaseException as error:  # noqa: BLE001 - it is raised below, for all who ask
+                answer.set_exception(error)
+        found: T = answer.result()
+        return found
+
+
 SpecT = TypeVar("SpecT", bound="ClusterSpec")
 SpecT_co = TypeVar("SpecT_co", bound="ClusterSpec", covariant=True)
 
 _FORBIDDEN: Final = 403
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Effect(enum.Enum):
@@ -119,15 +297,25 @@ class CheckContext(Generic[SpecT_co]):
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check."""
+    """One check; `checks.tsv` says what it calls, and what its failure means."""
 
     name: OnlineCheck
-    calls: tuple[str, ...]  # the methods of Google's APIs that it calls
-    says: str  # what a failure means, for the reference page
     find: Callable[[CheckContext[Any]], Iterator[Finding]]
     # whether a specification has anything to check
     applies: Callable[[Any], bool] = lambda _: True
     of_zone: bool = False  # whether its answer depends on the zone of the machines
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The methods of Google's APIs that it calls."""
+        return tuple(rows()[self.name][0].split())
+
+
+@functools.cache
+def rows() -> Mapping[str, tuple[str, str]]:
+    """Check -> what it calls, and what its failure means."""
+    lines = Path(__file__).with_name("checks.tsv").read_text("utf-8").splitlines()[1:]
+    return {name: (calls, says) for name, calls, says in (line.split("\t") for line in lines)}
 
 
 @dataclass(frozen=True, kw_only=True)

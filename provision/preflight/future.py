@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from provision.errors import Problem
-    from provision.preflight.answers import Document
+    from provision.preflight.check import Document
     from provision.spec.pools import Pool
 
 

@@ -26,8 +26,7 @@ from provision.state import reservations as state
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provision.preflight.answers import Document
-    from provision.preflight.check import CheckContext
+    from provision.preflight.check import CheckContext, Document
     from provision.spec.cluster import ClusterSpec
     from provision.spec.pools import Pool
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import fnmatch
 import re
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from provision.catalogue import machines, zones
@@ -22,13 +21,11 @@ if TYPE_CHECKING:
 ANYWHERE: Final = frozenset({"any", "cheapest"})
 """The words for all zones that have the machine type."""
 
-ASKED_BY: Final[Mapping[Way, str]] = MappingProxyType(
-    {
-        Way.RESERVATION: "reservation_name",
-        Way.FLEX_START: "enable_flex_start",
-        Way.SPOT: "enable_spot",
-    }
-)
+ASKED_BY: Final[Mapping[Way, str]] = {
+    Way.RESERVATION: "reservation_name",
+    Way.FLEX_START: "enable_flex_start",
+    Way.SPOT: "enable_spot",
+}
 """A way -> the field that asks for it where CAPACITY does not; none for on demand."""
 
 _OTHER_WAYS: Final = {

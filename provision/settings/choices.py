@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -28,21 +27,19 @@ class Action(enum.StrEnum):
     BAKE = "Bake"
 
 
-ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = MappingProxyType(
-    {
-        **dict.fromkeys(("apply", "deploy", "launch", "start", "up", "update"), Action.CREATE),
-        **dict.fromkeys(("delete", "down", "remove", "rm", "teardown"), Action.DESTROY),
-        **dict.fromkeys(("check", "lint", "verify"), Action.VALIDATE),
-        **dict.fromkeys(("diff", "dry-run", "dryrun", "preview"), Action.PLAN),
-        **dict.fromkeys(("describe", "get", "info", "list", "ls", "ps", "show"), Action.STATUS),
-        **dict.fromkeys(("bash", "sh", "shell"), Action.DEBUG),
-        **dict.fromkeys(("exec", "execute", "job", "submit"), Action.RUN),
-        **dict.fromkeys(("squeue",), Action.JOBS),
-        **dict.fromkeys(("log", "tail"), Action.LOGS),
-        **dict.fromkeys(("abort", "kill", "scancel", "stop"), Action.CANCEL),
-        **dict.fromkeys(("image", "packer", "snapshot"), Action.BAKE),
-    }
-)
+ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = {
+    **dict.fromkeys(("apply", "deploy", "launch", "start", "up", "update"), Action.CREATE),
+    **dict.fromkeys(("delete", "down", "remove", "rm", "teardown"), Action.DESTROY),
+    **dict.fromkeys(("check", "lint", "verify"), Action.VALIDATE),
+    **dict.fromkeys(("diff", "dry-run", "dryrun", "preview"), Action.PLAN),
+    **dict.fromkeys(("describe", "get", "info", "list", "ls", "ps", "show"), Action.STATUS),
+    **dict.fromkeys(("bash", "sh", "shell"), Action.DEBUG),
+    **dict.fromkeys(("exec", "execute", "job", "submit"), Action.RUN),
+    **dict.fromkeys(("squeue",), Action.JOBS),
+    **dict.fromkeys(("log", "tail"), Action.LOGS),
+    **dict.fromkeys(("abort", "kill", "scancel", "stop"), Action.CANCEL),
+    **dict.fromkeys(("image", "packer", "snapshot"), Action.BAKE),
+}
 """Names of actions in other programs, in lower case. They are only used for suggestions."""
 
 
@@ -63,12 +60,10 @@ def asking_for(kind: str) -> str:
     return f"{KIND}={kind}"
 
 
-ORCHESTRATORS_BY_OTHER_NAMES: Final[Mapping[str, Orchestrator]] = MappingProxyType(
-    {
-        **dict.fromkeys(("k8s", "kubernetes", "kueue"), Orchestrator.GKE),
-        **dict.fromkeys(("mig", "vm", "vms"), Orchestrator.NONE),
-    }
-)
+ORCHESTRATORS_BY_OTHER_NAMES: Final[Mapping[str, Orchestrator]] = {
+    **dict.fromkeys(("k8s", "kubernetes", "kueue"), Orchestrator.GKE),
+    **dict.fromkeys(("mig", "vm", "vms"), Orchestrator.NONE),
+}
 """What others call them, in lower case. They are only used for suggestions."""
 
 

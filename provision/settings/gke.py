@@ -31,7 +31,8 @@ from provision.settings.values import (
 class NodePool(BaseModel):
     """One GPU node pool; for None, the cluster-wide setting of that name applies."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # The settings' own validator has the rules of this one: few need one that reads it alone.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: PoolName
     vm_type: MachineTypeName
@@ -75,7 +76,7 @@ NodePools = Annotated[tuple[NodePool, ...], BeforeValidator(_parse)]
 class SystemPool(BaseModel):
     """The node pool for system pods."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     vm_type: MachineTypeName = "e2-standard-4"
     min: Count = 1

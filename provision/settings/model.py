@@ -9,7 +9,6 @@ variable, but an option on the command line.
 
 from collections.abc import Collection, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, Self
 
 from pydantic import Field, PrivateAttr
@@ -679,9 +678,9 @@ def _form(name: str) -> str:
     return str(_extra(name).get("option", ""))
 
 
-OPTIONS: Final[Mapping[str, str]] = MappingProxyType(
-    {form: name for name in Settings.model_fields if (form := _form(name))}
-)
+OPTIONS: Final[Mapping[str, str]] = {
+    form: name for name in Settings.model_fields if (form := _form(name))
+}
 """An action with its option, such as "Test --nodes" -> the field that it sets."""
 OF_PROGRAM: Final = frozenset(it for it in Settings.model_fields if _extra(it)["of_program"])
 """The fields on which nothing in the cloud depends."""

@@ -182,7 +182,8 @@ def _secrets_variable(name: str) -> str:
 class Secret(BaseModel):
     """A variable of the command's environment, and the secret that it gets."""
 
-    model_config = ConfigDict(frozen=True)
+    # The settings' own validator has the rules of this one: few need one that reads it alone.
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     name: Annotated[str, AfterValidator(_secrets_variable)]
     project: ProjectId

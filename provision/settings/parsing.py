@@ -10,7 +10,6 @@ import difflib
 import enum
 import json
 import re
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.settings import masking
@@ -49,7 +48,7 @@ _MOST_ITEMS: Final = 256
 _MOST_HCL: Final = 32 * 1024
 
 
-_NO_NAMES: Final[Mapping[str, enum.StrEnum]] = MappingProxyType({})
+_NO_NAMES: Final[Mapping[str, enum.StrEnum]] = {}
 
 
 class InvalidValueError(ValueError):

@@ -22,7 +22,6 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
@@ -38,9 +37,7 @@ from provision.settings.model import BY_VARIABLES, OPTIONS, Settings, example_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
-    {field.upper(): field for field in BY_VARIABLES}
-)
+SETTINGS: Final[Mapping[str, str]] = {field.upper(): field for field in BY_VARIABLES}
 """Variable -> the field that it sets."""
 
 
@@ -54,16 +51,14 @@ class Spelling:
     words: str = ""  # what else the name means, for the documentation
 
 
-SPELLINGS: Final[Mapping[str, Spelling]] = MappingProxyType(
-    {
-        "NFS_FILESTORE_LIST": Spelling("NFS_FILESHARE_LIST"),
-        "ENABLE_OPS_AGENT": Spelling("DISABLE_OPS_AGENT", opposite=True, words="the opposite"),
-        "GKE_NODE_COUNT_PER_NODE_POOL": Spelling(
-            "INSTANCE_COUNT", gke_only=True, words="pools of a fixed size"
-        ),
-        "GKE_ENABLE_COMPACT_PLACEMENT": Spelling("ENABLE_COMPACT_PLACEMENT", gke_only=True),
-    }
-)
+SPELLINGS: Final[Mapping[str, Spelling]] = {
+    "NFS_FILESTORE_LIST": Spelling("NFS_FILESHARE_LIST"),
+    "ENABLE_OPS_AGENT": Spelling("DISABLE_OPS_AGENT", opposite=True, words="the opposite"),
+    "GKE_NODE_COUNT_PER_NODE_POOL": Spelling(
+        "INSTANCE_COUNT", gke_only=True, words="pools of a fixed size"
+    ),
+    "GKE_ENABLE_COMPACT_PLACEMENT": Spelling("ENABLE_COMPACT_PLACEMENT", gke_only=True),
+}
 """Other names of settings that are accepted."""
 
 _OF_PREDECESSOR: Final = "it is a setting of this tool's predecessor"
@@ -255,7 +250,7 @@ def _synonyms() -> Iterator[tuple[str, Synonym]]:
             yield bare, Synonym(setting, of, **signs, unit=unit, option=option)
 
 
-SYNONYMS: Final[Mapping[str, Synonym]] = MappingProxyType(dict(_synonyms()))
+SYNONYMS: Final[Mapping[str, Synonym]] = dict(_synonyms())
 """Another tool's name -> what it means here."""
 
 

@@ -16,7 +16,8 @@ from provision.settings.values import AbsolutePath, BucketName
 class Mount(BaseModel):
     """A Cloud Storage bucket and the path where it is mounted."""
 
-    model_config = ConfigDict(frozen=True)
+    # The settings' own validator has the rules of this one: few need one that reads it alone.
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     bucket: BucketName
     path: AbsolutePath
@@ -25,7 +26,7 @@ class Mount(BaseModel):
 class Share(BaseModel):
     """A Filestore share that is created for the cluster, and the path where it is mounted."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     path: AbsolutePath
     tier: Annotated[Tier, BeforeValidator(parsing.choice(Tier))]

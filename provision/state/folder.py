@@ -27,7 +27,7 @@ from provision.codes import Code
 from provision.errors import CredentialsError, Problem, ProvisionError, StateError
 from provision.google import auth, sessions
 from provision.google import refusals as google_refusals
-from provision.settings import recorded
+from provision.settings import reading
 from provision.state import bucket_audit, lost_record, objects, terraform_state
 from provision.state.location import DEEPEST, FOLDER, RECORD, STATE, StateLocation
 from provision.state.objects import Stored, Writer
@@ -373,7 +373,7 @@ class StateFolder:
         try:
             found = kept.parse(content[: kept.largest], **about)
         except ValueError as error:
-            why = recorded.misfit(error)
+            why = reading.misfit(error)
             if len(content) > kept.largest:
                 why = f"it has more than {kept.largest:,} bytes"
             raise self._unreadable(kept, name, why) from error

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, TypeAdapter
 
 from provision import __version__
 from provision.documents import json_object
-from provision.settings import recorded
+from provision.settings import reading
 from provision.settings.values import (
     GkeVersion,
     ImageName,
@@ -90,9 +90,7 @@ class Record:
     # what the last Create said that it costs at most, in USD per hour; None if not known
     hourly: Annotated[str, Field(pattern=r"^[0-9]{1,12}(\.[0-9]{1,12})?$")] | None = None
     # the effective settings of the last Create; empty where the record was lost
-    settings: Annotated[dict[str, Any], AfterValidator(recorded.sound)] = field(
-        default_factory=dict
-    )
+    settings: Annotated[dict[str, Any], AfterValidator(reading.sound)] = field(default_factory=dict)
     # fields that a later version of this program wrote and this one does not know; they are written
     # back as they were read
     later: dict[str, Any] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Interrupted, ProvisionError, StateError, TerraformError
 from provision.terraform import applying, child, failures
 from provision.terraform import plan as plans
-from provision.terraform.binary import Binary, environment, find
+from provision.terraform.child import Binary, environment, find
 from provision.terraform.configuration import locked
 
 if TYPE_CHECKING:

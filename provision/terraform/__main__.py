@@ -4,6 +4,6 @@ import os
 import subprocess
 import sys
 
-from provision.terraform import binary
+from provision.terraform import child
 
-sys.exit(subprocess.call([*binary.find(os.environ).argv, *sys.argv[1:]]))  # noqa: S603 - the caller's own command
+sys.exit(subprocess.call([*child.find(os.environ).argv, *sys.argv[1:]]))  # noqa: S603 - the caller's own command

@@ -23,6 +23,7 @@ PAGES: Final = sorted(
         *(ROOT / name for name in ("README.md", "CHANGELOG.md", "SECURITY.md")),
         *(ROOT / "examples").rglob("*.md"),
         *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "provision").rglob("*.tsv"),  # words of help, codes and checks
         *(
             page
             for shelf in ("tutorial", "how-to", "reference", "explanation")

@@ -10,7 +10,7 @@ import pytest
 
 from provision import errors
 from provision.codes import Code
-from provision.documents import problems_page
+from provision.documents import schema
 from provision.errors import Interrupted, ProvisionError
 from provision.google.refusals import Refusal
 
@@ -97,4 +97,4 @@ def test_a_code_is_written_as_programs_like_it(code: Code) -> None:
 
 def test_the_page_of_problems_is_made_from_the_codes() -> None:
     kept = (ROOT / "docs" / "reference" / "problems.md").read_text(encoding="utf-8")
-    assert kept == problems_page.markdown(), "renew it: make docs"
+    assert kept == schema.problems_page(), "renew it: make docs"

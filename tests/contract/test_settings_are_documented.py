@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from provision.command_line import Option
-from provision.google import resources, resources_page
+from provision.google import resources
 from provision.intake import load
 from provision.settings import documentation, spelling
 from provision.settings.choices import Action
@@ -157,8 +157,8 @@ def test_renewing_keeps_what_stands_around_the_markers() -> None:
 
 def test_the_page_of_resources_is_what_the_code_says() -> None:
     page = (REFERENCE / "resources.md").read_text(encoding="utf-8")
-    assert page == resources_page.markdown(), "run: make docs"
+    assert page == resources.page(), "run: make docs"
 
 
 def test_every_resource_that_is_billed_is_one_that_is_made() -> None:
-    assert set(resources_page._BILLED) <= {row.type for row in resources.ALL}
+    assert set(resources._HOW_BILLED) <= {row.type for row in resources.ALL}

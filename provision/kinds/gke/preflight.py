@@ -151,8 +151,5 @@ def _floors(ctx: CheckContext[GkeSpec], version: str, offered: Sequence[str]) ->
 
 VERSION: Final = Check(
     name=OnlineCheck.GKE_VERSION,
-    calls=("container.projects.locations.getServerConfig",),
-    says="GKE does not have the version, or the channel's default version lacks a feature that"
-    " the settings ask for; the problem lists the versions that it has",
     find=_check,
 )

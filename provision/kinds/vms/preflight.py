@@ -504,16 +504,5 @@ def _gpu_network(spec: VmSpec, found: Found) -> Iterator[Finding]:
 
 IMAGE: Final = Check(
     name=OnlineCheck.IMAGE,
-    calls=(
-        "compute.images.get",
-        "compute.images.getFromFamily",
-        "compute.images.list",
-        "compute.machineTypes.get",
-    ),
-    says="the image, or its family, does not exist, is withdrawn, is larger than the boot disk, is"
-    " for other processors, start-up cannot work on its system (COS; Rocky with storage; no driver,"
-    " where none can be installed), or NCCL can't use the GPU network on it; the problem names"
-    " Google's replacement, or the setting. Without IMAGE_NAME and IMAGE_FAMILY_NAME, the newest"
-    " supported image for the machine type is chosen, and a note names it",
     find=_check,
 )

@@ -9,8 +9,7 @@ from provision.google.api import GoogleApi
 from provision.google.owner import Owner
 from provision.kinds import registry
 from provision.preflight import zones
-from provision.preflight.answers import Answers
-from provision.preflight.check import CheckContext
+from provision.preflight.check import Answers, CheckContext
 from provision.settings.model import Settings
 from provision.time.clock import Clock
 from provision.time.stages import Progress

@@ -7,7 +7,7 @@ import pytest
 
 from provision.codes import Code
 from provision.intake import Loaded, load
-from provision.settings import team
+from provision.spec.rules import team
 
 WHERE: Final = "/etc/team.toml"
 RULES: Final = """

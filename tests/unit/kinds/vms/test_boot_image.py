@@ -16,7 +16,7 @@ from provision.google.api import GoogleApiError, Service
 from provision.google.owner import Owner
 from provision.kinds import registry
 from provision.preflight import CheckResults
-from provision.preflight.answers import Answers
+from provision.preflight.check import Answers
 from provision.settings.model import Settings
 from provision.spec.cluster import VmSpec
 from provision.state.record import Record
