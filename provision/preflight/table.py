@@ -50,7 +50,7 @@ CHECKS: Final = (
         says="permissions on the project that this env.list needs are missing; the problem lists"
         " them all, the fix has the commands that grant roles with them. Or the account that"
         " SERVICE_ACCOUNT names, or the default one, does not exist, is disabled, or machines may"
-        " not be made to act as it",
+        " not be made to act as it; or that of the nodes of a cluster that stands is gone",
         find=permissions.held,
     ),
     Check(

@@ -68,6 +68,7 @@ class Case:
     clock: Clock  # the clock of Google Cloud
     outside: tuple[Workload, ...] = ()  # the jobs that no queue knows
     nodes: tuple[Nodes, ...] = ()  # the nodes of each pool
+    lost: tuple[Problem, ...] = ()  # accounts of nodes and pods that are not there any more
     # how many GPUs each node of a GPU pool has
     gpus: Mapping[str, int] = field(default_factory=dict)
 
@@ -86,6 +87,8 @@ def found(case: Case) -> Iterator[Trouble]:
             )
     if not case.document:
         return
+    for one in case.lost:
+        yield status.trouble(one, About.CLUSTER)
     yield from _nodes(case)
     given_up = [work for work in case.works if work.state is JobState.GIVEN_UP]
     for (_, message, advice), jobs in alike(given_up, _words).items():
