@@ -33,6 +33,7 @@ from provision.screens.layout import counted
 from provision.settings.resource_paths import ReservationPath
 from provision.settings.storage import Share
 from provision.spec.cluster import ClusterSpec
+from provision.state import history
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -69,6 +70,7 @@ def look(
     """Collect the status of a deployment; `before`: what an earlier look of this run returned."""
     if record.newer_tool:
         context.note([_newer_tool(record.newer_tool)])
+    done = history.of(cloud.folder)
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
     found = kind.status(context, cloud, record, before)
@@ -84,6 +86,8 @@ def look(
         zone=record.zone,
         waiting=(*([_changing(lock)] if lock else []), *found.waiting),
         ends=(*found.ends, *_reservations(context, cloud, record)),
+        history=tuple(it.done for it in done),
+        in_all=history.in_all(done, context.clock.now()),
         locked_by=lock.who if lock else None,
         lock=LockHolder(who=lock.who, operation=lock.operation, since=lock.created, id=lock.id)
         if lock

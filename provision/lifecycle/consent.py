@@ -35,6 +35,7 @@ from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
 from provision.lifecycle import plan_document, pricing
 from provision.settings.choices import KIND
+from provision.state import history
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -302,6 +303,7 @@ def describe_ending(context: Context, cloud: Cloud, record: Record, kind: Kind[A
         counts=_counts(cloud),
         data=tuple(Held(words=it) for it in (*_shares(cloud), *kind.data(context, cloud, record))),
         jobs=tuple(_unfinished(context, cloud, record, kind)),
+        in_all=history.in_all(history.of(cloud.folder), context.clock.now()),
     )
     context.report.ending = found
     context.report.cost = _cost(context, record, kind, vms or ())

@@ -12,12 +12,13 @@ import functools
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.documents.timeline import StageName
 from provision.errors import Interrupted, ProvisionError, Unanswered
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.settings.choices import Action
-from provision.state import liveness
+from provision.state import history, liveness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -130,10 +131,27 @@ def alone(
             before = cloud.folder.record()
             places = [place] if before is None else [place, before]
             wait_for_earlier_run(cloud.api, places, context.progress)
+            ended = "done"
             try:
                 yield lock is not None or run.follows_dead
+            except (ProvisionError, Interrupted) as error:
+                ended = str(error.problems[0].code)
+                raise
+            except BaseException:
+                ended = str(Code.UNEXPECTED)
+                raise
             finally:
                 run.has_lost_track = tool is not None and tool.has_lost_track
+                _remember(context, cloud, ended)
+
+
+def _remember(context: Context, cloud: Cloud, ended: str) -> None:
+    """Add the run to what was done here, unless nothing is left but logs."""
+    with contextlib.suppress(ProvisionError):
+        record = cloud.folder.record()
+        if record is not None:
+            action, now = str(context.report.action), context.clock.now()
+            history.add(cloud.folder, action, now=now, ended=ended, hourly=record.hourly)
 
 
 def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:

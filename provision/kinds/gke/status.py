@@ -15,7 +15,7 @@ from provision.documents.status import About, PoolMode, PoolNow, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
 from provision.kinds import gpus as gpu_words
-from provision.kinds import machines
+from provision.kinds import happened, machines
 from provision.kinds import status as common
 from provision.kinds.gke import control_plane, identities, trouble
 from provision.kinds.gke.control_plane import State
@@ -87,9 +87,17 @@ def look(
         runs = replace(runs, ages=ages) if len(ages) == len(counts) else None
     cost, so_far = common.cost_of(runs, pricing.known(context, cloud))
     states = collections.Counter(work.state for work in works)
+    nodes = trouble.nodes(told.nodes, gpus, clock)
+    groups = {node.name.rpartition("-")[0] for node in nodes}
+    happenings = (
+        happened.look(cloud.api, record, lambda it: it.rpartition("-")[0] in groups)
+        if groups
+        else []
+    )
     return gke_status.GkeCluster(
         words="GKE cluster",
-        trouble=(*trouble.found(case), *unknown),
+        trouble=(*trouble.found(case), *unknown, *happened.storms(happenings, clock)),
+        happened=happened.within_a_day(happenings, clock, "node"),
         waiting=tuple(trouble.waiting(case)),
         machines=now,
         ends=tuple(trouble.all_ends(facts, told.nodes, clock)),
@@ -106,7 +114,7 @@ def look(
         if document
         else None,
         node_pools=tuple(it for it, _ in found),
-        nodes=trouble.nodes(told.nodes, gpus, clock),
+        nodes=nodes,
         jobs={str(state): states[state] for state in JobState if states[state]},
         workloads=tuple(sorted(works, key=lambda it: list(JobState).index(it.state))),
         outside=tuple(sorted(outside, key=lambda it: list(JobState).index(it.state))),

@@ -133,7 +133,7 @@ class Started:
             # Say which run no longer, and wait until their group has made them again.
             deadline = context.progress.deadline(left, 0)
             seen, clock = instances.see(self._cloud.api, spec), context.clock
-            known = instances.interruptions(self._cloud.api, spec, clock)
+            known = instances.interruptions(instances.happened(self._cloud.api, spec), clock)
             down = instances.down(seen.members, instances.restarting(seen.vms(clock), known, clock))
             if down and spec.group.mode.means.flex_start:  # which makes none again
                 raise ClusterError.of(instances.gone(down, known, self._group))

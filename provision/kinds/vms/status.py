@@ -12,7 +12,7 @@ from provision.documents import json_object, vm_status
 from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
-from provision.kinds import gpus
+from provision.kinds import gpus, happened
 from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import pricing
@@ -50,7 +50,8 @@ def look(
     seen = instances.see(cloud.api, record)
     found = seen.vms(clock)
     told = _reports(context, cloud, record, found, before)
-    known = instances.interruptions(cloud.api, record, clock)
+    happenings = instances.happened(cloud.api, record)
+    known = instances.interruptions(happenings, clock)
     down = instances.down(seen.members, instances.restarting(found, known, clock))
     group = _group(record, found)
     requests = flex_start.requests(cloud.api, group.path) if seen.group is not None else []
@@ -94,7 +95,8 @@ def look(
     )
     return vm_status.VmGroup(
         words="Ray cluster" if asked.get(KIND) == "ray" else "VM group",
-        trouble=tuple(trouble.found(case)),
+        trouble=(*trouble.found(case), *happened.storms(happenings, clock)),
+        happened=happened.within_a_day(happenings, clock, "VM"),
         waiting=tuple(trouble.waiting(case)),
         machines=(pool,),
         ends=tuple(_ends(case)),

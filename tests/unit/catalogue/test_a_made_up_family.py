@@ -13,7 +13,7 @@ from provision.deployment.deployment import RunInputs
 from provision.deployment.kind import deploy
 from provision.files.archive import Archive
 from provision.kinds import registry
-from provision.kinds.gke.kubernetes import all_gather, nccl
+from provision.kinds.gke.kubernetes import nccl
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.vms import instances
 from provision.kinds.vms.instances import Vm
@@ -123,9 +123,7 @@ def test_a_group_of_vms_gets_its_networks_and_its_boot_disk() -> None:
 
 @pytest.mark.parametrize("network", GpuNetwork)
 def test_every_kind_of_network_has_its_installer_its_pods_and_its_test(network: GpuNetwork) -> None:
-    assert network in nccl.INSTALLERS
     assert network in nccl.FABRICS
-    assert network in all_gather.FABRICS
 
 
 def test_a_gke_cluster_gets_its_networks_a_pool_of_it_and_their_installer() -> None:

@@ -28,7 +28,7 @@ from provision.time.clock import Clock
 from tests.unit.kinds.cases import having
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@laptop", "2026-11-22 09:00:00", "1-2")
-RESERVED = {"np-mig": Reserved(reservation="projects/owner/reservations/r", bound=True)}
+RESERVED = {"np-mig": Reserved(reservation="projects/the-owner/reservations/r", bound=True)}
 
 
 class Folder:
@@ -41,6 +41,9 @@ class Folder:
 
     def lock(self) -> Lock | None:
         return self._lock
+
+    def read(self, _: object) -> None:
+        return None
 
     def outputs(self) -> dict[str, Any]:
         share = {"name": "np-nfs", "path": "/data", "ip": "10.0.0.2", "share": "vol"}
@@ -110,7 +113,7 @@ def test_what_every_kind_has_is_told_and_a_run_that_holds_the_lock() -> None:
 def test_the_end_of_a_reservation_is_asked_of_its_owner() -> None:
     api = Api("2097-01-01T00:00:00Z")
     (end,) = _look(api=api, reservations=RESERVED).ends
-    assert api.asked == "projects/owner/zones/us-central1-a/reservations/r"
+    assert api.asked == "projects/the-owner/zones/us-central1-a/reservations/r"
     assert (end.what, end.how) == ("the reservation r", EndedBy.RESERVATION)
     assert end.first == "2097-01-01T00:00:00Z"
     for without in (None, ""):  # it may not be read, or has no end

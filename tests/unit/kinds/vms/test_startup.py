@@ -12,8 +12,9 @@ import pytest
 
 from provision.errors import ClusterError, Problem
 from provision.google.api import GoogleApi
+from provision.kinds.happened import Event
 from provision.kinds.vms import instances, startup
-from provision.kinds.vms.instances import Event, Interruption, Vm
+from provision.kinds.vms.instances import Interruption, Vm
 from provision.kinds.vms.startup import Reader, Startup
 from provision.spec.pools import Group
 from provision.time import deadline
@@ -339,8 +340,9 @@ class Operations:
 
 def test_the_last_event_of_a_vm_counts() -> None:
     api = Operations("compute.instances.preempted", "compute.instances.hostError")
-    place = cast("Any", type("Place", (), {"project_id": "p", "zone": "z"}))
-    known = instances.interruptions(cast("GoogleApi", api), place, Clock())
+    place = cast("Any", type("Place", (), {"project_id": "p", "zone": "z", "name_prefix": "np"}))
+    told = instances.happened(cast("GoogleApi", api), place)
+    known = instances.interruptions(told, Clock())
     assert set(api.asked) == set(Event)
     assert known["np-vm-b"].event is Event.PREEMPTED
     assert known["np-vm-b"].words == "was preempted 1 min ago"

@@ -15,9 +15,10 @@ from provision.context import Context
 from provision.documents import plain
 from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import Startup, StartupState, StartupStep, Vm, VmGroup
+from provision.kinds.happened import Event
 from provision.kinds.vms import status, trouble
 from provision.kinds.vms.flex_start import ResizeRequest
-from provision.kinds.vms.instances import Event, Interruption, Member
+from provision.kinds.vms.instances import Interruption, Member
 from provision.kinds.vms.out_of_date import LostAccount
 from provision.report import Report
 from provision.settings.model import Settings

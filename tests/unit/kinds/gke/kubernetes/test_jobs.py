@@ -164,7 +164,6 @@ def test_the_scripts_of_the_bandwidth_test_are_sound_shell() -> None:
         assert checked.stdout == "", pool.name
 
 
-EXAMPLE = Path(__file__).parents[5] / "examples/recipes/fine-tune/train.py"
 SHARE = NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560)
 
 
@@ -180,10 +179,6 @@ def _pod(thing: Object) -> Object:
 
 def _script(facts: ClusterFacts) -> str:
     return str(_pod(_job_set(facts))["containers"][0]["command"][-1])
-
-
-def test_vms_have_the_same_program(golden: Golden) -> None:
-    golden.check(EXAMPLE, jobs.PROGRAM)
 
 
 @pytest.mark.parametrize(
