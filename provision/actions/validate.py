@@ -11,7 +11,6 @@ from provision.codes import Code
 from provision.context import connect
 from provision.deployment import deployment
 from provision.deployment.deployment import RunInputs
-from provision.documents.checks import CheckState
 from provision.errors import CredentialsError, Problem, SettingsError
 from provision.kinds import registry
 from provision.lifecycle import pricing
@@ -100,6 +99,8 @@ def _unasked(
 
 def _but(context: Context) -> str:
     """What the online checks have not looked at."""
+    from provision.documents.checks import CheckState  # noqa: PLC0415 - of online checks alone
+
     states = context.report.online_checks or {}
     partly, skipped = (
         ", ".join(name for name, it in states.items() if it is state)

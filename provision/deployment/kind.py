@@ -134,8 +134,11 @@ class Kind(ABC, Generic[SpecT]):
     member: str  # what people call one of its machines
     root: str  # the name of its Terraform root, a folder of `terraform/`
     takes_files = False  # whether it has VMs that a folder can be copied to
-    # the images of one's own that its machines can boot; None where they boot Google's
-    images: Images | None = None
+
+    @property
+    def images(self) -> Images | None:
+        """The images of one's own that its machines can boot; None where they boot Google's."""
+        return None
 
     @abstractmethod
     def spec(self, settings: Settings) -> SpecT:

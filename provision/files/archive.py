@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-COPY_FOLDER: Final = Path("/usr/aiinfra/copy")
-"""The path in the container at which `docker run -v` mounts the folder."""
-
 LARGEST_FILE: Final = 1 << 30
 """The maximum size of one file, in bytes."""
 

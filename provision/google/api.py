@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from provision.codes import Code
 from provision.documents import json_object
+from provision.endpoints import Service
 from provision.errors import CheckError
-from provision.google.http import GoogleApiError, Rest, Service
+from provision.google.http import GoogleApiError, Rest
 from provision.time import deadline
 
 if TYPE_CHECKING:

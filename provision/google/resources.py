@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
 from provision.codes import Code
+from provision.endpoints import Service
 from provision.errors import Problem
-from provision.google.http import Service, segment
 from provision.google.owner import MARKER
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ class Look:
 
     def at(self, values: Mapping[str, Any]) -> str:
         """The path of one of them in the API; no value leads to another one."""
-        return self.path.format_map({name: segment(value) for name, value in values.items()})
+        # The rest of a name is quoted when it is sent.
+        parts = {name: str(value).replace("/", "%2F") for name, value in values.items()}
+        return self.path.format_map(parts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,7 @@ def look(
     there = control_plane.find(cloud.api, record)
     document, facts, clock = there or {}, control_plane.kept(cloud.folder, record), context.clock
     answers = facts is not None and State.of(document) in control_plane.ANSWERING
-    told, unknown = _ask(context, cloud, document) if answers else (_NOTHING, ())
+    told, unknown = _ask(context, cloud, document, facts) if answers else (_NOTHING, ())
     counts: _Counts = {one.pool: (one.count, one.ready) for one in told.nodes}
     if unknown:
         running = trouble.running(cloud.api, record, document)
@@ -79,6 +79,7 @@ def look(
         nodes=told.nodes,
         gpus=gpus,
         lost=tuple(identities.lost(cloud, record, document)),
+        faults=told.faults,
     )
     runs = existing(record, there, facts, told, clock)
     if unknown and runs is not None:
@@ -166,14 +167,14 @@ class Places:
 
 
 def _ask(
-    context: Context, cloud: Cloud, document: Mapping[str, Any]
+    context: Context, cloud: Cloud, document: Mapping[str, Any], facts: ClusterFacts | None
 ) -> tuple[status.Status, tuple[Trouble, ...]]:
     """The status from Kubernetes; an empty one and why, if it does not answer or refuses."""
     cluster = control_plane.reach(document, cloud.api, context.environ)
     deadline = context.progress.deadline(_ANSWER_TIMEOUT, _POLL)
     try:
         return deadline.retry(
-            lambda: status.read(cluster, context.clock), "look at the cluster"
+            lambda: status.read(cluster, context.clock, facts), "look at the cluster"
         ), ()
     except ClusterError as error:
         (problem,) = error.problems

@@ -407,7 +407,7 @@ def test_what_is_waited_for_between_two_stages_is_named_too(
     context: Any = SimpleNamespace(progress=run.progress, environ={}, clock=Clock())
     monkeypatch.setattr(gke_status, "_ANSWER_TIMEOUT", LONG)
     cloud: Any = SimpleNamespace(api=None)
-    _, troubles = gke_status._ask(context, cloud, cast("Any", None))
+    _, troubles = gke_status._ask(context, cloud, cast("Any", None), None)
     assert len(run.waiting) == LONG // stages_module.SILENCE
     assert {event.words for event in run.waiting} == {"trying to look at the cluster"}
     assert len(troubles) == 1

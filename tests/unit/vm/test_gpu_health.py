@@ -16,6 +16,7 @@ from aiinfra_vm.members import Member
 from aiinfra_vm.storage import Version
 from aiinfra_vm.tasks import check
 
+from provision.catalogue import xids
 from tests import waiting
 
 CONFIG = {"gpus": {"count": 2}}
@@ -166,6 +167,11 @@ def test_links_and_switches_are_told_of_where_the_driver_calls_it_fatal(
 ) -> None:
     _program(vm, "journalctl", f"{line}\n")
     assert _found() == (line,) * told
+
+
+def test_each_error_that_is_told_of_has_a_meaning_that_status_says() -> None:
+    for number in (it for it in range(1, 1000) if gpu_health._is_broken(it, "Fatal")):
+        assert xids.meanings([f"NVRM: Xid (PCI:0000:04:00): {number}, Fatal"]), number
 
 
 def test_what_is_broken_is_told_in_a_few_words_each(vm: Path) -> None:
