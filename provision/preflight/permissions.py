@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import accounts
+from provision.catalogue import accounts, names
 from provision.catalogue.accounts import reads, role_with
 from provision.codes import Code
-from provision.google import resources
-from provision.google.api import Service
-from provision.preflight.check import Finding, refuse, seen
+from provision.google import resources, service_accounts
+from provision.google.service_accounts import Standing
+from provision.preflight.check import Finding, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -87,6 +87,28 @@ def held(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         yield Finding(permissions=len(needed))
     if ctx.spec.service_account != "dedicated":
         yield from _usable(ctx)
+    elif ctx.record is not None and ctx.spec.has_control_plane:
+        yield from _of_nodes(ctx)
+
+
+def _of_nodes(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
+    """Check that the account of nodes that stand is there: Create would make another one.
+
+    VMs say which one they act as, and are told apart afterwards. Nodes don't.
+    """
+    main, name = ctx.of_kind.main
+    prefix = ctx.spec.name_prefix
+    email = accounts.of_project(names.SERVICE_ACCOUNT.of(prefix), ctx.project)
+    account = service_accounts.look(ctx.answers.find, email, ctx.project)
+    path = main.path(project=ctx.project, location=ctx.spec.region, name=name.of(prefix))
+    if account.is_lost and ctx.answers.find(main.look.service, path) is not None:
+        yield refuse(
+            Code.ACCOUNT_GONE,
+            what=f"the nodes act as {email}, a service account that {account.fate}",
+            why="another one that is made by its address is no help to nodes that run",
+            fix=account.back()
+            + "\nor, if that is no longer possible, Destroy and then Create, which makes new nodes",
+        )
 
 
 def _granting(project: str, lacking: list[str]) -> Iterator[str]:
@@ -107,19 +129,18 @@ def _usable(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         email = accounts.default(ctx.answers.project_number(project))
     else:
         project = accounts.project_of(email) or "-"
-    path = resources.SERVICE_ACCOUNT.path(project=project, email=email)
     instead = "SERVICE_ACCOUNT=dedicated, which makes one with the least roles; or " * is_default
     # That it may not be read says nothing of whether machines may act as it.
-    found, hidden = seen(lambda: ctx.answers.find(Service.IAM, path))
-    if found is None and not hidden and is_default:
+    account = service_accounts.look(ctx.answers.find, email, project)
+    if account.standing is Standing.GONE and is_default:
         yield refuse(
             Code.ACCOUNT_GONE,
             setting="SERVICE_ACCOUNT",
             what=f"the project's default service account {email} is gone",
             why="somebody deleted it, and Google makes no VM that would act as it",
-            fix=instead + accounts.undelete(email, project),
+            fix=instead + account.back(),
         )
-    elif found is None and not hidden:
+    elif account.standing is Standing.GONE:
         yield refuse(
             Code.RESOURCE_NOT_FOUND,
             setting="SERVICE_ACCOUNT",
@@ -128,15 +149,15 @@ def _usable(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             fix="check its spelling, or make it with: gcloud iam service-accounts create"
             f" {email.partition('@')[0]} --project {project}",
         )
-    elif found and found.get("disabled"):
+    elif account.standing is Standing.DISABLED:
         yield refuse(
             Code.ACCOUNT_GONE,
             setting="SERVICE_ACCOUNT",
             what=f"the service account {email} is disabled",
             why="machines that act as it get no token of Google's, and so no access to anything",
-            fix=f"{instead}gcloud iam service-accounts enable {email} --project {project}",
+            fix=instead + account.back(),
         )
-    elif _ACT_AS not in ctx.answers.held_on_account(path, [_ACT_AS]):
+    elif _ACT_AS not in ctx.answers.held_on_account(account.path, [_ACT_AS]):
         yield refuse(
             Code.PERMISSION_MISSING,
             setting="SERVICE_ACCOUNT",

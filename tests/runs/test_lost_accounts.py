@@ -1,11 +1,13 @@
 """VMs whose service account somebody deletes: told by each action, and mended by what it says."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
+from tests.runs.test_jobs import GKE
 
 OURS: Final = "np-nodes@my-project.iam.gserviceaccount.com"
 IAM: Final = f"iam/v1/projects/my-project/serviceAccounts/{OURS}"
@@ -71,3 +73,23 @@ def test_an_account_that_is_deleted_under_vms_is_told_until_it_is_back_or_they_a
     assert replaced.code == 0, replaced.said
     assert _trouble(rehearsal) == []
     assert "deleted" not in rehearsal.run("Jobs").document["jobs"][0]["why"]
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/kinds/gke/test_identities.py"
+    "::test_one_that_is_gone_or_disabled_is_told_with_what_brings_it_back"
+)
+def test_a_cluster_whose_nodes_have_lost_their_account_gets_no_other_of_its_address(
+    standing: Callable[..., Rehearsal],
+) -> None:
+    rehearsal = standing(GKE)
+    rehearsal.settings |= GKE
+    rehearsal.google("DELETE", IAM)
+
+    (told,) = _trouble(rehearsal)
+    assert told.startswith(f"the nodes act as {OURS}, a service account that was deleted\n")
+    for action in ("Validate", "Plan", "Create"):
+        refused = rehearsal.run(action)
+        assert (refused.code, refused.problem["code"]) == (4, "account-gone"), refused.said
+        assert "gcloud iam service-accounts undelete" in refused.said
+    assert rehearsal.run("Run", "--detach", behind=["--", "true"]).problem["code"] == "account-gone"

@@ -27,6 +27,13 @@ def test_an_env_list_becomes_a_cluster_and_goes_away_again(
     vms = created.document["connection"]["vms"]
     assert [vm["status"] for vm in vms] == ["RUNNING", "RUNNING"]
     assert vms[0]["ssh"].startswith(f"gcloud compute ssh {vms[0]['name']} --project my-project")
+    state = rehearsal.google("GET", "storage/v1/b/aiinfra-terraform-my-project")
+    access = state["iamConfiguration"]
+    assert access["uniformBucketLevelAccess"]["enabled"]
+    assert access["publicAccessPrevention"] == "enforced"
+    assert state["versioning"]["enabled"]
+    (rule,) = state["lifecycle"]["rule"]
+    assert rule["condition"] == {"daysSinceNoncurrentTime": 30}
 
     shown = page.read_text()
     for words in (vms[1]["ssh"], "Ready", "2 \N{MULTIPLICATION SIGN} a2-highgpu-2g", "$"):

@@ -32,6 +32,8 @@ from provision.kinds.vms.startup import Startup
 from provision.screens import jobs as screen
 from provision.settings import candidates
 from provision.settings import values as rules
+from provision.settings.model import Settings
+from provision.spec.rules import team
 from provision.state import location, lost_record, terraform_state
 from provision.state.liveness import Machine, Note
 from provision.state.objects import Writer
@@ -506,3 +508,28 @@ def test_no_text_of_a_configuration_is_a_template(text: str) -> None:
     # As Terraform reads it: a doubled sign before a brace stands for itself.
     assert not re.search(r"(?<![$])[$]\{|(?<!%)%\{", found)
     assert re.sub(r"([$%])\1\{", r"\1{", found) == text
+
+
+PARTS = ["contact", "never", "state_writers", "defaults", "locked", "at_most", "allowed", "x"]
+NAMES = ["VM_TYPE", "INSTANCE_COUNT", "MACHINES", "LABELS", "PROTECT", "TEAM_DEFAULTS", "zone", ""]
+TEAM_WORDS = st.one_of(ODD, st.just(["domain:example.com"]), st.just(["VM_TYPE"]), st.just("4"))
+A_LINE = st.tuples(st.sampled_from(NAMES), TEAM_WORDS)
+
+
+@given(
+    parts=st.dictionaries(st.sampled_from(PARTS), TEAM_WORDS, max_size=4),
+    tables=st.dictionaries(st.sampled_from(PARTS[3:]), st.lists(A_LINE, max_size=3), max_size=3),
+    rest=st.just("") | st.text(max_size=20),
+)
+def test_a_teams_file_is_rules_or_is_said_to_be_none(
+    parts: dict[str, Any], tables: dict[str, list[tuple[str, Any]]], rest: str
+) -> None:
+    lines = [f"{key} = {json.dumps(value)}" for key, value in parts.items()]
+    for table, inside in tables.items():
+        lines += [f"[{table}]", *(f'"{name}" = {json.dumps(value)}' for name, value in inside)]
+    try:
+        found = team.parse("\n".join([*lines, rest]), "/etc/team.toml")
+    except team.InvalidTeamError:
+        return
+    assert all(it.partition(":")[0] in {"domain", "serviceAccount"} for it in found.state_writers)
+    assert set(found.never) <= Settings.model_fields.keys()

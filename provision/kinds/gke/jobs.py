@@ -28,7 +28,7 @@ from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError
 from provision.kinds import job_folder
-from provision.kinds.gke import control_plane
+from provision.kinds.gke import control_plane, identities
 from provision.kinds.gke.kubernetes import (
     fabric_pods,
     jobs,
@@ -115,6 +115,7 @@ class GkeJobs(Jobs):
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
         """Write the folder and the job, and make its JobSet or RayJob."""
         control_plane.require_settings(self._folder, self._record)
+        identities.require(self._cloud, self._record)
         self._ask(lambda: stages.require_sources(self._cluster, self._facts), "look at its account")
         pool, nodes = self._room(spec)
         spec, shape = replace(spec, nodes=nodes), _shape(ray=spec.ray)

@@ -87,9 +87,9 @@ _Policy = Annotated[str, Field(pattern="^[A-Za-z]{0,20}$")]
 class Fate(enum.Enum):
     """What becomes of something that GKE left; what was made for no claim goes in any case.
 
-    `GOES`: Its volume's policy is Delete. `STAYS`: Its volume's policy is another one, such as
-    Retain. `UNKNOWN`: Nobody could ask for the policy while the cluster was there. `UNPROVEN`: Its
-    policy is said to be Delete; Google does not say that it is this cluster's.
+    `GOES`: Its volume's policy is Delete, or it holds nothing. `STAYS`: Its volume's policy is
+    another one, such as Retain. `UNKNOWN`: Nobody could ask for the policy while the cluster was
+    there. `UNPROVEN`: The bucket says that it goes; Google does not say that it is this cluster's.
     """
 
     GOES = "goes"
@@ -108,6 +108,8 @@ class Traces:
     networks: frozenset[_Path]  # the paths of the networks that the deployment made for it
     alone: bool = False  # whether no other cluster is in these networks
     stems: frozenset[_Stem] = frozenset()  # parts of names that only things of this cluster have
+    # stems that the bucket alone says are of this cluster, found out in a look at Google; not kept
+    unproven: frozenset[_Stem] = frozenset()
     # the path of a disk or a Filestore instance -> the reclaim policy of its volume
     volumes: Mapping[_Path, _Policy] = field(
         default_factory=lambda: MappingProxyType({}), hash=False
@@ -193,6 +195,19 @@ class Traces:
         }
         return dataclasses.replace(self, stems=self.stems - others)
 
+    def proven_by(
+        self, rules: Iterable[Mapping[str, Any]], clusters: Iterable[Mapping[str, Any]] | None
+    ) -> Self:
+        """In networks of others: with those stems alone that a rule for this cluster's nodes has.
+
+        The tag of nodes has their cluster's name alone. `clusters`: those of the project, this one
+        not among them; None where nobody may know.
+        """
+        is_one = clusters is not None and all(it.get("name") != self.cluster for it in clusters)
+        own = (it["name"] for it in rules if is_one and set(_clusters(it)) == {self.cluster})
+        proven = self.stems & dataclasses.replace(self, stems=frozenset()).with_stems(own).stems
+        return dataclasses.replace(self, stems=proven, unproven=self.stems - proven)
+
     def without_others_networks(self, things: Iterable[Mapping[str, Any]]) -> Self:
         """Without the stems of what Google says is in another network than the deployment's.
 
@@ -215,6 +230,16 @@ class Traces:
             return True
         is_googles = stem(name) is not None or _OF_THE_CLUSTER.fullmatch(name) is not None
         return is_googles and set(_clusters(rule)) == {self.cluster}
+
+    def fate_of_rule(self, rule: Mapping[str, Any]) -> Fate | None:
+        """What becomes of a firewall rule; None if it is not of this cluster."""
+        return Fate.GOES if self.has_rule(rule) else None
+
+    def fate_of_balancer(self, document: Mapping[str, Any]) -> Fate | None:
+        """What becomes of a part of a load balancer; None if it is not of this cluster."""
+        if self.has_named(document):
+            return Fate.GOES
+        return Fate.UNPROVEN if stem(document["name"]) in self.unproven else None
 
     def instances(self) -> Iterable[str]:
         """The paths of the Filestore instances of claims."""
@@ -346,10 +371,10 @@ def of_gone(api: GoogleApi, traces: Traces) -> Traces | None:
         return traces
     rules = api.listed(FIREWALL.look, traces.project, filter=_NAMED)
     traces = traces.without_others(rules)
-    if not traces.networks:
-        return traces
     strict = dataclasses.replace(CLUSTER.look, may_be_off=False)  # else a 403 looks like none
     others = _allowed(api, strict, traces.project)
+    if not traces.networks:
+        return traces.proven_by(rules, others)
     if others is not None:
         traces = traces.beside(others)
     # That groups may not be listed is one of the problems of the sweep.
@@ -394,7 +419,7 @@ def sweep(context: Context, cloud: Cloud, record: Record, *, last: bool) -> int:
         if grown is None:
             return 0
         # What the rules tell is kept first: they go last, and the rest is known by them alone.
-        if grown.stems != traces.stems:
+        if grown.stems - traces.stems:
             keep(cloud.folder, grown)
         url = f"{cloud.folder.location.url}/{_TRACES.name}"
         found = Sweep(grown, cloud.api, context.console.progress, url)
@@ -467,7 +492,7 @@ class Sweep:
 
     def nouns(self) -> Iterator[str]:
         """The collections in which it is, but for disks; the rules, which tell of it, are last."""
-        if self.traces.stems:
+        if self.traces.stems or self.traces.unproven:
             yield from _BALANCERS
         if self.traces.networks:
             yield _RULES
@@ -492,9 +517,10 @@ class Sweep:
                 Problem(code=Code.NOT_REMOVED, what=what, why=error.message, fix=fix)
             )
             return
-        has = self.traces.has_rule if noun == _RULES else self.traces.has_named
+        judge = {_DISKS: self.traces.fate, _RULES: self.traces.fate_of_rule}
+        fate_of = judge.get(noun, self.traces.fate_of_balancer)
         for it in there:
-            fate = self.traces.fate(it) if noun == _DISKS else Fate.GOES if has(it) else None
+            fate = fate_of(it)
             if fate is not None:
                 yield fate, it
 
@@ -531,7 +557,15 @@ def _kept(noun: str, thing: Mapping[str, Any], fate: Fate, url: str = "") -> Pro
     """A disk or an instance whose volume's policy is not known to be Delete."""
     path, again = path_in_document(thing), f"\n{_AGAIN}" if fate is not Fate.STAYS else ""
     name, fix = path.rpartition("/")[2], f"nobody needs its data: {_command(noun, path)}"
-    if fate is Fate.UNPROVEN:
+    if fate is Fate.UNPROVEN and noun in _BALANCERS:
+        what = f"{path} is kept"
+        why = (
+            f"{url} says that GKE made it for this cluster, and Google does not: no firewall rule"
+            " for nodes of this name, which no other cluster has, is named like it"
+        )
+        fix = f"it was this cluster's: {_command(noun, path)}"
+        fix += f"\nif it is another's: gcloud storage rm {url}"
+    elif fate is Fate.UNPROVEN:
         what = f"{path} is kept, and is billed"
         why = (
             f"{url} says that it was made for a claim of this cluster, and Google does not: neither"

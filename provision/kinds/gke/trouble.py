@@ -66,6 +66,7 @@ class Case:
     told: Status  # what Kubernetes has told
     gpus: Mapping[str, int]  # GPU pool that Create made -> how many GPUs each of its nodes has
     clock: Clock  # the clock of Google Cloud
+    lost: tuple[Problem, ...] = ()  # accounts of nodes and pods that are not there any more
 
 
 def found(case: Case) -> Iterator[Trouble]:
@@ -82,6 +83,8 @@ def found(case: Case) -> Iterator[Trouble]:
             )
     if not case.document:
         return
+    for one in case.lost:
+        yield status.trouble(one, About.CLUSTER)
     yield from _nodes(case)
     for fault in case.told.faults:
         yield Trouble(

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
-from provision.catalogue import accounts, names
+from provision.catalogue import names
 from provision.codes import Code
 from provision.deployment.deployment import Held, OutOfDate
 from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.errors import CheckError, ClusterError, Problem
+from provision.google import service_accounts
 from provision.google.api import GoogleApiError, Service
-from provision.google.resources import SERVICE_ACCOUNT, path_in_document
+from provision.google.resources import path_in_document
+from provision.google.service_accounts import Standing
 from provision.kinds.status import alike
 from provision.kinds.vms import agent, contents, instances
 from provision.screens.layout import counted
@@ -347,7 +349,6 @@ def _read(document: Mapping[str, Any]) -> Keys:
 # Google shows of a VM the address of its account, and one that is made by the same address is
 # another (IAM, "Delete and undelete service accounts"). So VMs say in their roster whose tokens
 # they get.
-_FORBIDDEN: Final = 403
 _FEW: Final = 3
 _EVERY: Final = 60.0
 """Seconds of cloud time between two looks while a job waits."""
@@ -427,38 +428,30 @@ def _lost(
     said: Mapping[str, str],
 ) -> Iterable[LostAccount]:
     """What is known of an account; `said`: what VMs have said of the numbers of theirs."""
-    is_default = email == accounts.default(cloud.project_number)
-    project = place.project_id if is_default else accounts.project_of(email)
+    project = service_accounts.project_of(email, place.project_id, cloud.project_number)
     if not project:
         return
-    path = SERVICE_ACCOUNT.path(project=project, email=email)
-    try:
-        found = cloud.api.find(SERVICE_ACCOUNT.look.service, path)
-    except GoogleApiError as error:
-        if error.code == _FORBIDDEN:
-            return  # not known
-        raise
-    if found is not None and found.get("disabled"):
-        yield _of(
-            vms,
-            f"as {email}, a service account that is disabled",
-            f"gcloud iam service-accounts enable {email} --project {project}",
-        )
+    account = service_accounts.look(cloud.api.find, email, project)
+    is_gone = account.standing is Standing.GONE
+    if account.standing is Standing.HIDDEN:
+        return  # not known
+    if account.standing is Standing.DISABLED:
+        yield _of(vms, f"as {email}, a service account that {account.fate}", account.back())
         return
     of_number = alike(vms, lambda vm: said.get(str(vm.get("id")), ""))
-    if found is not None:
-        for own in ("", found.get("uniqueId") or ""):
+    if not is_gone:
+        for own in ("", account.number):
             of_number.pop(own, None)
     is_flex = any(it.get("scheduling", {}).get("provisioningModel") == "FLEX_START" for it in vms)
     others = contents.replacing(flex_start=is_flex)
-    if found is None and not email.startswith(f"{names.SERVICE_ACCOUNT.of(place.name_prefix)}@"):
+    if is_gone and not email.startswith(f"{names.SERVICE_ACCOUNT.of(place.name_prefix)}@"):
         others = f"SERVICE_ACCOUNT=dedicated and {others}"
-    another = "" if found is None else "; the one that has its address now is another"
+    another = "" if is_gone else "; the one that has its address now is another"
     for number, them in of_number.items():
         yield _of(
             them,
             f"as {email}, a service account that was deleted{another}",
-            accounts.undelete(email, project, number, over=found is not None),
+            account.back(number),
             others,
         )
 

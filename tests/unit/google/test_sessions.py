@@ -1,5 +1,6 @@
 """Who gets a token, which answers are Google's own, and which come from somebody in between."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 import requests
 from google.oauth2.credentials import Credentials
 
+from provision import signals
 from provision.errors import ClusterError
 from provision.google import sessions
 
@@ -90,8 +92,8 @@ def test_a_run_that_was_told_to_stop_asks_on_for_a_moment_where_nothing_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now, stopped = [100.0], [0.0]
-    monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(sessions.signals, "stopped_for", lambda: stopped[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(signals, "stopped_for", lambda: stopped[0])
     patience = sessions._Patience()
     patience.ask()
     now[0] += 600.0

@@ -113,6 +113,7 @@ def test_the_callers_own_terraform_habits_are_not_passed_on(stage: Stage) -> Non
     assert [name for name in habits if environ.get(name) == "mine"] == []
     assert environ["GOOGLE_PROJECT"] == "kept"
     assert environ["TF_IN_AUTOMATION"] == "1"
+    assert environ["CHECKPOINT_DISABLE"] == "1", "it asks nobody for a newer version of itself"
     # It runs in its own session, in the run folder.
     assert stage.started["cwd"] == str(stage.folder)
     assert stage.started["sid"] != os.getsid(0)

@@ -61,6 +61,8 @@ run "a_node_has_its_gpus_its_driver_its_local_ssds_and_its_taint" {
       google_container_node_pool.gpu.node_config[0].ephemeral_storage_local_ssd_config[0].local_ssd_count == 32,
       [for taint in google_container_node_pool.gpu.node_config[0].taint : "${taint.key}=${taint.value}:${taint.effect}"] == ["nvidia.com/gpu=present:NO_SCHEDULE"],
       google_container_node_pool.gpu.node_config[0].resource_labels == tomap({ aiinfra-cluster = "3f9c2a71", team = "ml" }),
+      google_container_node_pool.gpu.node_config[0].shielded_instance_config[0].enable_secure_boot,
+      google_container_node_pool.gpu.node_config[0].shielded_instance_config[0].enable_integrity_monitoring,
     ])
     error_message = "It is ${jsonencode([google_container_node_pool.gpu.node_config[0].guest_accelerator, google_container_node_pool.gpu.node_config[0].ephemeral_storage_local_ssd_config, google_container_node_pool.gpu.node_config[0].taint, google_container_node_pool.gpu.node_config[0].resource_labels])}."
   }

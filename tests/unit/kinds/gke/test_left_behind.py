@@ -377,6 +377,39 @@ def test_nothing_is_touched_while_the_cluster_is_there_or_without_traces_that_ca
     assert "gcloud storage rm gs://b/np-deployment/leftovers.json" in found.fix
 
 
+ELSEWHERE = dataclasses.replace(TRACES, networks=frozenset())
+"""Of a cluster in somebody else's network, such as the project's default one."""
+
+
+@cases("""
+tags                          | others          | refused         | goes
+gke-np-gke-0a1b2c3d-node      | []              | {}              | true
+gke-np-gke-0a1b2c3d-node      | [{name: prod}]  | {}              | true
+# Nothing of Google's says so; or the name may be that of a cluster in another place.
+-                             | []              | {}              | false
+my-own-tag                    | []              | {}              | false
+gke-np-gke-0a1b2c3d-node      | [{name: np-gke}] | {}             | false
+gke-np-gke-0a1b2c3d-node      | []              | {clusters: 403} | false
+""")
+def test_in_anothers_network_only_what_a_rule_for_this_clusters_nodes_names_goes(
+    tags: str, others: list[dict[str, Any]], refused: dict[str, int], *, goes: bool
+) -> None:
+    google = Google(*PARTS, RULE, refused=refused)
+    google.tags, google.clusters = tags.split(), others
+    text = ELSEWHERE.document()
+    if goes:
+        assert swept(google, text=text) == (len(PARTS), [])
+        assert google.paths == [RULE], "rules in the network are others' to remove"
+        return
+    with pytest.raises(ClusterError) as caught:
+        swept(google, text=text)
+    assert google.paths == [*PARTS, RULE]
+    assert [it.what for it in caught.value.problems] == [f"{it} is kept" for it in PARTS]
+    assert "if it is another's: gcloud storage rm gs://b/np-deployment/leftovers.json" in str(
+        caught.value.problems[0].fix
+    )
+
+
 GATEWAY = [
     "projects/p/global/forwardingRules/gkegw1-nv9e-default-gw-tz4nlc0g34o7",
     f"{REGION}/targetHttpProxies/gkegw1-nv9e-default-gw-94oe6umb5k3n",

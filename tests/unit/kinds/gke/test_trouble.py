@@ -282,7 +282,8 @@ def _silent(monkeypatch: pytest.MonkeyPatch, groups: dict[str, list[str]]) -> Gk
     monkeypatch.setattr(kubernetes_status, "read", no_answer)
     monkeypatch.setattr(pricing, "known", lambda *_: prices.listed())
     context = having(progress=unheard(), environ={}, clock=Clock(0))
-    cloud = having(api=having(managed_instances=managed), folder=None)
+    api = having(managed_instances=managed, find=lambda *_: {"uniqueId": "1"})
+    cloud = having(api=api, folder=None, project_number="42")
     return status.look(context, cloud, WHOLE, None)
 
 
