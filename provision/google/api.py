@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from provision.codes import Code
@@ -32,10 +33,20 @@ _OPERATION_POLL = 2.0
 class GoogleApi(Rest):
     """Google's APIs, except for the state's bucket, which `state.folder` reads alone."""
 
+    @functools.cached_property
+    def _projects(self) -> dict[str, dict[str, Any]]:
+        return {}
+
+    def project(self, project: str) -> dict[str, Any]:
+        """A project, asked for once: neither its number nor what it is in changes in a run."""
+        if project not in self._projects:
+            self._projects[project] = self.get(Service.RESOURCE_MANAGER, f"projects/{project}")
+        return self._projects[project]
+
     def project_number(self, project: str) -> str:
         """The project's number."""
         try:
-            return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
+            return str(self.project(project)["projectNumber"])
         except GoogleApiError as error:
             if error.code not in {_FORBIDDEN, _NOT_FOUND}:
                 raise

@@ -507,9 +507,12 @@ class StateFolder:
 
     def free(self, lock: Lock) -> bool:
         """Release a lock that `lock` returned; returns whether it was still the same lock."""
+        return self._free(lock.generation)
+
+    def _free(self, generation: int | None) -> bool:
         with self._told("release the lock", "storage.objects.delete"):
             try:
-                self._blob(_LOCK.name).delete(if_generation_match=lock.generation)
+                self._blob(_LOCK.name).delete(if_generation_match=generation)
             except (self._errors.NotFound, self._errors.PreconditionFailed):
                 return False
         return True
@@ -518,34 +521,40 @@ class StateFolder:
     def held(self, operation: str, lock_id: str) -> Iterator[None]:
         """Hold Terraform's lock; Terraform itself must not take it meanwhile."""
         info = locks.info(self._url(_LOCK.name), operation, lock_id)
+        taken: int | None = None
         try:
-            self._take(info)
+            taken = self._take(info)
             self.look_again()
             yield
         except BaseException:
             # What went wrong counts, not that the lock could not be released either.
             with contextlib.suppress(ProvisionError):
-                self._release(lock_id)
+                self._release(lock_id, taken)
             raise
-        self._release(lock_id)
+        self._release(lock_id, taken)
 
-    def _release(self, lock_id: str) -> None:
-        self.look_again()
-        # Compare IDs: an interrupt can come between the lock's creation and the response, and
-        # somebody may have broken it.
-        lock = self.lock()
-        if lock is not None and lock.id == lock_id:
-            self.free(lock)
+    def _release(self, lock_id: str, taken: int | None) -> None:
+        """Release the lock, unless somebody has broken it; `taken`: its generation, if known."""
+        if taken is None:
+            # An interrupt can come between the lock's creation and the response.
+            lock = self.lock()
+            taken = lock.generation if lock is not None and lock.id == lock_id else None
+        if taken is not None:
+            self._free(taken)
 
-    def _take(self, info: Mapping[str, str]) -> None:
+    def _take(self, info: Mapping[str, str]) -> int | None:
+        """Make the lock; its generation, if that was answered."""
         with self._told("take the lock", "storage.objects.create"):
+            blob = self._blob(_LOCK.name)
             try:
-                self._blob(_LOCK.name).upload_from_string(json.dumps(info), if_generation_match=0)
+                blob.upload_from_string(json.dumps(info), if_generation_match=0)
             except self._errors.PreconditionFailed as error:
                 lock = self.lock() or Lock.of({"Path": self._url(_LOCK.name)})
                 # A retried request finds the lock that the first one made if its response was lost.
                 if lock.id != info["ID"]:
                     raise lock.error() from error
+                return None
+        return None if blob.generation is None else int(blob.generation)
 
     def begin_state(self, terraform_version: str) -> None:
         """Write a state without resources if there is none; the caller holds the lock.

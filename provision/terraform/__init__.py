@@ -177,13 +177,6 @@ class Terraform:
         )
         error.problems = (dataclasses.replace(first, why=why), *others)
 
-    def outputs(self) -> dict[str, Any]:
-        """The root's outputs by name, without sensitive ones."""
-        document = json.loads(self._capture("output", arguments.output()))
-        return {
-            name: output["value"] for name, output in document.items() if not output["sensitive"]
-        }
-
     def _run(self, command: str, argv: Sequence[str]) -> None:
         self._judge(command, self._start(argv, write=self._voice.write))
 

@@ -50,6 +50,7 @@ class _Blob:
         self._folder.files[self._own] = content
         self._folder.written.append(content)
         self._folder.generations[self._own] = self._folder.generations.get(self._own, 0) + 1
+        self.generation = self._folder.generations[self._own]
 
     def delete(self, if_generation_match: int | None = None) -> None:
         self._require(if_generation_match)

@@ -29,7 +29,7 @@ from provision.state import objects
 from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provision.context import Cloud
     from provision.documents.vm_status import StartupStep
@@ -69,11 +69,11 @@ _MEMBER: Final = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
 _IDLE: Final = Stored("vms/idle.json", Writer.MACHINES, _at)
 
 
-def tell_size(cloud: Cloud, spec: VmSpec) -> None:
-    """Say how many VMs the group is to have: their NNODES."""
+def tell_size(cloud: Cloud, spec: VmSpec, *, is_new: bool) -> None:
+    """Say how many VMs the group is to have: their NNODES; `is_new`: whether it is a new one."""
     count = spec.group.size.first
     # Where older versions are kept, each write of the same leaves one behind.
-    if size(cloud.folder) != count:
+    if is_new or size(cloud.folder) != count:
         text = json.dumps({"instance_count": count})
         cloud.folder.write(_SIZE.name, text, "application/json")
 
@@ -106,6 +106,8 @@ class Heard:
     # the last heartbeat of each (Unix epoch): of a group whose VMs are all silent, nobody writes
     # that they are
     beats: Mapping[str, float]
+    # the number of each VM -> that of the account whose tokens it gets, as it said last
+    accounts: Mapping[str, str]
 
     def silence(
         self, name: str, steps: Mapping[str, StartupStep], started: str | None, clock: Clock
@@ -132,27 +134,36 @@ class Heard:
 
 def heard(cloud: Cloud) -> Heard:
     """What is heard of the VMs of a group."""
-    return Heard(seats(cloud), cloud.folder.changed(_MEMBER))
+    roster = cloud.folder.read(_ROSTER) or ()
+    return Heard(_seats(roster), cloud.folder.changed(_MEMBER), _accounts(roster))
 
 
 def seats(cloud: Cloud) -> Mapping[str, Seat]:
     """The VMs by name, as far as they have agreed on their ranks."""
+    return _seats(cloud.folder.read(_ROSTER) or ())
+
+
+def accounts(folder: StateFolder) -> Mapping[str, str]:
+    """The number of each VM -> that of the account whose tokens it gets, as it said last."""
+    return _accounts(folder.read(_ROSTER) or ())
+
+
+def _seats(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, Seat]:
     return {
         str(it.get("name")): Seat(
             rank=rank if it.get("present") is True else None,
             faults=tuple(it[:_LONGEST] for it in json_object.texts(it.get("faults"))[:_MOST]),
             since=moment(json_object.text(it.get("since"))),
         )
-        for it in cloud.folder.read(_ROSTER) or ()
+        for it in roster
         if (rank := json_object.whole(it.get("rank"))) is not None
     }
 
 
-def accounts(folder: StateFolder) -> Mapping[str, str]:
-    """The number of each VM -> that of the account whose tokens it gets, as it said last."""
+def _accounts(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
     said = (
         (json_object.text(it.get("instance_id")), json_object.text(it.get("account")))
-        for it in folder.read(_ROSTER) or ()
+        for it in roster
     )
     return {vm: account for vm, account in said if _NUMBER.fullmatch(account)}
 

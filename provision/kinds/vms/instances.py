@@ -137,7 +137,7 @@ def otherwise(documents: Iterable[Mapping[str, Any]], asked: Pool) -> list[tuple
 class Seen:
     """What Google says of a cluster's group, as it was asked once."""
 
-    group: Mapping[str, Any] | None  # the group; None if there is none
+    group: Mapping[str, Any] | None = None  # the group; None if there is none, or none was asked
     # what it says of its VMs, of those too that do not exist now
     members: Sequence[Mapping[str, Any]] = ()
     documents: Sequence[Mapping[str, Any]] = ()  # what Google says of each VM that exists
@@ -153,18 +153,19 @@ def see(api: GoogleApi, place: Place) -> Seen:
     The group says which VMs are its own: labels can be taken off.
     """
     group = api.find(GROUP.look.service, group_path(place))
-    if group is None:
-        return Seen(group=None)
+    return Seen(group=None) if group is None else replace(see_vms(api, place), group=group)
+
+
+def see_vms(api: GoogleApi, place: Place) -> Seen:
+    """Look at the VMs alone of a cluster whose group there is."""
     name = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, name)
     own = {one["instance"].rpartition("/")[2] for one in members}
     if not own:
-        return Seen(group=group)
+        return Seen()
     base = names.INSTANCE.of(place.name_prefix)
     found = api.named_instances(place.project_id, place.zone, base)
-    return Seen(
-        group=group, members=members, documents=[one for one in found if one["name"] in own]
-    )
+    return Seen(members=members, documents=[one for one in found if one["name"] in own])
 
 
 def group_path(place: Place) -> str:

@@ -372,12 +372,19 @@ class LostAccount:
 
 
 def without_account(
-    cloud: Cloud, place: Place, documents: Iterable[Mapping[str, Any]]
+    cloud: Cloud,
+    place: Place,
+    documents: Iterable[Mapping[str, Any]],
+    said: Mapping[str, str] | None = None,
 ) -> Sequence[LostAccount]:
-    """The accounts of VMs that are gone, as far as these credentials may read them."""
+    """The accounts of VMs that are gone, as far as these credentials may read them.
+
+    `said`: what VMs have said of the numbers of theirs; None for what they say now.
+    """
     every = ((it["email"], vm) for vm in documents for it in vm.get("serviceAccounts") or ())
     of_email = alike(every, lambda it: it[0])
-    said = agent.accounts(cloud.folder) if of_email else {}
+    if said is None:
+        said = agent.accounts(cloud.folder) if of_email else {}
     return [
         one
         for email, them in of_email.items()
@@ -385,9 +392,14 @@ def without_account(
     ]
 
 
-def require_accounts(cloud: Cloud, place: Place) -> None:
-    """See that the accounts of all VMs are there."""
-    lost = without_account(cloud, place, instances.see(cloud.api, place).documents)
+def require_accounts(
+    cloud: Cloud,
+    place: Place,
+    documents: Iterable[Mapping[str, Any]],
+    said: Mapping[str, str] | None = None,
+) -> None:
+    """See that the accounts of all VMs are there; `said` as above."""
+    lost = without_account(cloud, place, documents, said)
     if lost:
         raise ClusterError.of([one.problem for one in lost])
 

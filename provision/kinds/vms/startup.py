@@ -234,7 +234,7 @@ def wait(
             is_news = bool(waiting) and len(waiting) != over
             over = len(waiting)
             (stage.news if is_news else stage.counts)(_progress(found.values()))
-            if not stay():
+            if any(it.state != "done" for it in found.values()) and not stay():
                 return found
             if not waiting or deadline.is_over:
                 break

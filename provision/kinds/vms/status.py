@@ -54,9 +54,9 @@ def look(
     down = instances.down(seen.members, instances.restarting(found, known, clock))
     group = _group(record, found)
     requests = flex_start.requests(cloud.api, group.path) if seen.group is not None else []
-    lost = out_of_date.without_account(cloud, record, seen.documents)
+    heard = agent.heard(cloud) if found else agent.Heard({}, {}, {})
+    lost = out_of_date.without_account(cloud, record, seen.documents, heard.accounts)
     older = out_of_date.among(cloud.api, seen, lost)
-    heard = agent.heard(cloud) if found else agent.Heard({}, {})
     vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, clock) for vm in found]
     asked = record.settings
     has_idle_timeout = asked.get("IDLE_TIMEOUT") is not None

@@ -45,7 +45,7 @@ def test_what_this_run_writes_it_knows_without_a_look() -> None:
     assert len(folder.looked) == 2
 
 
-def test_under_the_lock_and_once_it_is_released_another_look_is_taken() -> None:
+def test_under_the_lock_another_look_is_taken_and_counts_until_somebody_has_waited() -> None:
     folder = _folder()
     _ask(folder)
     other = dataclasses.replace(RECORD, removing=True)
@@ -54,6 +54,8 @@ def test_under_the_lock_and_once_it_is_released_another_look_is_taken() -> None:
         assert _ask(folder) == (other, 1)
         del folder.files["deployment.json"]
         assert _ask(folder) == (other, 1)
+    assert _ask(folder) == (other, 1)
+    folder.look_again()
     assert _ask(folder) == (None, 1)
 
 

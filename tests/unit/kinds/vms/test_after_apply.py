@@ -88,10 +88,11 @@ def _started(
     assert loaded.settings is not None, loaded.problems
     notes: list[Problem] = []
     context = having(clock=Clock(0), progress=unheard(), note=notes.extend)
-    told, _ = after_apply.Started(
+    now = after_apply.Started(
         context, having(api=api, folder=Folder(*beats)), cluster.vms(loaded.settings)
     ).wait()
-    return sorted(told), notes
+    assert now.told.keys() == {it["name"] for it in now.seen.documents}
+    return sorted(now.told), notes
 
 
 def test_a_create_is_done_at_once_or_waits_a_moment_for_a_sign_of_life() -> None:
@@ -102,14 +103,14 @@ def test_a_create_is_done_at_once_or_waits_a_moment_for_a_sign_of_life() -> None
 def test_a_vm_that_is_lost_after_its_start_up_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # The group is looked at for the VMs, during the start-up, after it, and after the URLs.
-    api = FakeApi(RUNNING, RUNNING, RUNNING, LOST, LOST, LOST, RUNNING)
+    # The group is looked at for the VMs, and when all else was waited for.
+    api = FakeApi(RUNNING, LOST, LOST, RUNNING)
     vms, (note,) = _started(api)
     assert vms == ["np-vm-a", "np-vm-b"]
     assert api.looks == [RUNNING]
     assert note.what.startswith("np-vm-b was preempted; it does not exist: its group makes it")
     monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.0)
-    api = FakeApi(*[RUNNING] * 4, LOST, LOST, LOST, RUNNING)
+    api = FakeApi(RUNNING, RUNNING, LOST, RUNNING)
     vms, (note,) = _started(api, beats=(720, 0))
     assert vms == ["np-vm-a", "np-vm-b"]
     assert note.what.startswith("np-vm-b was preempted")
@@ -117,13 +118,13 @@ def test_a_vm_that_is_lost_after_its_start_up_is_waited_for(
 
 def test_a_place_that_google_refuses_ends_the_wait() -> None:
     with pytest.raises(CapacityError) as caught:
-        _started(FakeApi(RUNNING, RUNNING, REFUSED))
+        _started(FakeApi(RUNNING, REFUSED))
     assert "1 of 2 VMs run" in caught.value.problems[0].what
 
 
 def test_flex_start_makes_no_vm_again() -> None:
     with pytest.raises(ClusterError) as caught:
-        _started(FakeApi(RUNNING, RUNNING, STOPPED), ENABLE_FLEX_START="yes")
+        _started(FakeApi(RUNNING, STOPPED), ENABLE_FLEX_START="yes")
     assert "np-vm-b was preempted; it is TERMINATED" in caught.value.problems[0].what
 
 

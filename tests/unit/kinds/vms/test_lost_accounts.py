@@ -100,11 +100,13 @@ def test_a_deleted_account_can_be_brought_back_and_another_of_its_address_is_tol
 
 
 def test_who_needs_the_vms_is_refused() -> None:
+    there, another = Google({"uniqueId": FIRST}), Google({"uniqueId": SECOND})
     with pytest.raises(ClusterError) as caught:
-        out_of_date.require_accounts(_cloud(Google({"uniqueId": SECOND})), PLACE)
+        out_of_date.require_accounts(_cloud(another), PLACE, another.named_instances())
     assert [it.code for it in caught.value.problems] == [Code.ACCOUNT_GONE]
     assert caught.value.exit_code == 8
-    out_of_date.require_accounts(_cloud(Google({"uniqueId": FIRST})), PLACE)
+    out_of_date.require_accounts(_cloud(there), PLACE, there.named_instances())
+    out_of_date.require_accounts(_cloud(another), PLACE, another.named_instances(), {"1": SECOND})
 
 
 def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template() -> None:
