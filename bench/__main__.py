@@ -90,14 +90,14 @@ class Bench(Program):
         return workspace.fill_folder(place, target, target.variables, backend=True)
 
     def type_commands(self, root: Path) -> None:
-        """The five commands that do what Create does."""
+        """The five commands that do what Create does, which reads the outputs in the state."""
         environ = terraform.environment(self.environ)
         for command in (
             arguments.init(backend=True, color=False),
             arguments.plan(var_file=workspace.VARIABLES_FILE, destroy=False, color=False),
             arguments.show(),
             arguments.apply(color=False),
-            arguments.output(),
+            ["output", "-json", "-no-color"],
         ):
             run([*self._binary.argv, *command], environ, root)
 

@@ -31,7 +31,7 @@ from provision.google.auth import refusals
 from provision.settings import recorded
 from provision.state import bucket_audit, lost_record, objects, terraform_state
 from provision.state.location import DEEPEST, FOLDER, RECORD, STATE, StateLocation
-from provision.state.objects import Stored, Writer
+from provision.state.objects import Change, Stored, Writer
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import configuration as declarations
 from provision.terraform import lock as locks
@@ -341,10 +341,13 @@ class StateFolder:
         found = self._listed(kept, *parts)
         return {name: blob.time_created.timestamp() for name, blob in found.items()}
 
-    def changed(self, kept: Stored[Any], *parts: str) -> dict[str, float]:
-        """The objects of one form -> when each, or its metadata, was last changed."""
+    def changed(self, kept: Stored[Any], *parts: str) -> dict[str, Change]:
+        """The objects of one form -> the last change of each, or of its metadata."""
         found = self._listed(kept, *parts)
-        return {name: blob.updated.timestamp() for name, blob in found.items()}
+        return {
+            name: Change(blob.updated.timestamp(), dict(blob.metadata or {}))
+            for name, blob in found.items()
+        }
 
     def _listed(self, kept: Stored[Any], *parts: str, first: str = "") -> dict[str, storage.Blob]:
         start, own = kept.start(*parts), len(self._path(""))

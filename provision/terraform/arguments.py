@@ -79,10 +79,5 @@ def show() -> list[str]:
     return _arguments("show", PLAN_FILE, json=_FLAG)
 
 
-def output() -> list[str]:
-    """`terraform output` of all outputs as JSON."""
-    return _arguments("output", json=_FLAG)
-
-
 def _off(color: bool) -> object:  # noqa: FBT001 - one word of three argument lists
     return None if color else _FLAG

@@ -167,14 +167,18 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         now=request.now,
     )
     living = {name: _member(vm, vm_jobs.complaints(scene, name)) for name, vm in vms.items()}
-    for name, member in living.items():
-        _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
+    made = {
+        name
+        for name, member in living.items()
+        if _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
+    }
     plain = replace(request, query={}, headers={}, body=b"")
     for found in list(objects.of_bucket(store, bucket, f"{folder}/vms/members/", versions=False)):
         name = found["name"].rpartition("/")[2].removesuffix(".json")
         silent = request.now - moment(found["updated"])
-        if name in living and silent >= _BEAT * request.rate:
-            objects.change(plain, store, bucket, found["name"])
+        if name in living and (name in made or silent >= _BEAT * request.rate):
+            beat = replace(plain, body=_beat(vms[name], request.now))
+            objects.change(beat, store, bucket, found["name"])
         elif name not in living and silent < _GONE * request.rate:
             living[name] = _read(store, bucket, found["name"])
         elif name not in living:
@@ -189,6 +193,13 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         generation = before.get("generation", 0) + 1
         document = {"nnodes": size, "generation": generation, "members": members}
         _write(request, store, bucket, f"{folder}/vms/roster.json", document)
+
+
+def _beat(vm: Resource, now: float) -> bytes:
+    """What a VM says with a heartbeat: beside that it lives, of a start-up that is done."""
+    told = startup_told.document(vm, now) or {}
+    done = json.dumps(told) if told.get("state") == "done" else None
+    return json.dumps({"metadata": {"renewed": rfc3339(now), "startup": done}}).encode()
 
 
 def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
@@ -233,12 +244,14 @@ def _read(store: Store, bucket: str, name: str) -> dict[str, Any]:
 
 def _write(
     request: Request, store: Store, bucket: str, name: str, document: dict[str, Any]
-) -> None:
+) -> bool:
+    """Write an object, unless it says that already; whether it was written."""
     if _read(store, bucket, name) == document:
-        return
+        return False
     plain = replace(request, query={}, headers={})
     metadata = {"name": name, "contentType": "application/json"}
     objects.create(plain, store, bucket, metadata, json.dumps(document).encode())
+    return True
 
 
 def compute_service(request: Request, store: Store) -> Reply:

@@ -65,7 +65,7 @@ def _require(found: Asked, most: int, own: int) -> None:
 def test_nothing_is_asked_twice_by_a_create_another_one_a_plan_and_a_status(
     rehearsal: Rehearsal,
 ) -> None:
-    _require(_asked(rehearsal, "Create", **TWO), 107, 61)
-    _require(_asked(rehearsal, "Create", **TWO), 80, 60)
+    _require(_asked(rehearsal, "Create", **TWO), 100, 54)
+    _require(_asked(rehearsal, "Create", **TWO), 76, 56)
     _require(_asked(rehearsal, "Plan", **TWO), 53, 33)
-    _require(_asked(rehearsal, "Status"), 19, 19)
+    _require(_asked(rehearsal, "Status"), 17, 17)

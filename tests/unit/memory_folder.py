@@ -32,6 +32,10 @@ class _Blob:
 
     time_created = updated
 
+    @property
+    def metadata(self) -> dict[str, str] | None:
+        return self._folder.notes.get(self._own)
+
     def download_as_bytes(self, end: int, if_generation_match: int | None = None) -> bytes:
         self._require(if_generation_match)
         self._folder.looked.append(self._own)
@@ -63,12 +67,16 @@ class _Blob:
 
 
 class MemoryFolder(StateFolder):
-    """`files`: name -> content; `times`: name -> when it was written, else `now`."""
+    """`files`: name -> content; `times`: name -> when it was written, else `now`.
+
+    `notes`: name -> its metadata, if it has some.
+    """
 
     def __init__(self, files: dict[str, str | bytes] | None = None, now: float = 0.0) -> None:
         self.files = files if files is not None else {}
         self.generations = dict.fromkeys(self.files, 1)
         self.times: dict[str, float] = {}
+        self.notes: dict[str, dict[str, str]] = {}
         self.now = now
         self.written: list[str] = []
         self.looked: list[str] = []

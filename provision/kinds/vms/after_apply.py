@@ -102,11 +102,6 @@ class Started:
         self._context, self._cloud, self._spec = context, cloud, spec
         self._group = flex_start.group(spec)
 
-    def _vms(self) -> dict[str, instances.Vm]:
-        """Those that exist, by name."""
-        found = self._look().vms(self._context.clock)
-        return {vm.name: vm for vm in found}
-
     def _look(self) -> Seen:
         return instances.see_vms(self._cloud.api, self._spec)
 
@@ -117,24 +112,29 @@ class Started:
         return Now(seen, agent.heard(self._cloud), urls, {})
 
     def wait(self) -> Now:
-        """Wait until all run and have started up; the last look is behind all other waits."""
+        """Wait until all run and have started up; the last look is behind all that took time."""
         context, spec = self._context, self._spec
         left = float(spec.capacity_timeout)
         while True:
-            found = self._vms()
+            seen = self._look()
+            found = {vm.name: vm for vm in seen.vms(context.clock)}
             context.note(instances.ending_soon(list(found.values())))
             started = {name: vm.started for name, vm in found.items()}
-            reader = startup.Reader(self._cloud.api, spec, context.clock, started)
+            beats = functools.partial(agent.beats, self._cloud.folder)
+            reader = startup.Reader(self._cloud.api, spec, context.clock, started, beats)
             told = startup.wait(reader, found, progress=context.progress, stay=self._all_run)
             urls = self._urls(told)
             # A start-up takes many minutes, and so do the notebooks' URLs.
-            seen, heard = self._look(), agent.heard(self._cloud)
+            if reader.has_waited or urls is not None:
+                seen, heard = self._look(), agent.heard(self._cloud)
+            else:
+                heard = agent.heard(self._cloud, reader.beats)
             out_of_date.require_accounts(self._cloud, spec, seen.documents, heard.accounts)
             if self._silent(found, told, heard):
                 heard = self._hear(found, told)
                 seen = self._look()
             if machines.run(seen.members, self._group):
-                return Now(seen, heard, urls, told)
+                return Now(seen, heard, urls or {}, told)
             # Say which run no longer, and wait until their group has made them again.
             deadline, clock = context.progress.deadline(left, 0), context.clock
             known = instances.interruptions(self._cloud.api, spec, clock)
@@ -183,13 +183,13 @@ class Started:
             with progress.waits(f"a sign of life of {words.listed(silent)}"):
                 deadline.pause()
 
-    def _urls(self, told: Mapping[str, Startup]) -> dict[str, str]:
-        """Wait for the notebooks' URLs if the settings ask for them; note the missing ones."""
+    def _urls(self, told: Mapping[str, Startup]) -> dict[str, str] | None:
+        """Wait for the notebooks' URLs, and note the missing ones; None if none are wanted."""
         wanted = {name for name, it in told.items() if it.has_notebook}
         if not (self._spec.shows_urls and wanted and self._all_run()):
-            return {}
+            return None
         urls = wait_for_urls(
-            lambda: {name: vm.notebook for name, vm in self._vms().items()},
+            lambda: {vm.name: vm.notebook for vm in self._look().vms(self._context.clock)},
             wanted,
             progress=self._context.progress,
         )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
     from provision.spec.pools import Group
     from provision.state.folder import StateFolder
+    from provision.state.objects import Change
     from provision.time.clock import Clock
     from provision.time.stages import OpenStage
 
@@ -103,9 +104,9 @@ class Heard:
     """What is heard of VMs."""
 
     seats: Mapping[str, Seat]  # those that have agreed on their ranks, by name
-    # the last heartbeat of each (Unix epoch): of a group whose VMs are all silent, nobody writes
-    # that they are
-    beats: Mapping[str, float]
+    # the last heartbeat of each, with what it told: of a group whose VMs are all silent, nobody
+    # writes that they are
+    beats: Mapping[str, Change]
     # the number of each VM -> that of the account whose tokens it gets, as it said last
     accounts: Mapping[str, str]
 
@@ -117,8 +118,8 @@ class Heard:
         Among the steps of their start-up, VMs of an earlier version have none of the agent.
         """
         agent = steps[STEP].state if STEP in steps else ""
-        beat, seat = self.beats.get(name), self.seats.get(name)
-        last = beat
+        found, seat = self.beats.get(name), self.seats.get(name)
+        beat = last = found.at if found else None
         if agent not in {"done", "failed"}:
             is_heard = True
         elif beat is not None:
@@ -132,10 +133,16 @@ class Heard:
         return f"has not been heard of{f' for {words.duration(clock.since(last))}' if last else ''}"
 
 
-def heard(cloud: Cloud) -> Heard:
-    """What is heard of the VMs of a group."""
+def heard(cloud: Cloud, known: Mapping[str, Change] | None = None) -> Heard:
+    """What is heard of the VMs of a group; `known`: their heartbeats, if they are known."""
     roster = cloud.folder.read(_ROSTER) or ()
-    return Heard(_seats(roster), cloud.folder.changed(_MEMBER), _accounts(roster))
+    found = beats(cloud.folder) if known is None else known
+    return Heard(_seats(roster), found, _accounts(roster))
+
+
+def beats(folder: StateFolder) -> Mapping[str, Change]:
+    """The last heartbeat of each VM, by name."""
+    return folder.changed(_MEMBER)
 
 
 def seats(cloud: Cloud) -> Mapping[str, Seat]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 _MANY: Final = 100
-"""VMs from which on it is said that asking all of them takes a while."""
+"""VMs from which on it is said that asking them one by one takes a while."""
 _LIMITED: Final = "MAX_RUN_DURATION=12h would end new ones after 12 hours"
 _Reported = tuple[vm_status.Startup, vm_status.GpuCheck | None]
 """What a VM reports of itself."""
@@ -49,12 +49,14 @@ def look(
     clock = context.clock
     seen = instances.see(cloud.api, record)
     found = seen.vms(clock)
-    told = _reports(context, cloud, record, found, before)
+    heard = agent.heard(cloud) if found else agent.Heard({}, {}, {})
+    started = {vm.name: vm.started for vm in found}
+    reader = startup.Reader(cloud.api, record, clock, started, lambda: heard.beats)
+    told = _reports(context, reader, found, before)
     known = instances.interruptions(cloud.api, record, clock)
     down = instances.down(seen.members, instances.restarting(found, known, clock))
     group = _group(record, found)
     requests = flex_start.requests(cloud.api, group.path) if seen.group is not None else []
-    heard = agent.heard(cloud) if found else agent.Heard({}, {}, {})
     lost = out_of_date.without_account(cloud, record, seen.documents, heard.accounts)
     older = out_of_date.among(cloud.api, seen, lost)
     vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, clock) for vm in found]
@@ -137,8 +139,7 @@ def look(
 
 def _reports(
     context: Context,
-    cloud: Cloud,
-    record: Record,
+    reader: startup.Reader,
     found: Sequence[instances.Vm],
     before: Status | None,
 ) -> dict[str, _Reported]:
@@ -147,13 +148,13 @@ def _reports(
     done = {(vm.name, vm.started): vm for vm in vms if vm.startup.state is StartupState.DONE}
     kept = {vm.name: done[vm.name, vm.started] for vm in found if (vm.name, vm.started) in done}
     asked = [vm.name for vm in found if vm.name not in kept]
-    if len(asked) >= _MANY:
+    many = len(reader.slow(asked))
+    if many >= _MANY:
         context.console.progress(
-            f"Asking {len(asked):,} VMs for their start-up, which takes some"
-            f" {len(asked) / startup.PER_SECOND:.0f} s: Google answers for one at a time"
+            f"Asking {many:,} VMs for their start-up, which takes some"
+            f" {many / startup.PER_SECOND:.0f} s: Google answers for one at a time"
         )
-    started = {vm.name: vm.started for vm in found}
-    told = startup.Reader(cloud.api, record, context.clock, started).read(asked)
+    told = reader.read(asked)
     return {
         **{name: (vm.startup, vm.gpu_check) for name, vm in kept.items()},
         **{name: (_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},

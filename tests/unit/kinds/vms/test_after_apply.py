@@ -11,6 +11,7 @@ from provision import intake
 from provision.errors import CapacityError, ClusterError, Problem
 from provision.kinds.vms import after_apply
 from provision.spec import cluster
+from provision.state.objects import Change
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having, unheard
 from tests.unit.memory_folder import MemoryFolder
@@ -73,9 +74,9 @@ class Folder(MemoryFolder):
         super().__init__()
         self.beats = list(beats)
 
-    def changed(self, _kept: object, *_parts: str) -> dict[str, float]:
+    def changed(self, _kept: object, *_parts: str) -> dict[str, Change]:
         ago = self.beats.pop(0) if len(self.beats) > 1 else self.beats[0]
-        return {"np-vm-a": time.time(), "np-vm-b": time.time() - ago}
+        return {"np-vm-a": Change(time.time(), {}), "np-vm-b": Change(time.time() - ago, {})}
 
 
 def _started(
@@ -97,7 +98,7 @@ def _started(
 
 def test_a_create_is_done_at_once_or_waits_a_moment_for_a_sign_of_life() -> None:
     assert _started(FakeApi(RUNNING)) == (["np-vm-a", "np-vm-b"], [])
-    assert _started(FakeApi(RUNNING), beats=(720, 0)) == (["np-vm-a", "np-vm-b"], [])
+    assert _started(FakeApi(RUNNING), beats=(720, 720, 0)) == (["np-vm-a", "np-vm-b"], [])
 
 
 def test_a_vm_that_is_lost_after_its_start_up_is_waited_for(
@@ -111,7 +112,7 @@ def test_a_vm_that_is_lost_after_its_start_up_is_waited_for(
     assert note.what.startswith("np-vm-b was preempted; it does not exist: its group makes it")
     monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.0)
     api = FakeApi(RUNNING, RUNNING, LOST, RUNNING)
-    vms, (note,) = _started(api, beats=(720, 0))
+    vms, (note,) = _started(api, beats=(720, 720, 0))
     assert vms == ["np-vm-a", "np-vm-b"]
     assert note.what.startswith("np-vm-b was preempted")
 

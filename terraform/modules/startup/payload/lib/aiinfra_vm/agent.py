@@ -159,6 +159,7 @@ class Agent:
         disk: Path = Path("/"),
         unit: job_node.Unit | None = None,
         health: Callable[[], tuple[str, ...]] = tuple,
+        startup: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._disk = disk
         self._member = member
@@ -166,6 +167,7 @@ class Agent:
         self._pace = pace
         self._heart = members.Heartbeat(folder, member)
         self._health = health
+        self._startup = startup
         self._leader = Leader(folder, member, pace)
         self._roster = storage.Watched(folder, roster.OBJECT)
         self._written = 0  # the generation of the roster that is on the disk
@@ -217,7 +219,7 @@ class Agent:
         return 0.0
 
     def _beat(self) -> float:
-        self._heart.beat(self._health())
+        self._heart.beat(self._health(), self._startup())
         return self._pace.beat
 
     def _read_roster(self) -> float:
@@ -293,7 +295,7 @@ def main() -> None:
     member = members.myself(*keys)
     watch, pace = gpu_health.Watch(config), Pace().times(options.pace)
     folders = storage.shared(), storage.wanted()
-    agent = Agent(*folders, member, config, pace, health=lambda: watch.faults)
+    agent = Agent(*folders, member, config, pace, health=lambda: watch.faults, startup=report.done)
     signal.signal(signal.SIGTERM, lambda *_: agent.stop())
     agent.run()
 
