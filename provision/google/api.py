@@ -12,7 +12,7 @@ from provision.google.http import GoogleApiError, Rest, Service
 from provision.time import retries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from provision.google.owner import Owner
     from provision.google.resources import Look
@@ -26,6 +26,8 @@ _FORBIDDEN = 403
 _NOT_FOUND = 404
 _CONFLICTS = (409, 412)
 """Somebody else changed it meanwhile: 409 for most APIs, 412 for Cloud Storage."""
+_WHOLE = 50
+"""VMs that are asked for at a time with their metadata."""
 _OPERATION_POLL = 2.0
 """Poll interval for an operation, in seconds of cloud time."""
 
@@ -64,10 +66,28 @@ class GoogleApi(Rest):
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/listManagedInstances"
         return list(self.pages("POST", path, "managedInstances", {}))
 
-    def named_instances(self, project: str, zone: str, base: str) -> list[dict[str, Any]]:
-        """The VMs of a zone whose names are a base name, "-" and what a group appends."""
+    def named_instances(
+        self, project: str, zone: str, base: str, fields: str
+    ) -> list[dict[str, Any]]:
+        """The VMs of a zone whose names are a base name, "-" and what a group appends.
+
+        `fields`: what of each is wanted, as Google's parameter of that name has it.
+        """
         path = f"projects/{project}/zones/{zone}/instances"
-        return list(self.pages("GET", path, "items", {"filter": f'name eq "{base}-.*"'}))
+        query = {"filter": f'name eq "{base}-.*"', "fields": f"items({fields}),nextPageToken"}
+        return list(self.pages("GET", path, "items", query))
+
+    def whole_instances(
+        self, project: str, zone: str, names: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
+        """VMs with all that Google has of them, few at a time.
+
+        The metadata of one, with the programs that it gets, may be half a megabyte.
+        """
+        path = f"projects/{project}/zones/{zone}/instances"
+        for start in range(0, len(names), _WHOLE):
+            some = "|".join(names[start : start + _WHOLE])
+            yield from self.pages("GET", path, "items", {"filter": f'name eq "({some})"'})
 
     def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
         """The guest attributes of a VM, by key; {} if it has none, or is gone."""

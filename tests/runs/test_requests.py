@@ -6,12 +6,17 @@ not the program's to leave out: Terraform reads its state twice in each command,
 reads back whatever it makes. So a bound that is passed prints who asked for what how often.
 """
 
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from tests.runs.conftest import Rehearsal
+import pytest
+
+from tests.runs.conftest import PROGRAM, Rehearsal
 
 TWO = {"INSTANCE_COUNT": "2"}
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
@@ -68,4 +73,26 @@ def test_nothing_is_asked_twice_by_a_create_another_one_a_plan_and_a_status(
     _require(_asked(rehearsal, "Create", **TWO), 100, 54)
     _require(_asked(rehearsal, "Create", **TWO), 76, 56)
     _require(_asked(rehearsal, "Plan", **TWO), 53, 33)
-    _require(_asked(rehearsal, "Status"), 17, 17)
+    _require(_asked(rehearsal, "Status"), 15, 15)
+
+
+@pytest.mark.slow(
+    sibling="::test_nothing_is_asked_twice_by_a_create_another_one_a_plan_and_a_status"
+)
+def test_a_status_of_500_vms_asks_as_often_as_one_of_two_and_takes_little_memory(
+    rehearsal: Rehearsal,
+) -> None:
+    made = _asked(rehearsal, "Create", INSTANCE_COUNT="500")
+    _require(made, 100, 54)
+    process = subprocess.Popen(
+        [*PROGRAM, "--env-file", str(rehearsal.folder / "Create-np.list"), "Status"],
+        env=rehearsal.environ,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    found = Asked(rehearsal.requests()[len(made.requests) :])
+    _require(found, 15, 15)
+    megabytes = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    assert megabytes < 120

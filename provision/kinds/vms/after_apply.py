@@ -137,7 +137,7 @@ class Started:
                 return Now(seen, heard, urls or {}, told)
             # Say which run no longer, and wait until their group has made them again.
             deadline, clock = context.progress.deadline(left, 0), context.clock
-            known = instances.interruptions(self._cloud.api, spec, clock)
+            known = instances.interruptions(instances.happened(self._cloud.api, spec), clock)
             down = instances.down(seen.members, instances.restarting(seen.vms(clock), known, clock))
             if down and spec.group.mode.means.flex_start:  # which makes none again
                 raise ClusterError.of(instances.gone(down, known, self._group))

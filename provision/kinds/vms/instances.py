@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 _URL_KEY: Final = "proxy-url"
+_FIELDS: Final = (
+    "id,name,selfLink,status,machineType,creationTimestamp,lastStartTimestamp,scheduling"
+    ",guestAccelerators,resourcePolicies,resourceStatus/upcomingMaintenance,serviceAccounts/email"
+    ",networkInterfaces(networkIP,accessConfigs/natIP),metadata/items/key"
+)
+"""What is read of each VM. Of its metadata, which have the programs that it gets, only the keys."""
 UNBILLED: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
 """States in which a VM itself is not billed; its disk is, which is not counted here."""
 _SHORT: Final = 86400.0
@@ -140,7 +146,8 @@ class Seen:
     group: Mapping[str, Any] | None = None  # the group; None if there is none, or none was asked
     # what it says of its VMs, of those too that do not exist now
     members: Sequence[Mapping[str, Any]] = ()
-    documents: Sequence[Mapping[str, Any]] = ()  # what Google says of each VM that exists
+    # what Google says of each VM that exists, but for its metadata other than a notebook's URL
+    documents: Sequence[Mapping[str, Any]] = ()
 
     def vms(self, clock: Clock) -> list[Vm]:
         """The VMs by their names."""
@@ -148,7 +155,7 @@ class Seen:
 
 
 def see(api: GoogleApi, place: Place) -> Seen:
-    """Look at a cluster's group and its VMs, with two requests for every 500.
+    """Look at a cluster's group and its VMs, with two requests for every 500, and for URLs.
 
     The group says which VMs are its own: labels can be taken off.
     """
@@ -164,8 +171,22 @@ def see_vms(api: GoogleApi, place: Place) -> Seen:
     if not own:
         return Seen()
     base = names.INSTANCE.of(place.name_prefix)
-    found = api.named_instances(place.project_id, place.zone, base)
-    return Seen(members=members, documents=[one for one in found if one["name"] in own])
+    found = api.named_instances(place.project_id, place.zone, base, _FIELDS)
+    documents = [one for one in found if one["name"] in own]
+    _add_urls(api, place, documents)
+    return Seen(members=members, documents=documents)
+
+
+def _add_urls(api: GoogleApi, place: Place, documents: Iterable[dict[str, Any]]) -> None:
+    """Add to the metadata of those VMs that have a notebook's URL what it is."""
+    of_name = {
+        one["name"]: one
+        for one in documents
+        if any(it.get("key") == _URL_KEY for it in one.get("metadata", {}).get("items", []))
+    }
+    for whole in api.whole_instances(place.project_id, place.zone, sorted(of_name)):
+        items = [it for it in whole["metadata"]["items"] if it["key"] == _URL_KEY]
+        of_name[whole["name"]]["metadata"] = {"items": items}
 
 
 def group_path(place: Place) -> str:
@@ -333,11 +354,22 @@ def restarting(vms: Iterable[Vm], known: Mapping[str, Interruption], clock: Cloc
     return {vm.name for vm in vms if is_due(vm)}
 
 
-def interruptions(api: GoogleApi, place: Place, clock: Clock) -> dict[str, Interruption]:
-    """The last interruption of each VM of a zone that has met one; Google forgets after weeks."""
+RESET: Final = "reset"
+"""The type of the operations by which VMs are reset from outside."""
+
+
+def happened(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
+    """The operations of a zone that tell what happened to VMs, and who was reset."""
+    return api.operations_of(place.project_id, place.zone, [*Event, RESET])
+
+
+def interruptions(operations: Iterable[Mapping[str, Any]], clock: Clock) -> dict[str, Interruption]:
+    """The last interruption of each VM that has met one; Google forgets after weeks."""
     events = {event.value: event for event in Event}
     found: dict[str, Interruption] = {}
-    for operation in api.operations_of(place.project_id, place.zone, list(Event)):
+    for operation in operations:
+        if operation["operationType"] not in events:
+            continue
         began = dt.datetime.fromisoformat(operation["insertTime"]).timestamp()
         name = operation["targetLink"].rpartition("/")[2]
         one = Interruption(event=events[operation["operationType"]], ago=clock.since(began))

@@ -53,10 +53,12 @@ _MORE: Final = "what Google changes only by replacing it"
 def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
     """The VMs that are of an older template than their group's, or of no account, by name."""
     seen = instances.see(cloud.api, place)
-    return among(cloud.api, seen, without_account(cloud, place, seen.documents))
+    return among(cloud.api, place, seen, without_account(cloud, place, seen.documents))
 
 
-def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[OutOfDate]:
+def among(
+    api: GoogleApi, place: Place, seen: Seen, lost: Iterable[LostAccount] = ()
+) -> list[OutOfDate]:
     """The VMs that are of an older template than their group's, or of no account, by name."""
     newest = template_of(seen.group or {})
     older = {
@@ -68,11 +70,16 @@ def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[
     if not older and not without:
         return []
     template = _properties(api, newest)
-    found = (
-        _compared(vm, template, older.get(vm["name"], ""), without.get(vm["name"], ""))
-        for vm in seen.documents
-        if vm["name"] in older or vm["name"] in without
-    )
+    there = [vm["name"] for vm in seen.documents]
+    whole = api.whole_instances(place.project_id, place.zone, [it for it in there if it in older])
+    found = [
+        _compared(vm, template, older[vm["name"]], without.get(vm["name"], "")) for vm in whole
+    ]
+    found += [
+        _compared({"name": name}, template, "", back)
+        for name, back in without.items()
+        if name in there and name not in older
+    ]
     return sorted(found, key=lambda vm: vm.name)
 
 
@@ -126,9 +133,8 @@ def refresh(
 
 
 def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenStage) -> None:
-    base = names.INSTANCE.of(place.name_prefix)
-    running = api.named_instances(place.project_id, place.zone, base)
-    keeper = Keeper(api, {path_in_document(vm): vm for vm in running if vm["name"] in some})
+    running = api.whole_instances(place.project_id, place.zone, sorted(some))
+    keeper = Keeper(api, ((path_in_document(vm), vm) for vm in running))
     group = names.GROUP.of(place.name_prefix)
     try:
         api.apply_updates(place.project_id, place.zone, group, some, action="REFRESH")
@@ -305,9 +311,9 @@ class Keeper:
     becomes of the rest (Compute Engine, InstanceGroupManagerUpdatePolicy, 2026-09-01).
     """
 
-    def __init__(self, api: GoogleApi, vms: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, api: GoogleApi, vms: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         self._api = api
-        self._before = {path: _read(vm) for path, vm in vms.items()}
+        self._before = {path: _read(vm) for path, vm in vms}
 
     def restore(self, template: Mapping[str, Any]) -> None:
         """Give the VMs a template's metadata, beside what is not ours."""

@@ -24,6 +24,7 @@ from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
+from provision.kinds.vms import instances
 from provision.kinds.vms.instances import moment
 from provision.state import objects
 
@@ -159,21 +160,25 @@ class Startup:
 class Reader:
     """Reads start-ups, those of VMs that are asked concurrently, at a limited rate.
 
-    `started`: when Google says VMs were. `beats`: looks at their heartbeats.
+    `started`: when Google says VMs were. `beats`: looks at their heartbeats. `happened`: the
+    operations of the zone, if they are known.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a source of its own
         self,
         api: GoogleApi,
         place: Place,
         clock: Clock,
         started: Mapping[str, str | None] | None = None,
         beats: Callable[[], Mapping[str, Change]] = dict,
+        *,
+        happened: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:
         self._api = api
         self._place = place
         self._clock = clock
         self._started = started or {}
+        self._happened = happened
         self._look = beats
         self.beats: Mapping[str, Change] | None = None
         """The heartbeats, as they were looked at last; None before a read."""
@@ -235,10 +240,13 @@ class Reader:
 
     def _begun(self) -> dict[str, float]:
         """When VMs were last started, or reset from outside (Unix epoch), as far as is known."""
-        place = self._place
+        happened = self._happened
+        if happened is None:
+            happened = instances.happened(self._api, self._place)
         resets = (
             (one["targetLink"].rpartition("/")[2], one["insertTime"])
-            for one in self._api.operations_of(place.project_id, place.zone, ["reset"])
+            for one in happened
+            if one["operationType"] == instances.RESET
         )
         latest: dict[str, float] = {}
         for vm, text in (*self._started.items(), *resets):

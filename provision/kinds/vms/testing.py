@@ -54,7 +54,7 @@ def run(context: Context, cloud: Cloud, record: Record) -> str:
     found = seen.vms(context.clock)
     require_all(cloud, record, found)
     out_of_date.require_accounts(cloud, record, seen.documents)
-    older = out_of_date.among(cloud.api, seen)
+    older = out_of_date.among(cloud.api, record, seen)
     plan_document.tell_of_older(context, older)
     if older:
         raise ClusterError.of([plan_document.note_of_older(older)])

@@ -51,6 +51,9 @@ class FakeApi:
             for name in ("np-vm-a", "np-vm-b")
         ]
 
+    def whole_instances(self, _project: str, _zone: str, names: list[str]) -> list[dict[str, Any]]:
+        return [it for it in self.named_instances() if it["name"] in names]
+
     def guest_attributes(self, *_: str) -> dict[str, str]:
         return {"startup": json.dumps({"state": "done", "steps": {"agent": {"state": "done"}}})}
 

@@ -47,9 +47,10 @@ class FakeApi:
         self._lock = threading.Lock()
 
     def operations_of(self, project: str, zone: str, types: list[str]) -> list[dict[str, str]]:
-        assert (project, zone, types) == ("p", "z", ["reset"])
+        assert (project, zone) == ("p", "z")
+        assert "reset" in types
         return [
-            {"targetLink": f"zones/z/instances/{n}", "insertTime": at}
+            {"targetLink": f"zones/z/instances/{n}", "insertTime": at, "operationType": "reset"}
             for n, at in self.resets.items()
         ]
 
@@ -374,8 +375,8 @@ class Operations:
 def test_the_last_event_of_a_vm_counts() -> None:
     api = Operations("compute.instances.preempted", "compute.instances.hostError")
     place = cast("Any", type("Place", (), {"project_id": "p", "zone": "z"}))
-    known = instances.interruptions(cast("GoogleApi", api), place, Clock())
-    assert set(api.asked) == set(Event)
+    known = instances.interruptions(instances.happened(cast("GoogleApi", api), place), Clock())
+    assert set(api.asked) == {*Event, instances.RESET}
     assert known["np-vm-b"].event is Event.PREEMPTED
     assert known["np-vm-b"].words == "was preempted 1 min ago"
 
