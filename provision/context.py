@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from provision.console import Console
     from provision.cost.price_book import PriceBook
     from provision.google.api import GoogleApi
+    from provision.google.lists import Lists
     from provision.report import Report
     from provision.settings.model import Settings
     from provision.state.folder import StateFolder
@@ -203,6 +204,14 @@ class Cloud:
     api: GoogleApi
     folder: StateFolder
     project_number: str
+    lists: Lists | None = None  # those of a look, each of which is asked for once; None for none
+
+    def looking(self, *, of_all: bool = False) -> Cloud:
+        """It for one look, which sees everything as it is now; `of_all`: at all deployments."""
+        from provision.google.lists import Lists  # noqa: PLC0415 - as above
+
+        self.folder.look_again()
+        return dataclasses.replace(self, lists=Lists(self.api, of_all=of_all))
 
     @functools.cached_property
     def price_book(self) -> PriceBook:

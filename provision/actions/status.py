@@ -73,7 +73,11 @@ def show_status(context: Context) -> bool | None:
 
 def _all(context: Context, cloud: Cloud) -> Iterator[Deployed]:
     """All deployments of the state bucket; what can't be read of one is its trouble."""
-    for folder in cloud.folder.others() if cloud.has_bucket() else ():
+    cloud = cloud.looking(of_all=True)
+    if not cloud.has_bucket():
+        return
+    cloud.folder.list_once([it for kind in registry.ALL for it in kind.listed()], of_all=True)
+    for folder in cloud.folder.others():
         try:
             one = _in_short(context, dataclasses.replace(cloud, folder=folder))
         except ProvisionError as error:
@@ -107,7 +111,7 @@ def _in_short(context: Context, cloud: Cloud) -> Deployed | None:
 
 def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:
     """Look once; `before` is what an earlier look of this run returned."""
-    cloud.folder.look_again()
+    cloud = cloud.looking()
     record = ownership.deployed(context, cloud)
     if record is None:
         ownership.require_nothing(context, cloud, registry.ALL)

@@ -30,6 +30,7 @@ from provision.screens.layout import counted
 from provision.settings.resource_paths import ReservationPath
 from provision.settings.storage import Share
 from provision.spec.cluster import ClusterSpec
+from provision.state.folder import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -65,6 +66,9 @@ def look(
     before: Status | None = None,
 ) -> Status:
     """Collect the status of a deployment; `before`: what an earlier look of this run returned."""
+    is_one_of_all = cloud.lists is not None and cloud.lists.of_all
+    if not is_one_of_all:
+        cloud.folder.list_once([LOG, *kind.listed()])
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
     found = kind.status(context, cloud, record, before)
@@ -90,7 +94,7 @@ def look(
             for it in json_object.objects(outputs.get("filestores"))
         ),
         links=_links(record, kind, outputs),
-        last_log=cloud.folder.last_log(),
+        last_log=None if is_one_of_all else cloud.folder.last_log(),
         state=cloud.folder.location.url,
     )
 

@@ -51,12 +51,13 @@ T = TypeVar("T")
 _RECORD: Final = Stored(RECORD, Writer.PROGRAM, Record.parse)
 _STATE: Final = Stored(STATE, Writer.TERRAFORM, terraform_state.parse, largest=2**27)
 _LOCK: Final = Stored("terraform/state/default.tflock", Writer.TERRAFORM, Lock.read)
-_LOG: Final = Stored("logs/{}.log", Writer.PROGRAM, objects.text, largest=2**30, most=objects.MANY)
+LOG: Final = Stored("logs/{}.log", Writer.PROGRAM, objects.text, largest=2**30, most=objects.MANY)
 _SETTINGS: Final = Stored("{}", Writer.PEOPLE, objects.text, part=".+")
 """An env.list, or a team's defaults, in any bucket."""
-_LOGS: Final = _LOG.start()
-_BUCKET: Final = ""
-"""What is known of the bucket, beside its objects."""
+_LOGS: Final = LOG.start()
+_BUCKET: Final = "the bucket"
+_LISTED: Final = "what is listed"
+"""What is known beside single objects."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +119,25 @@ class StateFolder:
     def look_again(self) -> None:
         """Read bucket, record and state again when they are asked for: they may have changed."""
         self._known = {}
+
+    def list_once(self, kept: Collection[Stored[Any]], *, of_all: bool = False) -> None:
+        """List these objects of a folder that exists, the lock among them, with one request.
+
+        What is asked of them until `look_again` is told by that. `of_all`: those of all deployments
+        beside this one too.
+        """
+        forms = [*kept, _LOCK]
+        start = self._above if of_all else self._path("")
+        glob = f"{start}{'**/' if of_all else ''}{{{','.join(it.glob for it in forms)}}}"
+        with self._told("list the deployment's objects", "storage.objects.list"):
+            found = self._client.list_blobs(self.location.bucket, prefix=start, match_glob=glob)
+            self._known[_LISTED] = ({it.name for it in forms}, list(found))
+
+    @property
+    def _above(self) -> str:
+        """How the paths begin of what is beside this folder."""
+        above = self.location.folder.rpartition("/")[0]
+        return f"{above}/" if above else ""
 
     def _once(self, name: str, read: Callable[[], T]) -> T:
         """What was read the first time since the last `look_again`."""
@@ -208,8 +228,7 @@ class StateFolder:
 
     def others(self) -> Iterator[StateFolder]:
         """The folders of all deployments beside this one in the bucket, and of its own."""
-        above = self.location.folder.rpartition("/")[0]
-        left = [f"{above}/" if above else ""]
+        left = [self._above]
         for prefix in left:
             with self._told("list the deployments", "storage.objects.list"):
                 found = self._client.list_blobs(
@@ -233,7 +252,8 @@ class StateFolder:
 
     def _other(self, folder: str, prefix: str) -> StateFolder:
         other = copy.copy(self)
-        other._known = {it: found for it, found in self._known.items() if it == _BUCKET}  # noqa: SLF001 - of its own class
+        shared = {_BUCKET, _LISTED} & self._known.keys()
+        other._known = {it: self._known[it] for it in shared}  # noqa: SLF001 - of its own class
         other.location = dataclasses.replace(self.location, folder=folder)
         own = self._place
         other._place = _Place(own.project_id, own.region, own.zone, prefix, own.hosts)  # noqa: SLF001 - of its own class
@@ -353,12 +373,16 @@ class StateFolder:
         start, own = kept.start(*parts), len(self._path(""))
         if not kept.fits(*parts):
             return {}
+        listed, blobs = self._known.get(_LISTED, ((), ()))
         with self._told(f"list {start}", "storage.objects.list"):
-            blobs = self._client.list_blobs(
-                self.location.bucket,
-                prefix=self._path(start),
-                start_offset=self._path(f"{start}{first}") if first else None,
-            )
+            if kept.name in listed:
+                blobs = (it for it in blobs if it.name.startswith(self._path(start)))
+            else:
+                blobs = self._client.list_blobs(
+                    self.location.bucket,
+                    prefix=self._path(start),
+                    start_offset=self._path(f"{start}{first}") if first else None,
+                )
             found = ((kept.last(it.name[own:], *parts), it) for it in blobs)
             return dict(itertools.islice(((at, it) for at, it in found if at), kept.most))
 
@@ -491,11 +515,14 @@ class StateFolder:
 
     def last_log(self) -> str | None:
         """The URL of the newest log; None if there is none."""
-        names = self.names(_LOG)
-        return self._url(_LOG.at(max(names))) if names else None
+        names = self.names(LOG)
+        return self._url(LOG.at(max(names))) if names else None
 
     def lock(self) -> Lock | None:
         """Terraform's lock; None if nobody holds it."""
+        listed, blobs = self._known.get(_LISTED, ((), ()))
+        if listed and all(it.name != self._path(_LOCK.name) for it in blobs):
+            return None
         with self._told("look for a lock", "storage.objects.get"):
             try:
                 blob = self._client.bucket(self.location.bucket).get_blob(self._path(_LOCK.name))

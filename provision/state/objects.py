@@ -61,6 +61,11 @@ class Stored(Generic[T_co]):
         """How the names begin of all objects that differ in their last part."""
         return self.name.rpartition(_HOLE)[0].format(*parts)
 
+    @property
+    def glob(self) -> str:
+        """What all names of this form match, as Cloud Storage has it (objects.list, matchGlob)."""
+        return self.name.replace(_HOLE, "*")
+
     def last(self, name: str, *parts: str) -> str | None:
         """The last part of an object's name; None for one of another form."""
         start, end = self.start(*parts), self.name.rpartition(_HOLE)[2]

@@ -131,23 +131,27 @@ def agree(service: Service) -> Service:
     """A service of Cloud Storage, in whose buckets VMs say who they are."""
 
     def answer(request: Request, store: Store) -> Reply:
-        if request.method == "GET" and (asked := _folder(request)):
-            bucket, folder = asked
-            if store.get(buckets.COLLECTION, bucket) is not None:
-                _agree_in(request, store, bucket, folder)
+        if request.method == "GET":
+            for bucket, folder in _folders(request, store):
+                if store.get(buckets.COLLECTION, bucket) is not None:
+                    _agree_in(request, store, bucket, folder)
         return service(request, store)
 
     return answer
 
 
-def _folder(request: Request) -> tuple[str, str] | None:
-    """Bucket and state folder, if a request is about what the VMs of one say of themselves."""
+def _folders(request: Request, store: Store) -> set[tuple[str, str]]:
+    """Bucket and state folder of each whose VMs say of themselves what a request is about."""
     match = _ASKED.fullmatch(request.path)
     if match is None:
-        return None
-    name = unquote(match["name"] or match["key"] or "") or request.query.get("prefix", "")
-    ours = _OURS.fullmatch(name)
-    return (unquote(match["bucket"] or match["xml"]), ours["folder"]) if ours else None
+        return set()
+    bucket, named = unquote(match["bucket"] or match["xml"]), match["name"] or match["key"]
+    if not named and "vms/members/" in request.query.get("matchGlob", ""):
+        every = (startup_told.shared_folder(vm) for _, vm in store.list(INSTANCE.stored))
+        start = request.query.get("prefix", "")
+        return {it for it in every if it and it[0] == bucket and f"{it[1]}/".startswith(start)}
+    ours = _OURS.fullmatch(unquote(named or "") or request.query.get("prefix", ""))
+    return {(bucket, ours["folder"])} if ours else set()
 
 
 def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:

@@ -6,9 +6,7 @@ not the program's to leave out: Terraform reads its state twice in each command,
 reads back whatever it makes. So a bound that is passed prints who asked for what how often.
 """
 
-import os
 import re
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -16,12 +14,22 @@ from typing import Any
 
 import pytest
 
-from tests.runs.conftest import PROGRAM, Rehearsal
+from tests.running import ran
+from tests.runs import state_file
+from tests.runs.conftest import PROGRAM, Rehearsal, Rehearse
 
 TWO = {"INSTANCE_COUNT": "2"}
 GKE = {"ORCHESTRATOR_TYPE": "gke"}
 _OURS = ("aiinfra-cluster/", "gcloud-python/")
 _ONE_OF_MANY = re.compile(r"(?<=/instances/)np-vm-[^/]+|(?<=%2Fruns%2F)[^/]+")
+
+
+# A process counts the memory of the one that it is a fork of, so this one is small.
+_MEMORY = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
 
 
 def _who(request: dict[str, Any]) -> str:
@@ -73,7 +81,7 @@ def test_nothing_is_asked_twice_by_a_create_another_one_a_plan_and_a_status(
     _require(_asked(rehearsal, "Create", **TWO), 100, 54)
     _require(_asked(rehearsal, "Create", **TWO), 76, 56)
     _require(_asked(rehearsal, "Plan", **TWO), 53, 33)
-    _require(_asked(rehearsal, "Status"), 15, 15)
+    _require(_asked(rehearsal, "Status"), 12, 12)
 
 
 @pytest.mark.slow(
@@ -84,15 +92,40 @@ def test_a_status_of_500_vms_asks_as_often_as_one_of_two_and_takes_little_memory
 ) -> None:
     made = _asked(rehearsal, "Create", INSTANCE_COUNT="500")
     _require(made, 100, 54)
-    process = subprocess.Popen(
-        [*PROGRAM, "--env-file", str(rehearsal.folder / "Create-np.list"), "Status"],
-        env=rehearsal.environ,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+    status = [*PROGRAM, "--env-file", str(rehearsal.folder / "Create-np.list"), "Status"]
+    told = ran([sys.executable, "-c", _MEMORY, *status], env=rehearsal.environ)
+    assert told.returncode == 0, told.stderr
     found = Asked(rehearsal.requests()[len(made.requests) :])
-    _require(found, 15, 15)
-    megabytes = usage.ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    assert megabytes < 120
+    _require(found, 12, 12)
+    assert float(told.stdout) / (2**20 if sys.platform == "darwin" else 2**10) < 120
+
+
+@pytest.mark.slow(
+    sibling="::test_nothing_is_asked_twice_by_a_create_another_one_a_plan_and_a_status"
+)
+def test_a_status_of_gke_asks_for_the_cluster_and_its_facts_once(standing: Rehearse) -> None:
+    _require(_asked(standing(GKE), "Status"), 24, 24)
+
+
+def _copied(rehearsal: Rehearsal, number: int) -> None:
+    """Make deployments whose machines somebody has deleted: by what their folders have."""
+    with state_file.client(rehearsal) as client:
+        bucket = client.bucket("aiinfra-terraform-my-project")
+        for name in ("deployment.json", "terraform/state/default.tfstate"):
+            text = bucket.blob(f"np-deployment/{name}").download_as_text()
+            for copy in range(number):
+                changed = text.replace('"np"', f'"n{copy}"').replace("np-", f"n{copy}-")
+                bucket.blob(f"n{copy}-deployment/{name}").upload_from_string(changed)
+
+
+@pytest.mark.slow(
+    sibling="tests/runs/test_the_life_of_a_cluster.py"
+    "::test_status_without_a_name_lists_all_deployments_and_has_an_exit_code_for_gates"
+)
+def test_a_status_of_102_deployments_asks_for_two_objects_of_each(standing: Rehearse) -> None:
+    rehearsal = standing({"INSTANCE_COUNT": "2"})
+    _copied(rehearsal, 101)
+    rehearsal.settings = {"PROJECT_ID": "my-project"}
+    found = _asked(rehearsal, "Status")
+    assert str(found).count("deployment.json") == 102
+    _require(found, 216, 216)

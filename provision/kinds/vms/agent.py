@@ -66,7 +66,7 @@ def _at(content: bytes) -> float | None:
 
 _SIZE: Final = Stored("vms/group.json", Writer.MACHINES, _size)
 _ROSTER: Final = Stored("vms/roster.json", Writer.MACHINES, _members, largest=2**24)
-_MEMBER: Final = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
+MEMBER: Final = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
 _IDLE: Final = Stored("vms/idle.json", Writer.MACHINES, _at)
 
 
@@ -142,7 +142,7 @@ def heard(cloud: Cloud, known: Mapping[str, Change] | None = None) -> Heard:
 
 def beats(folder: StateFolder) -> Mapping[str, Change]:
     """The last heartbeat of each VM, by name."""
-    return folder.changed(_MEMBER)
+    return folder.changed(MEMBER)
 
 
 def seats(cloud: Cloud) -> Mapping[str, Seat]:

@@ -18,6 +18,7 @@ from provision.documents import json_object
 from provision.documents.checks import VmCheck
 from provision.errors import Problem
 from provision.google import refusals, resources
+from provision.google.lists import Lists
 from provision.google.resources import GROUP
 from provision.kinds import gpus as gpu_words
 from provision.spec.capacity import Mode
@@ -154,12 +155,12 @@ class Seen:
         return sorted((Vm.of(one, clock) for one in self.documents), key=lambda vm: vm.name)
 
 
-def see(api: GoogleApi, place: Place) -> Seen:
+def see(api: GoogleApi, place: Place, lists: Lists | None = None) -> Seen:
     """Look at a cluster's group and its VMs, with two requests for every 500, and for URLs.
 
-    The group says which VMs are its own: labels can be taken off.
+    The group says which VMs are its own: labels can be taken off. `lists`: what was listed so far.
     """
-    group = api.find(GROUP.look.service, group_path(place))
+    group = (lists or Lists(api)).find(GROUP.look, place.project_id, group_path(place))
     return Seen(group=None) if group is None else replace(see_vms(api, place), group=group)
 
 
@@ -358,9 +359,10 @@ RESET: Final = "reset"
 """The type of the operations by which VMs are reset from outside."""
 
 
-def happened(api: GoogleApi, place: Place) -> list[dict[str, Any]]:
+def happened(api: GoogleApi, place: Place, lists: Lists | None = None) -> list[dict[str, Any]]:
     """The operations of a zone that tell what happened to VMs, and who was reset."""
-    return api.operations_of(place.project_id, place.zone, [*Event, RESET])
+    types = [*Event, RESET]
+    return (lists or Lists(api)).operations(place.project_id, place.zone, types)
 
 
 def interruptions(operations: Iterable[Mapping[str, Any]], clock: Clock) -> dict[str, Interruption]:

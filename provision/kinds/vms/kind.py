@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from provision.documents.plan import Kept
     from provision.spec.pools import Pool
     from provision.state.location import Place
+    from provision.state.objects import Stored
     from provision.state.record import Record
 
 
@@ -51,6 +52,12 @@ class VmGroup(Kind[VmSpec]):
 
         image = preflight.resolve(spec.image, record)
         return reservations.resolve(dataclasses.replace(spec, image=image), record)
+
+    def listed(self) -> Sequence[Stored[Any]]:
+        """The heartbeats of the VMs."""
+        from provision.kinds.vms import agent
+
+        return (agent.MEMBER,)
 
     def kept(
         self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]

@@ -47,11 +47,11 @@ def look(
 ) -> vm_status.VmGroup:
     """Look at a group and its requests; of what an earlier look found done, nothing is asked."""
     clock = context.clock
-    seen = instances.see(cloud.api, record)
+    seen = instances.see(cloud.api, record, cloud.lists)
     found = seen.vms(clock)
     heard = agent.heard(cloud) if found else agent.Heard({}, {}, {})
     started = {vm.name: vm.started for vm in found}
-    happened = instances.happened(cloud.api, record)
+    happened = instances.happened(cloud.api, record, cloud.lists)
     reader = startup.Reader(
         cloud.api, record, clock, started, lambda: heard.beats, happened=happened
     )

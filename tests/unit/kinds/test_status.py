@@ -52,6 +52,9 @@ class Folder:
     def last_log(self) -> str | None:
         return None
 
+    def list_once(self, _forms: object) -> None:
+        pass
+
 
 class Api:
     """A Google with one reservation."""
@@ -76,12 +79,15 @@ class AnyKind:
     def page(self, _record: Record) -> tuple[str, str]:
         return "Things", "things/np"
 
+    def listed(self) -> tuple[()]:
+        return ()
+
 
 def _look(lock: Lock | None = None, api: Api | None = None, **changes: Any) -> Status:
     texts = dict.fromkeys(("cluster_id", "tool_version", "terraform_version", "region"), "x")
     usual = {"kind": "mig", "project_id": "p", "name_prefix": "np", "zone": "us-central1-a"}
     record = Record(**cast("Any", texts | usual | changes))
-    cloud = having(folder=Folder(lock), api=api or Api(None))
+    cloud = having(folder=Folder(lock), api=api or Api(None), lists=None)
     return status.look(having(clock=Clock()), cloud, record, cast("Kind[ClusterSpec]", AnyKind()))
 
 

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 
+from provision.state import objects
+from provision.state.objects import Stored, Writer
 from provision.state.record import Record
 from tests.unit.memory_folder import MemoryFolder
 from tests.unit.preflight.test_quotas import RECORD as ANY
@@ -65,3 +67,34 @@ def test_another_deployments_folder_knows_nothing_of_this_ones() -> None:
     other = folder.beside("other")
     assert other.record() is None
     assert _ask(folder) == (RECORD, 1)
+
+
+FORM = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
+
+
+def test_what_one_list_has_is_not_listed_again_and_tells_whether_somebody_holds_the_lock() -> None:
+    folder = _folder()
+    folder.files |= {"vms/members/a.json": "{}", "vms/other.json": "{}"}
+    folder.list_once([FORM])
+    assert folder.names(FORM) == ["a"]
+    assert list(folder.changed(FORM)) == ["a"]
+    assert folder.lock() is None
+    assert folder.looked == [""]
+    folder.look_again()
+    assert folder.names(FORM) == ["a"]
+    assert folder.looked == ["", "vms/members/"]
+    with folder.held("Create", "7"):
+        folder.list_once([])
+        lock = folder.lock()
+        assert lock is not None
+        assert lock.id == "7"
+
+
+def test_one_list_is_for_all_deployments_beside_it() -> None:
+    folder = _folder()
+    folder.list_once([FORM], of_all=True)
+    folder.looked.clear()
+    other = folder.beside("other")
+    assert other.names(FORM) == []
+    assert other.lock() is None
+    assert folder.looked == []

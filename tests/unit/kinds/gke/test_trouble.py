@@ -278,7 +278,7 @@ def _silent(monkeypatch: pytest.MonkeyPatch, groups: dict[str, list[str]]) -> Gk
     monkeypatch.setattr(kubernetes_status, "read", no_answer)
     monkeypatch.setattr(pricing, "known", lambda *_: prices.listed())
     context = having(progress=unheard(), environ={}, clock=Clock(0))
-    cloud = having(api=having(managed_instances=managed), folder=None)
+    cloud = having(api=having(managed_instances=managed), folder=None, lists=None)
     return status.look(context, cloud, WHOLE, None)
 
 

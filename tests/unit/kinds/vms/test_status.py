@@ -125,7 +125,7 @@ RECORD = dataclasses.replace(ANY, project_id="p", settings=ASKED)
 
 def _look(api: Api, before: VmGroup | None = None) -> VmGroup:
     folder = _folder()
-    found = status.look(_context(), having(api=api, folder=folder), RECORD, before)
+    found = status.look(_context(), having(api=api, folder=folder, lists=None), RECORD, before)
     api.asked.update(folder.looked)
     return found
 

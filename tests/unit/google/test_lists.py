@@ -1,0 +1,87 @@
+"""The lists of one look at a project are asked for once, whoever needs what is in them."""
+
+from collections import Counter
+from typing import Any, cast
+
+from provision.google import resources
+from provision.google.lists import Lists
+from provision.google.owner import Owner
+from provision.google.resources import GROUP
+
+OURS, OTHER = (Owner.of("p", name, f"gs://b/{name}-deployment") for name in ("np", "other"))
+
+
+def _path(name: str) -> str:
+    return f"projects/p/zones/z/instanceGroupManagers/{name}-mig"
+
+
+def _group(owner: Owner, name: str) -> dict[str, Any]:
+    link = f"https://www.googleapis.com/compute/v1/{_path(name)}"
+    return {"name": f"{name}-mig", "description": owner.text, "selfLink": link}
+
+
+class Google:
+    """A project with a group of each of two deployments, and one without a marker."""
+
+    def __init__(self, *, lists: bool = True) -> None:
+        self.asked: Counter[str] = Counter()
+        self._lists = lists
+        self.groups = [_group(OURS, "np"), _group(OTHER, "other")]
+        self.groups.append({**_group(OURS, "bare"), "description": ""})
+
+    def marked(self, look: resources.Look, _project: str, owner: Owner) -> list[dict[str, Any]]:
+        self.asked["marked"] += 1
+        return [it for it in self.groups if look.is_of(it, owner)]
+
+    def listed(self, _look: resources.Look, _project: str) -> list[dict[str, Any]]:
+        self.asked["listed"] += 1
+        return self.groups if self._lists else []
+
+    def find(self, _service: object, path: str) -> dict[str, Any] | None:
+        self.asked["find"] += 1
+        found = (it for it in self.groups if resources.path_in_document(it) == path)
+        return next(found, None)
+
+    def operations_of(self, _project: str, zone: str, _types: object) -> list[dict[str, Any]]:
+        self.asked["operations"] += 1
+        return [{"zone": zone}]
+
+
+def _lists(google: Google, *, of_all: bool = False) -> Lists:
+    return Lists(cast("Any", google), of_all=of_all)
+
+
+def test_what_was_found_by_its_marker_is_not_asked_for_by_its_path() -> None:
+    google = Google()
+    lists = _lists(google)
+    for _ in range(2):
+        assert lists.marked(GROUP.look, "p", OURS) == [google.groups[0]]
+        assert lists.find(GROUP.look, "p", _path("np")) == google.groups[0]
+    assert google.asked == {"marked": 1}
+    assert lists.find(GROUP.look, "p", _path("bare")) == google.groups[2]
+    assert lists.find(GROUP.look, "p", _path("gone")) is None
+    assert google.asked["find"] == 2
+
+
+def test_all_deployments_find_theirs_in_one_list() -> None:
+    google = Google()
+    lists = _lists(google, of_all=True)
+    assert lists.marked(GROUP.look, "p", OURS) == [google.groups[0]]
+    assert lists.marked(GROUP.look, "p", OTHER) == [google.groups[1]]
+    assert lists.find(GROUP.look, "p", _path("bare")) == google.groups[2]
+    assert lists.find(GROUP.look, "p", _path("gone")) is None
+    assert google.asked == {"listed": 1}
+
+
+def test_where_nothing_may_be_listed_each_is_asked_for() -> None:
+    google = Google(lists=False)
+    found = _lists(google, of_all=True).find(GROUP.look, "p", _path("np"))
+    assert found == google.groups[0]
+
+
+def test_the_operations_of_a_zone_are_asked_for_once() -> None:
+    google = Google()
+    lists = _lists(google)
+    for zone in "abab":
+        assert lists.operations("p", zone, ["reset"]) == [{"zone": zone}]
+    assert google.asked["operations"] == 2
