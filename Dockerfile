@@ -111,6 +111,7 @@ COPY entrypoint.py ./
 COPY provision provision
 COPY rehearsal rehearsal
 COPY terraform terraform
+COPY examples/recipes/fine-tune/train.py examples/recipes/fine-tune/
 RUN python3 -m compileall -q --invalidation-mode unchecked-hash . \
  && chmod -R a+rX .
 

@@ -25,7 +25,6 @@ from provision.deployment import workspace
 from provision.deployment.kind import deploy
 from provision.kinds import registry
 from provision.state.location import locate
-from provision.terraform import arguments
 from rehearsal import session
 from rehearsal.cloud.server import Cloud
 
@@ -92,14 +91,15 @@ class Bench(Program):
     def type_commands(self, root: Path) -> None:
         """The five commands that do what Create does, which reads the outputs in the state."""
         environ = terraform.environment(self.environ)
+        values = f"-var-file={workspace.VARIABLES_FILE}"
         for command in (
-            arguments.init(backend=True, color=False),
-            arguments.plan(var_file=workspace.VARIABLES_FILE, destroy=False, color=False),
-            arguments.show(),
-            arguments.apply(color=False),
-            ["output", "-json", "-no-color"],
+            "init -input=false -no-color",
+            f"plan -input=false -out=plan {values} -lock=false -no-color",
+            "show -json plan",
+            "apply -input=false -lock=false -no-color plan",
+            "output -json",
         ):
-            run([*self._binary.argv, *command], environ, root)
+            run([*self._binary.argv, *command.split()], environ, root)
 
 
 def _compare(bench: Bench, runs: int) -> list[str]:

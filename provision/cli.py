@@ -193,6 +193,7 @@ def _act(
         report=report,
         offline=is_offline,
         guesses=waits,
+        state_writers=loaded.state_writers,
         role=Option.ROLE in options.given,
         agreed=Option.YES in options.given,
         replace_vms=Option.REPLACE_VMS in options.given,
@@ -295,7 +296,7 @@ def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each ac
 
             validate(context)
         case Action.PLAN:
-            from provision.actions.plan import plan
+            from provision.actions.create import plan
 
             return plan(context)
         case Action.DEBUG:
@@ -307,7 +308,7 @@ def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each ac
 
             return show_status(context)
         case Action.TEST:
-            from provision.actions.test import test
+            from provision.actions.status import test
 
             test(context)
         case Action.RUN:

@@ -543,6 +543,12 @@ class Code(enum.StrEnum):
         "nothing; a person may want to read it",
         _NOTE,
     )
+    NEWER_TOOL = (
+        "newer-tool",
+        "a newer version of this program changed the cluster last",
+        "use the image of that version",
+        _NOTE,
+    )
     NOT_CHECKED = (
         "not-checked",
         "something could not be checked, and may fail later",

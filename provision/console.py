@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO, cast
 
-from provision import live, printable
+from provision import words
 from provision.documents import plain, problem
 from provision.documents.events import (
     EventKind,
@@ -38,11 +38,13 @@ from provision.documents.events import (
 from provision.errors import Interrupted
 from provision.screens import layout
 from provision.screens import progress as progress_lines
+from provision.screens.layout import Line
 from provision.settings import masking
 from provision.time.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TextIO
 
     from rich.console import Console as RichConsole
     from rich.text import Text
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
     from provision.codes import Code
     from provision.documents.events import Event
     from provision.errors import Problem
-    from provision.screens.layout import Line
 
 _MOST_LINES = 10
 """The maximum number of lines of a why; the JSON and Terraform's log have all."""
@@ -86,25 +87,25 @@ class Console:
         self._to_stderr = _Outlet(sys.stderr)
         # Signs of life come from a thread of their own.
         self._guard = threading.RLock()
-        self._live = self._live_rows() if live.is_possible(sys.stderr, os.environ) else None
+        self._live = self._live_rows() if _is_possible(sys.stderr, os.environ) else None
         self._asks = False
         self.veil = masking.Veil()
         self.clock = Clock()
         self.asked = 0.0
 
-    def _live_rows(self) -> live.Live:
+    def _live_rows(self) -> Live:
         def print_line(line: Line, end: str) -> None:
             self._err.print(_styled(line.text, style=line.look.value), end=end)
 
-        return live.Live(self._to_stderr.write, print_line, self._columns)
+        return Live(self._to_stderr.write, print_line, self._columns)
 
     def _lines(self, said: str) -> str:
         """A text as it may be shown; its newlines stay."""
-        return printable.text(self.veil(said))
+        return words.printable(self.veil(said))
 
     def _line(self, said: str) -> str:
         """A text of one line as it may be shown."""
-        return printable.line(self.veil(said))
+        return words.printable_line(self.veil(said))
 
     @contextlib.contextmanager
     def _above(self) -> Iterator[None]:
@@ -323,12 +324,12 @@ class Console:
         with self._err.capture() as told:
             self._err.print_exception(show_locals=False)
         with self._above():
-            self._to_stderr.write(printable.text(self.veil(told.get()), colours=self.colours))
+            self._to_stderr.write(words.printable(self.veil(told.get()), colours=self.colours))
 
     def raw(self, text: str) -> None:
         """Write another program's output to stderr, with its colours; it went through the veil."""
         with self._above():
-            self._to_stderr.write(printable.text(text, colours=self.colours))
+            self._to_stderr.write(words.printable(text, colours=self.colours))
             self._to_stderr.flush()
 
     def ask(self, question: str) -> bool:
@@ -424,3 +425,59 @@ class _Outlet:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+_ROW: Final = "\r\x1b[2K"
+_UP: Final = "\x1b[1A\x1b[2K"
+_WITHOUT_CODES: Final = frozenset({"", "dumb", "unknown"})
+"""Values of TERM for terminals that only print."""
+
+
+def _is_possible(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether rows can be rewritten: on a terminal that knows how to."""
+    return stream.isatty() and environ.get("TERM", "").lower() not in _WITHOUT_CODES
+
+
+class Live:
+    """The last rows of a terminal, which are rewritten as time goes by.
+
+    The cursor stays where it is and is never hidden, so there is nothing that a killed run leaves
+    to be restored.
+
+    `print_line`: prints a line with its look; the second argument is what follows it. `columns`:
+    asks for the terminal's columns; None if it does not say.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[str], object],
+        print_line: Callable[[Line, str], None],
+        columns: Callable[[], int | None],
+    ) -> None:
+        self._write = write
+        self._print = print_line
+        self._columns = columns
+        self._drawn = 0
+        self._rows: tuple[Line, ...] = ()
+
+    def become(self, rows: Sequence[Line]) -> None:
+        """Show these rows in the place of those that are there."""
+        if tuple(rows) != self._rows or not self._drawn:
+            self.erase()
+            self._rows = tuple(rows)
+            self.draw()
+
+    def erase(self) -> None:
+        """Take the rows off the terminal, so that something else can be printed in their place."""
+        if self._drawn:
+            self._write(_ROW + _UP * (self._drawn - 1))
+        self._drawn = 0
+
+    def draw(self) -> None:
+        """Show the rows, below all that was printed before."""
+        # A row that fills the last column makes some terminals begin another.
+        room = (self._columns() or 1 << 16) - 1
+        for number, row in enumerate(self._rows, 1):
+            end = "" if number == len(self._rows) else "\n"
+            self._print(Line(row.text[:room], row.look), end)
+            self._drawn = number

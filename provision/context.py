@@ -15,8 +15,7 @@ from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Declined, Problem, ProvisionError, Unanswered
 from provision.settings.choices import Action
 from provision.state.location import locate
-from provision.time.progress import Progress
-from provision.time.stages import Stages
+from provision.time.stages import Progress, Stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provision.console import Console
-    from provision.cost.price_book import PriceBook
+    from provision.cost.skus import PriceBook
     from provision.google.api import GoogleApi
     from provision.google.lists import Lists
     from provision.report import Report
@@ -69,6 +68,8 @@ class Context:
     # the job's variables on the command line (`--env`)
     env: Mapping[str, str] = field(default_factory=dict)
     guesses: tuple[Problem, ...] = ()  # notes from dated lists, to tell where Google is not asked
+    # principals that may change states on purpose, by the file of TEAM_DEFAULTS
+    state_writers: tuple[str, ...] = ()
     page: Path | None = None  # the file to write the report's page to (`--report`); None for none
     certificates: str | None = None  # what CA_BUNDLE holds; None for none
     today: dt.date = field(default_factory=lambda: dt.datetime.now(tz=dt.UTC).date())
@@ -216,7 +217,7 @@ class Cloud:
     @functools.cached_property
     def price_book(self) -> PriceBook:
         """Google's own prices."""
-        from provision.cost.price_book import PriceBook  # noqa: PLC0415 - as above
+        from provision.cost.skus import PriceBook  # noqa: PLC0415 - as above
 
         return PriceBook(self.api, self.folder, dt.datetime.now(tz=dt.UTC).date())
 

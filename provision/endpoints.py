@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -27,6 +28,57 @@ IMPERSONATE: Final = "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"
 
 _VARIABLE: Final = re.compile(r"(?:GOOGLE_\w+|KUBERNETES)_CUSTOM_ENDPOINT")
 _THIS_MACHINE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Service(enum.Enum):
+    """A Google API: the variable that sets another endpoint (the google provider's), and its URL.
+
+    A third value is the API's version, where the provider's endpoint does not include it.
+    """
+
+    COMPUTE = (COMPUTE, "https://compute.googleapis.com/compute/v1/")
+    BILLING = (
+        "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT",
+        "https://cloudbilling.googleapis.com/v1/",
+    )
+    CONTAINER = ("GOOGLE_CONTAINER_CUSTOM_ENDPOINT", "https://container.googleapis.com/v1/")
+    FILESTORE = ("GOOGLE_FILESTORE_CUSTOM_ENDPOINT", "https://file.googleapis.com/v1/")
+    IAM = ("GOOGLE_IAM_BETA_CUSTOM_ENDPOINT", "https://iam.googleapis.com/v1/")
+    KMS = ("GOOGLE_KMS_CUSTOM_ENDPOINT", "https://cloudkms.googleapis.com/v1/")
+    MONITORING = (
+        "GOOGLE_MONITORING_CUSTOM_ENDPOINT",
+        "https://monitoring.googleapis.com/",
+        "v1/",
+    )
+    SECRET_MANAGER = (
+        "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT",
+        "https://secretmanager.googleapis.com/v1/",
+    )
+    STORAGE = ("GOOGLE_STORAGE_CUSTOM_ENDPOINT", "https://storage.googleapis.com/storage/v1/")
+    ORG_POLICY = ("GOOGLE_ORG_POLICY_CUSTOM_ENDPOINT", "https://orgpolicy.googleapis.com/v2/")
+    RESOURCE_MANAGER = (
+        "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT",
+        "https://cloudresourcemanager.googleapis.com/v1/",
+    )
+    SERVICE_USAGE = (
+        "GOOGLE_SERVICE_USAGE_CUSTOM_ENDPOINT",
+        "https://serviceusage.googleapis.com/v1/",
+    )
+    # The quotas of services other than Compute Engine, by names of their own.
+    CLOUD_QUOTAS = (
+        "GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT",
+        "https://cloudquotas.googleapis.com/v1/",
+    )
+    # Only the beta has quotas. The provider does not use it, so the variable is this program's own.
+    QUOTAS = (
+        "GOOGLE_SERVICE_USAGE_BETA_CUSTOM_ENDPOINT",
+        "https://serviceusage.googleapis.com/v1beta1/",
+    )
+
+    def url(self, environ: Mapping[str, str]) -> str:
+        """The base URL, with a trailing slash."""
+        variable, usual, *version = self.value
+        return "".join([environ.get(variable) or usual, *version])
 
 
 def is_rehearsal(environ: Mapping[str, str]) -> bool:

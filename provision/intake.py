@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -65,6 +65,8 @@ class Loaded:
     problems: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
     guesses: tuple[Problem, ...] = ()  # those of them that Google's own answer replaces
+    # principals that may change states on purpose, as the team's file has them
+    state_writers: tuple[str, ...] = ()
     # Variable -> effective value as JSON, with secrets masked and commands and metadata sealed. An
     # invalid value is its raw text, and a default that depends on it is None. Empty if the env file
     # could not be read.
@@ -114,7 +116,7 @@ def load(  # noqa: PLR0913 - each is a source, or narrows what counts
         *(_of_finding(finding, case, meant) for finding in findings),
         *(_of_finding(finding, case, meant) for finding in team_rules.judge(rules, case)),
     ]
-    return _sort_out(found, case, read, only)
+    return replace(_sort_out(found, case, read, only), state_writers=rules.state_writers)
 
 
 def _of_team(read: Reading, fetch: Callable[[str], str]) -> Team:

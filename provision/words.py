@@ -1,7 +1,14 @@
-"""Numbers and lists for messages."""
+r"""Numbers, lists and the words of others, for messages.
+
+Names, reasons and outputs come from Google, VMs, buckets and their users, and a terminal obeys
+what is in them: colours, titles, the clipboard, the cursor. So whatever controls, hides or turns
+text around is shown as its escape, such as a visible `\x1b`. Of controls only the newline is left.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -25,3 +32,37 @@ def listed(names: Collection[str]) -> str:
     named = sorted(names)[:_NAMED]
     more = f" and {len(names) - len(named)} more" if len(names) > len(named) else ""
     return ", ".join(named) + more
+
+
+COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,64}m")
+"""What sets colours and weight of text, and nothing else (SGR, ECMA-48)."""
+
+_ODD: Final = re.compile(rf"(?P<colour>{COLOUR.pattern})|[^\x20-\x7e\n]")
+_UNSEEN: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+"""Letters and marks by their category, of which nothing is to be seen (Unicode 15, DICP)."""
+
+
+def printable(said: str, *, colours: bool = False) -> str:
+    """A text of lines, each of which may be of somebody else, fit for a terminal."""
+
+    def shown(found: re.Match[str]) -> str:
+        if found["colour"]:
+            return found[0] if colours else _escaped("\x1b") + found[0][1:]
+        return found[0] if _is_plain(found[0]) else _escaped(found[0])
+
+    return _ODD.sub(shown, said.replace("\r\n", "\n").expandtabs())
+
+
+def printable_line(said: str) -> str:
+    """A text that is to stay on one line, as nothing in it may look like a line of ours."""
+    return printable(said).replace("\n", _escaped("\n"))
+
+
+def _is_plain(letter: str) -> bool:
+    """Whether a character is one to be seen, or a blank: not Cc, Cf, Cs, Zl, Zp, nor unassigned."""
+    is_blank = unicodedata.category(letter) == "Zs"
+    return (letter.isprintable() or is_blank) and letter not in _UNSEEN
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")

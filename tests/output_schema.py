@@ -105,8 +105,8 @@ def _properties(value: Any, said: dict[str, Any], whole: dict[str, Any], at: str
             yield f"{at}: {name} is not in the schema"
 
 
-def _others(value: Any, said: dict[str, Any], whole: dict[str, Any], at: str) -> Iterator[str]:
-    for name, one in (value if isinstance(value, dict) else {}).items():
+def _others(value: Any, said: Any, whole: dict[str, Any], at: str) -> Iterator[str]:
+    for name, one in (value if isinstance(value, dict) and said is not True else {}).items():
         yield from faults(one, said, whole, f"{at}.{name}")
 
 

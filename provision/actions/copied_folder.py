@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from provision import words
 from provision.codes import Code
 from provision.errors import SettingsError
-from provision.files import archive as files
-from provision.files import private
-from provision.files.left_out import IGNORE_FILE, LeftOut
+from provision.files import COPY_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from provision.context import Context
+    from provision.files.archive import Archive
+    from provision.files.left_out import LeftOut
     from provision.spec.script import WhyNot
 
 
@@ -27,7 +27,7 @@ def packed(
     takes_files: bool,
     to: str = "every VM",
     judge: Callable[[Mapping[str, int], WhyNot], None] = lambda *_: None,
-) -> Iterator[files.Archive | None]:
+) -> Iterator[Archive | None]:
     """Pack the folder for the VMs into a temporary archive.
 
     `judge`: looks at what travels, and at why the rest stays here, before anything is said.
@@ -47,11 +47,15 @@ def packed(
             )
         yield None
         return
-    folder = context.copy or files.COPY_FOLDER
+    folder = context.copy or COPY_FOLDER
     if not folder.exists():
         judge({}, lambda _: ("no folder is copied, as none is named", "name it: --copy FOLDER"))
         yield None
         return
+    from provision.files import archive as files  # noqa: PLC0415 - most runs have no folder
+    from provision.files import private  # noqa: PLC0415 - as just said
+    from provision.files.left_out import LeftOut  # noqa: PLC0415 - as just said
+
     with private.folder() as place:
         left_out = LeftOut.of(folder)
         archive = files.pack(folder, place, left_out)
@@ -61,8 +65,10 @@ def packed(
         yield archive
 
 
-def _told(folder: Path, archive: files.Archive | None, left_out: LeftOut, to: str) -> Iterator[str]:
+def _told(folder: Path, archive: Archive | None, left_out: LeftOut, to: str) -> Iterator[str]:
     """What travels, and what stays here."""
+    from provision.files.left_out import IGNORE_FILE  # noqa: PLC0415 - as above
+
     if archive is None:
         stays = left_out.names or left_out.by_git or left_out.links
         yield f"No file is copied: {folder} {'has none that travels' if stays else 'is empty'}"

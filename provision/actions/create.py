@@ -1,15 +1,18 @@
-"""Create: check, plan, show the plan, apply it, wait for the machines, and say how to connect."""
+"""Create: check, plan, show the plan, apply it, wait for the machines, and say how to connect.
+
+Plan is its first half, which changes nothing.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from provision.actions import copied_folder, report_page, secrets_access
+from provision.actions import copied_folder, report_page, validate
 from provision.context import connect
 from provision.errors import CapacityError, TerraformError
 from provision.kinds import registry
-from provision.lifecycle import apply, in_use, phases
+from provision.lifecycle import apply, calendar, in_use, phases, plan_document
 from provision.lifecycle.phases import Phase
 from provision.lifecycle.search import Search
 
@@ -31,8 +34,8 @@ def create(context: Context, *, copies: bool = True) -> None:
 
 
 def _create(context: Context, pages: Pages, *, copies: bool) -> None:
-    secrets_access.require(context)
-    secrets_access.tell(context)
+    validate.require_meant(context)
+    validate.tell_of_secrets(context)
     context.look_for_terraform()
     kind = registry.of(context.settings)
     # A folder that is not there is told before anybody has to log in.
@@ -98,3 +101,29 @@ def _applied(
         with phases.aside(context, but=CapacityError):
             kind.explain(cloud, target)
         raise
+
+
+def plan(context: Context) -> bool:
+    """Show what Create would do. Nothing is made, no lock is taken, and only a log is written."""
+    if context.role:
+        validate.show_role(context, looks=True)
+        return False
+    with report_page.written(context):
+        return _plan(context)
+
+
+def _plan(context: Context) -> bool:
+    context.look_for_terraform()
+    kind = registry.of(context.settings)
+    # A folder that is not there is told before anybody has to log in.
+    with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
+        cloud = connect(context)
+        exists = cloud.has_bucket()
+        validate.tell_of_secrets(context)
+        target = apply.settle(context, cloud, kind, archive, bucket=exists, looks=True)
+        calendar.tell(context, cloud, target.spec)
+        backend = exists and cloud.folder.has_state()
+        found, older = apply.plan(context, cloud, kind, target, backend=backend)
+    context.report.changes = found.counts
+    plan_document.tell_of_older(context, older)
+    return bool(older) or not found.is_empty

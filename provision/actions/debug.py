@@ -23,7 +23,7 @@ from provision.deployment.workspace import Workspace
 from provision.errors import Problem, ProvisionError, TerraformError
 from provision.kinds import registry
 from provision.lifecycle import apply
-from provision.terraform import arguments
+from provision.terraform import PLAN_FILE
 from provision.terraform.plan import UNKNOWN
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class _Folder:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
         # What was planned for them; a plan of one's own shows more.
-        (self.root / arguments.PLAN_FILE).unlink(missing_ok=True)
+        (self.root / PLAN_FILE).unlink(missing_ok=True)
 
 
 def debug(context: Context) -> None:

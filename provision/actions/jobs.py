@@ -20,7 +20,7 @@ from provision.spec import job as naming
 if TYPE_CHECKING:
     from provision.console import Console
     from provision.context import Context
-    from provision.deployment.jobs import Jobs
+    from provision.deployment.kind import Jobs
 
 _NEVER_BEGAN: Final = (
     "correct --image, or let the machines' account read it, and run it again; this job"

@@ -17,7 +17,7 @@ from provision.actions.destroy import after_all
 from provision.codes import Code
 from provision.context import connect
 from provision.errors import Declined, SettingsError
-from provision.files.archive import COPY_FOLDER
+from provision.files import COPY_FOLDER
 from provision.kinds import connection, registry
 from provision.lifecycle import consent, ownership, phases
 from provision.lifecycle.consent import Stake, Way
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.context import Context
-    from provision.deployment.jobs import Jobs
+    from provision.deployment.kind import Jobs
     from provision.spec.job import JobSpec
     from provision.spec.script import WhyNot
 

@@ -207,3 +207,16 @@ def _show(context: Context) -> None:
 
 def _now() -> str:
     return f"{dt.datetime.now(dt.UTC):%H:%M:%S} UTC"
+
+
+def test(context: Context) -> None:
+    """Run the test of the kind of cluster that exists, and print its verdict.
+
+    Raises:
+        CapacityError: Google refused the nodes for the test.
+        StillWaiting: The nodes did not come in time.
+        ClusterError: The test failed.
+    """
+    cloud = connect(context)
+    record = ownership.existing(context, cloud, registry.ALL, "to test")
+    context.console.result(registry.named(record.kind).test(context, cloud, record))

@@ -5,34 +5,39 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.actions import copied_folder, secrets_access
+from provision.actions import copied_folder
+from provision.catalogue import accounts
+from provision.codes import Code
 from provision.context import connect
 from provision.deployment import deployment
 from provision.deployment.deployment import RunInputs
-from provision.documents.checks import CheckState
-from provision.errors import CredentialsError
+from provision.errors import CredentialsError, Problem, SettingsError
 from provision.kinds import registry
 from provision.lifecycle import pricing
 
 if TYPE_CHECKING:
+    from provision.catalogue.names import DerivedName
     from provision.context import Context
     from provision.deployment.deployment import Deployment
     from provision.deployment.kind import Kind
+    from provision.settings.model import Settings
+    from provision.settings.pairs import Secret
+    from provision.spec.cluster import ClusterSpec
 
 _OFFLINE: Final = "or run Validate --offline, which asks nothing of Google"
 
 
 def show_role(context: Context, *, looks: bool = False) -> None:
     """Print a custom role with the permissions that the actions of this env.list need."""
-    from provision.preflight import role  # noqa: PLC0415 - only needed here
+    from provision.preflight import table  # noqa: PLC0415 - only needed here
 
     kind = registry.of(context.settings)
     spec = kind.spec(context.settings)
     of_kind = kind.preflight(spec)
-    every = role.whole(spec, of_kind)
-    every = role.reading(every) if looks else [*every, *role.of_bake(of_kind, every)]
+    every = table.used(spec, of_kind)
+    every = table.reading(every) if looks else [*every, *table.of_bake(of_kind, every)]
     context.report.role = sorted(every)
-    context.console.result(role.as_yaml(spec, of_kind, looks=looks))
+    context.console.result(table.role_as_yaml(spec, of_kind, looks=looks))
 
 
 def validate(context: Context) -> None:
@@ -41,7 +46,7 @@ def validate(context: Context) -> None:
     if context.role:
         show_role(context)
         return
-    secrets_access.tell(context)
+    tell_of_secrets(context)
     with copied_folder.packed(context, takes_files=kind.takes_files) as archive:
         inputs = RunInputs(files=archive, certificates=context.certificates)
         target = deployment.show(context, registry.deployment(context, inputs))
@@ -94,6 +99,8 @@ def _unasked(
 
 def _but(context: Context) -> str:
     """What the online checks have not looked at."""
+    from provision.documents.checks import CheckState  # noqa: PLC0415 - of online checks alone
+
     states = context.report.online_checks or {}
     partly, skipped = (
         ", ".join(name for name, it in states.items() if it is state)
@@ -102,3 +109,68 @@ def _but(context: Context) -> str:
     return (f", as far as they could look ({partly})" if partly else "") + (
         f"; SKIP_CHECKS left out {skipped}" if skipped else ""
     )
+
+
+_SECRETS_ROLE: Final = "roles/secretmanager.secretAccessor"
+
+
+def require_meant(context: Context) -> None:
+    """Make sure that secrets of another project are meant; `--yes` is a yes."""
+    own = context.settings.project_id
+    abroad = [it for it in _granted_by_owners(context.settings) if it.project != own]
+    if not abroad or context.agreed:
+        return
+    raise SettingsError(
+        f"secrets of another project ({', '.join(sorted({it.project for it in abroad}))}) would be"
+        " readable in this cluster",
+        code=Code.APPROVAL_NEEDED,
+        why="whoever may log in on a VM, change its command, or run a pod can then read them",
+        fix="if that is meant, let their owner run\n"
+        + _grants(context.settings, abroad)
+        + "\nand run Create with --yes",
+        setting="SECRETS",
+    )
+
+
+def tell_of_secrets(context: Context) -> None:
+    """Note the commands by which owners give access that this tool does not give."""
+    granted = _granted_by_owners(context.settings)
+    if granted:
+        note = Problem(
+            code=Code.SECRETS_UNREADABLE,
+            setting="SECRETS",
+            what="the cluster can read these secrets only once their owner has granted it",
+            why="this tool gives access to secrets of its own project alone, and only to"
+            " an account that it makes (SERVICE_ACCOUNT=dedicated)",
+            fix=_grants(context.settings, granted),
+        )
+        context.note([note])
+
+
+def _granted_by_owners(settings: Settings) -> list[Secret]:
+    own = settings.project_id if _reader(settings) is not None else None
+    return list({it.path: it for it in settings.secrets or () if it.project != own}.values())
+
+
+def _grants(settings: Settings, secrets: list[Secret]) -> str:
+    return "\n".join(
+        f"gcloud secrets add-iam-policy-binding {secret.secret} --project {secret.project}"
+        f" --role {_SECRETS_ROLE} --member serviceAccount:{_account(settings)}"
+        for secret in secrets
+    )
+
+
+def _reader(settings: Settings) -> DerivedName | None:
+    """The account that reads the secrets, if this tool makes it."""
+    spec: ClusterSpec = registry.of(settings).spec(settings)
+    return spec.reader
+
+
+def _account(settings: Settings) -> str:
+    reader = _reader(settings)
+    if reader is not None:
+        return accounts.of_project(reader.of(settings.name_prefix), settings.project_id)
+    if settings.service_account == "default":
+        described = f"gcloud projects describe {settings.project_id}"
+        return accounts.default(f"$({described} --format 'value(projectNumber)')")
+    return settings.service_account

@@ -1,7 +1,7 @@
-"""NCCL's fabrics: the software with which NCCL uses the GPU network of a machine type.
+"""What is between machines: networks beside the first, and the software with which NCCL uses them.
 
-This is the only place for their images, packages and versions; GKE's pods and VMs read them. A
-plugin and its daemon are a pair, and all machines of a job need the same plugin.
+This is the only place for images, packages and versions of NCCL's fabrics; GKE's pods and VMs read
+them. A plugin and its daemon are a pair, and all machines of a job need the same plugin.
 
 Sources: container-engine-accelerators 992db812 (release notes of TCPX and TCPXO, installers, device
 injector) and its release notes of TCPX of 2026-06-22 (stored file 55187157636); digests from the
@@ -24,6 +24,42 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from provision.catalogue.machines import MachineType
+
+USUAL_INTERFACES: Final = 5
+"""The number of interfaces, including the first, for machine types without a GPU network: the same
+as in the predecessor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """One additional VPC network."""
+
+    mtu: int  # the MTU in bytes
+    nic_type: str  # the type of its interfaces, by its name in the API
+    subnets: int = 1  # the number of its subnetworks; each VM has one interface in each
+    # Google's network profile, without the zone at the beginning of its name; None for an ordinary
+    # network
+    profile: str | None = None
+
+
+_PLAIN: Final = Network(mtu=8896, nic_type="GVNIC")
+
+
+def beside_the_first(machine: MachineType | None) -> tuple[Network, ...]:
+    """The networks of the additional interfaces, in the order of the interfaces.
+
+    `machine`: the machine type; None if the tool does not know it, which counts as one without a
+    GPU network.
+    """
+    if machine is None or machine.gpu_network is None:
+        return (USUAL_INTERFACES - 1) * (_PLAIN,)
+    kind = machine.gpu_network
+    first = (_PLAIN,) if kind.second_gvnic else ()
+    # Not `kind.subnets`: a machine type with half the GPUs has half the subnetworks.
+    subnets = (machine.nics - 1 - len(first)) // kind.vpcs
+    gpus = Network(mtu=kind.mtu, nic_type=kind.nic_type, subnets=subnets, profile=kind.profile)
+    return (*first, *kind.vpcs * (gpus,))
+
 
 REGISTRY: Final = "us-docker.pkg.dev/gce-ai-infra"
 

@@ -96,6 +96,11 @@ _USUAL: Final[Mapping[str, str]] = MappingProxyType(
 _PARALLEL: Final = "file-cache-enable-parallel-downloads"
 
 
+def reads_only(given: Iterable[str]) -> bool:
+    """Whether the user's options make all mounts read-only."""
+    return _pairs(given).get(READ_ONLY) == "true"
+
+
 def on_vms(given: Iterable[str], cache_gib: int | None) -> tuple[str, ...]:
     """The options of a line in fstab, without those of mount(8).
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from provision.codes import Code
 from provision.documents.events import Output
 from provision.errors import Problem
-from provision.files.archive import COPY_FOLDER
+from provision.files import COPY_FOLDER
 from provision.settings.choices import Action
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Google's Cloud Billing Catalog (v1) -> a list of prices. Pure.
+"""Google's own prices: its Cloud Billing Catalog (v1) -> a list, kept beside the state for a week.
 
 There is no SKU for a machine type: a machine is vCPUs, memory, GPUs and local SSDs, except where a
 part of a GPU is sold with all that belongs to it. A SKU is known by its whole description, up to
@@ -14,6 +14,9 @@ with the place where it holds, which is cut off here: only the field `serviceReg
 
 from __future__ import annotations
 
+import datetime as dt
+import functools
+import itertools
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -22,16 +25,22 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from provision import background
 from provision.catalogue import machines, prices
 from provision.catalogue.filestores import Tier
 from provision.catalogue.machines import Consumption
 from provision.catalogue.prices import EVERYWHERE, Prices, Source
 from provision.documents.cost import Origin
+from provision.errors import CheckError
+from provision.google.api import Service
+from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from provision.catalogue.machines import MachineType
+    from provision.google.api import GoogleApi
+    from provision.state.folder import StateFolder
 
 LOCAL_SSD: Final = "local ssd"
 """A GiB of a local SSD that a machine type includes, per month."""
@@ -344,3 +353,86 @@ def _terms(one: MachineType) -> list[tuple[Decimal, str]]:
 def _text(usd: Decimal) -> str:
     """A price as lists have it: without zeros at the end, and at most nine digits of cents."""
     return f"{usd.quantize(Decimal('1e-9')).normalize():f}"
+
+
+_KEPT: Final = dt.timedelta(days=7)
+_PAGE: Final = {"currencyCode": "USD", "pageSize": "5000"}
+"""The largest page that the catalogue gives."""
+
+
+def _listed(content: bytes) -> Prices | None:
+    try:
+        return prices.read(content, Origin.LIVE)
+    except ValueError:
+        return None  # they are read again
+
+
+_LIST: Final = Stored("prices.json", Writer.PROGRAM, _listed, largest=2**24)
+
+
+class PriceBook:
+    """Google's prices for one run.
+
+    The catalogue can't be asked for a region or a machine: all of it is read, some 25 MB in a
+    minute. So what matters of it is kept, in the deployment's folder.
+    """
+
+    def __init__(self, api: GoogleApi, folder: StateFolder, today: dt.date) -> None:
+        self._api = api
+        self._folder = folder
+        self._today = today
+        self._new: Prices | None = None
+
+    def prices(self, tell: Callable[[str], None], *, bucket: bool) -> Prices:
+        """The prices.
+
+        Raises:
+            ProvisionError: Google, or Cloud Storage, refuses; or there is no price in the answer.
+        """
+        kept = self.kept() if bucket else None
+        if kept is not None:
+            return kept
+        tell("Reading Google's price list, which takes up to two minutes once a week")
+        self._new = ask(self._api, self._today)
+        return self._new
+
+    def keep(self) -> None:
+        """Keep what was read from the catalogue; nothing if nothing was."""
+        if self._new is not None:
+            self._folder.write(_LIST.name, prices.write(self._new), "application/json")
+            self._new = None
+
+    def kept(self) -> Prices | None:
+        """What was kept; None if there is nothing, or nothing that is good and new enough."""
+        found = self._folder.read(_LIST)
+        if found is None:
+            return None
+        try:
+            days = [dt.date.fromisoformat(it.date or "") for it in found.sources.values()]
+        except ValueError:
+            return None
+        is_new = all(dt.timedelta() <= self._today - day < _KEPT for day in days)
+        return found if days and is_new else None
+
+
+def ask(api: GoogleApi, today: dt.date) -> Prices:
+    """Read the catalogue.
+
+    Raises:
+        ProvisionError: Google refuses, or there is no price of any machine in the answer.
+    """
+    asked = [
+        background.begin(functools.partial(_of_service, api, service))
+        for service in SERVICES.values()
+    ]
+    lists = [answer.result() for answer in asked]
+    try:
+        return read(itertools.chain.from_iterable(lists), today.isoformat())
+    except NoPricesError as error:
+        raise CheckError("Google's price list is not as it was", why=str(error)) from error
+
+
+def _of_service(api: GoogleApi, service: str) -> list[Mapping[str, Any]]:
+    """The SKUs of a service that matter; there are tens of thousands of others."""
+    pages = api.pages("GET", f"services/{service}/skus", "skus", _PAGE, service=Service.BILLING)
+    return [sku for sku in pages if matters(sku)]

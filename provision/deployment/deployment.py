@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from provision.spec import topology
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -106,10 +104,16 @@ class Applied(Generic[SpecT_co]):
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:
-    """Add a deployment's variables, place, image and topology to the report; returns it."""
+    """Add a deployment's variables, place and image to the report; returns it.
+
+    For a page, the topology too, which programs find in the plan.
+    """
     context.report.tfvars = dict(target.masked_variables)
     context.report.backend = target.location.backend
     image = target.spec.boot_image
     context.report.image = image.document if image is not None else None
-    context.report.topology = topology.of(target.spec)
+    if context.page is not None:
+        from provision.spec import topology  # noqa: PLC0415 - few runs write one
+
+        context.report.topology = topology.of(target.spec)
     return target

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from provision.deployment.deployment import NOTHING_HELD, Deployment, Left, RunInputs, SpecT
@@ -14,23 +15,71 @@ from provision.google.owner import Owner
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from decimal import Decimal
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, Held, OutOfDate
-    from provision.deployment.jobs import Jobs
     from provision.deployment.workspace import Workspace
     from provision.documents.image import OwnImage
+    from provision.documents.job import Job
     from provision.documents.plan import Contents, Kept
     from provision.documents.status import Status
     from provision.errors import Problem
+    from provision.files.archive import Archive
     from provision.preflight.check import OfKind
     from provision.settings.model import Settings
+    from provision.spec.job import JobSpec
     from provision.spec.pools import Pool
     from provision.state.location import Place, StateLocation
     from provision.state.objects import Stored
     from provision.state.record import Record
     from provision.terraform.plan import Creation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What a job takes, in one sentence; `more` are USD an hour for machines that come for it."""
+
+    words: str
+    more: Decimal
+
+
+class Jobs(ABC):
+    """The jobs of one cluster; a kind makes it."""
+
+    def needs(self, spec: JobSpec) -> Needs | None:
+        """What a job takes; None where no machine ever comes for one."""
+        del spec
+        return None
+
+    @abstractmethod
+    def submit(self, spec: JobSpec, archive: Archive | None) -> str:
+        """Ask for a job, and send its folder unless it is there; returns its name."""
+
+    @abstractmethod
+    def names(self) -> Sequence[str]:
+        """The names of all jobs, the newest last."""
+
+    @abstractmethod
+    def unfinished(self) -> Sequence[str]:
+        """The names of the jobs that run or wait for their turn, in their order.
+
+        Those whose Run destroys the cluster are not among them: who submitted one has agreed to its
+        end.
+        """
+
+    @abstractmethod
+    def find(self, name: str) -> Job | None:
+        """How far a job is; None if there is none of this name."""
+
+    @abstractmethod
+    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
+        """What rank 0 has said in an attempt: where in the log a piece begins, and the piece."""
+
+    @abstractmethod
+    def cancel(self, job: Job) -> None:
+        """Ask for the end of a job; nothing if it is over."""
 
 
 class Later:
@@ -86,8 +135,11 @@ class Kind(ABC, Generic[SpecT]):
     member: str  # what people call one of its machines
     root: str  # the name of its Terraform root, a folder of `terraform/`
     takes_files = False  # whether it has VMs that a folder can be copied to
-    # the images of one's own that its machines can boot; None where they boot Google's
-    images: Images | None = None
+
+    @property
+    def images(self) -> Images | None:
+        """The images of one's own that its machines can boot; None where they boot Google's."""
+        return None
 
     @abstractmethod
     def spec(self, settings: Settings) -> SpecT:

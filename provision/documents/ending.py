@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from provision.documents.status import InAll
+
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
@@ -28,3 +30,4 @@ class Ending:
     jobs: tuple[str, ...] = ()  # the names of jobs that run or wait for their turn
     # what the last Create said that it costs at most, in USD per hour; None if not known
     hourly: str | None = None
+    in_all: InAll | None = None  # what it has cost since it began; None if not known

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     Json: TypeAlias = (
         "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
     )
 else:
-    # A class, so that the schema knows it: there it is any JSON.
-    class Json:
-        """Any JSON."""
+    # What the schema says of it.
+    Json = Any
 
 
 SettingValues: TypeAlias = Mapping[str, Json]

@@ -155,6 +155,9 @@ class Plan:
     # who beside the caller may change the state, by the roles of its bucket, such as "editors of
     # my-project"; empty where there is no bucket yet, or where nobody may know
     writers: tuple[str, ...] = ()
+    # the version of this program that made the cluster, where that is newer than this one; None
+    # else: what it made otherwise, this one would change back
+    newer_tool: str | None = None
     # machines that run and stay as they are; None where there are none or nothing changes
     kept: Kept | None = None
     checks: Checks | None = None  # the online checks that passed; None if none was made

@@ -1,4 +1,4 @@
-"""The JSON Schema of all documents, made from their types.
+"""The JSON Schema of all documents: pydantic makes it from their types.
 
     python -m provision.documents.schema docs/reference/output.schema.json
 
@@ -8,130 +8,102 @@ says.
 
 from __future__ import annotations
 
-import collections.abc
 import dataclasses
-import enum
 import inspect
 import json
 import re
 import sys
-import types
-import typing
-from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from provision.documents import plain
+from pydantic import TypeAdapter
+from pydantic.json_schema import DefsRef, GenerateJsonSchema
+from typing_extensions import override
+
 from provision.documents.events import Event
-from provision.documents.json_value import Json
 from provision.documents.result_event import ResultEvent
 from provision.documents.run import Run
 
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+if TYPE_CHECKING:
+    from pydantic.json_schema import CoreModeRef
 
-LINE: Final = "ndjson.Line"
+_LINE: Final = "ndjson.Line"
 """The name in the schema of what each line of `--output ndjson` is."""
 
-_SIMPLE: Final[dict[Any, str]] = {
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    Decimal: "number",
-    str: "string",
-    type(None): "null",
-}
 _FIELD: Final = re.compile(r" {4}(?P<name>\w+): ")
 _NONE: Final = re.compile(r"\bNone\b")
 
 
-def schema() -> dict[str, Any]:
-    """The schema. A document may have more keys than it tells: newer versions add some."""
-    known: dict[str, Any] = {}
-    return {
-        "$schema": DIALECT,
-        "title": "What is printed with --output json",
-        **_of(Run, known),
-        "$defs": {LINE: _of(Event | ResultEvent, known), **dict(sorted(known.items()))},
-    }
-
-
 def text() -> str:
-    """The schema as a file."""
-    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-def _of(kind: Any, known: dict[str, Any]) -> dict[str, Any]:
-    """The schema of one type; types with a name of their own are added to `known`."""
-    if kind in _SIMPLE:
-        return {"type": _SIMPLE[kind]}
-    if kind is Json:
-        return {}
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return _named(kind, known, _enumeration)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        return _named(kind, known, _object)
-    return _compound(kind, known)
-
-
-def _compound(kind: Any, known: dict[str, Any]) -> dict[str, Any]:
-    origin, parts = typing.get_origin(kind), typing.get_args(kind)
-    if origin is typing.Literal:
-        return {"const": plain(parts[0])}
-    if origin in {types.UnionType, typing.Union}:
-        return {"anyOf": [_of(part, known) for part in parts]}
-    if origin in {list, collections.abc.Sequence} or (origin is tuple and parts[1:] == (...,)):
-        return {"type": "array", "items": _of(parts[0], known)}
-    if origin in {dict, collections.abc.Mapping} and parts[0] is str:
-        return {"type": "object", "additionalProperties": _of(parts[1], known)}
-    raise TypeError(f"{kind} is not a type that documents have")
-
-
-def _named(
-    kind: type, known: dict[str, Any], make: collections.abc.Callable[..., dict[str, Any]]
-) -> dict[str, Any]:
-    name = f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
-    if name not in known:
-        known[name] = {}  # one that has itself inside ends here
-        known[name].update(make(kind, known))
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _enumeration(kind: type[enum.Enum], known: dict[str, Any]) -> dict[str, Any]:
-    del known
-    return {
-        "description": _summary(kind),
-        "type": "string",
-        "enum": [member.value for member in kind],
+    """The schema as a file. Documents may have more keys: newer versions add some."""
+    kinds: dict[str, Any] = {"run": Run, _LINE: Event | ResultEvent}
+    made, known = TypeAdapter.json_schemas(
+        [(name, "serialization", TypeAdapter(kind)) for name, kind in kinds.items()],
+        schema_generator=_AsPlain,
+    )
+    named = {name: _in_order(one) for name, one in sorted(known["$defs"].items())}
+    whole = {
+        "$schema": _AsPlain.schema_dialect,
+        "title": "What is printed with --output json",
+        **made["run", "serialization"],
+        "$defs": {_LINE: made[_LINE, "serialization"], **named},
     }
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-def _object(kind: type, known: dict[str, Any]) -> dict[str, Any]:
-    hints, says = typing.get_type_hints(kind), _told_of_fields(kind)
-    properties, required = {}, []
-    for field in dataclasses.fields(kind):
-        hint, nothing = hints[field.name], "null"
-        if field.default is None:
-            # It is left out rather than null.
-            hint, nothing = _without_none(hint), "absent"
-        else:
-            required.append(field.name)
-        text = _NONE.sub(nothing, says[field.name])
-        properties[field.name] = {"description": text} | _of(hint, known)
-    return {
-        "description": _summary(kind),
-        "type": "object",
-        "properties": properties,
-        "required": required,
-    }
+class _AsPlain(GenerateJsonSchema):
+    """Decimals are numbers, and what is None by default is left out, as `plain` has it."""
+
+    @override
+    def decimal_schema(self, schema: Any) -> dict[str, Any]:
+        return {"type": "number"}
+
+    @override
+    def literal_schema(self, schema: Any) -> dict[str, Any]:
+        return {"const": schema["expected"][0]}
+
+    @override
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        inner = schema["schema"]
+        return self.generate_inner(inner["schema"] if _is_left_out(schema) else inner)
+
+    @override
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        return not _is_left_out(field["schema"])
+
+    @override
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    @override
+    def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+        made: dict[str, Any] = {"required": []} | super().dataclass_schema(schema)
+        says = _told_of_fields(schema["cls"])
+        for name, of_it in made["properties"].items():
+            nothing = "null" if name in made["required"] else "absent"
+            made["properties"][name] = {"description": _NONE.sub(nothing, says[name])} | of_it
+        return made
+
+    @override
+    def get_defs_ref(self, core_mode_ref: CoreModeRef) -> DefsRef:
+        path = core_mode_ref[0].partition(":")[0].split(".")
+        ref = DefsRef(".".join(path[-2:]))
+        self._prioritized_defsref_choices[ref] = [ref]
+        return ref
+
+    @override
+    def sort(self, value: dict[str, Any], parent_key: str | None = None) -> dict[str, Any]:
+        return value
 
 
-def _without_none(hint: Any) -> Any:
-    # With the operator `|` a union can only be written, not be made of a tuple.
-    return typing.Union[tuple(it for it in typing.get_args(hint) if it is not type(None))]  # noqa: UP007
+def _is_left_out(schema: Any) -> bool:
+    return schema["type"] == "default" and schema.get("default", ...) is None
 
 
-def _summary(kind: type) -> str:
-    return inspect.cleandoc(kind.__doc__ or "").partition("\n")[0]
+def _in_order(made: dict[str, Any]) -> dict[str, Any]:
+    summary = {"description": made["description"].partition("\n")[0]}
+    order = ("type", "properties", "required", "enum")
+    return summary | {key: made[key] for key in order if key in made}
 
 
 def _told_of_fields(kind: type) -> dict[str, str]:

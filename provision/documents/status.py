@@ -129,8 +129,19 @@ class Older:
     fix: str = "Create --replace-vms"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Happened:
+    """What has happened to machines within a day, as Google tells of it."""
+
+    event: str  # "preempted", "host-error", "maintenance" or "remade"
+    count: int  # how often
+    names: tuple[str, ...]  # the machines, those first that it happened to most often
+    last: str  # when it happened last, in RFC 3339 format
+    words: str  # all of that as a sentence
+
+
 _Thing = TypeVar("_Thing")
-_Named = TypeVar("_Named", Trouble, Waiting, Older)
+_Named = TypeVar("_Named", Trouble, Waiting, Older, Happened)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +153,26 @@ class SoFar:
     hours: Decimal  # the age of the oldest of them, in hours
     unknown: tuple[str, ...] = ()  # the names of the others; with any, `usd` is a minimum
     is_estimate: bool = False  # whether one of the prices is an estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class InAll:
+    """What a deployment has cost since it began, what has ended meanwhile included."""
+
+    # USD at most, by list prices: as if everything that was asked for had run all the time
+    usd: Decimal
+    since: str  # when it began, in RFC 3339 format
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """What a run has done to a deployment."""
+
+    at: str  # when it let go of the lock, in RFC 3339 format
+    action: str  # the action
+    version: str  # the version of this program
+    who: str  # who ran it, "user@host"
+    ended: str  # "done", or the code of the problem that it ended with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +214,10 @@ class Status:
     # what it costs now and at most, by list prices; None if that is not known
     cost: Cost | None = None
     so_far: SoFar | None = None  # what has been billed of what exists now; None in the same case
+    # what it has cost since it began, after Destroy in `ending`; None if that is not known
+    in_all: InAll | None = None
+    happened: tuple[Happened, ...] = ()  # what has happened to machines within a day
+    history: tuple[Done, ...] = ()  # what runs have done to it, the first first
     locked_by: str | None = None  # who is changing it, "user@host"; None for nobody
     lock: LockHolder | None = None  # the lock of that run
     resources: tuple[str, ...] = ()  # the addresses in Terraform's state
@@ -222,6 +257,8 @@ class Status:
             trouble=tuple(_with_few_names(it, why=lines(it.why)) for it in few(self.trouble)),
             waiting=tuple(_with_few_names(it, why=lines(it.why)) for it in few(self.waiting)),
             out_of_date=tuple(map(_with_few_names, few(self.out_of_date))),
+            happened=tuple(map(_with_few_names, self.happened)),
+            history=self.history[-_MOST_THINGS:],
         )
         return dataclasses.replace(cut, shortened=cut != self)
 

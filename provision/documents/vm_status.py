@@ -101,6 +101,8 @@ class Vm:
     gpu_check: GpuCheck | None = None
     # what its GPUs complain of since, in its own words, such as an Xid of the driver
     faults: tuple[str, ...] = ()
+    # which of its disks and mounts is full, or does not answer, likewise
+    disks: tuple[str, ...] = ()
     # that it runs, but is not heard of any more, as the end of a sentence about it; "" if it is, or
     # is not to say anything yet
     silence: str = ""

@@ -9,26 +9,28 @@ damage by the checksum.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import stat
+import struct
 import tarfile
 import tempfile
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import Problem, SettingsError
 from provision.files import private
-from provision.files.gzip import StoredGzip
 from provision.files.left_out import LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-COPY_FOLDER: Final = Path("/usr/aiinfra/copy")
-"""The path in the container at which `docker run -v` mounts the folder."""
+    from typing_extensions import Buffer
 
 LARGEST_FILE: Final = 1 << 30
 """The maximum size of one file, in bytes."""
@@ -283,3 +285,52 @@ def _shown(name: Path | str) -> str:
     """A name for a message, with unprintable characters escaped."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+_LARGEST_BLOCK: Final = 0xFFFF
+
+
+class StoredGzip(io.RawIOBase):
+    """A gzip stream with stored (uncompressed) blocks (RFC 1951 3.2.4, RFC 1952).
+
+    `sha256`: The SHA-256 of the stream, in hexadecimal; set when the stream is closed.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__()
+        self._file = file
+        self._sum = hashlib.sha256()
+        self._crc = 0
+        self._size = 0
+        self._waiting = bytearray()
+        self.sha256 = ""
+        # No flags, no time, no extra flags, "unknown" as the operating system.
+        self._put(b"\x1f\x8b\x08\x00" + bytes(4) + b"\x00\xff")
+
+    def write(self, data: Buffer) -> int:
+        """Buffer bytes and write only full blocks, so that blocks do not depend on the calls."""
+        taken = bytes(data)
+        self._crc = zlib.crc32(taken, self._crc)
+        self._size += len(taken)
+        self._waiting += taken
+        while len(self._waiting) > _LARGEST_BLOCK:
+            self._block(bytes(self._waiting[:_LARGEST_BLOCK]), last=False)
+            del self._waiting[:_LARGEST_BLOCK]
+        return len(taken)
+
+    def close(self) -> None:
+        """Write the last block, the CRC and the size."""
+        try:
+            if not self.closed:
+                self._block(bytes(self._waiting), last=True)
+                self._put(struct.pack("<LL", self._crc, self._size & 0xFFFFFFFF))
+                self.sha256 = self._sum.hexdigest()
+        finally:
+            super().close()
+
+    def _block(self, data: bytes, *, last: bool) -> None:
+        self._put(struct.pack("<BHH", last, len(data), len(data) ^ 0xFFFF) + data)
+
+    def _put(self, data: bytes) -> None:
+        self._sum.update(data)
+        self._file.write(data)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from provision.codes import Code
 from provision.documents import json_object
+from provision.endpoints import Service
 from provision.errors import CheckError
-from provision.google.http import GoogleApiError, Rest, Service
-from provision.time import retries
+from provision.google.http import GoogleApiError, Rest
+from provision.time import deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -129,6 +130,18 @@ class GoogleApi(Rest):
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/stopInstances"
         body = {"instances": [f"zones/{zone}/instances/{name}"]}
         self._finish(self.call("POST", Service.COMPUTE, path, {}, body), path)
+
+    def recreate_managed(self, project: str, zone: str, group: str, names: Collection[str]) -> None:
+        """Have a group recreate VMs by their names, and wait for Google's yes."""
+        path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/recreateInstances"
+        body = {"instances": [f"zones/{zone}/instances/{name}" for name in names]}
+        self._finish(self.call("POST", Service.COMPUTE, path, {}, body), path)
+
+    def resize_managed(self, project: str, zone: str, group: str, size: int) -> None:
+        """Set how many VMs a group is to have, and wait for Google's yes."""
+        path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/resize"
+        query = {"size": str(size)}
+        self._finish(self.call("POST", Service.COMPUTE, path, query, {}), path)
 
     def make_image(self, project: str, image: Mapping[str, Any], *, force: bool) -> None:
         """Make an image of a disk, and wait until Google is done with it.
@@ -390,7 +403,7 @@ def _against_conflicts(once: Callable[[], None]) -> None:
     Raises:
         GoogleApiError: All retries met a conflict.
     """
-    for _ in range(retries.TRIES):
+    for _ in range(deadline.TRIES):
         try:
             return once()
         except GoogleApiError as error:

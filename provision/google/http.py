@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from provision import __version__
 from provision.codes import Code
 from provision.documents import json_object
+from provision.endpoints import Service
 from provision.errors import CheckError, CredentialsError, Problem
-from provision.google import refusals, sessions
-from provision.google.auth import refusals as credential_refusals
-from provision.time import retries
-from provision.time.retries import TransientError
+from provision.google import auth, refusals, sessions
+from provision.time import deadline
+from provision.time.deadline import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from google.auth.credentials import Credentials
     from google.auth.exceptions import GoogleAuthError
 
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _REQUEST_TIMEOUT = 60.0
 _UNAUTHORIZED = 401
@@ -29,62 +28,11 @@ _AT_ONCE = 16
 """Connections that are kept open, for concurrent requests."""
 
 
-class Service(enum.Enum):
-    """A Google API: the variable that sets another endpoint (the google provider's), and its URL.
-
-    A third value is the API's version, where the provider's endpoint does not include it.
-    """
-
-    COMPUTE = ("GOOGLE_COMPUTE_CUSTOM_ENDPOINT", "https://compute.googleapis.com/compute/v1/")
-    BILLING = (
-        "GOOGLE_CLOUD_BILLING_CUSTOM_ENDPOINT",
-        "https://cloudbilling.googleapis.com/v1/",
-    )
-    CONTAINER = ("GOOGLE_CONTAINER_CUSTOM_ENDPOINT", "https://container.googleapis.com/v1/")
-    FILESTORE = ("GOOGLE_FILESTORE_CUSTOM_ENDPOINT", "https://file.googleapis.com/v1/")
-    IAM = ("GOOGLE_IAM_BETA_CUSTOM_ENDPOINT", "https://iam.googleapis.com/v1/")
-    KMS = ("GOOGLE_KMS_CUSTOM_ENDPOINT", "https://cloudkms.googleapis.com/v1/")
-    MONITORING = (
-        "GOOGLE_MONITORING_CUSTOM_ENDPOINT",
-        "https://monitoring.googleapis.com/",
-        "v1/",
-    )
-    SECRET_MANAGER = (
-        "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT",
-        "https://secretmanager.googleapis.com/v1/",
-    )
-    STORAGE = ("GOOGLE_STORAGE_CUSTOM_ENDPOINT", "https://storage.googleapis.com/storage/v1/")
-    ORG_POLICY = ("GOOGLE_ORG_POLICY_CUSTOM_ENDPOINT", "https://orgpolicy.googleapis.com/v2/")
-    RESOURCE_MANAGER = (
-        "GOOGLE_RESOURCE_MANAGER_CUSTOM_ENDPOINT",
-        "https://cloudresourcemanager.googleapis.com/v1/",
-    )
-    SERVICE_USAGE = (
-        "GOOGLE_SERVICE_USAGE_CUSTOM_ENDPOINT",
-        "https://serviceusage.googleapis.com/v1/",
-    )
-    # The quotas of services other than Compute Engine, by names of their own.
-    CLOUD_QUOTAS = (
-        "GOOGLE_CLOUD_QUOTAS_CUSTOM_ENDPOINT",
-        "https://cloudquotas.googleapis.com/v1/",
-    )
-    # Only the beta has quotas. The provider does not use it, so the variable is this program's own.
-    QUOTAS = (
-        "GOOGLE_SERVICE_USAGE_BETA_CUSTOM_ENDPOINT",
-        "https://serviceusage.googleapis.com/v1beta1/",
-    )
-
-    def url(self, environ: Mapping[str, str]) -> str:
-        """The base URL, with a trailing slash."""
-        variable, usual, *version = self.value
-        return "".join([environ.get(variable) or usual, *version])
-
-
 class GoogleApiError(CheckError):
     """Google refused a request, or did not serve it in as many tries as there are."""
 
     def __init__(self, code: int, message: str, url: str) -> None:
-        is_outage = retries.is_transient(code, "", message)
+        is_outage = deadline.is_transient(code, "", message)
         super().__init__(
             f"Google {'did not serve' if is_outage else 'refused'} a request ({code})",
             why=f"{message}\n{url}",
@@ -120,7 +68,7 @@ class NoAnswerError(GoogleApiError):
             return
         self.problems = (
             Problem(
-                what=f"{host} could not be reached, {retries.TRIES} times in a row",
+                what=f"{host} could not be reached, {deadline.TRIES} times in a row",
                 why=message,
                 fix="check this machine's network, DNS and proxy (HTTPS_PROXY), then run the same"
                 " action again; if it keeps failing, see https://status.cloud.google.com",
@@ -210,13 +158,13 @@ class Rest:
             GoogleApiError: Google refused the request, or all retries failed.
         """
         url = service.url(self._environ) + _quoted(service, path)
-        again = retries.policy(self._progress.clock, self._progress.tell)
+        again = deadline.policy(self._progress.clock, self._progress.tell)
         try:
             return again(self._once, method, url, query, body)
         except (UnreachableError, UntrustedError) as error:
             raise NoAnswerError(str(error), url) from error
         except TransientError as error:
-            raise GoogleApiError(503, f"{error}; tried {retries.TRIES} times", url) from error
+            raise GoogleApiError(503, f"{error}; tried {deadline.TRIES} times", url) from error
 
     def _once(
         self, method: str, url: str, query: Mapping[str, str], body: Mapping[str, Any] | None
@@ -239,11 +187,6 @@ class Rest:
         if not answer.ok:
             raise _failure(answer, url)
         return _document(answer)
-
-
-def segment(name: object) -> str:
-    """A name as one part of a path, whatever stands in it; the rest is quoted when it is sent."""
-    return str(name).replace("/", "%2F")
 
 
 def _quoted(service: Service, path: str) -> str:
@@ -282,11 +225,11 @@ def _failure(answer: Any, url: str) -> Exception:
     except (ValueError, KeyError, TypeError, AttributeError):
         message, reason = str(answer.text[:500]), ""
     code = int(answer.status_code)
-    if retries.is_transient(code, reason, message):
+    if deadline.is_transient(code, reason, message):
         return TransientError(f"{code} {message}")
     if code == _UNAUTHORIZED:
         return _unauthorized(message)
-    return credential_refusals.explain(message) or GoogleApiError(code, message, url)
+    return auth.explain(message) or GoogleApiError(code, message, url)
 
 
 def _no_answer(error: Exception) -> UnreachableError | UntrustedError:
@@ -296,12 +239,12 @@ def _no_answer(error: Exception) -> UnreachableError | UntrustedError:
 
 def _without_token(error: GoogleAuthError) -> Exception:
     """The exception for a token that can't be had."""
-    if credential_refusals.is_passing(error):
+    if auth.is_passing(error):
         return _no_answer(error)
     return _unauthorized(str(error))
 
 
 def _unauthorized(message: str) -> CredentialsError:
-    return credential_refusals.explain(message) or CredentialsError(
-        "Google does not accept the credentials", why=message, fix=credential_refusals.RENEW
+    return auth.explain(message) or CredentialsError(
+        "Google does not accept the credentials", why=message, fix=auth.RENEW
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import constraints, permissions
+from provision.catalogue import accounts, constraints
 from provision.codes import Code
 
 if TYPE_CHECKING:
@@ -448,7 +448,7 @@ def _granting(permission: str) -> str:
             " has the command for whoever keeps the key"
         )
     asking = f"these credentials lack the permission {permission}: ask an administrator of the"
-    found = permissions.role_with(permission)
+    found = accounts.role_with(permission)
     if found is None:
         return f"{asking} project for it"
     title, role = found

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import names
 from provision.codes import Code
+from provision.endpoints import Service
 from provision.errors import Problem
-from provision.google.http import Service, segment
 from provision.google.owner import MARKER
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ class Look:
 
     def at(self, values: Mapping[str, Any]) -> str:
         """The path of one of them in the API; no value leads to another one."""
-        return self.path.format_map({name: segment(value) for name, value in values.items()})
+        # The rest of a name is quoted when it is sent.
+        parts = {name: str(value).replace("/", "%2F") for name, value in values.items()}
+        return self.path.format_map(parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,8 +333,14 @@ BUCKET_ROLE: Final = Resource(
     lookup=None,  # to grant a role again changes nothing
     part_of=SERVICE_ACCOUNT.type,
 )
-MOUNTS: Final = "roles/storage.objectUser"
-"""The role of the machines' account on a bucket that they mount."""
+_MOUNTS: Final = {False: "roles/storage.objectUser", True: "roles/storage.objectViewer"}
+
+
+def role_of_mounts(*, read_only: bool) -> str:
+    """The role of the machines' account on a bucket that they mount."""
+    return _MOUNTS[read_only]
+
+
 OBJECT: Final = Resource(
     type="google_storage_bucket_object",
     noun="object",

@@ -17,7 +17,7 @@ from provision.documents.connection import (
 from provision.errors import Problem
 from provision.google.owner import MARKER
 from provision.lifecycle import ownership
-from provision.screens import ready
+from provision.screens import plan
 from provision.state import objects
 from provision.state.objects import Stored, Writer
 
@@ -90,7 +90,7 @@ def tell(  # noqa: PLR0913 - what is found, and how it is told
     # Once Create is done, VMs have all come, and nodes come with jobs.
     has_all = isinstance(connection, VmsConnection)
     amount = None if cost is None else cost.most if has_all else cost.now
-    lines = ready.lines(
+    lines = plan.ready(
         rows(connection, context.report.log, full=context.full),
         context.console.width,
         seconds=context.seconds if is_ready else None,

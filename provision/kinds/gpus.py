@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from provision import words
 from provision.catalogue import machines
+from provision.spec.topology import gpu_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,18 +17,12 @@ if TYPE_CHECKING:
 def named(machine_type: str, attached: str | None = None, count: int = 0) -> str:
     """The GPUs of each machine, such as "2 x A100 40 GB"; "" for none, or if not known."""
     if attached and count:
-        return f"{count} x {kind(attached)}"
+        return f"{count} x {gpu_words(attached)}"
     machine = machines.lookup(machine_type)
     if machine is None or machine.family.gpu is None:
         return ""
     # A machine may have a part of one, such as "1/8".
-    return f"{machine.part or machine.gpus or 0} x {kind(machine.family.gpu.name)}"
-
-
-def kind(accelerator: str) -> str:
-    """A kind of GPU, from its name in the API: "nvidia-h100-mega-80gb" is "H100 80 GB"."""
-    short = re.sub(r"^nvidia-|tesla-|-mega", "", accelerator)
-    return re.sub(r"-?\b(\d+)gb\b", r" \1 GB", short).upper().replace("-", " ").strip()
+    return f"{machine.part or machine.gpus or 0} x {gpu_words(machine.family.gpu.name)}"
 
 
 def faults(

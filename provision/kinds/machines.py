@@ -10,7 +10,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import constraints, offers
+from provision.catalogue import constraints
 from provision.catalogue import zones as places
 from provision.codes import Code
 from provision.documents.timeline import StageName
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from provision.google.api import GoogleApi
     from provision.spec.pools import Group
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _POLL: Final = 10.0
 """Poll interval in seconds of cloud time."""
@@ -200,7 +200,7 @@ def _stockout(
         why="\n".join(map(refusals.words, found)),
         fix=_lines(texts.after_stockout, *_elsewhere(group, free, zones), texts.end),
         alternatives=Alternatives(
-            zones=tuple(dict.fromkeys([*free, *offers.nearest(zones, group.region)]))
+            zones=tuple(dict.fromkeys([*free, *places.nearest(zones, group.region)]))
         ),
     )
 
@@ -223,7 +223,7 @@ def places_in_words(region: str, zones: Sequence[str]) -> Iterator[str]:
     near = [zone for zone in zones if places.region_of(zone) == region]
     if near:
         yield f"zones of {region} that have the machine type: {', '.join(near)}"
-    regions = offers.nearest({places.region_of(zone) for zone in zones} - {region}, region)
+    regions = places.nearest({places.region_of(zone) for zone in zones} - {region}, region)
     if regions:
         rest = len(regions) - _MOST_PLACES
         more = f" and {rest} more" if rest > 0 else ""

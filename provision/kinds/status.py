@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict, TypeVar
 
+from provision import __version__
 from provision.catalogue.filestores import Tier
+from provision.codes import Code
 from provision.cost import estimate
 from provision.documents import json_object
 from provision.documents.status import (
@@ -25,22 +27,23 @@ from provision.documents.status import (
     Trouble,
     Waiting,
 )
+from provision.errors import Problem
 from provision.google.api import GoogleApiError, Service
 from provision.screens.layout import counted
 from provision.settings.resource_paths import ReservationPath
 from provision.settings.storage import Share
 from provision.spec.cluster import ClusterSpec
+from provision.state import history
 from provision.state.folder import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provision.catalogue import gpu_networks
+    from provision.catalogue import fabrics
     from provision.catalogue.prices import Prices
     from provision.context import Cloud, Context
     from provision.deployment.kind import Kind
     from provision.documents.cost import Cost, Part
-    from provision.errors import Problem
     from provision.spec.pools import Pool
     from provision.state.record import Record
     from provision.terraform.lock import Lock
@@ -66,9 +69,12 @@ def look(
     before: Status | None = None,
 ) -> Status:
     """Collect the status of a deployment; `before`: what an earlier look of this run returned."""
+    if record.newer_tool:
+        context.note([_newer_tool(record.newer_tool)])
     is_one_of_all = cloud.lists is not None and cloud.lists.of_all
     if not is_one_of_all:
         cloud.folder.list_once([LOG, *kind.listed()])
+    done = () if is_one_of_all else history.of(cloud.folder)
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
     found = kind.status(context, cloud, record, before)
@@ -84,6 +90,8 @@ def look(
         zone=record.zone,
         waiting=(*([_changing(lock)] if lock else []), *found.waiting),
         ends=(*found.ends, *_reservations(context, cloud, record)),
+        history=tuple(it.done for it in done),
+        in_all=history.in_all(done, context.clock.now()),
         locked_by=lock.who if lock else None,
         lock=LockHolder(who=lock.who, operation=lock.operation, since=lock.created, id=lock.id)
         if lock
@@ -96,6 +104,15 @@ def look(
         links=_links(record, kind, outputs),
         last_log=None if is_one_of_all else cloud.folder.last_log(),
         state=cloud.folder.location.url,
+    )
+
+
+def _newer_tool(version: str) -> Problem:
+    return Problem(
+        code=Code.NEWER_TOOL,
+        what=f"version {version} of this program changed this cluster last; this is {__version__}",
+        why="what the newer one does otherwise is not known here; a Create would change it back",
+        fix=f"use the image of version {version}",
     )
 
 
@@ -291,7 +308,7 @@ class Existing(ClusterSpec):
         return {"machines": tuple(map(change, self.machines))}
 
     @property
-    def gpu_networks(self) -> tuple[gpu_networks.Network, ...]:
+    def gpu_networks(self) -> tuple[fabrics.Network, ...]:
         """None: networks cost nothing."""
         return ()
 

@@ -10,7 +10,7 @@ from provision.spec.cluster import BucketGrant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provision.catalogue.gpu_networks import Network
+    from provision.catalogue.fabrics import Network
     from provision.documents.plan import Identity
     from provision.google.owner import Owner
     from provision.spec.cluster import ClusterSpec
@@ -19,9 +19,17 @@ if TYPE_CHECKING:
     from provision.state.location import StateLocation
 
 
-def _given(spec: ClusterSpec, bucket: str) -> dict[str, str]:
-    grant = spec.grant(bucket)
-    return {"grant": str(grant)} if grant is BucketGrant.GIVEN else {}
+def mounts(spec: ClusterSpec, *, shared: bool) -> list[dict[str, Any]]:
+    """The buckets to mount; `shared`: whether others may use the account that mounts them, too."""
+    found = []
+    for mount in spec.buckets:
+        one, grant = mount.model_dump(), spec.grant(mount.bucket)
+        if shared or grant is BucketGrant.GIVEN:
+            one["grant"] = str(grant)
+        if spec.buckets_read_only:
+            one["read_only"] = True
+        found.append(one)
+    return found
 
 
 def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str, Any]:
@@ -40,11 +48,8 @@ def common(spec: ClusterSpec, owner: Owner, location: StateLocation) -> dict[str
             "create": account == "dedicated",
             "email": None if account in {"dedicated", "default"} else account,
         },
-        "gcs_mounts": [
-            # Pods act as an account of the cluster's own, whatever its machines act as.
-            mount.model_dump() | _given(spec, mount.bucket)
-            for mount in spec.buckets
-        ],
+        # Pods act as an account of the cluster's own, whatever its machines act as.
+        "gcs_mounts": mounts(spec, shared=False),
         "filestores": [
             {
                 "path": share.path,

@@ -31,6 +31,7 @@ from provision.lifecycle.exclusive import await_account
 from provision.lifecycle.phases import Phase
 from provision.preflight.answers import Answers
 from provision.settings.choices import OnlineCheck
+from provision.settings.model import Settings
 from provision.spec import topology
 from provision.state.record import Record
 from provision.terraform.failures import ExistsError
@@ -115,13 +116,16 @@ def settle(  # noqa: PLR0913 - each is a fact of its own
     context.note([it for it in notes if it not in context.report.notes])
     writers: tuple[str, ...] = ()
     if bucket:
-        told, writers = cloud.folder.audit(needs_uniform=of_kind.grants_in_state_folder)
+        told, writers = cloud.folder.audit(
+            needs_uniform=of_kind.grants_in_state_folder, meant=context.state_writers
+        )
         context.note(told)
     spec = kind.resolve(found.require(is_gate=is_gate), record)
     # As long as nothing was made, nobody has said yes to it.
     deployed = record if record and cloud.folder.has_state() else None
     begun = plan_document.begun(context, kind, spec, deployed, found.checks, tried)
-    context.report.plan = dataclasses.replace(begun, writers=writers)
+    newer_tool = deployed.newer_tool if deployed else None
+    context.report.plan = dataclasses.replace(begun, writers=writers, newer_tool=newer_tool)
     pricing.tell(context, spec, listed, deployed)
     inputs = RunInputs(files=archive, certificates=context.certificates)
     return deployment.show(context, deploy(kind, spec, cloud.folder.location, inputs))
@@ -211,7 +215,11 @@ def apply(
                 found = _plan_and_apply(context, cloud, kind, prepared, desk, agreed)
             outputs = context.report.outputs = cloud.folder.outputs()
             before = cloud.folder.record()
-            cloud.folder.write_record(_record(context, before, kind, prepared, version, outputs))
+            record = _record(context, before, kind, prepared, version, outputs)
+            if found.is_empty and before is not None and before.newer_tool:
+                # What is there is still as the newer one made it.
+                record = dataclasses.replace(record, tool_version=before.newer_tool)
+            cloud.folder.write_record(record)
             if follows_killed or found.displaces:
                 _clean(context, cloud, kind, prepared)
     deployment.show(context, prepared)
@@ -407,13 +415,21 @@ def _record(  # noqa: PLR0913, PLR0917 - each is a source of its own
         terraform_version=terraform_version,
         last_request=before.last_request if before else 0,
         searching=bool(spec.places),
-        settings=dict(context.report.settings or {}),
+        settings={**_unknown_settings(before), **(context.report.settings or {})},
         later=before.later if before else {},
         held=before.held if before else (),
         hosts=tuple(sorted({*spec.hosts, *(before.hosts if before else ())})),
         hourly=_hourly(context),
         **kind.recorded(target, outputs),
     )
+
+
+def _unknown_settings(before: Record | None) -> Mapping[str, Any]:
+    """Those of a newer version of this program, which are not this one's to forget."""
+    if before is None or not before.newer_tool:
+        return {}
+    known = Settings.model_fields
+    return {name: value for name, value in before.settings.items() if name.lower() not in known}
 
 
 def _hourly(context: Context) -> str | None:

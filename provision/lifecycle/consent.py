@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from provision import intake, words
+from provision import __version__, intake, words
 from provision.catalogue import prices
 from provision.codes import Code
 from provision.cost import estimate
@@ -35,6 +35,7 @@ from provision.google.api import GoogleApiError, Service
 from provision.google.owner import MARKER
 from provision.lifecycle import plan_document, pricing
 from provision.settings.choices import KIND
+from provision.state import history
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -111,6 +112,7 @@ class Stake(enum.StrEnum):
         "Create: a cluster that is there comes within reach of others: public addresses, a network"
         " of others, address ranges, logins by keys"
     )
+    NEWER = "Create: a cluster that a newer version of this program made is changed"
     JOB = "Run: nodes that come for the job, for `ASK_ABOVE` dollars per hour, or more"
     MACHINES = "Destroy: machines that exist"
     DATA = "Destroy: data that nothing brings back, such as a Filestore share"
@@ -123,6 +125,7 @@ TABLE: Final[Mapping[Stake, tuple[Way, Way]]] = {
     Stake.COST: (Way.GOES_ON, Way.PASSES),
     Stake.LOSS: (Way.ASKS, Way.REFUSES),
     Stake.OPENS: (Way.ASKS, Way.REFUSES),
+    Stake.NEWER: (Way.ASKS, Way.REFUSES),
     Stake.JOB: (Way.GOES_ON, Way.PASSES),
     Stake.MACHINES: (Way.ASKS, Way.PASSES),
     Stake.DATA: (Way.ASKS, Way.PASSES),
@@ -221,13 +224,15 @@ def require_create(context: Context, found: Plan, *, is_again: bool = False) -> 
     if context.agreed or found.is_empty:
         return
     losses = "\n".join(loss.words for loss in found.losses if matters(loss))
-    opened = _opened(context.report.plan)
+    opened, newer = _opened(context.report.plan), _newer(context.report.plan)
+    why = "\n".join(filter(None, [losses, opened, newer]))
     undone, no = "nothing was changed", "Nothing was changed, as you said"
     if asks_first(context):
         undone, no = "nothing was made", "Not created, as you said: nothing was made"
     if is_again:
         undone = "what was made before is kept"
-    asked = way(_stakes(context, losses, opened), terminal=context.console.is_terminal)
+    stakes = [*_stakes(context, losses, opened), *([Stake.NEWER] if newer else [])]
+    asked = way(stakes, terminal=context.console.is_terminal)
     # After something was made, an interrupt and a no are told as they are anywhere else.
     with contextlib.nullcontext() if is_again else unanswered(undone):
         match asked:
@@ -240,9 +245,10 @@ def require_create(context: Context, found: Plan, *, is_again: bool = False) -> 
             case Way.REFUSES:
                 does = ["end or lose what exists"] if losses else []
                 does += ["open the cluster to others"] if opened else []
+                does += ["change what a newer version has made"] if newer else []
                 raise SettingsError(
                     f"This Create would {' and '.join(does)}; {undone}",
-                    why="\n".join(filter(None, [losses, opened])),
+                    why=why,
                     fix="if that is what you want, run Create again with --yes, which agrees to it",
                     code=Code.APPROVAL_NEEDED,
                 )
@@ -250,7 +256,7 @@ def require_create(context: Context, found: Plan, *, is_again: bool = False) -> 
         return
     if is_again:
         raise SettingsError(f"The rest was not done, as you said; {undone}", code=Code.DECLINED)
-    raise Declined(no, why="\n".join(filter(None, [losses, opened])))
+    raise Declined(no, why=why)
 
 
 def _opened(plan: PlanDocument | None) -> str:
@@ -258,6 +264,15 @@ def _opened(plan: PlanDocument | None) -> str:
     if plan is None or plan.change is Change.NEW:
         return ""
     return "\n".join(it.words for it in plan.opens if it.outside)
+
+
+def _newer(plan: PlanDocument | None) -> str:
+    if plan is None or plan.newer_tool is None:
+        return ""
+    return (
+        f"version {plan.newer_tool} of this program made it, and this is {__version__}: what that"
+        " one makes otherwise would be changed back; the newer image changes nothing"
+    )
 
 
 def _stakes(context: Context, losses: str, opened: str) -> Iterator[Stake]:
@@ -288,6 +303,7 @@ def describe_ending(context: Context, cloud: Cloud, record: Record, kind: Kind[A
         counts=_counts(cloud),
         data=tuple(Held(words=it) for it in (*_shares(cloud), *kind.data(context, cloud, record))),
         jobs=tuple(_unfinished(context, cloud, record, kind)),
+        in_all=history.in_all(history.of(cloud.folder), context.clock.now()),
     )
     context.report.ending = found
     context.report.cost = _cost(context, record, kind, vms or ())

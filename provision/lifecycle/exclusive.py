@@ -18,7 +18,7 @@ from provision.errors import Interrupted, ProvisionError, StateError, Unanswered
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.settings.choices import Action
-from provision.state import liveness
+from provision.state import history, liveness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from provision.state.location import Place
     from provision.terraform import Terraform
     from provision.terraform.lock import Lock
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _POLL: Final = 5.0
 """Poll interval in seconds of cloud time."""
@@ -129,10 +129,27 @@ def alone(
             before = cloud.folder.record()
             if before is not None:  # a run writes it before it makes anything
                 wait_for_earlier_run(cloud.api, [place, before], context.progress)
+            ended = "done"
             try:
                 yield was_locked or run.follows_dead
+            except (ProvisionError, Interrupted) as error:
+                ended = str(error.problems[0].code)
+                raise
+            except BaseException:
+                ended = str(Code.UNEXPECTED)
+                raise
             finally:
                 run.has_lost_track = tool is not None and tool.has_lost_track
+                _remember(context, cloud, ended)
+
+
+def _remember(context: Context, cloud: Cloud, ended: str) -> None:
+    """Add the run to what was done here, unless nothing is left but logs."""
+    with contextlib.suppress(ProvisionError):
+        record = cloud.folder.record()
+        if record is not None:
+            action, now = str(context.report.action), context.clock.now()
+            history.add(cloud.folder, action, now=now, ended=ended, hourly=record.hourly)
 
 
 def _take(context: Context, cloud: Cloud, lock_id: str, stack: contextlib.ExitStack) -> bool:

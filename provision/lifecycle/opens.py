@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from provision.catalogue import gcsfuse
 from provision.documents.plan import Opening
 from provision.settings.choices import NetworkConfig
 
@@ -88,14 +89,21 @@ def _allowed(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Open
         whose = "the project's default account" if account == "default" else account
         words = f"machines act as {whose}, with every role that it has"
         yield Opening(setting="SERVICE_ACCOUNT", words=words, outside=False)
-    mounted = {it["bucket"] for it in before.get("GCS_MOUNT_LIST") or ()}
-    for bucket in dict.fromkeys(it["bucket"] for it in now.get("GCS_MOUNT_LIST") or ()):
-        if bucket not in mounted:
-            words = f"machines read and write gs://{bucket}"
-            yield Opening(setting="GCS_MOUNT_LIST", words=words, outside=False)
+    known, mounted = _mounted(before), _mounted(now)
+    for bucket, writes in mounted.items():
+        if bucket not in known or (writes and not known[bucket]):
+            words = f"machines read {'and write ' if writes else ''}gs://{bucket}"
+            setting = "GCS_OPTIONS" if bucket in known else "GCS_MOUNT_LIST"
+            yield Opening(setting=setting, words=words, outside=False)
     for one in _more(before, now, "SECRETS"):
         words = f"machines read the secret {one['secret']} of {one['project']}"
         yield Opening(setting="SECRETS", words=words, outside=False)
+
+
+def _mounted(settings: Mapping[str, Any]) -> dict[str, bool]:
+    """The buckets that are mounted, and whether machines may write there."""
+    writes = not gcsfuse.reads_only(settings.get("GCS_OPTIONS") or ())
+    return {it["bucket"]: writes for it in settings.get("GCS_MOUNT_LIST") or ()}
 
 
 def _more(before: Mapping[str, Any], now: Mapping[str, Any], name: str) -> list[Any]:

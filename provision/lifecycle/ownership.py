@@ -13,7 +13,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import names
+from provision.catalogue import accounts, names
 from provision.codes import Code
 from provision.deployment import workspace
 from provision.documents import json_object
@@ -105,12 +105,12 @@ def _is_named(one: Existing, place: Place, location: StateLocation) -> bool:
                 is not None
             )
         case resources.PROJECT_ROLE.type:
-            own = _is_account(values.get("member"), prefix)
+            own = _is_account(values.get("member"), place)
         case resources.ACCOUNT_ROLE.type:
-            own = _is_account(values.get("service_account_id"), prefix)
+            own = _is_account(values.get("service_account_id"), place)
         case resources.BUCKET_ROLE.type:
-            # Of an account that somebody else made, in a bucket that takes no conditions.
-            own = not values.get("condition") and values.get("role") == resources.MOUNTS
+            # To an account that others use too it is given under a condition, which has the marker.
+            own = not values.get("condition") and _is_account(values.get("member"), place)
         case resources.OBJECT.type:
             within = str(values.get("name")).startswith(f"{location.folder}/")
             own = values.get("bucket") == location.bucket and within
@@ -119,9 +119,13 @@ def _is_named(one: Existing, place: Place, location: StateLocation) -> bool:
     return own
 
 
-def _is_account(email: object, prefix: str) -> bool:
-    own = {names.SERVICE_ACCOUNT.of(prefix), names.WORKLOAD_ACCOUNT.of(prefix)}
-    return resources.last(email).removeprefix("serviceAccount:").partition("@")[0] in own
+def _is_account(named: object, place: Place) -> bool:
+    """Whether a member, or the path of an account, is an account that is made for this prefix."""
+    own = {
+        accounts.of_project(name.of(place.name_prefix), place.project_id)
+        for name in (names.SERVICE_ACCOUNT, names.WORKLOAD_ACCOUNT)
+    }
+    return resources.last(named).removeprefix("serviceAccount:") in own
 
 
 def deployed(context: Context, cloud: Cloud) -> Record | None:

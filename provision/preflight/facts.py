@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import endpoints
-from provision.catalogue import machines, offers, prices, zones
-from provision.catalogue.offers import Listing, Offers
+from provision.catalogue import machines, prices, zones
+from provision.catalogue.zones import Listing, Offers
 from provision.codes import Code
-from provision.cost import price_book
+from provision.cost import skus
 from provision.errors import ProvisionError, SettingsError
 from provision.google import auth
 from provision.google.api import GoogleApi
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -167,8 +167,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
             code=Code.MISSING_SETTING,
             fix="make facts PROJECT_ID=<your project>",
         )
-    file = Path(argv[2]) if len(argv) > _FEWEST else offers.FILE
-    if file == offers.FILE and endpoints.is_rehearsal(environ):
+    file = Path(argv[2]) if len(argv) > _FEWEST else zones.FILE
+    if file == zones.FILE and endpoints.is_rehearsal(environ):
         raise SettingsError(
             "Google Cloud is simulated here",
             why="the catalogue's facts must come from Google",
@@ -180,8 +180,8 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     types = with_gpus(api, argv[1])
     found, sized = read(api, argv[1], today.isoformat(), types), sizes(types)
     before = prices.listed()
-    after = prices.renewed(before, price_book.read(api, today))
-    file.write_text(offers.write(found), encoding="utf-8")
+    after = prices.renewed(before, skus.ask(api, today))
+    file.write_text(zones.write_offers(found), encoding="utf-8")
     file.with_name(prices.FILE.name).write_text(prices.write(after), encoding="utf-8")
     file.with_name(machines.SIZES_FILE.name).write_text(write_sizes(sized), encoding="utf-8")
     others = (
@@ -189,7 +189,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> str:
         for name, it in sized.items()
         if it != machines.SIZES.get(name)
     )
-    lines = [*changes(offers.OFFERS, found), *others, *prices.changes(before, after)]
+    lines = [*changes(zones.OFFERS, found), *others, *prices.changes(before, after)]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -17,7 +17,7 @@ from provision.preflight.check import Effect, Finding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from provision.catalogue.gpu_networks import Network
+    from provision.catalogue.fabrics import Network
     from provision.google.resources import Resource
     from provision.preflight.check import CheckContext
     from provision.spec.cluster import ClusterSpec

@@ -16,7 +16,6 @@ from provision.preflight.check import Effect, Finding, note, refuse, seen
 from provision.preflight.networks import lets
 from provision.settings.choices import OnlineCheck
 from provision.spec.cluster import BucketGrant
-from provision.state import terraform_state
 from provision.state.location import DEEPEST, FOLDER, RECORD, STATE
 
 if TYPE_CHECKING:
@@ -223,26 +222,10 @@ def _access(
     if refused is not None and not _is_granted(ctx, bucket):
         # Nobody grants a role in a policy that they may not read.
         grants[bucket] = BucketGrant.GIVEN
-        yield _of_its_owner(bucket, refused.message)
+        yield _of_its_owner(bucket, _role(ctx), refused.message)
     elif shares_account and not access.get("enabled"):
-        grants[bucket] = _grant(ctx, bucket)
-        yield _shared(bucket, grants[bucket])
-
-
-def _grant(ctx: CheckContext[ClusterSpec], bucket: str) -> BucketGrant:
-    """Whether the account has its role on a bucket by somebody else's hand."""
-    account = ctx.spec.service_account
-    if account == "default":
-        account = accounts.default(ctx.answers.project_number(ctx.project))
-    member = f"serviceAccount:{account}"
-    if terraform_state.grant(f"b/{bucket}", resources.MOUNTS, member, {}) in ctx.in_state:
-        return BucketGrant.PLAIN
-    policy = ctx.answers.find(Service.STORAGE, f"b/{bucket}/iam") or {}
-    given = any(
-        binding.get("role") == resources.MOUNTS and member in binding.get("members", ())
-        for binding in policy.get("bindings", ())
-    )
-    return BucketGrant.GIVEN if given else BucketGrant.PLAIN
+        grants[bucket] = BucketGrant.GIVEN
+        yield _shared(ctx, bucket)
 
 
 def _is_granted(ctx: CheckContext[ClusterSpec], bucket: str) -> bool:
@@ -250,7 +233,11 @@ def _is_granted(ctx: CheckContext[ClusterSpec], bucket: str) -> bool:
     return any(it.startswith(f"b/{bucket}/") for it in ctx.in_state)
 
 
-def _of_its_owner(bucket: str, why: str) -> Finding:
+def _role(ctx: CheckContext[ClusterSpec]) -> str:
+    return resources.role_of_mounts(read_only=ctx.spec.buckets_read_only)
+
+
+def _of_its_owner(bucket: str, role: str, why: str) -> Finding:
     return note(
         Code.NOT_CHECKED,
         setting="GCS_MOUNT_LIST",
@@ -258,25 +245,35 @@ def _of_its_owner(bucket: str, why: str) -> Finding:
         why=f"these credentials may not see who has which role in it: {why}",
         fix="whoever owns it lets the machines' account in, unless everybody may: gcloud storage"
         f" buckets add-iam-policy-binding gs://{bucket} --member serviceAccount:EMAIL --role"
-        f" {resources.MOUNTS} (roles/storage.objectViewer to read alone); SERVICE_ACCOUNT=EMAIL is"
-        " an account that is there before",
+        f" {role}; SERVICE_ACCOUNT=EMAIL is an account that is there before",
     )
 
 
-def _shared(bucket: str, grant: BucketGrant) -> Finding:
-    ends = (
-        "it has the role already, so that is left to whoever gave it"
-        if grant is BucketGrant.GIVEN
-        else "Create gives it the role, and Destroy takes it away, from whoever else relies on it"
+def _shared(ctx: CheckContext[ClusterSpec], bucket: str) -> Finding:
+    """Say that an account that others use too gets no role, as nobody could tell it from theirs."""
+    account = ctx.spec.service_account
+    if account == "default":
+        account = accounts.default(ctx.answers.project_number(ctx.project))
+    member = f"serviceAccount:{account}"
+    policy = ctx.answers.find(Service.STORAGE, f"b/{bucket}/iam") or {}
+    is_given = any(
+        binding.get("role") == _role(ctx) and member in binding.get("members", ())
+        for binding in policy.get("bindings", ())
+    )
+    by_hand = (
+        f"; or gcloud storage buckets add-iam-policy-binding gs://{bucket} --member {member} --role"
+        f" {_role(ctx)}, which then stays"
     )
     return note(
         Code.NOTE,
         Effect.NOTE_IF_MADE,
         setting="GCS_MOUNT_LIST",
-        what=f"the role of the VMs' account on gs://{bucket} can't be told from another's",
-        why=f"the bucket takes no conditions; {ends}",
+        what=f"no role on gs://{bucket} is given to the VMs' account",
+        why="the bucket takes no conditions, by which Destroy would know the role from one that"
+        " others rely on; "
+        + ("the account has it already" if is_given else "the account has none of this bucket's"),
         fix=f"gcloud storage buckets update gs://{bucket} --uniform-bucket-level-access, or"
-        " SERVICE_ACCOUNT=dedicated",
+        f" SERVICE_ACCOUNT=dedicated{'' if is_given else by_hand}",
     )
 
 

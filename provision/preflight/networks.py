@@ -23,7 +23,7 @@ from provision.spec.ranges import OF_GOOGLE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.catalogue.gpu_networks import Network
+    from provision.catalogue.fabrics import Network
     from provision.google.api import GoogleApiError
     from provision.preflight.check import CheckContext, Finding
     from provision.spec.cluster import ClusterSpec

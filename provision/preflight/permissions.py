@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import accounts
-from provision.catalogue.permissions import reads, role_with
+from provision.catalogue.accounts import reads, role_with
 from provision.codes import Code
 from provision.google import resources
 from provision.google.api import Service

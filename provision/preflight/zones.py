@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import offers, suggestions
+from provision.catalogue import suggestions
 from provision.catalogue import zones as places
 from provision.codes import Code
 from provision.errors import Alternatives
@@ -195,7 +195,7 @@ def _zones_with(
     there = ctx.answers.zones_with(ctx.project, collection, name)
     if place.attached:
         there = there & ctx.answers.zones_with(ctx.project, "machineTypes", place.machine_type)
-    return offers.nearest(there, region or place.region)
+    return places.nearest(there, region or place.region)
 
 
 def _move(place: Pool, zone: str) -> str:

@@ -14,7 +14,7 @@ from provision.screens.layout import LABEL, Line, Look, Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from provision.documents.cost import Cost
+    from provision.documents.cost import Amount, Cost
     from provision.documents.ending import Ending
     from provision.documents.plan import Candidate, Checks, Plan, Quota
     from provision.documents.topology import Topology
@@ -148,6 +148,8 @@ def _opens(plan: Plan) -> Iterator[Row]:
 
 def _writers(plan: Plan) -> Iterator[Row]:
     """Who may change the state, and with it what the next run does."""
+    if plan.newer_tool:
+        yield Row("made by", f"version {plan.newer_tool} of this program, which is newer")
     if plan.writers and plan.change is not Change.NOTHING:
         yield Row("state", f"may be changed by you; {'; '.join(plan.writers)}")
 
@@ -297,3 +299,38 @@ def _sum_of_destroy(ending: Ending, most: int) -> str:
     count = sum(ending.counts.values())
     what = f" ({nouns(list(ending.counts.items()), most)})" if count else ""
     return f"Destroy: {layout.counted(count, 'resource')} in the state{what}."
+
+
+def ready(
+    rows: Sequence[tuple[str, str]],
+    width: int,
+    *,
+    seconds: float | None = None,
+    remark: str = "",
+    amount: Amount | None = None,
+) -> list[Line]:
+    """The end of a Create.
+
+    `rows`: what there is to know: its name, and a command, a URL or a few words. `seconds`: how
+    long it took; None if not everything is ready. `remark`: what else is to be said of it, such as
+    that no node runs yet.
+    """
+    return [
+        *_ready_head(seconds, remark, width),
+        *(line for label, text in rows for line in Row(label, text).lines(width)),
+        *_ready_tail(seconds, amount, width),
+    ]
+
+
+def _ready_head(seconds: float | None, remark: str, width: int) -> Iterator[Line]:
+    if seconds is None:
+        yield Line("What there is, although not all of it is ready:", Look.TITLE)
+        return
+    text = " ".join(filter(None, [f"Ready after {amounts.clock(seconds)}.", remark]))
+    yield from layout.wrapped(text, width, rest="    ", look=Look.GOOD)
+
+
+def _ready_tail(seconds: float | None, amount: Amount | None, width: int) -> Iterator[Line]:
+    costs = f"It costs {amounts.per_hour(amount)} from now on. " if amount else ""
+    then = "Next: Test, Status; Destroy ends it." if seconds is not None else "Destroy ends it."
+    yield from layout.wrapped(costs + then, width, rest="    ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision import printable, words
+from provision import words
 from provision.documents.gke_status import ClusterNow, GkeCluster, JobState
 from provision.documents.status import About, EndedBy, PoolMode
 from provision.documents.vm_status import VmGroup
@@ -49,6 +49,8 @@ def lines(found: Status, width: int, *, full: bool = False) -> Iterator[Line]:
     yield from _broken(found.trouble, width, full=full)
     yield from _waiting(found.waiting, width, full=full)
     yield from _older(found.out_of_date, width, full=full)
+    for number, it in enumerate(found.happened):
+        yield from item("" if number else "happened", it.words, width)
     yield from _machines(found, width)
     yield from _ends(found.ends, width)
     yield from _cost(found, width)
@@ -59,7 +61,7 @@ def lines(found: Status, width: int, *, full: bool = False) -> Iterator[Line]:
             yield from _of_cluster(found, width, full=full)
         case _:
             pass  # a kind without a list of its own
-    yield from _rest(found, width)
+    yield from _rest(found, width, full=full)
 
 
 # ------------------------------------------------------------------ how it stands
@@ -275,6 +277,9 @@ def _cost(found: Status, width: int) -> Iterator[Line]:
     yield from item("costs", text, width)
     if found.so_far is not None:
         yield from below([_so_far(found.so_far)], width)
+    if found.in_all is not None:
+        text = f"at most ${found.in_all.usd:,.2f} since it began, at {found.in_all.since}"
+        yield from below([text], width)
     unknown = dict.fromkeys([*now.unknown, *most.unknown])
     if unknown:
         yield from below([f"unknown: {', '.join(unknown)}"], width)
@@ -318,6 +323,7 @@ def _state(vm: Vm, *, full: bool) -> str:
     parts = [vm.startup.words if vm.status == "RUNNING" else vm.status]
     if vm.silence:
         parts += [vm.silence]
+    parts += vm.disks
     if full and vm.rank is not None:
         parts += [f"rank {vm.rank}"]
     if vm.remaining_seconds is not None:
@@ -332,7 +338,7 @@ def _state(vm: Vm, *, full: bool) -> str:
     return "; ".join(parts)
 
 
-def _rest(found: Status, width: int) -> Iterator[Line]:
+def _rest(found: Status, width: int, *, full: bool) -> Iterator[Line]:
     for share in found.filestores:
         yield from item("share", f"{share.name} at {share.path}: {share.ip}", width)
     for title, url in found.links.items():
@@ -341,6 +347,10 @@ def _rest(found: Status, width: int) -> Iterator[Line]:
         yield from item("last log", found.last_log, width)
     count = counted(len(found.resources), "resource")
     yield from item("state", f"{found.state}, {count}", width)
+    for number, one in enumerate(reversed(found.history if full else found.history[-1:])):
+        how = "" if one.ended == "done" else f", which ended with {one.ended}"
+        text = f"{one.at} {one.action} by {one.who}, version {one.version}{how}"
+        yield from item("" if number else "changed", text, width)
     if found.cluster_id:
         yield from item("bill", f"label aiinfra-cluster={found.cluster_id}", width)
 
@@ -418,7 +428,9 @@ def below(texts: Iterable[str], width: int, look: Look = Look.PLAIN) -> Iterator
     lead = " " * (LABEL + 6)
     for text in texts:
         # Nothing in it may begin as a hint does.
-        yield from layout.wrapped(printable.line(text), width, first=lead, rest=lead, look=look)
+        yield from layout.wrapped(
+            words.printable_line(text), width, first=lead, rest=lead, look=look
+        )
 
 
 def hint(name: str, text: str, width: int) -> Iterator[Line]:

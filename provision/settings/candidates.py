@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from provision.catalogue import machines, offers, zones
+from provision.catalogue import machines, zones
 from provision.settings import parsing
 from provision.settings.choices import Way
 from provision.settings.parsing import InvalidValueError, shorten
@@ -192,9 +192,9 @@ def _fits(text: str, zone: str) -> bool:
 
 def _having(machine_type: str, accelerator: str) -> frozenset[str]:
     """The zones that the dated list has such machines in; all zones for what it does not know."""
-    listed = offers.OFFERS.machine_types.places.get(machine_type)
+    listed = zones.OFFERS.machine_types.places.get(machine_type)
     if listed is None and machines.takes_gpus(machine_type):
-        listed = offers.OFFERS.accelerators.places.get(accelerator)
+        listed = zones.OFFERS.accelerators.places.get(accelerator)
     # Of a region that is listed without its zones, all.
     places = zones.ZONES if listed is None else listed
     return frozenset(zone for place in places for zone in zones.ZONES.get(place, (place,)))

@@ -451,7 +451,7 @@ class Settings(BaseSettings):
         " `<APT_MIRROR>/<the host that has them>/<path>`; those of Google come from Google.",
         "https://mirror.example.com/apt",
     )
-    pip_index: values.MirrorUrl | None = _for_ray(
+    pip_index: values.IndexUrl | None = _for_ray(
         "The index of Python packages from which VMs install Ray, instead of PyPI.",
         "https://us-python.pkg.dev/my-project/pypi/simple",
     )
@@ -509,7 +509,7 @@ class Settings(BaseSettings):
     )
     gcs_options: BucketOptions | None = _setting(
         "More options of Cloud Storage FUSE for all mounted buckets, as `<name>=<value>,...`; they"
-        " win over the tool's own.",
+        " win over the tool's own; with `ro`, the account that mounts them can only read them.",
         "metadata-cache-ttl-secs=600,dir-mode=755",
     )
     nfs_fileshare_list: Shares | None = _setting(

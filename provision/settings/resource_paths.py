@@ -18,7 +18,10 @@ ALLOWED: Final = (*PRIVATE, IPv4Network("100.64.0.0/10"), IPv4Network("240.0.0.0
 """Where networks of our own may be: nobody's on the internet (VPC, "Subnets", undated)."""
 
 _NAME: Final = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
-_PROJECT: Final = r"projects/(?P<project>[^/\s]{1,100})"
+PROJECT: Final = r"(?:(?:[a-z0-9][a-z0-9.-]{0,62}:)?[a-z][a-z0-9-]{4,28}[a-z0-9]|[0-9]{1,19})"
+"""A project's ID, also below a domain, or its number: Google's APIs take either in a path. What has
+this form can stand in a command that is made to be pasted."""
+_PROJECT: Final = rf"projects/(?P<project>{PROJECT})"
 # A console or `gcloud --uri` shows the whole URL.
 _URL: Final = r"(?:https://[a-z.]+/compute/v1/)?"
 _NETWORK: Final = re.compile(rf"(?:{_URL}{_PROJECT}/global/networks/)?(?P<name>{_NAME})")
@@ -34,8 +37,8 @@ _RESERVATION: Final = re.compile(
 )
 # As a reservation's selfLink has it (compute v1, reservations.get).
 _LINK: Final = re.compile(
-    rf"(?:https://\S{{1,100}}/)?{_PROJECT}/zones/[a-z0-9-]{{1,63}}"
-    r"/reservations/(?P<rest>\S{1,300})"
+    rf"(?:https://[a-z0-9./-]{{1,100}}/)?{_PROJECT}/zones/[a-z0-9-]{{1,63}}"
+    r"/reservations/(?P<rest>[A-Za-z0-9/-]{1,300})"
 )
 _SEVERAL: Final = re.compile(r"([^{}]*)\{(\d{1,2})\.\.(\d{1,2})\}([^{}]*)")
 

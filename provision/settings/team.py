@@ -2,6 +2,7 @@
 
     contact = "ml-platform@example.com"
     never = ["CA_BUNDLE"]
+    state_writers = ["domain:example.com"]
     [defaults]
     NETWORK_CONFIG = "existing"
     [locked]
@@ -18,6 +19,7 @@ is Google's organization policies.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -34,6 +36,11 @@ MACHINES: Final = "MACHINES"
 """What `at_most` may limit beside settings: all machines of a cluster that run jobs."""
 NEVER: Final = "never"
 """The settings that nobody but the file itself may give."""
+WRITERS: Final = "state_writers"
+"""Whole domains, and accounts of machines, that may change states on purpose."""
+_WRITER: Final = re.compile(
+    r"domain:[a-z0-9][a-z0-9.-]{0,251}[a-z0-9]|serviceAccount:[a-z0-9.-]{1,100}@[a-z0-9.-]{1,190}"
+)
 _TABLES: Final = ("defaults", "locked", "at_most", "allowed")
 
 
@@ -62,6 +69,8 @@ class Team:
     at_most: Mapping[str, Bound] = field(default_factory=dict)
     machines: Bound | None = None  # the most machines of a whole cluster; None for no limit
     never: tuple[str, ...] = ()  # fields that nobody may set
+    # principals that may change states on purpose, as IAM has them
+    state_writers: tuple[str, ...] = ()
     # field -> patterns of the values that it may have, with `*`
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -89,12 +98,19 @@ def parse(text: str, where: str) -> Team:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidTeamError(f"it is not TOML: {error}") from None
-    unknown = sorted(document.keys() - {"contact", NEVER, *_TABLES})
+    parts = ("contact", NEVER, WRITERS, *_TABLES)
+    unknown = sorted(document.keys() - set(parts))
     if unknown:
-        raise InvalidTeamError(f"{unknown[0]} is none of contact, {NEVER}, {', '.join(_TABLES)}")
+        raise InvalidTeamError(f"{unknown[0]} is none of {', '.join(parts)}")
     never = document.get(NEVER, [])
     if not isinstance(never, list):
         raise InvalidTeamError(f"{NEVER} is a list of settings")
+    writers = document.get(WRITERS, [])
+    if not isinstance(writers, list) or not all(_WRITER.fullmatch(str(it)) for it in writers):
+        raise InvalidTeamError(
+            f"{WRITERS} is a list of whole domains and service accounts, each as IAM has it, such"
+            ' as ["domain:example.com"]'
+        )
     machines = _machines(document.get("at_most"))
     tables = {name: _by_field(name, document.get(name, {})) for name in _TABLES}
     defaults, locked, at_most = (
@@ -114,6 +130,7 @@ def parse(text: str, where: str) -> Team:
         locked=locked,
         at_most=at_most,
         machines=machines,
+        state_writers=tuple(map(str, writers)),
         never=tuple(_by_field(NEVER, dict.fromkeys(map(str, never)))),
         allowed={
             name: tuple(str(one).lower() for one in (it if isinstance(it, list) else [it]))

@@ -30,6 +30,7 @@ from provision.settings.choices import (
 from provision.settings.parsing import InvalidValueError, shorten
 from provision.settings.resource_paths import (
     ALLOWED,
+    PROJECT,
     NetworkPath,
     ReservationPath,
     SubnetworkPath,
@@ -181,11 +182,12 @@ def _gcs_path(text: str) -> str:
     except InvalidValueError as error:
         raise InvalidValueError("has no bucket name after gs://", error.why) from None
     parts = folder.split("/") if folder else []
-    fits = all(re.fullmatch(r"[^\x00-\x20\x7f#?*\[\]\"'\\]+", part) for part in parts)
+    fits = all(re.fullmatch(r"[^\x00-\x20\x7f#?*\[\]\"'\\$`;&|<>(){}!]+", part) for part in parts)
     if not fits or {".", ".."} & set(parts):
         raise InvalidValueError(
             "has an invalid folder",
-            "names between single slashes, without blanks, quotes, wildcards, . and ..",
+            "names between single slashes, without blanks, quotes, wildcards, what a shell reads as"
+            " its own, . and ..",
         )
     return text
 
@@ -262,8 +264,12 @@ def _secondary(text: str) -> str:
     return text
 
 
-_EMAIL: Final = re.compile(r"[^@\s/]{1,64}@([a-z0-9][a-z0-9.-]{0,189}\.)?gserviceaccount\.com")
-"""Of a service account, of whichever kind (IAM, "Types of service accounts", undated)."""
+_EMAIL: Final = re.compile(
+    r"(?:[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?@[a-z0-9][a-z0-9.-]{0,180}\.iam"
+    r"|[a-z0-9](?:[a-z0-9.-]{0,92}[a-z0-9])?@[a-z]{1,30})\.gserviceaccount\.com"
+)
+"""Of an account that somebody made, or in one of Google's own domains, as developer. and appspot.
+(IAM, "Types of service accounts" and "Create service accounts", undated)."""
 
 
 def _service_account(text: str) -> str:
@@ -294,7 +300,7 @@ def _subnetworks(items: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _KEY: Final = re.compile(
-    r"projects/[^/\s]{1,100}/locations/[a-z0-9-]{1,63}"
+    rf"projects/{PROJECT}/locations/[a-z0-9-]{{1,63}}"
     r"/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}"
 )
 
@@ -310,7 +316,7 @@ def _url(text: str, what: str, such_as: str, instead: str = "") -> SplitResult:
         is_whole = found.port != 0 and not (found.query or found.fragment)
     except ValueError:
         raise bad from None
-    if not (is_host and is_whole) or not re.fullmatch(r"[!-~]{1,500}", text):
+    if not (is_host and is_whole and _URL_PATH.fullmatch(found.path) and _PRINTED.fullmatch(text)):
         raise bad
     if "@" in found.netloc:
         raise InvalidValueError(
@@ -332,6 +338,18 @@ def _proxy(text: str) -> str:
 def _mirror(text: str) -> str:
     _url(text, "a mirror", "https://mirror.example.com/apt")
     return text.rstrip("/")
+
+
+def _index(text: str) -> str:
+    found = _mirror(text)
+    if not found.startswith("https:"):
+        raise InvalidValueError(
+            "is reached without encryption",
+            "pip takes no packages that anybody on the way can change, and VMs would send an access"
+            " token there in clear",
+            fix=f"https:{found.partition(':')[2]}",
+        )
+    return found
 
 
 def _around(items: tuple[str, ...]) -> tuple[str, ...]:
@@ -371,12 +389,14 @@ def _image_mirrors(items: tuple[str, ...]) -> tuple[str, ...]:
 _IMAGE = r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
 _LABEL: Final = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
 _HOST: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*|[0-9a-fA-F:]+")
+_PRINTED: Final = re.compile(r"[!-~]{1,500}")
+_URL_PATH: Final = re.compile(r"[A-Za-z0-9._~%+@:,=/-]*")
 _REGISTRY: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,200}(:[0-9]{1,5})?")
 _PLACE: Final = re.compile(rf"{_REGISTRY.pattern}(/[a-z0-9][a-z0-9._-]{{0,100}}){{0,9}}")
 
 # As their selfLinks have it (compute v1, images.get and images.getFromFamily).
 _IMAGE_PATH: Final = re.compile(
-    r"(?:https://\S{1,100}/)?projects/(?P<project>[^/\s]{1,100})/global/images/"
+    rf"(?:https://[a-z0-9./-]{{1,100}}/)?projects/(?P<project>{PROJECT})/global/images/"
     rf"(?P<family>family/)?(?P<name>{_IMAGE})"
 )
 
@@ -522,6 +542,7 @@ Account = Annotated[
 ]
 ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 MirrorUrl = Annotated[str, AfterValidator(_mirror)]
+IndexUrl = Annotated[str, AfterValidator(_index)]
 PoolName = Annotated[
     str,
     _matching(

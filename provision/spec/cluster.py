@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from provision.catalogue import fabrics, gcsfuse, gpu_networks, machines, names, zones
+from provision.catalogue import fabrics, gcsfuse, machines, names, zones
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.candidates import Site
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Network
 
     from provision.catalogue import images
-    from provision.catalogue.gpu_networks import Network
+    from provision.catalogue.fabrics import Network
     from provision.settings.choices import OnlineCheck, ReleaseChannel, Restart, Way
     from provision.settings.gke import Queue, Window
     from provision.settings.model import Settings
@@ -42,14 +42,12 @@ class BucketGrant(enum.StrEnum):
     """How the machines' account gets its role on a bucket to mount.
 
     `OWN`: Without a condition: the account is the cluster's own, so nobody else grants it that.
-    `CONDITIONAL`: By a binding of this deployment's, which goes without taking another's. `PLAIN`:
-    Without a condition, as the bucket takes none (no uniform bucket-level access). `GIVEN`: Not at
-    all: the account has the role already, or its owner alone can give it.
+    `CONDITIONAL`: By a binding of this deployment's, which goes without taking another's. `GIVEN`:
+    Not at all: the account has the role already, or somebody else has to give it.
     """
 
     OWN = "own"
     CONDITIONAL = "conditional"
-    PLAIN = "plain"
     GIVEN = "given"
 
 
@@ -98,6 +96,11 @@ class ClusterSpec(abc.ABC):
         own = self.service_account == "dedicated"
         usual = BucketGrant.OWN if own else BucketGrant.CONDITIONAL
         return self.bucket_grants.get(bucket, usual)
+
+    @property
+    def buckets_read_only(self) -> bool:
+        """Whether machines only read the buckets that they mount."""
+        return gcsfuse.reads_only(self.bucket_options)
 
     @property
     @abc.abstractmethod
@@ -264,7 +267,7 @@ class VmSpec(ClusterSpec):
         is_several = (
             self.existing.gpus if self.existing else self.network is NetworkConfig.MULTI_NIC
         )
-        return gpu_networks.beside_the_first(self.group.machine) if is_several else ()
+        return fabrics.beside_the_first(self.group.machine) if is_several else ()
 
     @property
     def fabric(self) -> Fabric | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from provision.catalogue import gke_versions, gpu_networks, limits, machines, names, zones
+from provision.catalogue import fabrics, gke_versions, limits, machines, names, zones
 from provision.catalogue.machines import Binding
 from provision.google.resources import GROUP
 from provision.settings.resource_paths import ReservationPath
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Self
 
+    from provision.catalogue.fabrics import Network
     from provision.catalogue.gke_versions import Floor
-    from provision.catalogue.gpu_networks import Network
     from provision.catalogue.machines import MachineType
     from provision.settings.gke import NodePool
     from provision.settings.model import Settings
@@ -135,7 +135,7 @@ class Pool:
         machine = self.machine
         if machine is None or machine.gpu_network is None:
             return ()
-        return gpu_networks.beside_the_first(machine)
+        return fabrics.beside_the_first(machine)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from provision.spec.ranges import Ranges
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.catalogue import gpu_networks
+    from provision.catalogue import fabrics
     from provision.spec.cluster import ClusterSpec
     from provision.spec.pools import Pool
 
@@ -135,7 +135,7 @@ def _machines(spec: ClusterSpec, pool: Pool) -> Machines:
     )
 
 
-def _networks(spec: ClusterSpec, pool: Pool) -> tuple[gpu_networks.Network, ...]:
+def _networks(spec: ClusterSpec, pool: Pool) -> tuple[fabrics.Network, ...]:
     """The networks of a pool's additional interfaces; a pool of GKE has those of its machines."""
     return pool.networks if isinstance(spec, GkeSpec) else spec.gpu_networks
 

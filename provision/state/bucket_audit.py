@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from provision.errors import Problem, StateError
 from provision.state.location import RECORD, SHARED, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from provision.state.location import StateLocation
 
@@ -84,17 +85,24 @@ class Bucket:
 
 
 def audit(
-    bucket: Bucket, location: StateLocation, *, caller: str, needs_uniform: bool
+    bucket: Bucket,
+    location: StateLocation,
+    *,
+    caller: str,
+    needs_uniform: bool,
+    meant: Collection[str] = (),
 ) -> list[Problem]:
     """What is worth knowing of the bucket of a state.
 
     `caller`: the email address of the account that asks, where it is one; "" where not known.
+    `meant`: principals that may change states on purpose, as IAM has them.
     """
+    judged = dataclasses.replace(bucket, bindings=_without(bucket.bindings, meant))
     url = f"gs://{location.bucket}"
     refused = [
         *_open(bucket, url),
-        *_machines(bucket, location, url, caller),
-        *_domains(bucket, location, url),
+        *_machines(judged, location, url, caller),
+        *_domains(judged, location, url),
         *_lasting(bucket, location, url),
     ]
     plain = _problem(
@@ -145,6 +153,16 @@ def audit(
     return notes
 
 
+def _without(
+    bindings: Sequence[Mapping[str, Any]] | None, meant: Collection[str]
+) -> Sequence[Mapping[str, Any]] | None:
+    if bindings is None:
+        return None
+    return [
+        {**it, "members": [one for one in it["members"] if one not in meant]} for it in bindings
+    ]
+
+
 def writers(bucket: Bucket, location: StateLocation, caller: str) -> tuple[str, ...]:
     """Whom the bucket's roles let change the state, beside the caller; each in words."""
     found = (
@@ -156,6 +174,10 @@ def writers(bucket: Bucket, location: StateLocation, caller: str) -> tuple[str, 
     return tuple(
         dict.fromkeys(it for member in found if (it := _called(member)) not in {"", caller})
     )
+
+
+def _meant(member: str) -> str:
+    return f'if it is meant to, write in the file of TEAM_DEFAULTS: state_writers = ["{member}"]'
 
 
 def _may_write(binding: Mapping[str, Any], location: StateLocation) -> bool:
@@ -183,7 +205,7 @@ def _domains(bucket: Bucket, location: StateLocation, url: str) -> Iterator[Prob
                     " what the next run does, with the rights of whoever starts it",
                     fix="grant it to a group of those who run this program, and run: gcloud storage"
                     f" buckets remove-iam-policy-binding {url} --member={member}"
-                    f" --role={binding['role']} {one}; or {_ELSEWHERE}",
+                    f" --role={binding['role']} {one}; or {_ELSEWHERE}; or {_meant(member)}",
                 )
 
 
@@ -218,7 +240,7 @@ def _machines(bucket: Bucket, location: StateLocation, url: str, caller: str) ->
                 why=f"the account has {role} there; whoever changes a state decides what the next"
                 " run does, with the rights of whoever starts it",
                 fix=f"run: gcloud storage buckets remove-iam-policy-binding {url} --member={member}"
-                f" --role={role} {one}; or, if they need that, {_ELSEWHERE}",
+                f" --role={role} {one}; or, if they need that, {_ELSEWHERE}; or {_meant(member)}",
             )
 
 

@@ -4,7 +4,7 @@ gs://BUCKET/[FOLDER/]NAME_PREFIX-deployment/
     terraform/state/    Terraform's state and lock
     deployment.json     the record: what is deployed, and which tool made it
     connection.json     how to connect
-    prices.json         Google's prices, where they were asked for (see `cost.price_book`)
+    prices.json         Google's prices, where they were asked for (see `cost.skus`)
     runs/               the runs that may hold the lock (see `liveness`)
     jobs/               what VMs and pods are to run, which they can only read
     vms/, pods/, ray/   what they tell, tasks for them, courses and logs of jobs
@@ -25,9 +25,8 @@ from urllib.parse import urlsplit
 from provision import words
 from provision.codes import Code
 from provision.errors import CredentialsError, Problem, ProvisionError, StateError
+from provision.google import auth, sessions
 from provision.google import refusals as google_refusals
-from provision.google import sessions
-from provision.google.auth import refusals
 from provision.settings import recorded
 from provision.state import bucket_audit, lost_record, objects, terraform_state
 from provision.state.location import DEEPEST, FOLDER, RECORD, STATE, StateLocation
@@ -167,10 +166,12 @@ class StateFolder:
             )
         return True
 
-    def audit(self, *, needs_uniform: bool) -> tuple[list[Problem], tuple[str, ...]]:
+    def audit(
+        self, *, needs_uniform: bool, meant: Collection[str] = ()
+    ) -> tuple[list[Problem], tuple[str, ...]]:
         """What is worth knowing of the bucket, and who beside the caller may change the state.
 
-        Nothing of one that does not exist.
+        `meant`: principals that may do so on purpose. Nothing of a bucket that does not exist.
         """
         bucket = self._bucket()
         if bucket is None:
@@ -187,7 +188,9 @@ class StateFolder:
             rules=list(bucket.lifecycle_rules),
         )
         caller = str(getattr(self._credentials, "service_account_email", None) or "")
-        notes = bucket_audit.audit(found, self.location, caller=caller, needs_uniform=needs_uniform)
+        notes = bucket_audit.audit(
+            found, self.location, caller=caller, needs_uniform=needs_uniform, meant=meant
+        )
         return notes, bucket_audit.writers(found, self.location, caller)
 
     def _bindings(self, bucket: storage.Bucket) -> list[dict[str, Any]] | None:
@@ -669,7 +672,7 @@ class StateFolder:
         try:
             yield
         except self._errors.Forbidden as error:
-            raise refusals.explain(error.message) or StateError(
+            raise auth.explain(error.message) or StateError(
                 f"These credentials may not {doing} in {where}",
                 code=Code.PERMISSION_MISSING,
                 why=error.message,
@@ -691,11 +694,11 @@ class StateFolder:
             self._errors.RetryError,
             OSError,
         ) as error:
-            if isinstance(error, GoogleAuthError) and not refusals.is_passing(error):
-                raise refusals.explain(str(error)) or CredentialsError(
+            if isinstance(error, GoogleAuthError) and not auth.is_passing(error):
+                raise auth.explain(str(error)) or CredentialsError(
                     f"Google stopped accepting the credentials while trying to {doing}",
                     why=str(error),
-                    fix=refusals.RENEW,
+                    fix=auth.RENEW,
                 ) from error
             raise StateError(
                 f"Cloud Storage failed to {doing} in {where}",

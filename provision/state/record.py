@@ -8,11 +8,13 @@ the rule of the setting that it came from.
 # No deferred annotations: pydantic reads them.
 
 import json
+import re
 from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any, Final, Self
 
 from pydantic import AfterValidator, Field, TypeAdapter
 
+from provision import __version__
 from provision.documents import json_object
 from provision.settings import recorded
 from provision.settings.values import (
@@ -34,6 +36,10 @@ _Version = Annotated[str, Field(pattern=r"^[A-Za-z0-9.+~-]{0,64}$")]
 _Path = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,300}$")]
 _Held = Annotated[str, Field(pattern=r"^[A-Za-z0-9._@:/-]{1,300}$")]
 _Number = Annotated[int, Field(strict=True, ge=0, le=10**9)]
+
+
+def _release(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d{1,9}", version)]
 
 
 class ForeignRecordError(Exception):
@@ -90,6 +96,12 @@ class Record:
     # fields that a later version of this program wrote and this one does not know; they are written
     # back as they were read
     later: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def newer_tool(self) -> str | None:
+        """The version of this program that wrote it, where that is newer than this one."""
+        own, other = map(_release, (__version__, self.tool_version))
+        return self.tool_version if other > own else None
 
     def document(self) -> str:
         """The text of `deployment.json`."""

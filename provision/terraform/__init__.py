@@ -1,16 +1,23 @@
-"""Running Terraform; no other package starts it."""
+"""Running Terraform; no other package starts it.
+
+python-terraform builds the argument lists but does not run them: it would put the child into our
+process group (so that Ctrl-C reaches Terraform twice), can't forward signals, and buffers all
+output.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+import python_terraform
 
 from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Interrupted, ProvisionError, StateError, TerraformError
-from provision.terraform import applying, arguments, child, failures
+from provision.terraform import applying, child, failures
 from provision.terraform import plan as plans
 from provision.terraform.binary import Binary, environment, find
 from provision.terraform.configuration import locked
@@ -19,9 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 __all__ = ["Binary", "Terraform", "Voice", "environment", "find"]
+
+PLAN_FILE: Final = "deployment.tfplan"
+"""The saved plan, which is the one that is shown and applied."""
+_FLAG: Final = python_terraform.IsFlagged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +75,8 @@ class Terraform:
         said: list[bytes] = []
         ours = locked(self._folder)
         with self._voice.progress.stage(StageName.INIT):
-            done = self._start(
-                arguments.init(backend=backend, color=self._voice.colours), write=said.append
-            )
+            argv = _arguments("init", input=False, backend=backend, no_color=self._plain)
+            done = self._start(argv, write=said.append)
             if done.code != 0:
                 self._voice.write(b"".join(said))
             self._judge("init", done)
@@ -83,7 +93,7 @@ class Terraform:
 
     def validate(self) -> None:
         """Run `terraform validate`, which checks the modules without looking at the values."""
-        done = self._start(arguments.validate(), write=None)
+        done = self._start(_arguments("validate", json=_FLAG), write=None)
         self._interrupted("validate", done)
         try:
             document = json.loads(done.output)
@@ -111,16 +121,18 @@ class Terraform:
         """Run `terraform plan`, and save the plan for `apply`."""
         leaves = OnInterrupt.LEAVES_REST if destroy else OnInterrupt.KEEPS
         with self._voice.progress.stage(StageName.PLAN, leaves):
-            self._run(
+            argv = _arguments(
                 "plan",
-                arguments.plan(
-                    var_file=var_file,
-                    destroy=destroy,
-                    replace=replace,
-                    color=self._voice.colours,
-                ),
+                input=False,
+                out=PLAN_FILE,
+                var_file=var_file,
+                destroy=_FLAG if destroy else None,
+                lock=False,
+                replace=list(replace),
+                no_color=self._plain,
             )
-            document = json.loads(self._capture("show", arguments.show()))
+            self._judge("plan", self._start(argv, write=self._voice.write))
+            document = json.loads(self._capture("show", PLAN_FILE, json=_FLAG))
         self._work = applying.work(document)
         return plans.read(document)
 
@@ -129,20 +141,20 @@ class Terraform:
         if not addresses:
             return
         try:
-            self._capture("state rm", arguments.forget(addresses))
+            self._capture("state rm", *addresses, lock=False)
         finally:
             self._changed()
 
     def untaint(self, address: str) -> None:
         """Untaint an object, so that Terraform keeps it instead of replacing it."""
         try:
-            self._capture("untaint", arguments.untaint(address))
+            self._capture("untaint", address, lock=False)
         finally:
             self._changed()
 
     def state(self) -> dict[str, Any]:
         """The whole state in Terraform's own format, including secrets."""
-        document: dict[str, Any] = json.loads(self._capture("state pull", arguments.pull()))
+        document: dict[str, Any] = json.loads(self._capture("state pull"))
         return document
 
     def apply(self) -> None:
@@ -153,7 +165,7 @@ class Terraform:
                 self._voice.write(data)
                 stages.feed(data)
 
-            argv = arguments.apply(color=self._voice.colours)
+            argv = _arguments("apply", PLAN_FILE, input=False, lock=False, no_color=self._plain)
             try:
                 self._judge("apply", self._start(argv, write=write))
             except (ProvisionError, Interrupted) as error:
@@ -167,7 +179,7 @@ class Terraform:
         file = self._folder / failures.UNSAVED
         if not file.exists():
             return
-        argv = arguments.push(failures.UNSAVED)
+        argv = _arguments("state push", failures.UNSAVED, lock=False)
         if failures.save_again(lambda: self._start(argv, write=None), self._voice.progress):
             return
         self.has_lost_track = True
@@ -177,10 +189,13 @@ class Terraform:
         )
         error.problems = (dataclasses.replace(first, why=why), *others)
 
-    def _run(self, command: str, argv: Sequence[str]) -> None:
-        self._judge(command, self._start(argv, write=self._voice.write))
+    @property
+    def _plain(self) -> object:
+        """What keeps colours out of what people read."""
+        return None if self._voice.colours else _FLAG
 
-    def _capture(self, command: str, argv: Sequence[str]) -> bytes:
+    def _capture(self, command: str, *positional: str, **options: object) -> bytes:
+        argv = _arguments(command, *positional, **options)
         return self._judge(command, self._start(argv, write=None))
 
     def _judge(self, command: str, done: child.Ended) -> bytes:
@@ -205,3 +220,8 @@ class Terraform:
         done = child.run(command, self._voice.tell, write)
         self.has_lost_track |= done.code < 0
         return done
+
+
+def _arguments(command: str, *positional: str, **options: object) -> list[str]:
+    built = python_terraform.Terraform().generate_cmd_string(command, *positional, **options)
+    return [str(argument) for argument in built[1:]]

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from provision.documents.timeline import OnInterrupt, StageName, StageState
 from provision.errors import Interrupted
 from provision.google import resources
-from provision.printable import COLOUR
+from provision.words import COLOUR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
-    from provision.time.progress import Progress
-    from provision.time.stages import OpenStage
+    from provision.time.stages import OpenStage, Progress
 
 _PARTS: Final[Mapping[str, StageName]] = {
     **dict.fromkeys(

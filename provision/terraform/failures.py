@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Final
 from provision.codes import Code
 from provision.errors import CapacityError, ProvisionError, StateError, TerraformError
 from provision.google import refusals
-from provision.printable import COLOUR
 from provision.terraform.lock import Lock
-from provision.time import retries
-from provision.time.retries import TransientError
+from provision.time import deadline
+from provision.time.deadline import TransientError
+from provision.words import COLOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from provision.terraform.child import Ended
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _EXISTS = re.compile(r"Error 409:.*already ?exists", re.IGNORECASE)
 AGAIN: Final = "then run the same action again: it continues where this one stopped"
@@ -125,7 +125,7 @@ def save_again(start: Callable[[], Ended], progress: Progress) -> bool:
             raise TransientError(f"the state could not be saved: {' '.join(said)[:300]}")
 
     try:
-        retries.policy(progress.clock, progress.tell)(attempt)
+        deadline.policy(progress.clock, progress.tell)(attempt)
     except TransientError:
         return False
     progress.tell("The state is saved now")

@@ -91,6 +91,11 @@ def _user() -> str:
         return f"uid-{os.getuid()}"
 
 
+def holder() -> str:
+    """Who holds a lock of this run: "user@host"."""
+    return f"{_user()}@{socket.gethostname()}"
+
+
 def info(url: str, operation: str, own_id: str) -> dict[str, str]:
     """Lock info for a lock of our own, in Terraform's format, so that Terraform can report it."""
     now = dt.datetime.now(dt.UTC)
@@ -98,7 +103,7 @@ def info(url: str, operation: str, own_id: str) -> dict[str, str]:
         "ID": own_id,
         "Operation": operation,
         "Info": "",
-        "Who": f"{_user()}@{socket.gethostname()}",
+        "Who": holder(),
         "Version": "",
         "Created": f"{now:%Y-%m-%dT%H:%M:%S.%fZ}",
         "Path": url,

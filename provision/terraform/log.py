@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from provision import printable
-from provision.printable import COLOUR
+from provision import words
 from provision.settings.masking import Lines
+from provision.words import COLOUR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,7 @@ class Log:
         self._pass_on(self._lines.end())
 
     def _pass_on(self, text: str) -> None:
-        text = printable.text(text, colours=True)
+        text = words.printable(text, colours=True)
         self._kept.append(text)
         if self._show is not None and text:
             self._show(self._folding.feed(text))
@@ -114,7 +114,7 @@ class Log:
     @property
     def text(self) -> str:
         """The whole output, without color codes."""
-        return printable.COLOUR.sub("", "".join(self._kept))
+        return words.COLOUR.sub("", "".join(self._kept))
 
     @staticmethod
     def name(action: str) -> str:

@@ -8,8 +8,10 @@ says nothing are no silence either. That minute is of our own time, however fast
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from provision.documents.events import StageEvent, WaitingEvent, stamp
@@ -19,6 +21,7 @@ from provision.time.deadline import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from provision.documents.events import Event
     from provision.documents.timeline import StageName
@@ -249,3 +252,39 @@ class Sentences:
         if words and words != self._last:
             self._tell(words)
         self._last = words or self._last
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The clock and the progress output of a run."""
+
+    clock: Clock  # the clock of Google Cloud
+    # gets one sentence about what happens once; what goes on is a stage's
+    tell: Callable[[str], None]
+    # the stages of the run; None for stages that are heard of by `tell` alone
+    given: Stages | None = field(default=None, repr=False)
+
+    @functools.cached_property
+    def stages(self) -> Stages:
+        """The stages of the run."""
+        return self.given or Stages(self.clock, Sentences(self.tell))
+
+    def stage(
+        self, name: StageName, on_interrupt: OnInterrupt = OnInterrupt.KEEPS
+    ) -> AbstractContextManager[OpenStage]:
+        """A stage of the run, which ends as its block does."""
+        return self.stages.stage(name, on_interrupt)
+
+    def waits(self, words: str) -> AbstractContextManager[None]:
+        """Name what is waited for, in signs of life.
+
+        `words`: what it is, such as "an answer about my-cluster-mig".
+        """
+        return self.stages.waits(words)
+
+    def deadline(self, seconds: float, poll: float) -> Deadline:
+        """Make a deadline for what is no stage of its own.
+
+        `poll`: poll interval in seconds of cloud time.
+        """
+        return Deadline(seconds, poll, self.clock, self.waits)

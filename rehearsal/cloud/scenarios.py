@@ -51,6 +51,7 @@ SCENARIOS = {
     "host-error": "the host of a GPU VM of each group fails",
     "startup-fails": "the start-up of one VM fails at one of its steps",
     "bad-gpu": "a GPU of one VM of each group, or node of each pool, counts errors of its memory",
+    "full-disk": "the boot disk of one VM of each group has no room left",
     "gpu-error": "a GPU of one node of each GKE pool fails, and is given to no more pods",
     "lost-gpu": "a GPU of one node of each GKE pool falls off its bus; the node stays ready",
     "slow-vm": "one VM of each group, or node of each pool, has half of the others' bandwidth",

@@ -25,7 +25,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from rehearsal.cloud import compute, vm_jobs
+from rehearsal.cloud import compute, vm_documents, vm_jobs
 from rehearsal.cloud.compute import fleet, startup_told
 from rehearsal.cloud.compute.resources import GROUP_MANAGER, INSTANCE
 from rehearsal.cloud.facts import bandwidths
@@ -170,7 +170,10 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         vms=vms,
         now=request.now,
     )
-    living = {name: _member(vm, vm_jobs.complaints(scene, name)) for name, vm in vms.items()}
+    living = {
+        name: _member(vm, vm_jobs.complaints(scene, name), vm_jobs.full_disks(scene, name))
+        for name, vm in vms.items()
+    }
     made = {
         name
         for name, member in living.items()
@@ -184,17 +187,20 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
             beat = replace(plain, body=_beat(vms[name], request.now))
             objects.change(beat, store, bucket, found["name"])
         elif name not in living and silent < _GONE * request.rate:
-            living[name] = _read(store, bucket, found["name"])
+            member = vm_documents.read(store, bucket, found["name"])
+            if vm_documents.is_member(member):
+                living[name] = member
         elif name not in living:
             objects.delete(plain, store, bucket, found["name"])
-    size = _read(store, bucket, f"{folder}/vms/group.json").get("instance_count")
-    if size is None:
+    size = vm_documents.size(vm_documents.read(store, bucket, f"{folder}/vms/group.json"))
+    if size is None:  # nobody has said it so that an agent could read it: what is decided stays
         return
-    before = _read(store, bucket, f"{folder}/vms/roster.json")
+    before = vm_documents.read(store, bucket, f"{folder}/vms/roster.json")
     gone = rfc3339(request.after(-_GONE))
-    members = _seated(before.get("members", []), living, size, gone)
+    seats = vm_documents.seats(before)
+    members = _seated(seats, living, size, gone)
     if (before.get("nnodes"), before.get("members")) != (size, members):
-        generation = before.get("generation", 0) + 1
+        generation = before["generation"] + 1 if seats else 1
         document = {"nnodes": size, "generation": generation, "members": members}
         _write(request, store, bucket, f"{folder}/vms/roster.json", document)
 
@@ -206,7 +212,7 @@ def _beat(vm: Resource, now: float) -> bytes:
     return json.dumps({"metadata": {"renewed": rfc3339(now), "startup": done}}).encode()
 
 
-def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
+def _member(vm: Resource, faults: list[str], disks: list[str]) -> dict[str, Any]:
     address = vm["networkInterfaces"][0]["networkIP"]
     return {
         "name": vm["name"],
@@ -216,6 +222,7 @@ def _member(vm: Resource, faults: list[str]) -> dict[str, Any]:
         "key": "",
         "host_keys": [],
         "faults": faults,
+        "disks": disks,
         "account": next(iter(vm.get("_accounts", {}).values()), ""),
     }
 
@@ -240,17 +247,11 @@ def _seated(
     return [seats[rank] for rank in sorted(seats)]
 
 
-def _read(store: Store, bucket: str, name: str) -> dict[str, Any]:
-    found = objects.live(store, bucket, name)
-    document: dict[str, Any] = {} if found is None else json.loads(objects.content(store, found))
-    return document
-
-
 def _write(
     request: Request, store: Store, bucket: str, name: str, document: dict[str, Any]
 ) -> bool:
     """Write an object, unless it says that already; whether it was written."""
-    if _read(store, bucket, name) == document:
+    if vm_documents.read(store, bucket, name) == document:
         return False
     plain = replace(request, query={}, headers={})
     metadata = {"name": name, "contentType": "application/json"}

@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import vm_programs
+from rehearsal.cloud import vm_documents, vm_programs
 from rehearsal.cloud.compute import fleet, links, resources, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths, machines
@@ -70,11 +70,9 @@ def quiet_since(store: Store, where: tuple[str, str]) -> float | None:
     bucket, folder = where
 
     def read(name: str) -> dict[str, Any]:
-        found = objects.live(store, bucket, f"{folder}/{name}")
-        document: dict[str, Any] = json.loads(objects.content(store, found)) if found else {}
-        return document
+        return vm_documents.read(store, bucket, f"{folder}/{name}")
 
-    waits = read("jobs/index.json").get("jobs", [])
+    waits = vm_documents.wanted(read("jobs/index.json"))
     if any(not read(f"vms/jobs/{it['name']}/course.json") for it in waits):
         return None
     return float(read("vms/job.json").get("since", 0.0))
@@ -92,7 +90,7 @@ class _Group:
 
     def go_on(self) -> None:
         """Do all that is due."""
-        index = self._read("jobs/index.json").get("jobs", [])
+        index = vm_documents.wanted(self._read("jobs/index.json"))
         living = self._living()
         if not living:
             return
@@ -114,7 +112,7 @@ class _Group:
 
     def _living(self) -> list[tuple[int, Resource]]:
         """The VMs that hear of jobs, with their ranks."""
-        roster = self._read("vms/roster.json").get("members", [])
+        roster = vm_documents.seats(self._read("vms/roster.json"))
         ranks = {it["name"]: it["rank"] for it in roster}
         found = [
             (ranks[vm["name"]], vm)
@@ -152,7 +150,7 @@ class _Group:
         if cancelled:
             return self._over(course, "cancelled", "it was cancelled")
         spec = self._read(f"jobs/{course['name']}.json")
-        group = self._read("vms/group.json").get("instance_count", 0)
+        group = self._read("vms/roster.json")["nnodes"]
         # Through Ray a program runs on the head alone, here the first, and its tasks anywhere.
         wanted = 1 if startup_told.has_ray(living[0][1]) else spec["nodes"] or group
         if len(living) < wanted:
@@ -255,10 +253,7 @@ class _Group:
         return bool(self._read(f"vms/jobs/{name}/course.json"))
 
     def _read(self, name: str) -> dict[str, Any]:
-        found = objects.live(self._store, self._bucket, f"{self._folder}/{name}")
-        text = b"{}" if found is None else objects.content(self._store, found)
-        document: dict[str, Any] = json.loads(text)
-        return document
+        return vm_documents.read(self._store, self._bucket, f"{self._folder}/{name}")
 
     def _write(self, name: str, content: Resource | bytes) -> None:
         text = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -352,6 +347,11 @@ def complaints(scene: Scene, vm: str) -> list[str]:
     """What a VM's agent says of its GPUs without a task."""
     bad = scene.strikes("bad-gpu", vm)
     return [f"{_ERRORS} uncorrected memory (ECC) errors since its boot"] if bad else []
+
+
+def full_disks(scene: Scene, vm: str) -> list[str]:
+    """What a VM's agent says of its disks and mounts."""
+    return ["the boot disk is 97 % full"] if scene.strikes("full-disk", vm) else []
 
 
 def _check(scene: Scene, vm: Resource) -> Resource:

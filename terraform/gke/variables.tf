@@ -50,8 +50,8 @@ variable "filestores" {
 }
 
 variable "gcs_mounts" {
-  description = "Buckets that exist and that pods mount, and their paths; the workload account is given access to them."
-  type        = list(object({ bucket = string, path = string, grant = optional(string, "own") }))
+  description = "Buckets that exist and that pods mount, their paths, and whether they are read only; the workload account is given access to them."
+  type        = list(object({ bucket = string, path = string, grant = optional(string, "own"), read_only = optional(bool, false) }))
   nullable    = false
 
   validation {

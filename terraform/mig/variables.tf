@@ -62,8 +62,8 @@ variable "filestores" {
 }
 
 variable "gcs_mounts" {
-  description = "Buckets that exist and are mounted on every VM, their paths, and how the VMs' account is given access to them (see the module gcs-mounts)."
-  type        = list(object({ bucket = string, path = string, grant = optional(string, "own") }))
+  description = "Buckets that exist and are mounted on every VM, their paths, whether they are read only, and how the VMs' account is given access to them (see the module gcs-mounts)."
+  type        = list(object({ bucket = string, path = string, grant = optional(string, "own"), read_only = optional(bool, false) }))
   nullable    = false
 }
 

@@ -31,7 +31,7 @@ CASES = [
         "MAKE_FIREWALL": "yes",
     },
     {"NETWORK_CONFIG": "multi_nic_network", "VM_TYPE": "a3-ultragpu-8g"},
-    {"ENABLE_SPOT": "yes", "GCS_MOUNT_LIST": "data:/mnt/data", "STARTUP_COMMAND": "true"},
+    {"ENABLE_SPOT": "yes", "GCS_MOUNT_LIST": "data:/mnt/data", "GCS_OPTIONS": "ro"},
     {"STARTUP_COMMAND": "true", "SECRETS": "A=projects/my-project/secrets/a:3"},
     {
         "VM_TYPE": "a3-megagpu-8g",
@@ -44,7 +44,7 @@ CASES = [
     {"NFS_FILESHARE_LIST": "/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024", "ENABLE_NOTEBOOK": "no"},
     {
         "NFS_FILESHARE_LIST": "/mnt/a:ZONAL",
-        "KMS_KEY": "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k",
+        "KMS_KEY": "projects/my-keys/locations/us-central1/keyRings/r/cryptoKeys/k",
     },
     {"HTTPS_PROXY": "http://proxy:3128", "APT_MIRROR": "https://mirror/apt"},
     {"ORCHESTRATOR_TYPE": "ray", "PIP_INDEX": "https://index/simple"},

@@ -14,7 +14,6 @@ import pytest
 from provision.catalogue import filestores, gke_versions, machine_sizes
 from provision.catalogue import images as our_images
 from provision.catalogue import machines as ours
-from provision.catalogue import offers as our_offers
 from provision.catalogue import zones as our_places
 from provision.kinds.gke.kubernetes import fabric_pods
 from provision.preflight.future import Procurement
@@ -95,11 +94,11 @@ def test_a_job_that_asks_for_a_node_leaves_room_for_what_gke_runs_there(name: st
 
 
 def test_machines_are_offered_in_the_same_regions_but_for_those_apart() -> None:
-    listed = our_offers.OFFERS.machine_types.places
+    listed = our_places.OFFERS.machine_types.places
     for name in listed:
         for region in our_places.REGIONS:
             zones = our_places.ZONES[region]
-            own = not all(our_offers.OFFERS.machine_types.lacks(name, zone) for zone in zones)
+            own = not all(our_places.OFFERS.machine_types.lacks(name, zone) for zone in zones)
             theirs = any(offers.has_machine(zone, name, frozenset()) for zone in zones)
             assert own == theirs or region in REGIONS_APART, (name, region)
     without_gpus = {name for name, it in ours.MACHINE_TYPES.items() if it.gpus is None}
@@ -107,7 +106,7 @@ def test_machines_are_offered_in_the_same_regions_but_for_those_apart() -> None:
 
 
 def test_gpus_to_attach_are_in_the_same_regions_until_their_end_of_support() -> None:
-    listed = our_offers.OFFERS.accelerators
+    listed = our_places.OFFERS.accelerators
     for name, gpu in ours.ATTACHMENTS.items():
         ended = gpu.supported_until and gpu.supported_until <= "2026-09-22"
         for region, zones in our_places.ZONES.items():

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from provision.kinds.gke.kubernetes import kueue
 from provision.kinds.gke.kubernetes.client import Cluster
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
 
 STAYS = "aiinfra.test/stays"
 """The annotation of pods that do not end by themselves."""

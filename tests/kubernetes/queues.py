@@ -9,7 +9,7 @@ from provision.kinds.gke.kubernetes import kueue, stages
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.objects import Object, holds
 from provision.kinds.gke.kubernetes.stages import Stage
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
 from tests.kubernetes.world import PROGRESS
 
 if TYPE_CHECKING:

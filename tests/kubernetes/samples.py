@@ -22,7 +22,7 @@ ULTRA = GpuPool(
     accelerator="nvidia-h200-141gb",
     gpus=8,
     max_nodes=4,
-    mode="flex_start_queued",
+    mode=Mode.FLEX_START_QUEUED,
     max_run_seconds=604800,
 )
 T4 = GpuPool(
@@ -31,7 +31,7 @@ T4 = GpuPool(
     accelerator="nvidia-tesla-t4",
     gpus=1,
     max_nodes=1,
-    mode="queued",
+    mode=Mode.QUEUED,
 )
 A100 = GpuPool(
     name="demo-a100",
@@ -39,7 +39,7 @@ A100 = GpuPool(
     accelerator="nvidia-tesla-a100",
     gpus=1,
     max_nodes=1,
-    mode="queued",
+    mode=Mode.QUEUED,
 )
 MEGA = GpuPool(
     name="demo-mega",
@@ -47,7 +47,7 @@ MEGA = GpuPool(
     accelerator="nvidia-h100-mega-80gb",
     gpus=8,
     max_nodes=2,
-    mode="standard",
+    mode=Mode.STANDARD,
 )
 HIGH = GpuPool(
     name="demo-high",
@@ -55,7 +55,7 @@ HIGH = GpuPool(
     accelerator="nvidia-h100-80gb",
     gpus=8,
     max_nodes=2,
-    mode="spot",
+    mode=Mode.SPOT,
 )
 A4 = GpuPool(
     name="demo-b200",
@@ -63,7 +63,7 @@ A4 = GpuPool(
     accelerator="nvidia-b200",
     gpus=8,
     max_nodes=2,
-    mode="reservation_bound",
+    mode=Mode.RESERVATION_BOUND,
 )
 A2 = GpuPool(
     name="demo-a100-8g",
@@ -71,7 +71,7 @@ A2 = GpuPool(
     accelerator="nvidia-tesla-a100",
     gpus=8,
     max_nodes=2,
-    mode="standard",
+    mode=Mode.STANDARD,
 )
 RESERVED = GpuPool(
     name="demo-reserved",
@@ -79,7 +79,7 @@ RESERVED = GpuPool(
     accelerator="nvidia-tesla-a100",
     gpus=1,
     max_nodes=1,
-    mode="reservation",
+    mode=Mode.RESERVATION,
 )
 L4 = GpuPool(
     name="demo-l4",
@@ -87,7 +87,7 @@ L4 = GpuPool(
     accelerator="nvidia-l4",
     gpus=1,
     max_nodes=2,
-    mode="standard",
+    mode=Mode.STANDARD,
 )
 RDMA = (
     ExtraNetwork(
@@ -121,7 +121,8 @@ TCPX = TCPXO[:4]
 
 def pool_like(pool: GpuPool, **changes: Any) -> GpuPool:
     """Another pool that differs in a few things."""
-    return dataclasses.replace(pool, **changes)
+    mode = Mode(changes.pop("mode", pool.mode))
+    return dataclasses.replace(pool, mode=mode, **changes)
 
 
 def as_spec(pool: GpuPool, size: Size) -> Pool:
@@ -132,7 +133,7 @@ def as_spec(pool: GpuPool, size: Size) -> Pool:
         zone="us-central1-a",
         gpu_type=pool.accelerator,
         gpu_count=pool.gpus,
-        mode=Mode(pool.mode),
+        mode=pool.mode,
         size=size,
         disk_size_gb=100,
         disk_type="hyperdisk-balanced",

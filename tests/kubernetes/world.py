@@ -13,7 +13,7 @@ from provision.kinds.gke.kubernetes.objects import Object
 from provision.kinds.gke.kubernetes.objects import conditions as conditions_of
 from provision.kinds.gke.kubernetes.stages import Stage
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import certifi
 import pytest
 
+from provision.endpoints import Service
 from provision.errors import ExitCode
-from provision.google.http import Service
 from rehearsal import session
 from tests import real_provider
 from tests.intercepting import Company, Proxy

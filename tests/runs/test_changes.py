@@ -214,6 +214,7 @@ _TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
     "vms": {
         "ENABLE_COMPACT_PLACEMENT-off": Row({"ENABLE_COMPACT_PLACEMENT": ""}, NEW),
         "GCS_MOUNT_LIST-off": Row({"GCS_MOUNT_LIST": ""}, NEW),
+        "GCS_OPTIONS-ro": Row({"GCS_OPTIONS": "ro"}, NEW),
         "NFS_FILESHARE_LIST-off": Row({"NFS_FILESHARE_LIST": ""}, ENDS),
     },
     "spot": {

@@ -2,9 +2,10 @@
 
 import pytest
 
+from provision.kinds.gke.kubernetes import kueue
 from rehearsal.inventory import stays
 from tests.chaos import processes
-from tests.runs import state_file
+from tests.runs import cluster_side, state_file
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 GKE = {
@@ -76,6 +77,32 @@ def test_destroy_removes_what_the_state_does_not_know(copied: Rehearsal, kinds: 
     _lose(copied, set(kinds))
     _ok(copied.run("Destroy"))
     assert _left(copied) == []
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/kinds/gke/kubernetes/test_parts.py"
+    "::test_each_part_that_somebody_has_deleted_is_named_and_create_makes_it_again"
+)
+def test_what_somebody_deletes_in_kubernetes_is_the_first_that_status_says(
+    copied: Rehearsal,
+) -> None:
+    made = _ok(copied.run("Create")).document["connection"]
+    before = copied.run("Status", "--detailed-exitcode")
+    assert before.code == 0, before.said
+    cluster = cluster_side.kubectl(copied, made)
+    cluster.delete(kueue.API, "ClusterQueue", kueue.CLUSTER_QUEUE)
+    (node, *_) = [it["metadata"]["name"] for it in cluster.all("v1", "Node")]
+    cluster.merge("v1", "Node", node, {"spec": {"unschedulable": True}})
+
+    looked = copied.run("Status", "--detailed-exitcode")
+    assert looked.code == 2, looked.said
+    told = [it["what"] for it in looked.document["status"]["trouble"]]
+    assert any("the ClusterQueue dws-cluster-queue is gone" in it for it in told), told
+    assert any("cordoned: no pod is put there" in it for it in told), told
+
+    _ok(copied.run("Create"))
+    told = [it["what"] for it in copied.run("Status").document["status"]["trouble"]]
+    assert not any("is gone" in it for it in told), told
 
 
 def test_destroy_touches_nothing_while_somebody_is_at_work(copied: Rehearsal) -> None:

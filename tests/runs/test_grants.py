@@ -63,10 +63,25 @@ def test_a_grant_that_is_there_is_kept_where_a_bucket_takes_no_conditions(
     _grant(rehearsal)
     created = rehearsal.run("Create", **_SHARED)
     assert created.code == 0, created.said
-    assert "it has the role already" in created.said
+    assert "the account has it already" in created.said
     assert rehearsal.run("Create", **_SHARED).document["changes"]["add"] == 0
     assert rehearsal.run("Destroy", **_SHARED).code == 0
     assert _bindings(rehearsal) == [_BY_HAND]
+
+
+def test_where_a_bucket_takes_no_conditions_a_shared_account_gets_no_role_and_its_command_is_told(
+    rehearsal: Rehearsal,
+) -> None:
+    _prepare(rehearsal, uniform=False)
+
+    planned = rehearsal.run("Plan", **_SHARED)
+
+    assert planned.code == 0, planned.said
+    (note,) = [it for it in planned.document["notes"] if it["setting"] == "GCS_MOUNT_LIST"]
+    assert "no role on gs://my-data is given" in note["what"]
+    assert f"--member serviceAccount:{_ACCOUNT} --role {_ROLE}" in note["fix"]
+    (identity,) = planned.document["plan"]["contents"]["identities"]
+    assert "my-data" not in identity["buckets"]
 
 
 @pytest.mark.parametrize("path", ["my-data/iam", "my-data"])

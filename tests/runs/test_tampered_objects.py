@@ -55,7 +55,7 @@ OF_THE_PROGRAM: Final = (
     Thing("jobs/index.json", {"jobs": [{"name": "", "cancelled": ""}]}),
 )
 OF_VMS: Final = (
-    Thing("vms/group.json"),  # a simulated VM takes no text for the number in it
+    Thing("vms/group.json", {"instance_count": ""}),
     Thing("vms/idle.json", {"at": ""}),
     Thing("vms/job.json", COURSE),
     Thing("vms/jobs/{}/course.json", COURSE, ("train-1",)),

@@ -44,6 +44,29 @@ def test_a_create_is_not_done_while_a_preempted_vm_is_missing(rehearse: Rehearse
 
 
 @pytest.mark.slow(
+    sibling="tests/rehearsal/cloud/compute/test_host_events.py::test_a_vm_whose_group_does_nothing_is_gone_for_good_or_stays_down"
+)
+def test_a_create_makes_the_spot_vm_that_a_group_which_repairs_nothing_has_lost(
+    rehearse: Rehearse,
+) -> None:
+    rehearsal = rehearse(rate=0.02)
+    rehearsal.settings |= SPOT | {"IDLE_TIMEOUT": "2h"}
+    created = rehearsal.run("Create")
+    assert created.code == 0, created.said
+    vm = created.document["connection"]["vms"][0]["name"]
+    zone = "compute/v1/projects/my-project/zones/us-central1-a"
+    rehearsal.google("POST", f"{zone}/instances/{vm}/simulateMaintenanceEvent")
+    assert rehearsal.cloud is not None
+    time.sleep(60 * 0.02)
+    assert rehearsal.run("Status").document["status"]["running"] == 1
+
+    again = rehearsal.run("Create")
+    assert again.code == 0, again.said
+    assert again.document["connection"]["vms"]
+    assert rehearsal.run("Status").document["status"]["running"] == 2
+
+
+@pytest.mark.slow(
     sibling="tests/unit/kinds/vms/test_after_apply.py"
     "::test_a_vm_that_is_lost_after_its_start_up_is_waited_for"
 )

@@ -69,6 +69,9 @@ def test_an_installed_wheel_is_what_runs(installed: Path, tmp_path: Path) -> Non
     places = _run(installed, tmp_path, "python", "-c", told).stdout
     assert places.count(str(installed.parent)) == 2
     assert str(ROOT) not in places
+    training = "from provision.kinds.gke.kubernetes import jobs; print(jobs.training())"
+    told = _run(installed, tmp_path, "python", "-c", training).stdout
+    assert told.strip() == (ROOT / "examples/recipes/fine-tune/train.py").read_text().strip()
 
 
 def test_an_editable_install_is_a_path_and_nothing_that_runs_at_a_start(tmp_path: Path) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 from provision.catalogue import names
 from provision.context import Cloud, Context
 from provision.deployment.deployment import Applied, Deployment, RunInputs
-from provision.deployment.jobs import Jobs
-from provision.deployment.kind import Images, Kind
+from provision.deployment.kind import Images, Jobs, Kind
 from provision.deployment.workspace import Workspace
 from provision.documents.connection import VmsConnection
 from provision.documents.plan import Contents

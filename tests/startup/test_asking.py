@@ -20,7 +20,7 @@ from provision.spec.job import JobSpec
 from provision.state.folder import StateFolder
 from provision.state.location import Place, StateLocation
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.startup import test_agents
 from tests.startup.sandbox import PAYLOAD
 from tests.startup.test_agents import BUCKET, FOLDER, State, Vm, boot, state

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import requests
+from python_terraform import IsFlagged
 
 from provision import intake
 from provision import terraform as driver
@@ -22,7 +23,7 @@ from provision.kinds import registry
 from provision.state.location import locate
 from provision.terraform.plan import Plan
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from rehearsal import session
 from rehearsal.cloud.server import Cloud
 from tests.terraform.conftest import Terraform
@@ -61,7 +62,7 @@ class Desk:
         """Plan as Create does; what the last of its plans would do with what."""
         self.desk.tell(target)
         found = self.desk.plan(print)
-        shown = self.desk.tool._capture("show", ["show", "-json", "deployment.tfplan"])
+        shown = self.desk.tool._capture("show", "deployment.tfplan", json=IsFlagged)
         return found, json.loads(shown)["resource_changes"]
 
     def make(self, target: Deployment[Any]) -> None:

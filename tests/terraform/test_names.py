@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from provision.catalogue import gpu_networks, machines, names
+from provision.catalogue import fabrics, machines, names
 from provision.preflight import made
 from provision.spec.ranges import Ranges
 
@@ -77,7 +77,7 @@ def test_python_counts_against_quotas_what_terraform_makes(resources: list[dict[
         region="us-central1",
         zone="us-central1-a",
         makes_network=True,
-        gpu_networks=gpu_networks.beside_the_first(machines.lookup("a3-ultragpu-8g")),
+        gpu_networks=fabrics.beside_the_first(machines.lookup("a3-ultragpu-8g")),
         more_gpu_networks={},
         ranges=Ranges(),
         first_range=Ranges().first(is_cut=True),

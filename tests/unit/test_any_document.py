@@ -38,7 +38,7 @@ from provision.state.objects import Writer
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import configuration
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests import stored
 from tests.kubernetes import samples
 from tests.unit.memory_folder import MemoryFolder
@@ -166,6 +166,8 @@ COURSE = {
 ON_RAY = {"jobs": [{"name": "raysubmit_x", "state": "RUNNING", "since": 1764000000.5}]}
 
 STORED = stored.found()
+DONE = {"at": "2026-11-28T20:00:00Z", "action": "Create", "version": "0.1.0"}
+DONE |= {"who": "me@laptop", "ended": "done", "hourly": "3.97"}
 SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
     "deployment.json": (RECORD_TEXT, {}),
     "terraform/state/default.tfstate": (STATE, {}),
@@ -175,6 +177,7 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
     "leftovers.json": (TRACES, {"record": RECORD}),
     "connection.json": ({"vms": [{"name": "np-vm-1", "rank": 0}]}, {}),
     "prices.json": (PRICES, {}),
+    "history.json": ({"lines": [DONE]}, {}),
     "jobs/{}.json": (ASKED, {}),
     "jobs/index.json": ({"jobs": [{"name": "train-1", "cancelled": False}]}, {}),
     "jobs/cancelled/{}": ("2026-11-23T10:00:00.000Z", {}),

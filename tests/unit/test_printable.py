@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from provision import printable
+from provision import words
 from provision.console import Console
 from provision.documents import plain
 from provision.documents.events import MessageEvent, Output, WaitingEvent
@@ -86,7 +86,7 @@ def test_nothing_that_a_console_says_has_a_control_character(
     console.go_on(HOSTILE)
 
     for said in capsys.readouterr():
-        plain = printable.COLOUR.sub("", said) if colours else said
+        plain = words.COLOUR.sub("", said) if colours else said
         assert _controls(plain) == []
 
 
@@ -103,9 +103,9 @@ def test_any_text_through_a_console_gives_no_control_character(
 
 @given(st.text(st.characters(), max_size=40))
 def test_what_is_printable_stays_so_and_one_line_is_one(said: str) -> None:
-    assert _controls(printable.text(said)) == []
-    assert printable.text(printable.text(said)) == printable.text(said)
-    assert len(printable.line(said).splitlines()) <= 1
+    assert _controls(words.printable(said)) == []
+    assert words.printable(words.printable(said)) == words.printable(said)
+    assert len(words.printable_line(said).splitlines()) <= 1
 
 
 def test_what_acts_is_seen_and_all_else_is_left() -> None:
@@ -116,7 +116,7 @@ def test_what_acts_is_seen_and_all_else_is_left() -> None:
         "one\r\ntwo\rthree": "one\ntwo\\rthree",
         "a\tb": "a       b",
     }.items():
-        assert printable.text(said) == shown
+        assert words.printable(said) == shown
 
 
 def test_a_newline_in_a_line_of_ours_forges_none(
@@ -154,7 +154,7 @@ def test_a_reason_of_many_lines_keeps_them_below_its_name(
 def test_rows_that_are_written_anew_have_no_code_of_others(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("provision.live.is_possible", lambda *_: True)
+    monkeypatch.setattr("provision.console._is_possible", lambda *_: True)
     console = Console()
 
     console.refresh([EVENT])
@@ -179,7 +179,7 @@ def test_terraforms_colours_stay_on_a_terminal_and_nothing_else_does() -> None:
     log.end()
 
     assert "".join(shown).startswith("\x1b[1m\x1b[31mError: x\\x1b]0;title")
-    assert _controls(printable.COLOUR.sub("", "".join(shown))) == []
+    assert _controls(words.COLOUR.sub("", "".join(shown))) == []
     assert _controls(log.text) == []
 
 

@@ -32,7 +32,7 @@ from provision.state.objects import Stored, Writer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from provision.catalogue.gpu_networks import Network
+    from provision.catalogue.fabrics import Network
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.deployment.workspace import Workspace
@@ -216,7 +216,7 @@ def as_spec(pool: Mapping[str, Any], mine: GpuPool | None) -> Pool:
         zone=next(iter(pool.get("locations", [])), ""),
         gpu_type=mine.accelerator if mine else None,
         gpu_count=mine.gpus if mine else None,
-        mode=Mode(mine.mode) if mine else usual,
+        mode=mine.mode if mine else usual,
         max_run_seconds=mine.max_run_seconds if mine else None,
         size=Size(count=count) if most is None else Size(min=least, max=most),
         disk_size_gb=int(config.get("diskSizeGb", 100)),

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.catalogue import limits
 from provision.cost import estimate
-from provision.deployment.jobs import Jobs, Needs
+from provision.deployment.kind import Jobs, Needs
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError
-from provision.kinds import gpus, job_folder
+from provision.kinds import job_folder
 from provision.kinds.gke import control_plane
 from provision.kinds.gke.kubernetes import (
     fabric_pods,
@@ -45,6 +45,7 @@ from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
 from provision.screens import amounts, layout
 from provision.spec import job as job_spec
+from provision.spec.topology import gpu_words
 from provision.state import objects
 from provision.state.objects import Stored, Writer
 
@@ -443,7 +444,7 @@ def needs(
     price = amounts.of_parts(parts) if coming else "there already, at no more cost"
     facts = [
         f"{layout.counted(nodes, 'node')} of {pool.name}",
-        f"{nodes * pool.gpus} x {gpus.kind(pool.accelerator)}",
+        f"{nodes * pool.gpus} x {gpu_words(pool.accelerator)}",
         f"{coming} of them new" if 0 < coming < nodes else "",
         "at an unknown price" if price == "unknown" else price,
         _until(spec, pool),

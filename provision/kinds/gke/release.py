@@ -20,7 +20,7 @@ from provision.kinds.gke.kubernetes.objects import holds
 from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership, phases
 from provision.lifecycle.phases import Phase
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -15,7 +15,7 @@ from provision.documents.status import About, PoolMode, PoolNow, Trouble
 from provision.errors import ClusterError
 from provision.google import refusals
 from provision.kinds import gpus as gpu_words
-from provision.kinds import machines
+from provision.kinds import happened, machines
 from provision.kinds import status as common
 from provision.kinds.gke import control_plane, trouble
 from provision.kinds.gke.control_plane import State
@@ -52,7 +52,7 @@ def look(
     there = control_plane.find(cloud.api, record, cloud.lists)
     document, facts, clock = there or {}, control_plane.kept(cloud.folder, record), context.clock
     answers = facts is not None and State.of(document) in control_plane.ANSWERING
-    told, unknown = _ask(context, cloud, document) if answers else (_NOTHING, ())
+    told, unknown = _ask(context, cloud, document, facts) if answers else (_NOTHING, ())
     counts: _Counts = {one.pool: (one.count, one.ready) for one in told.nodes}
     if unknown:
         running = trouble.running(cloud.api, record, document)
@@ -78,6 +78,7 @@ def look(
         outside=outside,
         nodes=told.nodes,
         gpus=gpus,
+        faults=told.faults,
     )
     runs = existing(record, there, facts, told, clock)
     if unknown and runs is not None:
@@ -86,9 +87,20 @@ def look(
         runs = replace(runs, ages=ages) if len(ages) == len(counts) else None
     cost, so_far = common.cost_of(runs, pricing.known(context, cloud))
     states = collections.Counter(work.state for work in works)
+    nodes = trouble.nodes(told.nodes, gpus, clock)
+    groups = {node.name.rpartition("-")[0] for node in nodes}
+    happenings = (
+        happened.look(
+            happened.operations(cloud.api, record, cloud.lists),
+            lambda it: it.rpartition("-")[0] in groups,
+        )
+        if groups
+        else []
+    )
     return gke_status.GkeCluster(
         words="GKE cluster",
-        trouble=(*trouble.found(case), *unknown),
+        trouble=(*trouble.found(case), *unknown, *happened.storms(happenings, clock)),
+        happened=happened.within_a_day(happenings, clock, "node"),
         waiting=tuple(trouble.waiting(case)),
         machines=now,
         ends=tuple(trouble.all_ends(facts, told.nodes, clock)),
@@ -105,7 +117,7 @@ def look(
         if document
         else None,
         node_pools=tuple(it for it, _ in found),
-        nodes=trouble.nodes(told.nodes, gpus, clock),
+        nodes=nodes,
         jobs={str(state): states[state] for state in JobState if states[state]},
         workloads=tuple(sorted(works, key=lambda it: list(JobState).index(it.state))),
         outside=tuple(sorted(outside, key=lambda it: list(JobState).index(it.state))),
@@ -157,14 +169,14 @@ class Places:
 
 
 def _ask(
-    context: Context, cloud: Cloud, document: Mapping[str, Any]
+    context: Context, cloud: Cloud, document: Mapping[str, Any], facts: ClusterFacts | None
 ) -> tuple[status.Status, tuple[Trouble, ...]]:
     """The status from Kubernetes; an empty one and why, if it does not answer or refuses."""
     cluster = control_plane.reach(document, cloud.api, context.environ)
     deadline = context.progress.deadline(_ANSWER_TIMEOUT, _POLL)
     try:
         return deadline.retry(
-            lambda: status.read(cluster, context.clock), "look at the cluster"
+            lambda: status.read(cluster, context.clock, facts), "look at the cluster"
         ), ()
     except ClusterError as error:
         (problem,) = error.problems

@@ -35,7 +35,6 @@ from provision.kinds.gke.kubernetes.kueue import POOL_LABEL
 from provision.lifecycle import pricing
 from provision.screens import amounts, layout
 from provision.screens import checks as screen
-from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -451,7 +450,7 @@ def _another(tested: Tested, names: tuple[str, ...]) -> str:
         cordon = f"it is cordoned (undo: kubectl uncordon {named})"
     else:
         cordon = f"keep jobs away: kubectl cordon {named}, or Test --cordon"
-    means = Mode(tested.pool.mode).means
+    means = tested.pool.mode.means
     if means.requested:
         return (
             f"{cordon}; it goes ten minutes after its last job, or at the end of its run, and the"

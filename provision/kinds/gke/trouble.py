@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node, Nodes
+    from provision.kinds.gke.kubernetes.parts import Fault
     from provision.state.record import Record
     from provision.time.clock import Clock
 
@@ -70,6 +71,8 @@ class Case:
     nodes: tuple[Nodes, ...] = ()  # the nodes of each pool
     # how many GPUs each node of a GPU pool has
     gpus: Mapping[str, int] = field(default_factory=dict)
+    # what is wrong with what Create has brought into the cluster
+    faults: tuple[Fault, ...] = ()
 
 
 def found(case: Case) -> Iterator[Trouble]:
@@ -87,6 +90,14 @@ def found(case: Case) -> Iterator[Trouble]:
     if not case.document:
         return
     yield from _nodes(case)
+    for fault in case.faults:
+        yield Trouble(
+            about=About.CLUSTER,
+            what=fault.what,
+            why=(fault.why,) if fault.why else (),
+            fix=fault.fix,
+            by_itself=fault.by_itself,
+        )
     given_up = [work for work in case.works if work.state is JobState.GIVEN_UP]
     for (_, message, advice), jobs in alike(given_up, _words).items():
         yield Trouble(
@@ -420,6 +431,17 @@ def troubles(
             why=(them[0].name,) if len(them) == 1 else (),
             fix=_sooner(them) if is_googles else _replace(them, document, mode),
             by_itself=is_googles,
+        )
+    # GKE cordons nodes that it upgrades.
+    cordoned = [it for it in pool.each if it.cordoned and not (it.unready or it.is_leaving)]
+    if cordoned and State.of(document) is State.RUNNING:
+        yield Trouble(
+            about=About.POOL,
+            what=f"{_named(cordoned, pool.pool)} cordoned: no pod is put there",
+            **who(cordoned),
+            why=tuple(dict.fromkeys(it.cordon or "somebody has cordoned it" for it in cordoned)),
+            fix="once it is to be used again: kubectl uncordon "
+            + " ".join(it.name for it in cordoned[:_IN_COMMAND]),
         )
     them = [node for node in pool.each if node.unready]
     if them:

@@ -13,7 +13,7 @@ from provision.spec.capacity import Mode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provision.catalogue.gpu_networks import Network
+    from provision.catalogue.fabrics import Network
     from provision.deployment.deployment import RunInputs
     from provision.google.owner import Owner
     from provision.settings.gke import Window

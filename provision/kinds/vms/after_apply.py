@@ -11,19 +11,21 @@ from provision.codes import Code
 from provision.documents.connection import VmConnection, VmsConnection
 from provision.documents.timeline import StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
-from provision.kinds import connection, machines
-from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup
+from provision.kinds import connection, happened, machines
+from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import phases, plan_document
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, OutOfDate
+    from provision.google.api import GoogleApi
     from provision.kinds.vms.instances import Seen
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _HEARING: Final = 120.0
 """The longest wait for a sign of life, in seconds of cloud time: two heartbeats."""
@@ -43,12 +45,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
     if made.postponed:
         return
     if spec.idle_seconds is not None:
-        down = instances.down(instances.see(cloud.api, spec).members)
-        off = [one.name for one in down if one.is_off]
-        if off:
-            context.console.progress(f"Starting {words.listed(off)} again")
-        for name in off:
-            cloud.api.start_instance(spec.project_id, spec.zone, name)
+        _bring_back(context, cloud.api, spec)
     machines.wait(
         cloud.api,
         group,
@@ -64,6 +61,28 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         if older and context.replace_vms:
             older = out_of_date.replace(cloud, spec, older, context.progress)
     plan_document.tell_of_older(context, older)
+
+
+def _bring_back(context: Context, api: GoogleApi, spec: VmSpec) -> None:
+    """Have what is off started, and what was preempted made: such a group repairs nothing."""
+    seen, group = instances.see(api, spec), flex_start.group(spec)
+    down = instances.down(seen.members)
+    off = [one.name for one in down if one.is_off]
+    if off:
+        context.console.progress(f"Starting {words.listed(off)} again")
+    for name in off:
+        api.start_instance(spec.project_id, spec.zone, name)
+    gone = [one.name for one in down if one.is_left and not one.status]
+    if gone:
+        context.console.progress(f"Making {words.listed(gone)} again")
+        api.recreate_managed(group.project, group.zone, group.name, gone)
+    is_stable = (seen.group or {}).get("status", {}).get("isStable") is True
+    missing = group.size - len(seen.members)
+    if is_stable and missing > 0:
+        # What is not even listed any more comes by a size that grows.
+        context.console.progress(f"Making {counted(missing, 'VM')} that Google has taken away")
+        for size in (len(seen.members), group.size):
+            api.resize_managed(group.project, group.zone, group.name, size)
 
 
 def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
@@ -133,11 +152,14 @@ class Started:
             if self._silent(found, told, heard):
                 heard = self._hear(found, told)
                 seen = self._look()
+            if not self._silent(found, told, heard):
+                self._listen(found.values(), told, heard)
             if machines.run(seen.members, self._group):
                 return Now(seen, heard, urls or {}, told)
             # Say which run no longer, and wait until their group has made them again.
             deadline, clock = context.progress.deadline(left, 0), context.clock
-            known = instances.interruptions(instances.happened(self._cloud.api, spec), clock)
+            operations = happened.operations(self._cloud.api, spec)
+            known = instances.interruptions(instances.happened(operations, spec), clock)
             down = instances.down(seen.members, instances.restarting(seen.vms(clock), known, clock))
             if down and spec.group.mode.means.flex_start:  # which makes none again
                 raise ClusterError.of(instances.gone(down, known, self._group))
@@ -182,6 +204,22 @@ class Started:
                 )
             with progress.waits(f"a sign of life of {words.listed(silent)}"):
                 deadline.pause()
+
+    def _listen(
+        self, vms: Iterable[instances.Vm], told: Collection[str], heard: agent.Heard
+    ) -> None:
+        """Be not done with VMs that say that something is broken on them."""
+        seats = {name: heard.seats[name] for name in told if name in heard.seats}
+        bound = any(vm.bound for vm in vms)
+        found = list(trouble.complaints(seats, self._group, bound=bound))
+        if found:
+            first, *others = found
+            raise ClusterError(
+                first.what + "".join(f"; {one.what}" for one in others),
+                code=Code.NOT_IN_ORDER,
+                why="\n".join(dict.fromkeys(line for one in found for line in one.why)),
+                fix=f"{first.fix}\nthen run Create again; everything is kept",
+            )
 
     def _urls(self, told: Mapping[str, Startup]) -> dict[str, str] | None:
         """Wait for the notebooks' URLs, and note the missing ones; None if none are wanted."""

@@ -95,6 +95,9 @@ class Seat:
 
     rank: int | None  # its rank; None while the others hear nothing of it
     faults: tuple[str, ...] = ()  # what its GPUs complain of, in its own words
+    disks: tuple[
+        str, ...
+    ] = ()  # which of its disks and mounts is full or does not answer, likewise
     # when the others last heard of it (Unix epoch); None if they do now, or don't say
     since: float | None = None
 
@@ -159,12 +162,17 @@ def _seats(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, Seat]:
     return {
         str(it.get("name")): Seat(
             rank=rank if it.get("present") is True else None,
-            faults=tuple(it[:_LONGEST] for it in json_object.texts(it.get("faults"))[:_MOST]),
+            faults=_words(it.get("faults")),
+            disks=_words(it.get("disks")),
             since=moment(json_object.text(it.get("since"))),
         )
         for it in roster
         if (rank := json_object.whole(it.get("rank"))) is not None
     }
+
+
+def _words(said: object) -> tuple[str, ...]:
+    return tuple(it[:_LONGEST] for it in json_object.texts(said)[:_MOST])
 
 
 def _accounts(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:

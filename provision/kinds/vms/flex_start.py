@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from provision.spec.cluster import VmSpec
     from provision.state.record import Record
     from provision.time.clock import Clock
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _POLL: Final = 15.0
 """Poll interval for resize requests, in seconds of cloud time."""

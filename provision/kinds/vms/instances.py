@@ -6,7 +6,6 @@ What a VM found about itself is judged by what its machine type promises.
 from __future__ import annotations
 
 import datetime as dt
-import enum
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -21,6 +20,8 @@ from provision.google import refusals, resources
 from provision.google.lists import Lists
 from provision.google.resources import GROUP
 from provision.kinds import gpus as gpu_words
+from provision.kinds import happened as happenings
+from provision.kinds.happened import Event, Told
 from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
@@ -251,25 +252,6 @@ def arguments(group: Group) -> str:
 # ------------------------------------------------------------------ interruptions
 
 
-class Event(enum.StrEnum):
-    """What Google tells of in the zone's operations, by their type (Compute Engine, audit logs)."""
-
-    words: str  # what happened to a VM, as the end of a sentence about it
-
-    def __new__(cls, type_: str, text: str) -> Self:
-        """Store the words with the type."""
-        member = str.__new__(cls, type_)
-        member._value_ = type_
-        member.words = text
-        return member
-
-    PREEMPTED = "compute.instances.preempted", "was preempted"
-    HOST_ERROR = "compute.instances.hostError", "lost its host, which failed"
-    MAINTENANCE = (
-        *("compute.instances.terminateOnHostMaintenance", "was stopped to maintain its host"),
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Interruption:
     """The last of the events that a VM has met."""
@@ -355,29 +337,19 @@ def restarting(vms: Iterable[Vm], known: Mapping[str, Interruption], clock: Cloc
     return {vm.name for vm in vms if is_due(vm)}
 
 
-RESET: Final = "reset"
-"""The type of the operations by which VMs are reset from outside."""
+def interruptions(told: Iterable[Told], clock: Clock) -> dict[str, Interruption]:
+    """The last interruption of each VM that has met one, of what happened, the oldest first."""
+    return {
+        it.name: Interruption(event=it.event, ago=clock.since(it.moment))
+        for it in told
+        if it.event is not Event.REMADE
+    }
 
 
-def happened(api: GoogleApi, place: Place, lists: Lists | None = None) -> list[dict[str, Any]]:
-    """The operations of a zone that tell what happened to VMs, and who was reset."""
-    types = [*Event, RESET]
-    return (lists or Lists(api)).operations(place.project_id, place.zone, types)
-
-
-def interruptions(operations: Iterable[Mapping[str, Any]], clock: Clock) -> dict[str, Interruption]:
-    """The last interruption of each VM that has met one; Google forgets after weeks."""
-    events = {event.value: event for event in Event}
-    found: dict[str, Interruption] = {}
-    for operation in operations:
-        if operation["operationType"] not in events:
-            continue
-        began = dt.datetime.fromisoformat(operation["insertTime"]).timestamp()
-        name = operation["targetLink"].rpartition("/")[2]
-        one = Interruption(event=events[operation["operationType"]], ago=clock.since(began))
-        if name not in found or one.ago < found[name].ago:
-            found[name] = one
-    return found
+def happened(operations: Iterable[Mapping[str, Any]], place: Place) -> list[Told]:
+    """What Google has done to the VMs of a group, the oldest first."""
+    start = f"{names.INSTANCE.of(place.name_prefix)}-"
+    return happenings.look(operations, lambda name: name.startswith(start))
 
 
 def gone(

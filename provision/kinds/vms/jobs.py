@@ -14,7 +14,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.deployment.jobs import Jobs
+from provision.deployment.kind import Jobs
 from provision.documents import json_object
 from provision.documents.job import Job, JobState
 from provision.errors import SettingsError

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import names
 from provision.deployment.kind import Kind, Later
 from provision.kinds.vms import variables
-from provision.kinds.vms.bake import VmImages
 from provision.spec import cluster
 from provision.spec.cluster import VmSpec
 from provision.state import reservations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment, Held
-    from provision.deployment.jobs import Jobs
+    from provision.deployment.kind import Images, Jobs
     from provision.documents.plan import Kept
     from provision.spec.pools import Pool
     from provision.state.location import Place
@@ -30,7 +29,7 @@ class VmGroup(Kind[VmSpec]):
     """Groups of VMs."""
 
     name, called, member, root = "mig", "VM group", "VM", variables.ROOT
-    takes_files, images = True, VmImages()
+    takes_files = True
 
     spec = staticmethod(cluster.vms)
     masked = staticmethod(variables.masked)
@@ -45,6 +44,13 @@ class VmGroup(Kind[VmSpec]):
     status = Later("provision.kinds.vms.status", "look")
     test = Later("provision.kinds.vms.testing", "run")
     release = Later("provision.kinds.vms.flex_start", "release")
+
+    @property
+    def images(self) -> Images:
+        """The images of one's own, of which most runs hear nothing."""
+        from provision.kinds.vms.bake import VmImages
+
+        return VmImages()
 
     def resolve(self, spec: VmSpec, record: Record | None) -> VmSpec:
         """Resolve the image and the reservation if their checks did not."""

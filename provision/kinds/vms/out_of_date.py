@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from provision.kinds.vms.instances import Seen
     from provision.state.location import Place
     from provision.time.clock import Clock
-    from provision.time.progress import Progress
-    from provision.time.stages import OpenStage
+    from provision.time.stages import OpenStage, Progress
 
 _POLL: Final = 10.0
 """Seconds of cloud time between two looks at a group that replaces VMs."""

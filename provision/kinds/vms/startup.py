@@ -24,7 +24,7 @@ from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
-from provision.kinds.vms import instances
+from provision.kinds import happened
 from provision.kinds.vms.instances import moment
 from provision.state import objects
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from provision.state.location import Place
     from provision.state.objects import Change
     from provision.time.clock import Clock
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _NAMESPACE: Final = "aiinfra"
 _KEY: Final = "startup"
@@ -160,8 +160,8 @@ class Startup:
 class Reader:
     """Reads start-ups, those of VMs that are asked concurrently, at a limited rate.
 
-    `started`: when Google says VMs were. `beats`: looks at their heartbeats. `happened`: the
-    operations of the zone, if they are known.
+    `started`: when Google says VMs were. `beats`: looks at their heartbeats. `operations`:
+    those of the zone that tell what happened, if they are known.
     """
 
     def __init__(  # noqa: PLR0913 - each is a source of its own
@@ -172,13 +172,13 @@ class Reader:
         started: Mapping[str, str | None] | None = None,
         beats: Callable[[], Mapping[str, Change]] = dict,
         *,
-        happened: Iterable[Mapping[str, Any]] | None = None,
+        operations: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:
         self._api = api
         self._place = place
         self._clock = clock
         self._started = started or {}
-        self._happened = happened
+        self._operations = operations
         self._look = beats
         self.beats: Mapping[str, Change] | None = None
         """The heartbeats, as they were looked at last; None before a read."""
@@ -240,13 +240,13 @@ class Reader:
 
     def _begun(self) -> dict[str, float]:
         """When VMs were last started, or reset from outside (Unix epoch), as far as is known."""
-        happened = self._happened
-        if happened is None:
-            happened = instances.happened(self._api, self._place)
+        operations = self._operations
+        if operations is None:
+            operations = happened.operations(self._api, self._place)
         resets = (
             (one["targetLink"].rpartition("/")[2], one["insertTime"])
-            for one in happened
-            if one["operationType"] == instances.RESET
+            for one in operations
+            if one["operationType"] == happened.RESET
         )
         latest: dict[str, float] = {}
         for vm, text in (*self._started.items(), *resets):

@@ -12,7 +12,7 @@ from provision.documents import json_object, vm_status
 from provision.documents.status import End, EndedBy, Older, PoolMode, PoolNow
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
-from provision.kinds import gpus
+from provision.kinds import gpus, happened
 from provision.kinds import status as common
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import pricing
@@ -51,12 +51,13 @@ def look(
     found = seen.vms(clock)
     heard = agent.heard(cloud) if found else agent.Heard({}, {}, {})
     started = {vm.name: vm.started for vm in found}
-    happened = instances.happened(cloud.api, record, cloud.lists)
+    operations = happened.operations(cloud.api, record, cloud.lists)
     reader = startup.Reader(
-        cloud.api, record, clock, started, lambda: heard.beats, happened=happened
+        cloud.api, record, clock, started, lambda: heard.beats, operations=operations
     )
     told = _reports(context, reader, found, before)
-    known = instances.interruptions(happened, clock)
+    happenings = instances.happened(operations, record)
+    known = instances.interruptions(happenings, clock)
     down = instances.down(seen.members, instances.restarting(found, known, clock))
     group = _group(record, found)
     how = mode(record)
@@ -101,7 +102,8 @@ def look(
     )
     return vm_status.VmGroup(
         words="Ray cluster" if asked.get(KIND) == "ray" else "VM group",
-        trouble=tuple(trouble.found(case)),
+        trouble=(*trouble.found(case), *happened.storms(happenings, clock)),
+        happened=happened.within_a_day(happenings, clock, "VM"),
         waiting=tuple(trouble.waiting(case)),
         machines=(pool,),
         ends=tuple(_ends(case)),
@@ -178,6 +180,7 @@ def _vm(
         rank=seat.rank,
         # One that is away may be another by now; one that is silent has still what it last had.
         faults=seat.faults if silence or seat.rank is not None else (),
+        disks=seat.disks if silence or seat.rank is not None else (),
         silence=silence,
         status=vm.status,
         machine_type=vm.machine_type,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
+from provision.catalogue import xids
 from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import StartupState
 from provision.google import refusals
@@ -31,6 +32,15 @@ _LEFT: Final = 5
 _SILENT: Final = (
     "a VM that reports nothing may lack Google's guest agent in its image, or access to Google's"
     " APIs in its network"
+)
+_FULL: Final = (
+    "jobs, containers, logs and checkpoints fail on a full disk, and hang on a share that does not"
+    " answer"
+)
+_FREE: Final = (
+    "see `df --human-readable`, and what takes the room by `sudo du --one-file-system"
+    " --max-depth=2 --human-readable /`; a larger boot disk is DISK_SIZE_GB with Create"
+    " --replace-vms; a share that does not answer: `journalctl --boot`, or another start of the VM"
 )
 
 
@@ -102,19 +112,35 @@ def found(case: Case) -> Iterator[Trouble]:
     for what, them in alike(silent, lambda vm: vm.silence).items():
         fix = agent.another_start(them[0].name, case.group)
         yield _of(them, what, why=(agent.WHY_SILENT,), fix=fix)
-    for vm in case.running:
+    yield from complaints({vm.name: vm for vm in case.running}, case.group, bound=case.bound)
+    yield from _starts(case)
+    yield from _partly(case)
+
+
+def complaints(
+    said: Mapping[str, Vm | agent.Seat], group: Group, *, bound: bool
+) -> Iterator[Trouble]:
+    """What VMs that run say is broken on them, by their names."""
+    for name, vm in said.items():
         # Google moves a VM to another host only when a person asks.
         if vm.faults:
             yield Trouble(
                 about=About.MACHINES,
-                what=f"the GPUs of {vm.name} complain: {vm.faults[0]}",
-                names=(vm.name,),
-                why=vm.faults[1:],
+                what=f"the GPUs of {name} complain: {vm.faults[0]}",
+                names=(name,),
+                why=(*vm.faults[1:], *xids.meanings(vm.faults)),
                 fix="when nobody needs what runs there, "
-                + instances.another_host([vm.name], arguments(case.group), bound=case.bound),
+                + instances.another_host([name], arguments(group), bound=bound),
             )
-    yield from _starts(case)
-    yield from _partly(case)
+    for name, vm in said.items():
+        if vm.disks:
+            yield Trouble(
+                about=About.MACHINES,
+                what=f"{name} says: {'; '.join(vm.disks)}",
+                names=(name,),
+                why=(_FULL,),
+                fix=f"on {name}, {_FREE}",
+            )
 
 
 def waiting(case: Case) -> Iterator[Waiting]:
@@ -159,7 +185,9 @@ def rank(vm: Vm) -> tuple[int, str]:
         return 1, vm.name
     if vm.startup.state is not StartupState.DONE:
         return 2, vm.name
-    needs = vm.faults or vm.maintenance_seconds is not None or vm.interruption is not None
+    needs = (
+        vm.faults or vm.disks or vm.maintenance_seconds is not None or vm.interruption is not None
+    )
     return (3 if needs else 4), vm.name
 
 

@@ -29,9 +29,7 @@ def variables(
     networks, group, image, files = spec.gpu_networks, spec.group, spec.image, inputs.files
     return {
         **parts.common(spec, owner, location),
-        "gcs_mounts": [
-            mount.model_dump() | {"grant": str(spec.grant(mount.bucket))} for mount in spec.buckets
-        ],
+        "gcs_mounts": parts.mounts(spec, shared=True),
         "gcs_options": list(gcsfuse.on_vms(spec.bucket_options, spec.bucket_cache_gib)),
         "ip_ranges": parts.ip_ranges(spec),
         "network_config": str(spec.network),

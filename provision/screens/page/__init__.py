@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.documents.plan import Change
 from provision.screens import amounts, layout
-from provision.screens.page import numbers, sections
+from provision.screens.page import html, sections
 from provision.screens.page.html import tag, written
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _lead(topology: Topology) -> str:
     first = pools[0]
     more = f" and {layout.counted(len(pools) - 1, 'more pool')}" if len(pools) > 1 else ""
     return (
-        f"{numbers.how_many(first)} {numbers.TIMES} {first.machine_type}{more} in {first.zone},"
+        f"{html.how_many(first)} {html.TIMES} {first.machine_type}{more} in {first.zone},"
         f" project {topology.project}"
     )
 
@@ -112,7 +112,7 @@ def _lead(topology: Topology) -> str:
 def _verdict(it: Contents) -> ET.Element:
     if it.problems:
         more = len(it.problems) - 1
-        text = numbers.titled(it.problems[0].what) + (f" (and {more} more, below)" if more else "")
+        text = html.titled(it.problems[0].what) + (f" (and {more} more, below)" if more else "")
         return tag("p", f"{it.action} did not get to its end. {text}", class_="verdict bad")
     if it.action == "Plan":
         if it.plan is not None and it.plan.change is Change.NOTHING:
@@ -153,7 +153,7 @@ def _costs(it: Contents, cost: Cost) -> Iterator[ET.Element]:
 
 
 def _amount(name: str, it: Amount) -> ET.Element:
-    return _fact(name, amounts.per_hour(it), numbers.per_day(it))
+    return _fact(name, amounts.per_hour(it), html.per_day(it))
 
 
 def _fact(name: str, value: str, more: str = "") -> ET.Element:

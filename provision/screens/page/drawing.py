@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.documents.topology import NetworkRole, Reach, StoreKind
 from provision.screens import layout
-from provision.screens.page import numbers
+from provision.screens.page import html
 from provision.screens.page.html import tag
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def described(topology: Topology) -> str:
     """The drawing in a sentence, for those who do not see it."""
     networks = sum(network.count for network in topology.networks)
     pools = "; ".join(
-        f"{numbers.how_many(it)} {it.machine_type} in {it.zone}"
+        f"{html.how_many(it)} {it.machine_type} in {it.zone}"
         + (f" with {it.gpus} {it.gpu} each" if it.gpus else "")
         for it in topology.machines
     )
@@ -222,9 +222,9 @@ def _blocks(topology: Topology) -> tuple[tuple[Block, ...], ...]:
 def _door(door: Door) -> Block:
     match door.reach:
         case Reach.INTERNET:
-            return Block("internet", numbers.titled(door.name), (door.words,))
+            return Block("internet", html.titled(door.name), (door.words,))
         case Reach.RANGES | Reach.IDENTITY | Reach.OUTGOING:
-            return Block(str(door.reach), numbers.titled(door.name), (door.words,))
+            return Block(str(door.reach), html.titled(door.name), (door.words,))
 
 
 def _network(network: Network) -> Block:
@@ -260,16 +260,16 @@ def _pools(pools: Sequence[Machines]) -> Iterator[Block]:
 
 
 def _pool(pool: Machines) -> Block:
-    gpus = f"{pool.gpus} {numbers.TIMES} {pool.gpu}" if pool.gpus else "no GPUs"
-    ending = "" if pool.max_run_seconds is None else f", each ends {numbers.ends(pool)}"
+    gpus = f"{pool.gpus} {html.TIMES} {pool.gpu}" if pool.gpus else "no GPUs"
+    ending = "" if pool.max_run_seconds is None else f", each ends {html.ends(pool)}"
     lines = [
         f"each: {gpus}, {layout.counted(pool.interfaces, 'interface')}",
-        numbers.mode(pool) + ending,
+        html.mode(pool) + ending,
     ]
     if pool.has_public_address:
         lines.append("a public address each")
     tiles = Tiles(pool.first, pool.most, pool.gpus, pool.interfaces)
-    title = f"{numbers.how_many(pool)} {numbers.TIMES} {pool.machine_type}"
+    title = f"{html.how_many(pool)} {html.TIMES} {pool.machine_type}"
     return Block(
         "pool system" if pool.is_system else "pool",
         title,

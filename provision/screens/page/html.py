@@ -1,5 +1,7 @@
 """A small way to write HTML and SVG: a tree of elements, in which every text is only a text.
 
+Below it are words and numbers that several parts of the page have in common.
+
 What escapes is the standard library's serializer, so no value can become markup. What hides
 credentials, and then what no text may do, goes over every text and attribute of the tree before.
 What a drawing or a bar shows stands in a table, too.
@@ -10,10 +12,16 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from provision import printable
+from provision import words
+from provision.screens import amounts
+from provision.spec.capacity import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
+    from decimal import Decimal
+
+    from provision.documents.cost import Amount
+    from provision.documents.topology import Machines
 
 Child: TypeAlias = "ET.Element | str | None"
 """What an element can contain; None is left out."""
@@ -54,7 +62,7 @@ def written(root: ET.Element, veil: Callable[[str], str] = str) -> str:
     """The whole document as text."""
 
     def shown(text: str) -> str:
-        return printable.text(veil(text))
+        return words.printable(veil(text))
 
     for element in root.iter():
         if element.text and element.tag not in _RAW:
@@ -112,3 +120,39 @@ def _row(
             it.set("class", " ".join(filter(None, ["number", it.get("class")])))
         made.append(it)
     return made
+
+
+TIMES: Final = "\N{MULTIPLICATION SIGN}"
+
+
+def titled(text: str) -> str:
+    """A text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+def money(usd: Decimal | None) -> str:
+    """An amount in US dollars, such as "$7.82"; "unknown" for None, and never 0 for it."""
+    return "unknown" if usd is None else amounts.usd(usd)
+
+
+def per_day(amount: Amount) -> str:
+    """A sum per day; what there is to know of it stands at the sum per hour."""
+    return f"{amounts.usd(amount.per_day)} a day"
+
+
+def how_many(pool: Machines) -> str:
+    """The number of a pool's machines: "2", or "0 to 16"."""
+    return f"{pool.first:,}" if pool.first == pool.most else f"{pool.first:,} to {pool.most:,}"
+
+
+def mode(pool: Machines) -> str:
+    """How machines are got, in words."""
+    close = ", close together" if pool.is_compact else ""
+    return " ".join(filter(None, [Mode(pool.mode).means.words, pool.reservation])) + close
+
+
+def ends(pool: Machines) -> str:
+    """When machines end, in words."""
+    if pool.max_run_seconds is None:
+        return "at Destroy only"
+    return f"{amounts.span(pool.max_run_seconds)} after it came"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.documents.cost import Origin
 from provision.documents.topology import Reach, StoreKind
 from provision.screens import amounts, layout, plan
-from provision.screens.page import drawing, numbers
+from provision.screens.page import drawing, html
 from provision.screens.page.html import share, table, tag
 from provision.screens.progress import TITLES
 
@@ -74,7 +74,7 @@ def _legend(it: Topology) -> ET.Element:
 
 def _doors(it: Topology) -> Iterator[Sequence[str]]:
     for door in it.doors:
-        yield numbers.titled(door.name), REACH_WORDS[door.reach], door.words
+        yield html.titled(door.name), REACH_WORDS[door.reach], door.words
 
 
 def _networks(it: Topology) -> Iterator[Sequence[str]]:
@@ -95,12 +95,12 @@ def _networks(it: Topology) -> Iterator[Sequence[str]]:
 def _machines(pool: Machines) -> Sequence[str]:
     return (
         pool.name,
-        f"{numbers.how_many(pool)} {numbers.TIMES} {pool.machine_type}",
-        f"{pool.gpus} {numbers.TIMES} {pool.gpu}" if pool.gpus else "none",
+        f"{html.how_many(pool)} {html.TIMES} {pool.machine_type}",
+        f"{pool.gpus} {html.TIMES} {pool.gpu}" if pool.gpus else "none",
         str(pool.interfaces),
         pool.zone,
-        numbers.mode(pool),
-        numbers.ends(pool),
+        html.mode(pool),
+        html.ends(pool),
     )
 
 
@@ -157,7 +157,7 @@ def cost(it: Cost) -> ET.Element:
 
 def _price(usd: Decimal | None, *, lead: bool = False) -> ET.Element:
     kind = "unknown" if usd is None else None
-    return tag("td", ("≥ " if lead else "") + numbers.money(usd), class_=kind)
+    return tag("td", ("≥ " if lead else "") + html.money(usd), class_=kind)
 
 
 def _small(part: Part) -> ET.Element | None:
@@ -183,7 +183,7 @@ def _caveat(it: Cost) -> str:
     in_all = ""
     if it.at_most_in_all is not None:
         in_all = (
-            f" The machines that expire cost {numbers.money(it.at_most_in_all)} at most"
+            f" The machines that expire cost {html.money(it.at_most_in_all)} at most"
             " in all, if each comes once and runs as long as it may."
         )
     return f"By {listed}, without tax, traffic, discounts and contracts.{unknown}{in_all}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import gpu_networks, machines, suggestions
+from provision.catalogue import fabrics, machines, suggestions
 from provision.codes import Code
 from provision.settings.choices import NetworkConfig
 from provision.spec.rules.findings import Case, Finding, Rules
@@ -172,10 +172,10 @@ def _interfaces(case: Case) -> Iterator[Finding]:
     if case.settings.network_config is not NetworkConfig.MULTI_NIC:
         if not case.settings.gpu_subnetworks:
             yield from _gpus_without_network(case, machine)
-    elif machine.gpu_network is None and machine.max_nics < gpu_networks.USUAL_INTERFACES:
+    elif machine.gpu_network is None and machine.max_nics < fabrics.USUAL_INTERFACES:
         yield Finding(
             field="network_config",
-            what=f"gives each VM {gpu_networks.USUAL_INTERFACES} network interfaces, more than"
+            what=f"gives each VM {fabrics.USUAL_INTERFACES} network interfaces, more than"
             f" {machine.name} supports",
             why=f"with its {machine.vcpus} vCPUs it supports {machine.max_nics}: 2 for up to 2"
             " vCPUs, otherwise one for each vCPU, up to 8",
@@ -186,7 +186,7 @@ def _interfaces(case: Case) -> Iterator[Finding]:
 def _with_interfaces(machine: MachineType) -> str:
     """The smallest machine type of the family that supports the usual number of interfaces."""
     kin = (other for other in machines.MACHINE_TYPES.values() if other.family is machine.family)
-    fit = (other for other in kin if other.max_nics >= gpu_networks.USUAL_INTERFACES)
+    fit = (other for other in kin if other.max_nics >= fabrics.USUAL_INTERFACES)
     return min(fit, key=lambda other: other.vcpus).name
 
 

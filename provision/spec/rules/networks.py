@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from provision.catalogue import gpu_networks, machines, zones
+from provision.catalogue import fabrics, machines, zones
 from provision.codes import Code
 from provision.settings.choices import NetworkConfig, OnlineCheck, asking_for
 from provision.settings.resource_paths import PRIVATE, NetworkPath, SubnetworkPath
@@ -280,7 +280,7 @@ def _gpus(case: Case) -> Iterator[Finding]:
             fix="remove GPU_SUBNETWORKS, or another VM_TYPE",
         )
     elif named != machine.nics - 1:
-        kinds = [f"{it.subnets} for {it.nic_type}" for it in gpu_networks.beside_the_first(machine)]
+        kinds = [f"{it.subnets} for {it.nic_type}" for it in fabrics.beside_the_first(machine)]
         yield Finding(
             field="gpu_subnetworks",
             what=f"names {named}, and {machine.name} has {machine.nics - 1} interfaces beside the"

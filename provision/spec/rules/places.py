@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from provision import words
-from provision.catalogue import machines, offers, zones
+from provision.catalogue import machines, zones
 from provision.codes import Code
 from provision.settings import candidates
 from provision.spec import pools
@@ -19,7 +19,7 @@ from provision.spec.rules.pools import MAKES_POOLS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provision.catalogue.offers import Listing
+    from provision.catalogue.zones import Listing
     from provision.spec.pools import Pool
 
 
@@ -92,7 +92,7 @@ def _unknown_zone(zone: str) -> Iterator[Finding]:
     region = zones.region_of(zone)
     if zone in zones.ZONES.get(region, ()):
         return
-    date = offers.OFFERS.zones.date
+    date = zones.OFFERS.zones.date
     if region in zones.ZONES:
         why = (
             f"it has {', '.join(zones.ZONES[region])} in {region}; Google adds zones, so {_DECIDES}"
@@ -135,7 +135,7 @@ def _not_offered(case: Case) -> Iterator[Finding]:
 
 
 def _of_pool(pool: Pool) -> Iterator[Finding]:
-    lists = offers.OFFERS
+    lists = zones.OFFERS
     if pool.region not in zones.ZONES:  # another note says so
         return
     yield from _lacking(lists.machine_types, pool.machine_type, pool)
@@ -146,7 +146,7 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
 def _lacking(listing: Listing, name: str, pool: Pool) -> Iterator[Finding]:
     if not listing.lacks(name, pool.zone):
         return
-    near = offers.nearest(listing.places[name], pool.region)
+    near = zones.nearest(listing.places[name], pool.region)
     more = f" and {len(near) - _MOST_PLACES} more" if len(near) > _MOST_PLACES else ""
     where = f"in {', '.join(near[:_MOST_PLACES])}{more}, the nearest first" if near else "nowhere"
     place = f"has a pool in {pool.zone}," if pool.zone_setting != "ZONE" else "is a zone"

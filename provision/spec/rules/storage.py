@@ -9,7 +9,7 @@ from provision.codes import Code
 from provision.spec.rules.findings import Case, Finding, Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from provision.settings.storage import Mount, Share
 
@@ -18,13 +18,15 @@ RULES: Final = Rules()
 
 _SETTINGS: Final = ("gcs_mount_list", "nfs_fileshare_list")
 # A mount hides what was at its path before. These paths have files of the system and of this tool:
-# nothing may be mounted at, above or below them.
+# nothing may be mounted or copied at, above or below them. Of /usr, folders of one's own are free.
 _HELD: Final = (
-    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/aiinfra", "/proc", "/run", "/sbin",
-    "/sys", "/usr/bin", "/usr/lib", "/usr/sbin",
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt/aiinfra", "/proc",
+    "/root/.ssh", "/run", "/sbin", "/snap", "/sys", "/usr/bin", "/usr/include", "/usr/lib",
+    "/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/libx32", "/usr/local", "/usr/sbin",
+    "/usr/share", "/usr/src", "/var/cache", "/var/lib", "/var/log", "/var/run", "/var/spool",
 )  # fmt: skip
 # Nothing may be mounted at or above these paths; below them is fine.
-_NEEDED: Final = ("/home/jupyter", "/root", "/tmp", "/usr/local/bin", "/var/lib")  # noqa: S108 - a path of the VMs, not of this machine
+_NEEDED: Final = ("/home/jupyter", "/root", "/tmp")  # noqa: S108 - a path of the VMs, not of this machine
 
 
 def _is_within(path: str, other: str) -> bool:
@@ -145,9 +147,7 @@ def _system_paths(case: Case) -> Iterator[Finding]:
     has_local_ssds = machine is not None and machine.local_ssds > 0 and not case.is_gke
     held = (*_HELD, gcsfuse.LOCAL_SSD) if has_local_ssds else _HELD
     for name, path in _mounts(case):
-        hidden = next((it for it in (*held, *_NEEDED) if _is_within(it, path)), None)
-        if hidden is None:
-            hidden = next((it for it in held if _is_within(path, it)), None)
+        hidden = _system_folder(path, held, _NEEDED)
         if hidden is not None:
             yield Finding(
                 field=name,
@@ -155,6 +155,30 @@ def _system_paths(case: Case) -> Iterator[Finding]:
                 why=f"the VMs need {hidden}, which a mount there would hide or break",
                 fix="another path, such as /mnt/data",
             )
+
+
+def _system_folder(path: str, held: Iterable[str], needed: Iterable[str] = ()) -> str | None:
+    """The folder of the system that is at, above or below a path; None if there is none.
+
+    Who may write keys into somebody's .ssh logs in as that user, wherever the home is.
+    """
+    if ".ssh" in path.split("/"):
+        return path
+    inside = (it for it in held if _is_within(path, it))
+    return next((it for it in (*held, *needed) if _is_within(it, path)), next(inside, None))
+
+
+@RULES.on("vm_localfile_dest_path")
+def _files_in_the_system(case: Case) -> Iterator[Finding]:
+    folder = _system_folder(case.settings.vm_localfile_dest_path, _HELD)
+    if folder is not None:
+        yield Finding(
+            field="vm_localfile_dest_path",
+            what="is a place of the system",
+            why=f"the VMs and those who log in to them rest on {folder}, which the copied files"
+            " would change",
+            fix="VM_LOCALFILE_DEST_PATH=/usr/aiinfra/copy, or another folder of your own",
+        )
 
 
 @RULES.on("gcs_cache_gb", "gcs_mount_list", "gke_node_pools", "vm_type")

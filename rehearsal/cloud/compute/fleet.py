@@ -23,6 +23,7 @@ from rehearsal.cloud import iam
 from rehearsal.cloud.compute import (
     agenda,
     links,
+    operations,
     refusals,
     reservation_use,
     resources,
@@ -299,6 +300,7 @@ def lose(  # noqa: PLR0913, PLR0917 - whose, which, until when and why
     `until`: the moment before which there is no other place (Unix epoch).
     """
     template = links.name_of(resources.require(call, INSTANCE, member)["_template"])
+    _tell_repair(call, member)
     retire(call, [member])
     leaving = resources.find(call, INSTANCE, member)
     if leaving is not None:
@@ -331,7 +333,13 @@ def repair(call: Call, group: Resource, names: Sequence[str]) -> None:
     """
     for name in names:
         own = links.name_of(resources.require(call, INSTANCE, name)["_template"])
+        _tell_repair(call, name)
         recreate(call, group, [name], resources.find(call, TEMPLATE, own))
+
+
+def _tell_repair(call: Call, name: str) -> None:
+    vm, kind = resources.require(call, INSTANCE, name), "compute.instances.repair.recreateInstance"
+    operations.tell(call.request, call.store, kind, name, vm["id"])
 
 
 def recreate(

@@ -231,14 +231,7 @@ def _template(call: Call, vm: Resource) -> Resource:
 
 
 def _record(call: Call, kind: str, name: str, vm: Resource) -> None:
-    """Put what Google did of its own accord among the zone's operations, where it tells of it."""
-    operations.start(
-        call.request,
-        call.store,
-        operations.Work(
-            method="", target=name, target_id=vm["id"], end=call.now, kind=kind, user="system"
-        ),
-    )
+    operations.tell(call.request, call.store, kind, name, vm["id"])
 
 
 HAPPENINGS: Mapping[str, Callable[[Call, Resource], None]] = {

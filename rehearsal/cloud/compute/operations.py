@@ -114,3 +114,11 @@ def view(body: dict[str, Any], now: float) -> dict[str, Any]:
     if body["_end"] > now:
         return {**shown, "status": "RUNNING", "progress": 0}
     return {**shown, "status": "DONE", "progress": 100, "endTime": rfc3339(body["_end"])}
+
+
+def tell(request: Request, store: Store, kind: str, name: str, target_id: str) -> None:
+    """Put what Google did of its own accord among the zone's operations, where it tells of it."""
+    work = Work(
+        method="", target=name, target_id=target_id, end=request.now, kind=kind, user="system"
+    )
+    start(request, store, work)

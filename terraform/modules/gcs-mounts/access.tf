@@ -1,5 +1,7 @@
 locals {
   _grants = { for bucket, grants in { for mount in var.gcs_mounts : mount.bucket => mount.grant... } : bucket => grants[0] }
+  # Of a bucket that is mounted twice, one mount may write.
+  _roles = { for bucket, reads in { for mount in var.gcs_mounts : mount.bucket => mount.read_only... } : bucket => alltrue(reads) ? "roles/storage.objectViewer" : "roles/storage.objectUser" }
 
   # An account that is not the cluster's own may have the same role for another
   # deployment, or by hand: a condition makes a binding of this deployment's, which
@@ -25,7 +27,7 @@ resource "google_storage_bucket_iam_member" "mounts" {
   for_each = toset([for bucket, grant in local._grants : bucket if grant != "given"])
 
   bucket = each.value
-  role   = "roles/storage.objectUser"
+  role   = local._roles[each.value]
   member = "serviceAccount:${var.service_account_email}"
 
   dynamic "condition" {

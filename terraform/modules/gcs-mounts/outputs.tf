@@ -7,7 +7,7 @@ output "mounts" {
       local_mount = mount.path
       type        = "gcsfuse"
       # Not root alone, which mounts it.
-      options = join(",", concat(["allow_other"], var.options))
+      options = join(",", distinct(concat(["allow_other"], mount.read_only ? ["ro"] : [], var.options)))
     }
   ]
   depends_on = [google_storage_bucket_iam_member.mounts]

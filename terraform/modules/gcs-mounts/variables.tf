@@ -5,13 +5,13 @@ variable "cluster_id" {
 }
 
 variable "gcs_mounts" {
-  description = "Buckets that exist, and the path where VMs mount each; one bucket may be mounted at several paths. And how the account gets its role: `own` where nobody else gives this account that role, `conditional` by a binding of this deployment's beside others, `plain` by one without a condition where the bucket takes none, `given` where it has the role already and keeps it."
-  type        = list(object({ bucket = string, path = string, grant = optional(string, "own") }))
+  description = "Buckets that exist, and the path where VMs mount each; one bucket may be mounted at several paths; and whether it is read only, for which the account gets a role that reads alone. And how the account gets its role: `own` where nobody else gives this account that role, `conditional` by a binding of this deployment's beside others, `given` where somebody else gives it and none is made."
+  type        = list(object({ bucket = string, path = string, grant = optional(string, "own"), read_only = optional(bool, false) }))
   nullable    = false
 
   validation {
-    condition     = alltrue([for mount in var.gcs_mounts : contains(["own", "conditional", "plain", "given"], mount.grant)])
-    error_message = "A grant is own, conditional, plain or given; received ${jsonencode(var.gcs_mounts[*].grant)}. \"conditional\" would pass."
+    condition     = alltrue([for mount in var.gcs_mounts : contains(["own", "conditional", "given"], mount.grant)])
+    error_message = "A grant is own, conditional or given; received ${jsonencode(var.gcs_mounts[*].grant)}. \"conditional\" would pass."
   }
 
   validation {

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from provision.actions import run
-from provision.deployment.jobs import Needs
+from provision.deployment.kind import Needs
 from provision.errors import Declined
 from provision.spec.job import JobSpec
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from provision.catalogue import gpu_networks, machines
-from provision.catalogue.gpu_networks import Network
+from provision.catalogue import fabrics, machines
+from provision.catalogue.fabrics import Network
 
 PLAIN = Network(mtu=8896, nic_type="GVNIC")
 GPU_DIRECT = Network(mtu=8244, nic_type="GVNIC")
@@ -29,11 +29,11 @@ def _rdma(subnets: int) -> Network:
 def test_a_machine_type_has_the_networks_that_its_gpus_want(
     name: str, networks: tuple[Network, ...]
 ) -> None:
-    assert gpu_networks.beside_the_first(machines.MACHINE_TYPES[name]) == networks
+    assert fabrics.beside_the_first(machines.MACHINE_TYPES[name]) == networks
 
 
 def test_a_type_that_is_not_known_has_the_usual_number() -> None:
-    assert gpu_networks.beside_the_first(None) == 4 * (PLAIN,)
+    assert fabrics.beside_the_first(None) == 4 * (PLAIN,)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_type_that_is_not_known_has_the_usual_number() -> None:
 def test_with_the_first_there_are_as_many_interfaces_as_the_table_says(
     machine: machines.MachineType,
 ) -> None:
-    networks = gpu_networks.beside_the_first(machine)
+    networks = fabrics.beside_the_first(machine)
 
     assert 1 + sum(network.subnets for network in networks) == machine.nics
     # One digit is in the names of networks and subnetworks.

@@ -12,13 +12,13 @@ from google.oauth2.credentials import Credentials
 from provision.catalogue import prices
 from provision.catalogue.filestores import Tier
 from provision.catalogue.machines import Consumption
-from provision.cost.price_book import PriceBook
+from provision.cost.skus import PriceBook
 from provision.documents.cost import Origin
+from provision.endpoints import Service
 from provision.errors import CheckError
 from provision.google.api import GoogleApi, GoogleApiError
-from provision.google.http import Service
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from rehearsal.cloud.server import Cloud
 from tests.unit.memory_folder import MemoryFolder
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from provision.codes import Code
 from provision.errors import CheckError, ExitCode, Problem, SettingsError
 from provision.files import archive as files
-from provision.files.gzip import StoredGzip
+from provision.files.archive import StoredGzip
 from provision.files.left_out import LeftOut
 from tests.unit import table
 

@@ -13,9 +13,9 @@ from provision.codes import Code
 from provision.errors import CheckError, CredentialsError
 from provision.google.api import GoogleApi, GoogleApiError, Service
 from provision.google.resources import DASHBOARD, FILESTORE, NETWORK
-from provision.time import retries
+from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 PATH = "projects/p/global/networks/n"
 
@@ -110,7 +110,7 @@ def test_trouble_that_stays_is_given_up_in_the_end() -> None:
     session = Session(_answer(503, "Unavailable"))
     with pytest.raises(GoogleApiError, match="503") as caught:
         _api(session).find(Service.COMPUTE, PATH)
-    assert session.asked == retries.TRIES
+    assert session.asked == deadline.TRIES
     assert caught.value.problems[0].code is Code.UNREACHABLE
 
 
@@ -152,7 +152,7 @@ def test_a_missing_permission_is_named_with_a_role() -> None:
 
 
 def test_pauses_grow_at_random_up_to_a_limit() -> None:
-    again = retries.policy(Clock(), print)
+    again = deadline.policy(Clock(), print)
     state = tenacity.RetryCallState(again, None, (), {})
     state.attempt_number = 30
     pauses = {again.wait(state) for _ in range(50)}

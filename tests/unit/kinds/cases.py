@@ -11,7 +11,7 @@ import pytest
 
 from provision.errors import Problem, ProvisionError
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 
 def settings(table: str) -> pytest.MarkDecorator:

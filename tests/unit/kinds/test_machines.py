@@ -12,7 +12,7 @@ from provision.kinds import machines
 from provision.spec.pools import Group
 from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.unit.kinds.cases import looks_at, problem_of
 from tests.unit.table import Row, rows
 

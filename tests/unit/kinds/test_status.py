@@ -28,7 +28,7 @@ from provision.time.clock import Clock
 from tests.unit.kinds.cases import having
 
 LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@laptop", "2026-11-22 09:00:00", "1-2")
-RESERVED = {"np-mig": Reserved(reservation="projects/owner/reservations/r", bound=True)}
+RESERVED = {"np-mig": Reserved(reservation="projects/the-owner/reservations/r", bound=True)}
 
 
 class Folder:
@@ -41,6 +41,9 @@ class Folder:
 
     def lock(self) -> Lock | None:
         return self._lock
+
+    def read(self, _: object) -> None:
+        return None
 
     def outputs(self) -> dict[str, Any]:
         share = {"name": "np-nfs", "path": "/data", "ip": "10.0.0.2", "share": "vol"}
@@ -116,7 +119,7 @@ def test_what_every_kind_has_is_told_and_a_run_that_holds_the_lock() -> None:
 def test_the_end_of_a_reservation_is_asked_of_its_owner() -> None:
     api = Api("2097-01-01T00:00:00Z")
     (end,) = _look(api=api, reservations=RESERVED).ends
-    assert api.asked == "projects/owner/zones/us-central1-a/reservations/r"
+    assert api.asked == "projects/the-owner/zones/us-central1-a/reservations/r"
     assert (end.what, end.how) == ("the reservation r", EndedBy.RESERVATION)
     assert end.first == "2097-01-01T00:00:00Z"
     for without in (None, ""):  # it may not be read, or has no end
@@ -191,7 +194,7 @@ def test_node_pools_are_billed_as_google_has_them_now() -> None:
     record = Record(**cast("Any", PLACE | texts))
     about: dict[str, Any] = {"project": "p", "name": "np-gke", "location": "us-central1"}
     made: dict[str, Any] = {"name": "np-gpu", "machine_type": "a2-highgpu-1g", "gpus": 1}
-    gpus = GpuPool(**made, accelerator="nvidia-tesla-a100", max_nodes=4, mode="queued")
+    gpus = GpuPool(**made, accelerator="nvidia-tesla-a100", max_nodes=4, mode=Mode.QUEUED)
     facts = ClusterFacts(**about, version="1.35.7", pools=(gpus,), workload_account="a")
     scaling = {"enabled": True, "totalMinNodeCount": 0, "totalMaxNodeCount": 4}
     config = {"machineType": "a2-highgpu-1g", "diskSizeGb": 200, "diskType": "pd-ssd"}

@@ -12,7 +12,7 @@ from provision.google.resources import FILESTORE, Look
 from provision.lifecycle import exclusive
 from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 PLACE = SimpleNamespace(
     project_id="p", region="us-central1", zone="us-central1-a", name_prefix="np", hosts=()

@@ -32,6 +32,9 @@ CASES = table.answers("""
 {"SERVICE_ACCOUNT": "a@p.iam.gserviceaccount.com"} -> machines act as a@p.iam.gserviceaccount.com
 {"GCS_MOUNT_LIST": [{"bucket": "other", "path": "/mnt/b"}]} -> machines read and write gs://other
 {"GCS_MOUNT_LIST": [{"bucket": "mine", "path": "/mnt/b"}]}
+{"GCS_MOUNT_LIST": [{"bucket": "other", "path": "/mnt/b"}], "GCS_OPTIONS": ["ro=true"]}
+    -> machines read gs://other
+{"GCS_OPTIONS": ["ro"]}
 {"SECRETS": [{"project": "p", "secret": "s"}]} -> machines read the secret s of p
 {"CA_BUNDLE": "/a.pem"} -> trust the certificates of /a.pem
 {"HTTPS_PROXY": "http://p:1"} -> send what they ask through http://p:1
@@ -63,6 +66,12 @@ def test_what_others_and_machines_may_after_a_change_is_said(changed: str) -> No
         outside, _, words = wanted.rpartition("! ")
         assert says.startswith("! ") is (wanted.startswith("! ") or bool(outside))
         assert words in says
+
+
+def test_a_mount_that_was_read_only_opens_when_machines_write() -> None:
+    options = {"GCS_OPTIONS": ["ro=true"]}
+    assert _found(BEFORE | options, BEFORE) == ["machines read and write gs://mine"]
+    assert _found(BEFORE | options, BEFORE | options) == []
 
 
 def test_what_is_open_already_is_not_said_again() -> None:

@@ -21,6 +21,7 @@ NODES = "serviceAccount:np-nodes@my-project.iam.gserviceaccount.com"
 SOMEBODY = "user:ann@example.com"
 LOGS = "roles/logging.logWriter"
 USER = "roles/storage.objectUser"
+IAM = ".iam.gserviceaccount.com"
 ACCOUNTS = "projects/my-project/serviceAccounts"
 
 
@@ -74,15 +75,19 @@ OWN_AND_OTHERS: dict[resources.Resource, tuple[list[dict[str, Any]], list[dict[s
     ),
     resources.PROJECT_ROLE: (
         [_role(NODES), _role(SOMEBODY, {"description": OURS.text})],
-        [_role(SOMEBODY), _role(NODES.replace("np-", "np-2-"))],
+        [_role(SOMEBODY), _role(NODES.replace("np-", "np-2-")), _role(NODES.replace("my-", "a-"))],
     ),
     resources.ACCOUNT_ROLE: (
-        [{"service_account_id": f"{ACCOUNTS}/np-workload@my-project.iam"}],
-        [{"service_account_id": f"{ACCOUNTS}/ann@my-project.iam"}],
+        [{"service_account_id": f"{ACCOUNTS}/np-workload@my-project{IAM}"}],
+        [{"service_account_id": f"{ACCOUNTS}/ann@my-project{IAM}"}],
     ),
     resources.BUCKET_ROLE: (
-        [_role(SOMEBODY, {"description": OURS.text}), _role(SOMEBODY, role=USER)],
-        [_role(SOMEBODY), _role(SOMEBODY, {"description": OTHER.text}, role=USER)],
+        [_role(SOMEBODY, {"description": OURS.text}), _role(NODES, role=USER)],
+        [
+            _role(SOMEBODY, role=USER),
+            _role(SOMEBODY, {"description": OTHER.text}, role=USER),
+            _role(NODES, {"description": OTHER.text}, role=USER),
+        ],
     ),
     resources.OBJECT: (
         [_of_bucket(f"{_PARTS}0.tar.gz")],

@@ -16,7 +16,7 @@ from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 A, B, C = "us-central1-a", "us-central1-b", "europe-west4-a"
 STOCK_OUT = CapacityError(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from google.oauth2.credentials import Credentials
 
-from provision.catalogue import machines, offers, prices
+from provision.catalogue import machines, prices, zones
 from provision.catalogue.machines import Consumption
 from provision.documents.cost import Origin
 from provision.errors import SettingsError
@@ -14,7 +14,7 @@ from provision.google import auth
 from provision.google.api import GoogleApi
 from provision.preflight import facts
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from rehearsal.cloud.server import Cloud
 
 pytestmark = pytest.mark.loopback
@@ -40,7 +40,7 @@ def api(environ: dict[str, str]) -> GoogleApi:
 def test_the_lists_are_those_of_google_by_zone_and_come_back_from_the_file(api: GoogleApi) -> None:
     found = facts.read(api, "my-project", DATE, facts.with_gpus(api, "my-project"))
 
-    assert offers.read(offers.write(found)) == found
+    assert zones.read_offers(zones.write_offers(found)) == found
     assert found.machine_types.places["a3-ultragpu-8g"] == (
         "asia-south1-b", "asia-south2-c", "europe-west1-b", "europe-west4-a", "us-central1-b",
         "us-east4-b", "us-east5-a", "us-south1-b", "us-west1-c",
@@ -62,7 +62,7 @@ def test_a_file_is_written_with_todays_lists_and_what_has_changed_is_said(
 
     said = facts.main(["facts", "my-project", str(file)], environ)
 
-    written = offers.read(file.read_text("utf-8"))
+    written = zones.read_offers(file.read_text("utf-8"))
     assert written.machine_types.source == "Compute Engine, machineTypes.aggregatedList"
     assert written.zones.date > "2026-08-17"
     told = said.splitlines()
@@ -117,11 +117,11 @@ def test_how_large_machines_are_is_what_google_says_and_what_it_does_not_say_sta
 
 def test_the_catalogue_is_not_written_from_a_simulation() -> None:
     environ = {"GOOGLE_COMPUTE_CUSTOM_ENDPOINT": "http://127.0.0.1:1/compute/v1/"}
-    before = [it.read_bytes() for it in (offers.FILE, machines.SIZES_FILE)]
+    before = [it.read_bytes() for it in (zones.FILE, machines.SIZES_FILE)]
 
     with pytest.raises(SettingsError, match="simulated"):
         facts.main(["facts", "my-project"], environ)
     with pytest.raises(SettingsError, match="PROJECT_ID is missing"):
         facts.main(["facts"], {})
 
-    assert [it.read_bytes() for it in (offers.FILE, machines.SIZES_FILE)] == before
+    assert [it.read_bytes() for it in (zones.FILE, machines.SIZES_FILE)] == before

@@ -13,7 +13,7 @@ from provision.preflight.answers import Answers
 from provision.preflight.check import CheckContext
 from provision.settings.model import Settings
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from rehearsal.cloud.server import Cloud
 from tests.unit.table import Row, rows
 

@@ -14,7 +14,7 @@ from provision.errors import CheckError
 from provision.google.api import GoogleApi, Service
 from provision.settings.choices import OnlineCheck
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.unit.preflight.stand_in import Google
 from tests.unit.preflight.test_checks import ASKING, BEGINNINGS, BUCKET, SECRETS
 

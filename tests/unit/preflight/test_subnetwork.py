@@ -3,7 +3,7 @@
 from provision.codes import Code
 from provision.documents.checks import CheckState
 from provision.kinds import registry
-from provision.preflight import role
+from provision.preflight import table
 from provision.settings.choices import OnlineCheck
 from provision.settings.model import Settings
 from tests.unit.preflight.stand_in import PARENT, PROJECT, REGION, Google
@@ -94,7 +94,7 @@ def _role(**asked: str) -> str:
     settings = Settings(base | asked)
     kind = registry.of(settings)
     spec = kind.spec(settings)
-    return role.as_yaml(spec, kind.preflight(spec))
+    return table.role_as_yaml(spec, kind.preflight(spec))
 
 
 def test_the_role_has_what_an_image_of_ones_own_takes() -> None:

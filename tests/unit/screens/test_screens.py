@@ -13,7 +13,7 @@ from provision.documents.connection import ClusterConnection, VmConnection, VmsC
 from provision.documents.cost import Amount
 from provision.documents.plan import Candidate, Change, Loss, Quota, SettingChange
 from provision.kinds import connection
-from provision.screens import amounts, ready
+from provision.screens import amounts
 from provision.screens import plan as plan_screen
 from provision.screens.layout import Line
 from tests.conftest import Golden
@@ -155,7 +155,7 @@ def test_the_end_of_a_create_of_vms_says_how_to_connect_and_what_it_costs(
     ssds = {"local_ssd_path": "/mnt/localssd", "local_ssd_gb": 6000} if count > 1 else {}
     found = VmsConnection(**_STATE | {"dashboard": dashboard} | ssds, vms=vms, ray=None)
     rows = connection.rows(found, "gs://b/my-cluster-deployment/logs/20261122T1-create.log")
-    shown = _text(ready.lines(rows, width, seconds=271, amount=cost.most), width)
+    shown = _text(plan_screen.ready(rows, width, seconds=271, amount=cost.most), width)
     golden.check(GOLDENS / f"ready-{count}-vms-{width}.txt", shown)
     assert shown.count("\n") <= 40 - 20
 
@@ -167,7 +167,9 @@ def test_the_end_of_a_create_of_a_ray_cluster_says_how_to_see_its_dashboard(
     _, cost = stories.first("ray-gcs-filestore")
     vms = tuple(_vm(number) for number in range(4))
     found = VmsConnection(**_STATE, vms=vms, ray=connection.ray(vms[0].ssh))
-    shown = _text(ready.lines(connection.rows(found), width, seconds=271, amount=cost.most), width)
+    shown = _text(
+        plan_screen.ready(connection.rows(found), width, seconds=271, amount=cost.most), width
+    )
     golden.check(GOLDENS / f"ready-ray-{width}.txt", shown)
 
 
@@ -193,7 +195,9 @@ def test_the_end_of_a_create_of_gke_says_how_to_connect(
     )
     remark = "No GPU node is asked for, and none costs anything, until a job wants one."
     seconds = 710 if is_ready else None
-    shown = _text(ready.lines(rows, width, seconds=seconds, remark=remark, amount=cost.now), width)
+    shown = _text(
+        plan_screen.ready(rows, width, seconds=seconds, remark=remark, amount=cost.now), width
+    )
     golden.check(GOLDENS / f"ready-gke{'' if is_ready else '-in-part'}-{width}.txt", shown)
 
 

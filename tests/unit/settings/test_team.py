@@ -176,3 +176,15 @@ def test_what_is_never_a_users_is_a_list_of_settings() -> None:
     assert "never is a list of settings" in problem.why
     (problem,) = _load(RULES.replace('["CA_BUNDLE"]', '["CA_BUNDEL"]')).problems
     assert "CA_BUNDEL in never is not a setting" in problem.why
+
+
+def test_who_may_change_states_on_purpose_is_for_the_file_to_say() -> None:
+    assert _load().state_writers == ()
+    whom = ("domain:example.com", "serviceAccount:ci@my-project.iam.gserviceaccount.com")
+    assert _load(f"state_writers = {list(whom)}").state_writers == whom
+
+
+@pytest.mark.parametrize("given", ['"domain:a"', '["allUsers"]', '["user:ann@example.com"]', "[1]"])
+def test_only_domains_and_accounts_can_be_meant_to_change_states(given: str) -> None:
+    (problem,) = _load(f"state_writers = {given}").problems
+    assert "state_writers is a list of whole domains and service accounts" in problem.why

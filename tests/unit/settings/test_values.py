@@ -43,14 +43,19 @@ LABELS a= | a_b-c=1_x-y | équipe=é
 METADATA a=ü x | {"A_b-1": "{}"}
 MINIMIZE_TERRAFORM_LOGGING yes | no | x
 NETWORK_CONFIG New_Network
-KMS_KEY projects/p/locations/us/keyRings/r/cryptoKeys/k_1 |
-    projects/p/locations/global/keyRings/r/cryptoKeys/k
+KMS_KEY projects/my-keys/locations/us/keyRings/r/cryptoKeys/k_1 |
+    projects/123456789012/locations/us/keyRings/r/cryptoKeys/k |
+    projects/example.com:my-keys/locations/global/keyRings/r/cryptoKeys/k
 NETWORK_RANGE 10.64.0.0/22 | 100.64.0.0/10 | 240.1.0.0/16
 NFS_FILESHARE_LIST /a:BASIC_HDD:1024,/b:high_scale_ssd:10240
 PROJECT_ID abcdef | a11111111111111111111111111111
-RESERVATION_NAME r | projects/p/reservations/r-1 | r/reservationBlocks/r-block-0001 |
-    projects/p/reservations/r/reservationBlocks/b/reservationSubBlocks/s
-SERVICE_ACCOUNT Default | me@my-project.iam.gserviceaccount.com
+RESERVATION_NAME r | projects/my-pool/reservations/r-1 | r/reservationBlocks/r-block-0001 |
+    projects/my-pool/reservations/r/reservationBlocks/b/reservationSubBlocks/s
+PIP_INDEX https://us-python.pkg.dev/my-project/pypi/simple/ | https://10.0.0.5:8081/r/pypi/simple
+SERVICE_ACCOUNT Default | trainer@my-project.iam.gserviceaccount.com |
+    trainer@my-project.example.com.iam.gserviceaccount.com |
+    123456789012-compute@developer.gserviceaccount.com | my-project@appspot.gserviceaccount.com
+IMPERSONATE builder@my-project.iam.gserviceaccount.com
 SKIP_CHECKS quota, image,
 TERRAFORM_GCS_PATH gs://bucket | gs://a.b-c_d/folder/more
 VM_LOCALFILE_DEST_PATH /a | /usr/x_1/y.z
@@ -73,12 +78,14 @@ GKE_MAX_PODS_PER_NODE 7 | 111
 GKE_PODS_RANGE Pods | 10.64.8.0/33
 GKE_VERSION latest | 1 | 2.0
 GPU_COUNT 0 | 17 | two
-APT_MIRROR mirror.example.com | https://a/?b=c
+APT_MIRROR mirror.example.com | https://a/?b=c | https://a/$(id)
 HTTPS_PROXY proxy:3128 | socks5://proxy:1080 | http://proxy/path | http://proxy:0 |
     http://proxy:99999 | http:// proxy | http://
 IMAGE_MIRROR https://mirror | a,b | nvcr.io= | =x/ | nvcr.io/x=y | mirror/Path
 NO_PROXY *.example.com | http://a | 10.0.0.0/99 | host:80
-PIP_INDEX us-python.pkg.dev/p/pypi/simple
+NETWORK projects/x;id/global/networks/n
+PIP_INDEX us-python.pkg.dev/p/pypi/simple | http://us-python.pkg.dev/my-project/pypi/simple |
+    https://a/$(id) | https://a/;id | https://a/`id`
 IMAGE_NAME My-Image | a b
 INSTANCE_COUNT 0 | -1 | abc | 1.5
 KUEUE_QUEUES a | a:x | A:1 | a:1,a:1 | a:-1 | dws-local-queue:1 | a:1:2
@@ -86,17 +93,25 @@ LABELS A=b | 1=b | a=B | aiinfra-cluster=x | {
 MAX_RUN_DURATION 8d | 0
 METADATA a b=c | Startup-Script=x | proxy-mode=x | enable-guest-attributes=FALSE
 NETWORK_CONFIG vpc
-KMS_KEY k | projects/p/locations/us/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1
+KMS_KEY k | projects/my-keys/locations/us/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1 |
+    projects/x;id>y/locations/us/keyRings/r/cryptoKeys/k |
+    projects/$(id)/locations/us/keyRings/r/cryptoKeys/k
 NETWORK_RANGE 10.64.0.1/22 | 10.64.0.0 | 8.8.8.0/24 | fd00::/64 | gpus
 NFS_FILESHARE_LIST /a | /a:SSD | a:BASIC_SSD | /a:BASIC_SSD:1 | /a:HIGH_SCALE_SSD
 ORCHESTRATOR_TYPE slurm | k8s
 PROJECT_ID short | Upper-Case | ends-with- | 123456789 | :abcdef
 RESERVATION_NAME My Reservation | reservations/r | projects/p/zones/z/reservations/r |
-    r/reservationSubBlocks/s | r/reservationBlocks/
-SERVICE_ACCOUNT me | me@ | a b@c.d | ann@example.com | a@xgserviceaccount.com
-IMPERSONATE dedicated | ann@example.com
+    r/reservationSubBlocks/s | r/reservationBlocks/ | projects/x;id/reservations/r
+SUBNETWORK projects/`id`/regions/us-central1/subnetworks/s
+SERVICE_ACCOUNT a$(touch${IFS}x);`id`@p.iam.gserviceaccount.com |
+    a;b-c-d@p-r.iam.gserviceaccount.com | -abcdef@my-project.iam.gserviceaccount.com |
+    Me@my-project.iam.gserviceaccount.com | me | me@ |
+    a b@c.d | ann@example.com | a@xgserviceaccount.com
+IMPERSONATE a$(id)bcd@my-project.iam.gserviceaccount.com |
+    `id`-abcdef@developer.gserviceaccount.com | dedicated | ann@example.com
 SHOW_PROXY_URL nope
-TERRAFORM_GCS_PATH bucket | gs:// | gs://b | gs://bucket/ | gs://bucket//x | gs://bu/../x
+TERRAFORM_GCS_PATH bucket | gs:// | gs://b | gs://bucket/ | gs://bucket//x | gs://bu/../x |
+    gs://bucket/$(id) | gs://bucket/a;id | gs://bucket/`id`
 VM_LOCALFILE_DEST_PATH relative | / | /a/ | /a b | /a/../b | /a"b
 VM_TYPE A2-highgpu-2g | a2_highgpu_2g | 2g | ct5lp-hightpu-4t | tpu7x-standard-4t
 ZONE us-central1 | us-central1-A | us-central1-aa | bogus | us
@@ -165,18 +180,19 @@ CAPACITY=dws,preemptible -> flex_start,preemptible
 CAPACITY=calendar -> reservation
 ZONE=us-central1-a us-east4-b;us-central1-a -> us-central1-a,us-east4-b
 ZONE=US-EAST4-B -> us-east4-b
-IMAGE_NAME=projects/p/global/images/my-image -> my-image
-IMAGE_FAMILY_NAME=projects/p/global/images/family/f -> f
+IMAGE_NAME=projects/my-images/global/images/my-image -> my-image
+IMAGE_FAMILY_NAME=projects/my-images/global/images/family/f -> f
 GKE_VERSION=v1.33 -> 1.33
 GCS_MOUNT_LIST=my-a,gs://my-b:mnt/b/ -> my-a:/mnt/my-a,my-b:/mnt/b
 KUEUE_QUEUES=team-a=2; team-b=1 -> team-a:2,team-b:1
+PIP_INDEX=http://pypi.corp/simple/ -> https://pypi.corp/simple
 HTTPS_PROXY=proxy.corp:8080 -> http://proxy.corp:8080
 PIP_INDEX=pypi.corp/simple -> https://pypi.corp/simple
 VM_TYPE=A3 Ultra -> a3-ultragpu-8g
 VM_TYPE=h200x8 -> a3-ultragpu-8g
 VM_TYPE=rtx-6000 -> g4-standard-48
-RESERVATION_NAME=https://www.googleapis.com/compute/v1/projects/p/zones/us-east4-b/reservations/r ->
-    projects/p/reservations/r
+RESERVATION_NAME=https://www.googleapis.com/compute/v1/projects/my-pool/zones/us-east4-b/reservations/r
+    -> projects/my-pool/reservations/r
 LABELS={"2 Team": "ML Research", "b": ""} -> team=ml-research,b=
 NFS_FILESHARE_LIST=/a:HIGH_SCALE_SSD -> /a:HIGH_SCALE_SSD:10240
 """
@@ -190,14 +206,14 @@ def test_the_remedy_is_what_was_meant_where_that_is_clear(given: Given, text: st
     assert given(**{variable: value}).problem(variable).fix == f"{variable}={fix}"
 
 
-_OF_A_FAMILY = "projects/p/global/images/family/f"
+_OF_A_FAMILY = "projects/my-images/global/images/family/f"
 _62_LABELS = ",".join(f"l{number}=x" for number in range(62))
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "words"),
     [
-        ("IMAGE_NAME", _OF_A_FAMILY, "that is IMAGE_FAMILY_NAME=f with IMAGE_PROJECT=p"),
+        ("IMAGE_NAME", _OF_A_FAMILY, "that is IMAGE_FAMILY_NAME=f with IMAGE_PROJECT=my-images"),
         ("ASK_ABOVE", "0", "more than 0"),
         ("INSTANCE_COUNT", "3 # three", "a comment must be on a line of its own"),
         ("ORCHESTRATOR_TYPE", "Slurm", "is not supported"),

@@ -18,9 +18,9 @@ ENDS = {"action": {"type": "Delete"}, "condition": {"daysSinceNoncurrentTime": 3
 CLOSED = {"versioned": True, "uniform": True, "closed": True, "rules": [ENDS]}
 
 
-def _audit(caller: str = "", **more: Any) -> list[Problem]:
+def _audit(caller: str = "", meant: tuple[str, ...] = (), **more: Any) -> list[Problem]:
     bucket = bucket_audit.Bucket(**{**CLOSED, "bindings": [], **more})
-    return bucket_audit.audit(bucket, LOCATION, caller=caller, needs_uniform=True)
+    return bucket_audit.audit(bucket, LOCATION, caller=caller, needs_uniform=True, meant=meant)
 
 
 def _refused(**more: Any) -> list[Problem]:
@@ -225,3 +225,20 @@ def test_a_whole_domain_may_not_change_a_state() -> None:
     assert (
         _audit(bindings=[_binding("domain:example.com", role="roles/storage.objectViewer")]) == []
     )
+
+
+@pytest.mark.parametrize("member", ["domain:example.com", DEFAULT])
+def test_who_may_change_a_state_on_purpose_is_named_and_not_refused(member: str) -> None:
+    bindings = [_binding(member)]
+    (problem,) = _refused(bindings=bindings)
+    assert f'TEAM_DEFAULTS: state_writers = ["{member}"]' in problem.fix
+
+    assert _audit(meant=(member,), bindings=bindings) == []
+    assert len(_refused(meant=(member,), bindings=[_binding(member, NODES)])) == 1
+    bucket = bucket_audit.Bucket(**CLOSED, bindings=bindings)  # type: ignore[arg-type]  # as above
+    assert len(bucket_audit.writers(bucket, LOCATION, "")) == 1, "the plan still says so"
+
+
+def test_nobody_can_mean_a_state_to_be_everybodys() -> None:
+    (problem,) = _refused(closed=False, meant=("allUsers",), bindings=[_binding("allUsers")])
+    assert "open to allUsers" in problem.what

@@ -1,5 +1,6 @@
 """The record of what is deployed: read, written, lost and made again from the state."""
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 from provision.google.owner import Owner
 from provision.intake import load
 from provision.settings.model import BY_VARIABLES, Settings
-from provision.state import lost_record
+from provision.state import lost_record, record
 from provision.state.record import ForeignRecordError, Record, Reserved
 
 WHOLE = Record(
@@ -38,6 +39,25 @@ def _changed(**fields: Any) -> Record | None:
 
 def test_what_is_written_is_read_again() -> None:
     assert Record.parse(WHOLE.document()) == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("version", "newer"),
+    [
+        ("0.1.0", None),
+        ("0.0.9", None),
+        ("0.1.1", "0.1.1"),
+        ("0.10.0", "0.10.0"),
+        ("0.2.0rc1", "0.2.0rc1"),
+        ("", None),
+        ("x", None),
+    ],
+)
+def test_a_record_of_a_newer_version_is_known_as_such(
+    monkeypatch: pytest.MonkeyPatch, version: str, newer: str | None
+) -> None:
+    monkeypatch.setattr(record, "__version__", "0.1.0")
+    assert dataclasses.replace(WHOLE, tool_version=version).newer_tool == newer
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from provision.errors import Interrupted, TerraformError
 from provision.terraform import applying
 from provision.terraform.applying import Applying
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 # As Terraform 1.11 prints them with colours, in parts that end anywhere.
 SAID = (

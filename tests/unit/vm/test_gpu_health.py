@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from aiinfra_vm import gpu_health, idle, members, programs
+from aiinfra_vm import gpu_health, idle, looks, members, programs
 from aiinfra_vm.members import Member
 from aiinfra_vm.storage import Version
 from aiinfra_vm.tasks import check
 
+from provision.catalogue import xids
 from tests import waiting
 
 CONFIG = {"gpus": {"count": 2}}
@@ -23,6 +24,7 @@ GPU = {"ecc_volatile": 0}
 VM = {"name": "a", "instance_id": "1", "address": "10.0.0.2", "boot": ""}
 OFF_THE_BUS = "NVRM: Xid (PCI:0000:04:00): 79, pid=4711, GPU has fallen off the bus."
 A_PROGRAMS = "NVRM: Xid (PCI:0000:04:00): 31, pid=4711, name=python3, MMU Fault"
+RECOVERY = "NVRM: Xid (PCI:0000:04:00): 154, GPU recovery action changed"
 DCGM = """\
 | Overall Health | Warning |
 | GPU ID 0       | Warning - PCIe replay rate |
@@ -122,14 +124,14 @@ def test_what_is_logged_is_told_before_the_driver_is_asked_and_a_look_that_hangs
         return {"error": "", "gpus": [GPU, GPU]}
 
     monkeypatch.setattr(check, "gpus", hang)
-    watch = gpu_health.Watch(CONFIG)
+    (watch,) = gpu_health.watch(CONFIG)
     try:
         assert asked.wait(waiting.SECONDS)
-        assert list(watch.faults) == [OFF_THE_BUS]
-        monkeypatch.setattr(gpu_health, "_STUCK", 0.0)
-        assert watch.faults[0] == OFF_THE_BUS
-        assert watch.faults[1].startswith("the driver does not answer since 20")
-        assert members.Member.of({**VM, "faults": list(watch.faults)}).faults == watch.faults
+        assert list(watch.found) == [OFF_THE_BUS]
+        monkeypatch.setattr(looks, "_STUCK", 0.0)
+        assert watch.found[0] == OFF_THE_BUS
+        assert watch.found[1].startswith("the driver does not answer since 20")
+        assert members.Member.of({**VM, "faults": list(watch.found)}).faults == watch.found
     finally:
         goes_on.set()
 
@@ -137,7 +139,39 @@ def test_what_is_logged_is_told_before_the_driver_is_asked_and_a_look_that_hangs
 def test_gpus_in_order_complain_of_nothing(vm: Path) -> None:
     _program(vm, "journalctl", f"something\n{A_PROGRAMS}\n")
     assert _found() == ()
-    assert gpu_health.Watch({"gpus": None}).faults == ()
+    assert gpu_health.watch({"gpus": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("NVRM: Xid (PCI:0000:04:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x025001c6)", 1),
+        ("NVRM: Xid (PCI:0000:04:00): 145, RLW_RSPCOL Nonfatal XC0 i0 Link 03 (0x1)", 0),
+        ("NVRM: Xid (PCI:0000:04:00): 145, RLW_RSPCOL Non-Fatal XC0 i0 Link 03 (0x1)", 0),
+        ("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 23001, Fatal, Link 12 Always Fatal", 1),
+        ("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress", 0),
+        (
+            f"{RECOVERY} from 0x0 (None) to 0x2 (Node Reboot Required)",
+            1,
+        ),
+        (
+            f"{RECOVERY} from 0x1 (GPU Reset Required) to 0x0 (None)",
+            0,
+        ),
+        ("NVRM: Xid (PCI:0000:04:00): 63, Row Remapper: New row marked for remapping", 0),
+        ("NVRM: Xid (PCI:0000:04:00): 143, GPU initialization error", 1),
+    ],
+)
+def test_links_and_switches_are_told_of_where_the_driver_calls_it_fatal(
+    vm: Path, line: str, told: int
+) -> None:
+    _program(vm, "journalctl", f"{line}\n")
+    assert _found() == (line,) * told
+
+
+def test_each_error_that_is_told_of_has_a_meaning_that_status_says() -> None:
+    for number in (it for it in range(1, 1000) if gpu_health._is_broken(it, "Fatal")):
+        assert xids.meanings([f"NVRM: Xid (PCI:0000:04:00): {number}, Fatal"]), number
 
 
 def test_what_is_broken_is_told_in_a_few_words_each(vm: Path) -> None:
@@ -164,7 +198,7 @@ def test_a_member_object_is_written_anew_when_its_health_changes_and_says_of_its
 
     class Folder:
         def write(self, name: str, document: Any) -> Version:
-            written.append(document["faults"])
+            written.append((document["faults"], document["disks"]))
             return Version(name, len(written), 1)
 
         def touch(self, version: Version, notes: dict[str, str | None]) -> Version:
@@ -172,13 +206,14 @@ def test_a_member_object_is_written_anew_when_its_health_changes_and_says_of_its
             return version
 
     heart = members.Heartbeat(Folder(), Member("a", "1", "10.0.0.2", "5a"))  # type: ignore[arg-type]
-    for faults in ((), (), (OFF_THE_BUS,), (OFF_THE_BUS,)):
-        heart.beat(faults)
+    full = "the boot disk is 97 % full"
+    for faults, disks in (((), ()), ((), ()), ((OFF_THE_BUS,), ()), ((OFF_THE_BUS,), (full,))):
+        heart.beat(members.Health(faults, disks))
 
-    assert written == [[], [OFF_THE_BUS]]
-    heart.beat((OFF_THE_BUS,), "done")
-    heart.beat((), "done")
+    assert written == [([], []), ([OFF_THE_BUS], []), ([OFF_THE_BUS], [full])]
+    heart.beat(members.Health((OFF_THE_BUS,), (full,)), "done")
+    heart.beat(members.Health((), ()), "done")
     # With the object that is written anew as well, which has lost what it said.
-    assert said == [None, None, "done", "done"]
+    assert said == [None, "done", "done"]
     with pytest.raises(ValueError, match="not as it must be"):
         Member.of({**VM, "faults": ["a\nline"]})

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 from provision import words
 from provision.catalogue import bandwidths, fabrics, machines
 from provision.catalogue.bandwidths import GIB, KIB, MIB
-from provision.catalogue.machines import GpuNetwork
 from provision.documents.checks import BandwidthRow, NodeCheck
 from provision.kinds import diagnosis
 from provision.kinds import gpus as gpu_words
@@ -257,20 +256,6 @@ _ROUND_SECONDS: Final = 200
 CONTAINER: Final = "nccl"
 
 
-# Built with MPI: without it each process would measure its own GPU.
-_WITH_MPI: Final = "/third_party/nccl-tests-mpi/build/all_gather_perf"
-# The only build in gIB's image, with MPI.
-_OF_GIB: Final = "/third_party/nccl-tests/build/all_gather_perf"
-
-FABRICS: Final[Mapping[GpuNetwork | None, tuple[str, str]]] = {
-    None: (_OF_GIB, "1G"),
-    GpuNetwork.RDMA: (_OF_GIB, "8G"),
-    GpuNetwork.TCPXO: (_WITH_MPI, "8G"),
-    GpuNetwork.TCPX: (_WITH_MPI, "8G"),
-}
-"""Kind of GPU network -> the test's program in the image, and its largest message where no
-published figure says another; None: over the first interface."""
-
 _GIB_STACK: Final = fabrics.STACKS[fabrics.Fabric.GIB]
 """What brings NCCL and its tests to nodes that have no plugin."""
 
@@ -391,13 +376,13 @@ def job_set(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 
 def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     """The test's container, the same on each of `nodes` nodes of a pool."""
-    stack = nccl.software(facts, pool)
+    software = nccl.software(facts, pool)
     env = [labelled("JOB_SET", fabric_pods.SET_LABEL)]
-    if stack is None:
+    if software is None:
         env += variables({"NCCL_NET": "Socket", "LD_LIBRARY_PATH": f"{nccl.GIB}/lib64"})
     return {
         "name": CONTAINER,
-        "image": (stack or _GIB_STACK).test.pinned,
+        "image": (software[1] if software else _GIB_STACK).test.pinned,
         "command": ["bash", "-c", program(pool, nodes)],
         "env": env,
     }
@@ -405,8 +390,9 @@ def container(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
 
 def program(pool: GpuPool, nodes: int) -> str:
     """What the test's pods run, for bash."""
-    path, largest = FABRICS[pool.gpu_network]
-    smallest, least, figures = "1K", bars(pool, nodes), pool.bandwidth
+    network, least, figures = pool.gpu_network, bars(pool, nodes), pool.bandwidth
+    path = nccl.FABRICS[network].test if network else nccl.TEST_OF_GIB
+    smallest, largest = "1K", "8G" if network else "1G"
     if figures:
         # Peaks and averages of other sizes are others.
         smallest, largest = map(_size, figures.averaged or (KIB, figures.size))

@@ -13,7 +13,7 @@ from provision.documents import json_object
 from provision.errors import ClusterError, CredentialsError
 from provision.google import sessions
 from provision.kinds.gke.kubernetes.objects import MANAGER, Object, title
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

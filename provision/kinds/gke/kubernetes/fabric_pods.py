@@ -111,7 +111,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     volumes, mounts, annotations = stages.pod_volumes(facts)
     spec: Object = {"serviceAccountName": stages.account_name(facts)}
     if kind is not Kind.HEAD:
-        flex = {FLEX_LABEL: "true"} if pool.flex_start else {}
+        flex = {FLEX_LABEL: "true"} if pool.mode.means.flex_start else {}
         spec["nodeSelector"] = {POOL_LABEL: pool.name, **flex}
         spec["tolerations"] = [dict(GPU_TOLERATION)]
     annotations |= STAYS
@@ -120,13 +120,13 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     _extend(wanted, "volumeMounts", mounts)
     if kind is not Kind.PART:
         before, beside, lines = [], [], []
-        stack, gate = nccl.software(facts, pool), nccl.gate(facts, pool)
+        software = nccl.software(facts, pool)
         if kind is not Kind.HEAD:
             annotations |= stages.network_annotations(pool)
             wanted["resources"] = _resources(pool)
-            lines.append(_NCCL if stack else _DRIVER)
-        if pool.gpu_network and stack and gate and kind is not Kind.HEAD:
-            fabric = nccl.FABRICS[pool.gpu_network]
+            lines.append(_NCCL if software else _DRIVER)
+        if software and kind is not Kind.HEAD:
+            fabric, stack = software
             annotations |= _devices(fabric, pool)
             _join(wanted, fabric, pool)
             volumes += [*_volumes(fabric), nccl.READY_VOLUME]
@@ -137,7 +137,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
             }
             mounted = [mount(_volume(path), at) for path, at in beside_it.items()]
             sidecar = nccl.daemon(fabric, stack, [*mounted, *_socket_mount(fabric)])
-            before.append(gate)
+            before.append(nccl.gate(fabric, stack))
             beside += [sidecar] if sidecar else []
             bring = nccl.libraries(fabric, stack) if kind is Kind.RAY else None
             if bring:

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from provision.catalogue import accounts, bandwidths, machines, names
 from provision.catalogue.bandwidths import Reference
-from provision.catalogue.machines import GpuNetwork
+from provision.catalogue.machines import GpuNetwork, MachineType
 from provision.documents import json_object
 from provision.settings.gke import Queue
 from provision.settings.pairs import Secret
@@ -38,7 +38,6 @@ from provision.state.record import Record
 T = TypeVar("T")
 _Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$")]
 _Number = Annotated[int, Field(ge=0, le=10**9, strict=True)]
-_Mode = Annotated[str, AfterValidator(Mode)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +50,7 @@ class GpuPool:
     accelerator: AcceleratorName | Literal[""]
     gpus: _Number  # the number of GPUs of each node
     max_nodes: _Number
-    # the capacity mode: standard, spot, reservation, flex_start, queued or flex_start_queued
-    mode: _Mode
+    mode: Mode
     # The longest run time of a node, in seconds; None for no limit. In a queued pool it is what a
     # job's request asks for.
     max_run_seconds: _Number | None = None
@@ -63,18 +61,17 @@ class GpuPool:
     @property
     def queued(self) -> bool:
         """Whether nodes only come with a ProvisioningRequest."""
-        return Mode(self.mode).means.queued
+        return self.mode.means.queued
 
     @property
-    def flex_start(self) -> bool:
-        """Whether nodes come from DWS flex start."""
-        return Mode(self.mode).means.flex_start
+    def machine(self) -> MachineType | None:
+        """The catalogue's row for the machine type; None if the tool does not know it."""
+        return machines.lookup(self.machine_type)
 
     @property
     def gpu_network(self) -> GpuNetwork | None:
         """The network between the GPUs of several nodes; None if it is the first interface."""
-        machine = machines.lookup(self.machine_type)
-        return machine.gpu_network if machine else None
+        return self.machine.gpu_network if self.machine else None
 
     @property
     def attached_gpu(self) -> str | None:
@@ -84,8 +81,7 @@ class GpuPool:
     @property
     def is_arm(self) -> bool:
         """Whether the nodes' processors are Arm."""
-        machine = machines.lookup(self.machine_type)
-        return machine is not None and machine.family.arm
+        return self.machine is not None and self.machine.family.arm
 
     @property
     def bandwidth(self) -> Reference | None:
@@ -95,8 +91,7 @@ class GpuPool:
     @property
     def interfaces(self) -> int:
         """The number of network interfaces of each node."""
-        machine = machines.lookup(self.machine_type)
-        return machine.nics if machine and machine.gpu_network else 1
+        return self.machine.nics if self.machine and self.gpu_network else 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +236,7 @@ def _pool(
         gpus=asked.gpus,
         max_nodes=made["max"],
         # To GKE, a reservation that nodes are bound to is one like others.
-        mode=str(asked.mode) if asked.mode.means.bound else made["mode"],
+        mode=asked.mode if asked.mode.means.bound else Mode(made["mode"]),
         max_run_seconds=asked.max_run_seconds,
         networks=tuple(networks.get(asked.network_kind, ())),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.kinds.gke.kubernetes import all_gather, fabric_pods, kueue
@@ -255,6 +256,14 @@ def torchrun(facts: ClusterFacts, pool: GpuPool, nodes: int) -> Object:
     )
 
 
+def training() -> str:
+    """The example's program, which VMs run too."""
+    # A wheel has it beside this module; a checkout and the image have it in its folder.
+    beside = Path(__file__).with_name("train.py")
+    example = Path(__file__).resolve().parents[4] / "examples/recipes/fine-tune/train.py"
+    return (beside if beside.is_file() else example).read_text(encoding="utf-8")
+
+
 def _script(facts: ClusterFacts) -> str:
     kept = [*(it.path for it in facts.buckets), *(it.path for it in facts.shares)]
     # One folder for each job: its restarts and its next run find it, another job does not.
@@ -265,7 +274,7 @@ def _script(facts: ClusterFacts) -> str:
     return f"""\
 set -u
 {_CLOCK}cat >/tmp/train.py <<'END'
-{PROGRAM}END
+{training()}END
 trap 'told=yes; touch {STOP_FILE}' TERM
 # The log then says "Using network ..."; the script of TCPXO has set something else.
 export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET
@@ -316,188 +325,3 @@ def ordered(run_seconds: int) -> OrderedEnd:
     """The end of a job whose nodes run for so many seconds; short runs have a shorter one."""
     margin = min(_MOST_MARGIN, run_seconds // _PART)
     return OrderedEnd(most=run_seconds - margin, grace=margin * _MOST_GRACE // _MOST_MARGIN)
-
-
-# ------------------------------------------------------------------------------ the training
-
-PROGRAM: Final = '''\
-"""A fine-tuning that goes on where it stopped: PyTorch on all GPUs of some machines.
-
-    torchrun train.py --checkpoints /mnt/data/fine-tune --data /mnt/data/texts
-
-It learns to tell the next byte of the texts (`*.txt`) in the folder of `--data`, and begins with
-the weights in the file of `--base`; without these it learns this file, and begins with none. The
-first process saves every `--every` steps, and once more at SIGTERM, or when the file of `--stop` is
-there; either ends all of them with exit code 75: saved, and to be begun again. Without a GPU it
-runs on processors.
-"""
-
-from __future__ import annotations
-
-import argparse
-import os
-import pickle
-import signal
-import sys
-import time
-from pathlib import Path
-from typing import Any
-
-import torch
-import torch.distributed as dist
-
-KEPT = 2
-STOPPED = 75
-CONTEXT, BATCH = 16, 64  # bytes that the model sees, and rows of them
-
-
-def model_of(width: int) -> torch.nn.Sequential:
-    """What tells the next byte; `width` is a multiple of CONTEXT."""
-    bytes_ = (torch.nn.Embedding(256, width // CONTEXT), torch.nn.Flatten())
-    layers = [part for _ in range(4) for part in (torch.nn.Linear(width, width), torch.nn.ReLU())]
-    return torch.nn.Sequential(*bytes_, *layers, torch.nn.Linear(width, 256))
-
-
-def text_of(folder: Path | None) -> torch.Tensor:
-    """All bytes that are learned from."""
-    files = sorted(folder.glob("*.txt")) if folder else [Path(__file__)]
-    text = b"".join(file.read_bytes() for file in files)
-    if len(text) <= CONTEXT:
-        sys.exit(f"{folder} has no *.txt with more than {CONTEXT} bytes")
-    return torch.frombuffer(bytearray(text), dtype=torch.uint8).long()
-
-
-def batch(text: torch.Tensor, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows of bytes, and the byte behind each; the same ones for the same seed."""
-    random = torch.Generator().manual_seed(seed)
-    begins = torch.randint(len(text) - CONTEXT, (BATCH, 1), generator=random)
-    rows = text[begins + torch.arange(CONTEXT + 1)]
-    return rows[:, :-1], rows[:, -1]
-
-
-def newest(folder: Path) -> Path | None:
-    """The newest checkpoint that can be read to its end; None where there are none at all."""
-    files = sorted(folder.glob("checkpoint-*.pt"), reverse=True)
-    for file in files:
-        try:
-            torch.load(file, map_location="cpu")
-        except (OSError, EOFError, RuntimeError, pickle.UnpicklingError) as error:
-            print(f"{file} is not whole: {error}", flush=True)
-        else:
-            return file
-    if files:
-        sys.exit(f"none of the checkpoints in {folder} can be read, and none is overwritten")
-    return None
-
-
-def load(folder: Path, device: torch.device, *, first: bool) -> dict[str, Any] | None:
-    """The newest checkpoint, the same one for all processes; None where there is none."""
-    found = [newest(folder) if first else None]
-    dist.broadcast_object_list(found)
-    if found[0] is None:
-        return None
-    kept: dict[str, Any] = torch.load(found[0], map_location=device)
-    return kept
-
-
-def save(folder: Path, step: int, model: torch.nn.Module, optimizer: torch.optim.SGD) -> None:
-    """Write a checkpoint under a new name, which it has when it is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / "draft"
-    kept = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
-    torch.save(kept, draft)
-    draft.replace(folder / f"checkpoint-{step:09}.pt")
-    for old in sorted(folder.glob("checkpoint-*.pt"))[:-KEPT]:
-        old.unlink()
-
-
-def all_agree(device: torch.device, *, stop: bool) -> bool:
-    """Whether any process is to stop: then all do, at the same step."""
-    flag = torch.tensor([float(stop)], device=device)
-    dist.all_reduce(flag)
-    return bool(flag.item() > 0)
-
-
-def bandwidth(device: torch.device, ranks: int) -> float:
-    """The bus bandwidth of an all-reduce of 1 GiB, in GB/s: what the network carries."""
-    data = torch.ones(2**28, device=device)
-    for times in (2, 5):  # the first ones make connections
-        torch.cuda.synchronize()
-        begun = time.monotonic()
-        for _ in range(times):
-            dist.all_reduce(data)
-    torch.cuda.synchronize()
-    seconds = (time.monotonic() - begun) / times
-    return data.nbytes / seconds * 2 * (ranks - 1) / ranks / 1e9
-
-
-def asked() -> argparse.Namespace:
-    """The options."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--checkpoints", type=Path, required=True)
-    parser.add_argument("--data", type=Path, help="a folder of texts")
-    parser.add_argument("--base", type=Path, help="a file of weights to begin with")
-    parser.add_argument("--steps", type=int, default=2000)
-    parser.add_argument("--every", type=int, default=100, help="steps between checkpoints")
-    parser.add_argument("--width", type=int, default=64, help="of the model")
-    # Nobody else is on these machines.
-    parser.add_argument("--stop", type=Path, default=Path("/tmp/stop"))  # noqa: S108
-    return parser.parse_args()
-
-
-def main() -> int:
-    """Train to the last step, or until told to stop; the exit code."""
-    options = asked()
-    told: list[int] = []
-    signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
-    gpus = torch.cuda.is_available()
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if gpus else torch.device("cpu")
-    if gpus:
-        torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if gpus else "gloo")
-    rank, ranks = dist.get_rank(), dist.get_world_size()
-    text, model = text_of(options.data), model_of(options.width).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    step, kept = 0, load(options.checkpoints, device, first=rank == 0)
-    if kept:
-        step = kept["step"]
-        model.load_state_dict(kept["model"])
-        optimizer.load_state_dict(kept["optimizer"])
-    elif options.base:
-        model.load_state_dict(torch.load(options.base, map_location=device))
-    parallel = torch.nn.parallel.DistributedDataParallel(model)
-    if rank == 0:
-        print(f"begins at step {step} with {ranks} processes", flush=True)
-    stopping = False
-    while step < options.steps and not stopping:
-        begun = time.monotonic()
-        rows, following = (it.to(device) for it in batch(text, step * ranks + rank))
-        loss = torch.nn.functional.cross_entropy(parallel(rows), following)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        step += 1
-        stopping = all_agree(device, stop=bool(told) or options.stop.exists())
-        last = stopping or step == options.steps
-        if rank == 0 and (last or step % options.every == 0):
-            save(options.checkpoints, step, model, optimizer)
-            took = time.monotonic() - begun
-            print(f"step {step}: loss {loss.item():.4f}, {took:.3f} s", flush=True)
-    # The others end after the first one has saved.
-    dist.barrier()
-    found = bandwidth(device, ranks) if gpus and not stopping else 0.0
-    if found and rank == 0:
-        print(f"{ranks} GPUs: all-reduce of 1 GiB at {found:.1f} GB/s (bus bandwidth)")
-    if stopping:
-        # torchrun tells of none of its exit codes but that it was not 0.
-        options.stop.with_name(f"{options.stop.name}.done").touch()
-    if rank == 0:
-        print(f"{'stopped' if stopping else 'through'} at step {step}", flush=True)
-    dist.destroy_process_group()
-    return STOPPED if stopping else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
-'''
-"""VMs run it too, as `examples/recipes/fine-tune/train.py`."""

@@ -219,7 +219,7 @@ def _queues(facts: ClusterFacts) -> list[Object]:
 
 
 def _cluster_queue(facts: ClusterFacts, name: str, quota: int) -> Object:
-    pools = sorted(facts.pools, key=lambda pool: _ORDER.index(Mode(pool.mode)))
+    pools = sorted(facts.pools, key=lambda pool: _ORDER.index(pool.mode))
     gpus = shares(quota, [pool.gpus * pool.max_nodes for pool in pools])
     # The flavor without GPUs comes first: pods without GPUs never wait for a GPU node.
     quotas = {DEFAULT_FLAVOR: 0, **dict(zip((pool.name for pool in pools), gpus, strict=True))}
@@ -270,7 +270,7 @@ WAIT_FOR_PODS_READY: Final = {
 
 CONFIG_MAP: Final = "kueue-manager-config"
 CONFIG_KEY: Final = "controller_manager_config.yaml"
-_MANAGER: Final = "kueue-controller-manager"
+MANAGER: Final = "kueue-controller-manager"
 _CHECKSUM: Final = "aiinfra/configuration"
 """The annotation of the manager's pods that makes other settings start another one."""
 
@@ -291,7 +291,7 @@ def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
     document: dict[str, Any] = yaml.safe_load(settings["data"][CONFIG_KEY])
     changed = document | {"waitForPodsReady": WAIT_FOR_PODS_READY}
     text = settings["data"][CONFIG_KEY] = yaml.safe_dump(changed, sort_keys=False)
-    manager = titles.get(f"Deployment {_MANAGER}")
+    manager = titles.get(f"Deployment {MANAGER}")
     if manager is not None:
         template = manager["spec"]["template"]
         checksum = hashlib.sha256(text.encode()).hexdigest()

@@ -123,7 +123,6 @@ class Installer:
     # what runs as root before the installation, by name; None for nothing
     preparation: tuple[str, str] | None = None
     on_the_node: bool = False  # whether that runs in the node's namespaces, not the container's
-    injects: bool = False  # whether pods need the device injector on the node: they have a daemon
 
 
 _UNPACK: Final = "/scripts/container_entry.sh install"
@@ -132,8 +131,147 @@ BIN: Final = "/home/kubernetes/bin"
 """The folder of a node that GKE's driver and the installers of NCCL fill."""
 _TCP_FOLDERS: Final = {"var-lib": ("/var/lib", "/var/lib"), "bin": (BIN, "/usr/local")}
 
-INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = {
-    GpuNetwork.RDMA: Installer(
+NVIDIA: Final = "/usr/local/nvidia"
+"""Where a container finds the driver."""
+
+LIBRARIES: Final = f"{NVIDIA}/lib64"
+"""Where a container finds the driver's libraries, and NCCL with its plugin."""
+
+GIB: Final = "/usr/local/gib"
+"""Where a container finds gIB."""
+
+FIRST: Final = "eth0"
+"""A pod's interface to everything else."""
+
+BROUGHT: Final = "/usr/local/aiinfra-rdma"
+"""Where a worker of Ray finds libraries that its image lacks."""
+BROUGHT_MOUNT: Final = mount("rdma-libraries", BROUGHT)
+
+_SOCKETS: Final = "/run/tcpx"
+_APERTURE_DEVICES: Final = "/dev/aperture_devices"
+_HEALTHY: Final = "/run/health-check"  # its name may have no underscore
+_RXDM: Final = "/fts/entrypoint_rxdm_container.sh"
+_BINDINGS: Final = {
+    # vCPUs of the NUMA node of each interface: for what is sent, and for what is received.
+    "TX": "eth1:8-21,112-125;eth2:8-21,112-125;eth3:60-73,164-177;eth4:60-73,164-177",
+    "RX": "eth1:22-35,126-139;eth2:22-35,126-139;eth3:74-87,178-191;eth4:74-87,178-191",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Daemon:
+    """The receive-datapath manager of TCPX and TCPXO, which runs beside each job."""
+
+    name: str
+    # what it runs; the signal to end reaches it, as it undoes what it has tuned
+    command: tuple[str, ...]
+    capabilities: tuple[str, ...]  # what it may do, instead of being privileged
+    # what it opens beside the GPUs; GKE's device injector gives them to it
+    devices: tuple[str, ...] = ()
+    is_ready: tuple[str, ...]  # a command that succeeds when it listens
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodFabric:
+    """What nodes and pods need for one kind of GPU network."""
+
+    installer: Installer
+    # NCCL's test in the plugin's image for tests; built with MPI, without which each process would
+    # measure its own GPU
+    test: str = "/third_party/nccl-tests-mpi/build/all_gather_perf"
+    variables: Mapping[str, str]  # variables of the job's container
+    # what it sources before its command, which sets the other variables; "" for nothing
+    script: str = ""
+    mounts: Mapping[str, str]  # folder of the node -> where the job's container sees it
+    capabilities: tuple[str, ...] = ()  # what the job's container may do beside the usual
+    socket: str = ""  # a folder that daemon and job share; "" for none
+    daemon: Daemon | None = None  # what runs beside the job; None for nothing
+    libraries: tuple[str, ...] = ()  # shared libraries that the plugin needs and Ray's images lack
+    # family of machines -> its own variables
+    of_family: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    # whether its NCCL is too old for a PyTorch of 2.7 or newer that loads it (pytorch#144794)
+    old_nccl: bool = False
+
+
+_TCPX: Final = PodFabric(
+    installer=Installer(
+        name="nccl-tcpx-installer",
+        command=_WITH_NCCL,
+        folders=_TCP_FOLDERS,
+        copies={"/var/lib/tcpx/lib64/.": "/usr/local/nvidia/lib64"},
+    ),
+    variables={
+        "NCCL_NET": "GPUDirectTCPX_v7",
+        "NCCL_SOCKET_IFNAME": FIRST,
+        "NCCL_ALGO": "Ring,Tree",
+        "NCCL_PROTO": "Simple",
+        "NCCL_CROSS_NIC": "0",
+        "NCCL_NET_GDR_LEVEL": "PIX",
+        "NCCL_P2P_PXN_LEVEL": "0",
+        "NCCL_NSOCKS_PERTHREAD": "4",
+        "NCCL_SOCKET_NTHREADS": "1",
+        "NCCL_DYNAMIC_CHUNK_SIZE": "524288",
+        "NCCL_P2P_NET_CHUNKSIZE": "524288",
+        "NCCL_P2P_PCI_CHUNKSIZE": "524288",
+        "NCCL_P2P_NVL_CHUNKSIZE": "1048576",
+        "NCCL_BUFFSIZE": "4194304",
+        "NCCL_GPUDIRECTTCPX_SOCKET_IFNAME": "eth1,eth2,eth3,eth4",
+        "NCCL_GPUDIRECTTCPX_CTRL_DEV": FIRST,
+        "NCCL_GPUDIRECTTCPX_TX_BINDINGS": _BINDINGS["TX"],
+        "NCCL_GPUDIRECTTCPX_RX_BINDINGS": _BINDINGS["RX"],
+        "NCCL_GPUDIRECTTCPX_PROGRAM_FLOW_STEERING_WAIT_MICROS": "500000",
+        "NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX": _SOCKETS,
+    },
+    mounts={f"{BIN}/nvidia/lib64": LIBRARIES},
+    capabilities=("IPC_LOCK",),
+    old_nccl=True,
+    socket=_SOCKETS,
+    daemon=Daemon(
+        name="tcpx-daemon",
+        command=(
+            "/tcpgpudmarxd/build/app/tcpgpudmarxd",
+            *("--gpu_nic_preset", "a3vm"),
+            *("--gpu_shmem_type", "fd"),
+            *("--uds_path", _SOCKETS),
+            *("--setup_param", "--verbose 128 2 0 "),
+        ),
+        capabilities=("NET_ADMIN",),
+        # The folder is new with the pod: what is in it are the sockets that it listens on.
+        is_ready=("/bin/sh", "-c", f"ls {_SOCKETS} | grep -q ."),
+    ),
+)
+
+_TCPXO: Final = PodFabric(
+    installer=Installer(
+        name="nccl-tcpxo-installer",
+        command=f"chmod 755 /scripts/container_entry.sh\n{_WITH_NCCL}",
+        folders=_TCP_FOLDERS,
+        copies={"/var/lib/tcpxo/lib64/.": "/usr/local/nvidia/lib64"},
+        preparation=("apertures", _APERTURES),
+        on_the_node=True,
+    ),
+    variables={
+        # The script ends the shell without it.
+        "NCCL_LIB_DIR": LIBRARIES,
+        "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": _APERTURE_DEVICES,
+    },
+    script=f"{LIBRARIES}/nccl-env-profile.sh",
+    mounts={f"{BIN}/nvidia/lib64": LIBRARIES, _APERTURE_DEVICES: _APERTURE_DEVICES},
+    capabilities=("IPC_LOCK",),
+    daemon=Daemon(
+        name="tcpxo-daemon",
+        command=("/bin/sh", "-c", f"chmod 755 {_RXDM}\nexec {_RXDM} --num_hops=2\n"),
+        capabilities=("NET_ADMIN", "NET_BIND_SERVICE"),
+        devices=("/dev/dmabuf_import_helper",),
+        is_ready=("cat", _HEALTHY),
+    ),
+)
+
+TEST_OF_GIB: Final = "/third_party/nccl-tests/build/all_gather_perf"
+"""The only build of NCCL's test in gIB's image, with MPI."""
+
+_RDMA: Final = PodFabric(
+    installer=Installer(
         name="nccl-rdma-installer",
         # Without --install-nccl since v1.1.1 (container-engine-accelerators 2da1c92f).
         command=_UNPACK,
@@ -147,60 +285,59 @@ INSTALLERS: Final[Mapping[GpuNetwork, Installer]] = {
         },
         preparation=("quiet-martians", _QUIET_RDMA),
     ),
-    GpuNetwork.TCPX: Installer(
-        name="nccl-tcpx-installer",
-        command=_WITH_NCCL,
-        folders=_TCP_FOLDERS,
-        copies={"/var/lib/tcpx/lib64/.": "/usr/local/nvidia/lib64"},
-        injects=True,
-    ),
-    GpuNetwork.TCPXO: Installer(
-        name="nccl-tcpxo-installer",
-        command=f"chmod 755 /scripts/container_entry.sh\n{_WITH_NCCL}",
-        folders=_TCP_FOLDERS,
-        copies={"/var/lib/tcpxo/lib64/.": "/usr/local/nvidia/lib64"},
-        preparation=("apertures", _APERTURES),
-        on_the_node=True,
-        injects=True,
-    ),
+    test=TEST_OF_GIB,
+    variables={"NCCL_NET": "gIB"},
+    script=f"{GIB}/scripts/set_nccl_env.sh",
+    mounts={f"{BIN}/nvidia": NVIDIA, f"{BIN}/gib": GIB},
+    # "rayproject images lack" them (DRANET's page on KubeRay); seed 001 has run without.
+    libraries=("libnl-3.so.200", "libnl-route-3.so.200"),
+    of_family={
+        "a4-highgpu": {
+            "NCCL_SOCKET_IFNAME": "eth0,eth1",
+            "NCCL_TUNER_CONFIG_PATH": f"{GIB}/configs/tuner_config_a4.txtpb",
+        }
+    },
+)
+
+FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = {
+    GpuNetwork.TCPX: _TCPX,
+    GpuNetwork.TCPXO: _TCPXO,
+    GpuNetwork.RDMA: _RDMA,
 }
-"""Kind of GPU network -> its installer."""
+"""Kind of GPU network -> what nodes and pods need for it."""
 
 
-def software(facts: ClusterFacts, pool: GpuPool) -> Stack | None:
-    """NCCL's software on a pool's nodes, which its pods have to match; None if it gets none.
+def software(facts: ClusterFacts, pool: GpuPool) -> tuple[PodFabric, Stack] | None:
+    """NCCL's network and software on a pool's nodes, which its pods have to match; None for none.
 
     Arm machines need other images, which are untested here.
     """
-    if pool.gpu_network is None or pool.is_arm:
+    network = pool.gpu_network
+    if network is None or pool.is_arm:
         return None
-    return fabrics.on_gke(fabrics.OF_NETWORK[pool.gpu_network], facts.version)
+    return FABRICS[network], fabrics.on_gke(fabrics.OF_NETWORK[network], facts.version)
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
     """A DaemonSet for each kind of GPU network that a pool has, and the device injector's."""
-    accelerators: dict[GpuNetwork, dict[str, None]] = {}
-    stacks: dict[GpuNetwork, Stack] = {}
-    for pool in facts.pools:
-        stack = software(facts, pool)
-        if pool.gpu_network and stack:
-            accelerators.setdefault(pool.gpu_network, {})[pool.accelerator] = None
-            stacks[pool.gpu_network] = stack
-    found = [_installer(INSTALLERS[kind], it, accelerators[kind]) for kind, it in stacks.items()]
-    injected = [name for kind in stacks if INSTALLERS[kind].injects for name in accelerators[kind]]
+    found: list[Object] = []
+    injected: list[str] = []
+    with_software = [(pool, it) for pool in facts.pools if (it := software(facts, pool))]
+    for fabric, stack in {pool.gpu_network: it for pool, it in with_software}.values():
+        its = (pool.accelerator for pool, (own, _) in with_software if own is fabric)
+        accelerators = list(dict.fromkeys(its))
+        found.append(_installer(fabric.installer, stack, accelerators))
+        injected += accelerators if fabric.daemon else []
     return [*found, *([_injector(injected)] if injected else [])]
 
 
-def gate(facts: ClusterFacts, pool: GpuPool) -> Object | None:
-    """The init container that the pods of a pool wait in; None where nothing is installed.
+def gate(fabric: PodFabric, stack: Stack) -> Object:
+    """The init container that pods wait in until that is installed.
 
     It has to be the first one: the devices of a daemon must exist when the daemon's container is
     made. Its pod has `READY_VOLUME`.
     """
-    stack = software(facts, pool)
-    if stack is None or pool.gpu_network is None:
-        return None
-    installer = INSTALLERS[pool.gpu_network]
+    installer = fabric.installer
     script = _WAIT.format(
         marker=_marker(installer, stack),
         folder=READY,
@@ -309,148 +446,6 @@ def _daemon_set(name: str, accelerators: Iterable[str], pod: Object) -> Object:
         "template": {"metadata": {"labels": labels}, "spec": {**general, **pod}},
     }
     return build("apps/v1", "DaemonSet", name, NAMESPACE, spec=spec)
-
-
-# ------------------------------------------------------------------------------ in pods
-
-NVIDIA: Final = "/usr/local/nvidia"
-"""Where a container finds the driver."""
-
-LIBRARIES: Final = f"{NVIDIA}/lib64"
-"""Where a container finds the driver's libraries, and NCCL with its plugin."""
-
-GIB: Final = "/usr/local/gib"
-"""Where a container finds gIB."""
-
-FIRST: Final = "eth0"
-"""A pod's interface to everything else."""
-
-BROUGHT: Final = "/usr/local/aiinfra-rdma"
-"""Where a worker of Ray finds libraries that its image lacks."""
-BROUGHT_MOUNT: Final = mount("rdma-libraries", BROUGHT)
-
-_SOCKETS: Final = "/run/tcpx"
-_APERTURE_DEVICES: Final = "/dev/aperture_devices"
-_HEALTHY: Final = "/run/health-check"  # its name may have no underscore
-_RXDM: Final = "/fts/entrypoint_rxdm_container.sh"
-_BINDINGS: Final = {
-    # vCPUs of the NUMA node of each interface: for what is sent, and for what is received.
-    "TX": "eth1:8-21,112-125;eth2:8-21,112-125;eth3:60-73,164-177;eth4:60-73,164-177",
-    "RX": "eth1:22-35,126-139;eth2:22-35,126-139;eth3:74-87,178-191;eth4:74-87,178-191",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Daemon:
-    """The receive-datapath manager of TCPX and TCPXO, which runs beside each job."""
-
-    name: str
-    # what it runs; the signal to end reaches it, as it undoes what it has tuned
-    command: tuple[str, ...]
-    capabilities: tuple[str, ...]  # what it may do, instead of being privileged
-    # what it opens beside the GPUs; GKE's device injector gives them to it
-    devices: tuple[str, ...] = ()
-    is_ready: tuple[str, ...]  # a command that succeeds when it listens
-
-
-@dataclass(frozen=True, kw_only=True)
-class PodFabric:
-    """What a pod needs for one kind of GPU network."""
-
-    variables: Mapping[str, str]  # variables of the job's container
-    # what it sources before its command, which sets the other variables; "" for nothing
-    script: str = ""
-    mounts: Mapping[str, str]  # folder of the node -> where the job's container sees it
-    capabilities: tuple[str, ...] = ()  # what the job's container may do beside the usual
-    socket: str = ""  # a folder that daemon and job share; "" for none
-    daemon: Daemon | None = None  # what runs beside the job; None for nothing
-    libraries: tuple[str, ...] = ()  # shared libraries that the plugin needs and Ray's images lack
-    # family of machines -> its own variables
-    of_family: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
-    # whether its NCCL is too old for a PyTorch of 2.7 or newer that loads it (pytorch#144794)
-    old_nccl: bool = False
-
-
-_TCPX: Final = PodFabric(
-    variables={
-        "NCCL_NET": "GPUDirectTCPX_v7",
-        "NCCL_SOCKET_IFNAME": FIRST,
-        "NCCL_ALGO": "Ring,Tree",
-        "NCCL_PROTO": "Simple",
-        "NCCL_CROSS_NIC": "0",
-        "NCCL_NET_GDR_LEVEL": "PIX",
-        "NCCL_P2P_PXN_LEVEL": "0",
-        "NCCL_NSOCKS_PERTHREAD": "4",
-        "NCCL_SOCKET_NTHREADS": "1",
-        "NCCL_DYNAMIC_CHUNK_SIZE": "524288",
-        "NCCL_P2P_NET_CHUNKSIZE": "524288",
-        "NCCL_P2P_PCI_CHUNKSIZE": "524288",
-        "NCCL_P2P_NVL_CHUNKSIZE": "1048576",
-        "NCCL_BUFFSIZE": "4194304",
-        "NCCL_GPUDIRECTTCPX_SOCKET_IFNAME": "eth1,eth2,eth3,eth4",
-        "NCCL_GPUDIRECTTCPX_CTRL_DEV": FIRST,
-        "NCCL_GPUDIRECTTCPX_TX_BINDINGS": _BINDINGS["TX"],
-        "NCCL_GPUDIRECTTCPX_RX_BINDINGS": _BINDINGS["RX"],
-        "NCCL_GPUDIRECTTCPX_PROGRAM_FLOW_STEERING_WAIT_MICROS": "500000",
-        "NCCL_GPUDIRECTTCPX_UNIX_CLIENT_PREFIX": _SOCKETS,
-    },
-    mounts={f"{BIN}/nvidia/lib64": LIBRARIES},
-    capabilities=("IPC_LOCK",),
-    old_nccl=True,
-    socket=_SOCKETS,
-    daemon=Daemon(
-        name="tcpx-daemon",
-        command=(
-            "/tcpgpudmarxd/build/app/tcpgpudmarxd",
-            *("--gpu_nic_preset", "a3vm"),
-            *("--gpu_shmem_type", "fd"),
-            *("--uds_path", _SOCKETS),
-            *("--setup_param", "--verbose 128 2 0 "),
-        ),
-        capabilities=("NET_ADMIN",),
-        # The folder is new with the pod: what is in it are the sockets that it listens on.
-        is_ready=("/bin/sh", "-c", f"ls {_SOCKETS} | grep -q ."),
-    ),
-)
-
-_TCPXO: Final = PodFabric(
-    variables={
-        # The script ends the shell without it.
-        "NCCL_LIB_DIR": LIBRARIES,
-        "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": _APERTURE_DEVICES,
-    },
-    script=f"{LIBRARIES}/nccl-env-profile.sh",
-    mounts={f"{BIN}/nvidia/lib64": LIBRARIES, _APERTURE_DEVICES: _APERTURE_DEVICES},
-    capabilities=("IPC_LOCK",),
-    daemon=Daemon(
-        name="tcpxo-daemon",
-        command=("/bin/sh", "-c", f"chmod 755 {_RXDM}\nexec {_RXDM} --num_hops=2\n"),
-        capabilities=("NET_ADMIN", "NET_BIND_SERVICE"),
-        devices=("/dev/dmabuf_import_helper",),
-        is_ready=("cat", _HEALTHY),
-    ),
-)
-
-_RDMA: Final = PodFabric(
-    variables={"NCCL_NET": "gIB"},
-    script=f"{GIB}/scripts/set_nccl_env.sh",
-    mounts={f"{BIN}/nvidia": NVIDIA, f"{BIN}/gib": GIB},
-    # "rayproject images lack" them (DRANET's page on KubeRay); seed 001 has run without.
-    libraries=("libnl-3.so.200", "libnl-route-3.so.200"),
-    of_family={
-        "a4-highgpu": {
-            "NCCL_SOCKET_IFNAME": "eth0,eth1",
-            "NCCL_TUNER_CONFIG_PATH": f"{GIB}/configs/tuner_config_a4.txtpb",
-        }
-    },
-)
-
-FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = {
-    GpuNetwork.TCPX: _TCPX,
-    GpuNetwork.TCPXO: _TCPXO,
-    GpuNetwork.RDMA: _RDMA,
-}
-"""Kind of GPU network -> what a pod needs for it."""
 
 
 def of_family(fabric: PodFabric, machine_type: str) -> Mapping[str, str]:

@@ -79,6 +79,7 @@ class Node:
     ends: str = ""
     unready: str = ""  # Kubernetes' reason and message where it is not ready; "" for a ready node
     cordoned: bool = False  # whether somebody has taken it out of use
+    cordon: str = ""  # why, where `Test` did
     gpus: int = 0  # how many GPUs Kubernetes counts; 0 before the driver is installed
     usable: int = 0  # how many of them pods may have
     # the XIDs for which the device plugin calls a GPU broken, as the node's condition has them
@@ -173,6 +174,7 @@ def _node(thing: Object, seen: Collection[str], clock: Clock) -> Node:
         ends=ends,
         unready="" if holds(thing, "Ready") else _unready(thing),
         cordoned=bool(spec.get("unschedulable")),
+        cordon=str((metadata.get("annotations") or {}).get(CORDONED, "")),
         gpus=gpus,
         usable=usable,
         xids=xids,

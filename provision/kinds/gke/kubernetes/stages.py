@@ -33,7 +33,7 @@ from provision.kinds.gke.kubernetes.objects import (
     name_of,
     title,
 )
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.client import Cluster
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.time.deadline import Deadline
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _NOTHING: Final = Manifest(definitions=[], rest=[])
 
@@ -401,9 +401,13 @@ def wait(
     """Wait until NCCL is on all GPU nodes that there are; notes on what is slow or gets none."""
     names = [it["metadata"]["name"] for it in nccl.objects(facts)]
 
-    def look(deadline: Deadline) -> dict[str, _Unfinished]:
+    def one(name: str) -> Unfinished | None:
+        there = cluster.find("apps/v1", "DaemonSet", name, nccl.NAMESPACE) or {}
+        return unfinished(cluster, name, there)
+
+    def look(deadline: Deadline) -> dict[str, Unfinished]:
         doing = "look at what is installed on the GPU nodes"
-        found = deadline.retry(lambda: {it: _unfinished(cluster, it) for it in names}, doing)
+        found = deadline.retry(lambda: {it: one(it) for it in names}, doing)
         return {name: it for name, it in found.items() if it is not None}
 
     left = look(progress.deadline(timeout, _POLL)) if names else {}
@@ -425,13 +429,13 @@ def wait(
     return [*notes, *(problem for _, problem in told)]
 
 
-_Unfinished = tuple[str, tuple[str, ...]]
+Unfinished = tuple[str, tuple[str, ...]]
 """How far a DaemonSet is that is not ready on all of its nodes, and what goes wrong in its pods;
 nothing where they are only slow."""
 
 
-def _unfinished(cluster: Cluster, name: str) -> _Unfinished | None:
-    found = cluster.find("apps/v1", "DaemonSet", name, nccl.NAMESPACE) or {}
+def unfinished(cluster: Cluster, name: str, found: Object) -> Unfinished | None:
+    """What a DaemonSet, as Kubernetes has it, lacks; None where it is ready on all its nodes."""
     status = found.get("status") or {}
     if status.get("observedGeneration", 0) < found.get("metadata", {}).get("generation", 1):
         return f"{name} is not scheduled yet", ()

@@ -13,7 +13,7 @@ from provision.catalogue import limits
 from provision.documents.gke_status import JobState, NodeRequest, RequestState, Workload
 from provision.google import refusals
 from provision.google.refusals import Refusal
-from provision.kinds.gke.kubernetes import kueue, nodes, pods, reasons
+from provision.kinds.gke.kubernetes import kueue, nodes, parts, pods, reasons
 from provision.kinds.gke.kubernetes.objects import conditions, holds, later
 from provision.kinds.status import until
 from provision.time.clock import Clock
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provision.kinds.gke.kubernetes.client import Cluster
+    from provision.kinds.gke.kubernetes.facts import ClusterFacts
     from provision.kinds.gke.kubernetes.nodes import Nodes
     from provision.kinds.gke.kubernetes.objects import Object
+    from provision.kinds.gke.kubernetes.parts import Fault
     from provision.kinds.gke.kubernetes.pods import Pods
 
 REQUEST_API: Final = "autoscaling.x-k8s.io/v1"
@@ -39,6 +41,7 @@ class Status:
     workloads: tuple[Workload, ...]  # the jobs in the queue
     requests: tuple[NodeRequest, ...]
     outside: tuple[Workload, ...] = ()  # the jobs that no queue knows and that have not ended
+    faults: tuple[Fault, ...] = ()  # what is wrong with what Create has brought into the cluster
 
 
 def is_out_of_stock(thing: NodeRequest | Workload) -> bool:
@@ -52,8 +55,11 @@ def is_out_of_stock(thing: NodeRequest | Workload) -> bool:
             return False
 
 
-def read(cluster: Cluster, clock: Clock = _CLOCK) -> Status:
-    """Read the status of a cluster; kinds that it does not have count as empty."""
+def read(cluster: Cluster, clock: Clock = _CLOCK, facts: ClusterFacts | None = None) -> Status:
+    """Read the status of a cluster; kinds that it does not have count as empty.
+
+    `facts`: what Create has brought into it; None to leave that out.
+    """
     works = cluster.all(kueue.API, "Workload")
     machines = cluster.all("v1", "Node", selector=kueue.POOL_LABEL)
     events = cluster.all("v1", "Event")
@@ -82,6 +88,7 @@ def read(cluster: Cluster, clock: Clock = _CLOCK) -> Status:
             for it in cluster.all(REQUEST_API, REQUEST)
         ),
         outside=jobs.outside,
+        faults=parts.look(cluster, facts) if facts else (),
     )
 
 

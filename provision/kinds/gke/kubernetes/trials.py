@@ -23,7 +23,7 @@ from provision.google import refusals
 from provision.kinds.gke.kubernetes import all_gather, fabric_pods, jobs, reasons, status
 from provision.kinds.gke.kubernetes.kueue import NAMESPACE
 from provision.kinds.gke.kubernetes.objects import field, holds
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from provision.kinds.gke.kubernetes.objects import Object
     from provision.kinds.gke.kubernetes.status import Status
     from provision.time.deadline import Deadline
-    from provision.time.progress import Progress
+    from provision.time.stages import Progress
 
 _POLL: Final = 10.0
 """Seconds of cloud time between two looks at a job."""

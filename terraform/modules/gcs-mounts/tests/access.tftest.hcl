@@ -30,6 +30,27 @@ run "mounts_are_told_by_the_storage_contract_in_order" {
   }
 }
 
+run "a_bucket_that_is_read_only_is_mounted_so_by_an_account_that_can_only_read" {
+  command = plan
+
+  variables {
+    gcs_mounts = [
+      { bucket = "data", path = "/mnt/data", read_only = true },
+      { bucket = "models", path = "/mnt/models", read_only = true },
+      { bucket = "models", path = "/mnt/new" },
+    ]
+    options = ["dir-mode=777", "ro"]
+  }
+
+  assert {
+    condition = alltrue([
+      { for bucket, role in google_storage_bucket_iam_member.mounts : bucket => role.role } == { data = "roles/storage.objectViewer", models = "roles/storage.objectUser" },
+      output.mounts[0].options == "allow_other,ro,dir-mode=777",
+    ])
+    error_message = "It is ${jsonencode([google_storage_bucket_iam_member.mounts, output.mounts])}."
+  }
+}
+
 run "a_bucket_that_is_mounted_twice_has_one_role" {
   command = plan
 

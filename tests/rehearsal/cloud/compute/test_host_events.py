@@ -60,7 +60,7 @@ def test_a_spot_vm_is_preempted_and_made_again_when_there_is_room(grouped: Group
     assert _after(api, 1) == [("STOPPING", "RECREATING"), ("RUNNING", "NONE")]
     actions = {name: count for name, count in api.get_group()["currentActions"].items() if count}
     assert actions == {"recreating": 1, "none": 1}
-    assert _operations(api) == ["preempted"]
+    assert _operations(api) == ["preempted", "repair.recreateInstance"]
     assert _after(api, 30) == [("", "RECREATING"), ("RUNNING", "NONE")]
     assert len(api.vms()) == 1
     (error,) = api.errors()
@@ -75,7 +75,7 @@ def test_a_spot_vm_is_preempted_and_made_again_when_there_is_room(grouped: Group
     assert api.get_group()["status"]["isStable"] is True
     # Once is enough.
     assert _after(api, 10_000) == BOTH_RUN
-    assert _operations(api) == ["preempted"]
+    assert _operations(api) == ["preempted", "repair.recreateInstance"]
 
 
 def test_a_preempted_vm_comes_again_of_the_template_that_it_was_made_of(grouped: Grouped) -> None:
@@ -171,4 +171,4 @@ def test_a_vm_that_is_not_started_again_is_made_again_by_its_group(grouped: Grou
     api = grouped("host-error", NEVER_AGAIN)
     assert _after(api, UP)[0] == ("STOPPING", "RECREATING")
     assert _after(api, 60) == BOTH_RUN
-    assert _operations(api) == ["hostError"]
+    assert _operations(api) == ["hostError", "repair.recreateInstance"]

@@ -26,7 +26,7 @@ from provision.kinds.gke.testing import Tested
 from provision.spec import cluster as spec_cluster
 from provision.state.location import StateLocation
 from provision.time import clock as google_clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from rehearsal import clock as clouds_clock
 from rehearsal import session
 from rehearsal.cloud.server import Cloud

@@ -163,3 +163,41 @@ def test_hearts_beat_each_minute_and_who_says_nothing_is_away_after_200_seconds(
     state.now += 300
     assert state.roster()["members"][1]["since"] == away["since"]
     assert state.beats() == {"a": 0}
+
+
+@pytest.mark.parametrize("number", ["4", "x", True, 0, 10_001, None, [2]])
+def test_a_number_of_vms_that_is_none_changes_no_rank(state: State, number: object) -> None:
+    state.boot("np-vm-a", 1)
+    state.size(1)
+    assert state.ranks() == {"np-vm-a": 0}
+
+    state.write(f"{FOLDER}/vms/group.json", json.dumps({"instance_count": number}).encode())
+    state.boot("np-vm-b", 2)
+
+    assert state.ranks() == {"np-vm-a": 0}
+    state.size(2)
+    assert state.ranks() == {"np-vm-a": 0, "np-vm-b": 1}
+
+
+SPOILED = [
+    b"no JSON",
+    b"[]",
+    b'{"members": {"a": 1}}',
+    b'{"members": [{"name": "a", "rank": "0"}]}',
+]
+
+
+@pytest.mark.parametrize("text", SPOILED)
+def test_a_roster_or_a_member_that_is_spoiled_is_nobodys_word(state: State, text: bytes) -> None:
+    state.rate = 1.0
+    state.boot("np-vm-a", 1)
+    state.size(2)
+    assert state.ranks() == {"np-vm-a": 0}
+
+    state.write(f"{FOLDER}/vms/roster.json", text)
+    state.write(f"{FOLDER}/vms/members/np-vm-x.json", text)
+    state.write(f"{FOLDER}/vms/members/np-vm-a.json", text)
+
+    assert state.ranks() == {"np-vm-a": 0}
+    assert state.roster()["generation"] == 1, "it is begun again"
+    assert state.beats().keys() == {"a", "x"}

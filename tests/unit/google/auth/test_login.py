@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 
 from provision.google import auth
-from provision.google.auth import login
 from tests.unit.google.auth.conftest import refused
 
 
 @pytest.fixture(autouse=True)
 def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody is there."""
-    monkeypatch.setattr(login, "_has_terminal", lambda: True)
+    monkeypatch.setattr(auth, "_has_terminal", lambda: True)
 
 
 def _gcloud(tmp_path: Path, script: str) -> dict[str, str]:
@@ -47,7 +46,7 @@ def test_a_login_that_gives_nothing_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(login, "_has_terminal", lambda: False)
+    monkeypatch.setattr(auth, "_has_terminal", lambda: False)
     environ = _gcloud(tmp_path, 'echo >"$0.asked"')
 
     assert refused(environ).what == "No Google credentials were found"

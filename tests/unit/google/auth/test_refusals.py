@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from provision.codes import Code
-from provision.google.auth import refusals
+from provision.google import auth
 from tests.unit.google.auth.conftest import refused
 from tests.unit.google.auth.token_server import Google
 
@@ -106,7 +106,7 @@ SAID = {
 
 @pytest.mark.parametrize("message", SAID)
 def test_what_google_says_of_credentials_is_told_from_other_refusals(message: str) -> None:
-    error = refusals.explain(message)
+    error = auth.explain(message)
     assert error is not None
     assert SAID[message] in error.problems[0].what
     assert error.problems[0].fix
@@ -116,10 +116,10 @@ def test_every_refusal_is_in_the_documentation() -> None:
     page = (Path(__file__).parents[4] / "docs" / "how-to" / "credentials.md").read_text()
     rows = page.replace("`", "")
 
-    assert [one.what for one in refusals._REFUSALS if f"| {one.what} |" not in rows] == []
+    assert [one.what for one in auth._REFUSALS if f"| {one.what} |" not in rows] == []
 
 
 def test_a_missing_right_in_the_project_is_no_fault_of_the_credentials() -> None:
     message = "Required 'compute.networks.create' permission for 'projects/my-project'"
 
-    assert refusals.explain(message) is None
+    assert auth.explain(message) is None

@@ -3,10 +3,11 @@
 import pytest
 from google.oauth2.credentials import Credentials
 
+from provision.endpoints import Service
 from provision.errors import CredentialsError, ExitCode
-from provision.google.http import Rest, Service
+from provision.google.http import Rest
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.unit.google.auth.token_server import Google
 
 

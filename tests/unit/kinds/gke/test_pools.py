@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from google.oauth2.credentials import Credentials
 
-from provision.catalogue import gpu_networks, machines
+from provision.catalogue import fabrics, machines
 from provision.codes import Code
 from provision.errors import ClusterError, StateError
 from provision.google.api import GoogleApi, GoogleApiError, Service
@@ -28,7 +28,7 @@ from tests.unit.memory_folder import MemoryFolder
 from tests.unit.state.test_record import WHOLE
 
 NETWORKS = {
-    kind.label: gpu_networks.beside_the_first(machines.lookup(name))
+    kind.label: fabrics.beside_the_first(machines.lookup(name))
     for kind, name in (
         (machines.GpuNetwork.TCPX, "a3-highgpu-8g"),
         (machines.GpuNetwork.TCPXO, "a3-megagpu-8g"),
@@ -79,7 +79,7 @@ def test_a_kind_that_exists_keeps_its_names(
 def test_machines_of_one_kind_of_network_have_the_same_networks() -> None:
     """So that a cluster has one set of networks for each kind."""
     found = {
-        (machine.gpu_network, gpu_networks.beside_the_first(machine))
+        (machine.gpu_network, fabrics.beside_the_first(machine))
         for machine in machines.MACHINE_TYPES.values()
         if machine.gpu_network and not machine.family.arm
     }

@@ -26,7 +26,7 @@ from provision.kinds.gke.kubernetes.trials import Ran
 from provision.lifecycle import pricing
 from provision.spec.pools import Size
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.kubernetes import samples
 from tests.table import cases
 from tests.unit.kinds.cases import having, problem_of

@@ -16,6 +16,7 @@ from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.nodes import Node, Nodes
 from provision.lifecycle import pricing
+from provision.spec.capacity import Mode
 from provision.time.clock import Clock
 from tests.table import cases
 from tests.unit.kinds.cases import having, unheard
@@ -176,7 +177,7 @@ class Api:
         return self._zones - ({"us-central1-b"} if name == "a2-highgpu-1g" else set())
 
 
-def _pool(name: str, machine_type: str, gpu: str, mode: str = "queued") -> GpuPool:
+def _pool(name: str, machine_type: str, gpu: str, mode: Mode = Mode.QUEUED) -> GpuPool:
     return GpuPool(
         name=name, machine_type=machine_type, accelerator=gpu, gpus=1, max_nodes=2, mode=mode
     )
@@ -228,7 +229,7 @@ def test_a_stockout_names_the_zones_and_regions_that_have_what_its_pool_asks_for
         "zones of us-central1 that have the machine type: us-central1-a, us-central1-f",
         "other regions that have it: europe-west4",
     ]
-    standard = _pool("np-a100", "a2-highgpu-1g", "nvidia-tesla-a100", mode="standard")
+    standard = _pool("np-a100", "a2-highgpu-1g", "nvidia-tesla-a100", mode=Mode.STANDARD)
     assert len(_told(_request(), API, ZONES, T4, standard)) == 3
 
 

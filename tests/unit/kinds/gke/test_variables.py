@@ -77,6 +77,9 @@ reservation=mine,count=2;name=b,vm_type=g2-standard-4;name=c,vm_type=g2-standard
     | node_pools.np-b.size {"count": null, "min": 1, "max": 3}
     | node_pools.np-c.size {"count": null, "min": 2, "max": 3}
 
+GCS_MOUNT_LIST=data:/mnt/data GCS_OPTIONS=ro
+    => gcs_mounts [{"bucket": "data", "path": "/mnt/data", "read_only": true}]
+
 # Storage, identity and labels are handed over as to the other root.
 LABELS=team=ml SERVICE_ACCOUNT=default GCS_MOUNT_LIST=data:/mnt/data
     NFS_FILESHARE_LIST=/mnt/nfs:ENTERPRISE:1024

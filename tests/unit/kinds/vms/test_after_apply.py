@@ -83,7 +83,11 @@ class Folder(MemoryFolder):
 
 
 def _started(
-    api: FakeApi, *, beats: Sequence[float] = (0.0,), **settings: str
+    api: FakeApi,
+    *,
+    beats: Sequence[float] = (0.0,),
+    folder: Folder | None = None,
+    **settings: str,
 ) -> tuple[list[str], list[Problem]]:
     """The VMs that have started up in the end, and the notes."""
     given = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
@@ -93,7 +97,7 @@ def _started(
     notes: list[Problem] = []
     context = having(clock=Clock(0), progress=unheard(), note=notes.extend)
     now = after_apply.Started(
-        context, having(api=api, folder=Folder(*beats)), cluster.vms(loaded.settings)
+        context, having(api=api, folder=folder or Folder(*beats)), cluster.vms(loaded.settings)
     ).wait()
     assert now.told.keys() == {it["name"] for it in now.seen.documents}
     return sorted(now.told), notes
@@ -141,6 +145,24 @@ def test_a_vm_that_started_up_long_ago_and_says_nothing_ends_a_create(
     (problem,) = caught.value.problems
     assert problem.what == "np-vm-b has not been heard of for 12 min"
     assert "instances reset np-vm-b --zone us-central1-a --project my-project" in problem.fix
+    assert caught.value.exit_code == 8
+
+
+def test_vms_that_say_that_something_is_broken_end_a_create() -> None:
+    folder = Folder(0.0)
+    members = [
+        {"name": "np-vm-a", "rank": 0, "present": True, "disks": ["the boot disk is 97 % full"]},
+        {"name": "np-vm-b", "rank": 1, "present": True, "faults": ["7 GPUs instead of 8"]},
+    ]
+    folder.write("vms/roster.json", json.dumps({"members": members}), "application/json")
+    with pytest.raises(ClusterError) as caught:
+        _started(FakeApi(RUNNING), folder=folder)
+    (problem,) = caught.value.problems
+    assert problem.what == (
+        "the GPUs of np-vm-b complain: 7 GPUs instead of 8; np-vm-a says: the boot disk is 97 %"
+        " full"
+    )
+    assert "--instances=np-vm-b" in problem.fix
     assert caught.value.exit_code == 8
 
 

@@ -24,7 +24,7 @@ from provision.spec.pools import Group
 from provision.state.location import StateLocation
 from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from provision.words import duration
 from tests.table import cases
 from tests.unit.kinds.cases import having, problem_of, unheard

@@ -12,14 +12,16 @@ import pytest
 
 from provision.errors import ClusterError, Problem
 from provision.google.api import GoogleApi
+from provision.kinds import happened
+from provision.kinds.happened import Event
 from provision.kinds.vms import instances, startup
-from provision.kinds.vms.instances import Event, Interruption, Vm
+from provision.kinds.vms.instances import Interruption, Vm
 from provision.kinds.vms.startup import Reader, Startup
 from provision.spec.pools import Group
 from provision.state import objects
 from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.table import cases
 from tests.unit.kinds.cases import having
 
@@ -374,9 +376,10 @@ class Operations:
 
 def test_the_last_event_of_a_vm_counts() -> None:
     api = Operations("compute.instances.preempted", "compute.instances.hostError")
-    place = cast("Any", type("Place", (), {"project_id": "p", "zone": "z"}))
-    known = instances.interruptions(instances.happened(cast("GoogleApi", api), place), Clock())
-    assert set(api.asked) == {*Event, instances.RESET}
+    place = cast("Any", type("Place", (), {"project_id": "p", "zone": "z", "name_prefix": "np"}))
+    told = instances.happened(happened.operations(cast("GoogleApi", api), place), place)
+    known = instances.interruptions(told, Clock())
+    assert set(api.asked) == {*Event, happened.RESET}
     assert known["np-vm-b"].event is Event.PREEMPTED
     assert known["np-vm-b"].words == "was preempted 1 min ago"
 

@@ -15,9 +15,10 @@ from provision.context import Context
 from provision.documents import plain
 from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import Startup, StartupState, StartupStep, Vm, VmGroup
+from provision.kinds.happened import Event
 from provision.kinds.vms import status, trouble
 from provision.kinds.vms.flex_start import ResizeRequest
-from provision.kinds.vms.instances import Event, Interruption, Member
+from provision.kinds.vms.instances import Interruption, Member
 from provision.kinds.vms.out_of_date import LostAccount
 from provision.report import Report
 from provision.settings.model import Settings
@@ -286,6 +287,15 @@ def test_a_vm_that_is_gone_is_told_with_what_happened_and_what_becomes_of_it() -
     assert (one.fix, one.by_itself) == ("", True)
 
 
+def test_disks_that_are_full_or_do_not_answer_are_broken_and_ready_vms_stay_ready() -> None:
+    full = ("the boot disk is 97 % full", "/mnt/share does not answer since 2026-11-28T20:00:00Z")
+    vm = dataclasses.replace(_vm("np-vm-a"), disks=full)
+    (one,) = _broken(vms=(vm, _vm("np-vm-b")))
+    assert one.what == f"np-vm-a says: {full[0]}; {full[1]}"
+    assert "on np-vm-a, see `df" in one.fix
+    assert vm.is_ready
+
+
 @cases("""
 bound | command
 false | recreate-instances np-mig --zone us-central1-a --project p --instances=np-vm-a
@@ -296,7 +306,8 @@ def test_gpus_that_complain_come_with_a_way_to_a_host(command: str, *, bound: bo
     vms = (dataclasses.replace(_vm("np-vm-a"), faults=faults), _vm("np-vm-b"))
     (one,) = _broken(vms=vms, bound=bound)
     assert one.what == f"the GPUs of np-vm-a complain: {faults[0]}"
-    assert one.why == (faults[1],)
+    assert one.why[0] == faults[1]
+    assert one.why[1].startswith("Xid 79: the GPU has fallen off the bus; another host")
     assert command in one.fix
     assert not one.by_itself
 

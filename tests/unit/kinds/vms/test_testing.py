@@ -15,7 +15,7 @@ from provision.kinds.vms.instances import Vm
 from provision.kinds.vms.startup import Startup
 from provision.kinds.vms.testing import Measured
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.table import cases
 from tests.unit.kinds.cases import having
 from tests.unit.memory_folder import MemoryFolder

@@ -79,6 +79,10 @@ NFS_FILESHARE_LIST=/mnt/a:BASIC_SSD,/mnt/b:ENTERPRISE:1024 => filestores [
 GCS_MOUNT_LIST=my-data:/mnt/data,my-models:/mnt/models => gcs_mounts [
     {"bucket": "my-data", "path": "/mnt/data", "grant": "own"},
     {"bucket": "my-models", "path": "/mnt/models", "grant": "own"}]
+GCS_MOUNT_LIST=my-data:/mnt/data GCS_OPTIONS=ro => gcs_mounts [
+    {"bucket": "my-data", "path": "/mnt/data", "grant": "own", "read_only": true}]
+GCS_MOUNT_LIST=my-data:/mnt/data GCS_OPTIONS=ro=false => gcs_mounts [
+    {"bucket": "my-data", "path": "/mnt/data", "grant": "own"}]
 
 # What is set up on a VM follows the settings.
 => state_folder {"bucket": "state", "folder": "clusters/np-deployment"} | resize_requests {}

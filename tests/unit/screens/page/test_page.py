@@ -10,7 +10,7 @@ import pytest
 from provision.documents.plan import Change, Loss
 from provision.documents.timeline import StageState
 from provision.errors import Problem
-from provision.screens.page import numbers, page
+from provision.screens.page import html, page
 from provision.settings.masking import Veil
 from tests import pages
 from tests.conftest import Golden
@@ -50,7 +50,7 @@ def test_a_drawing_has_a_title_a_description_and_tables_that_say_the_same(name: 
         assert pool.name in cells
         assert pool.zone in cells
     for door in it.topology.doors:
-        assert numbers.titled(door.name) in cells
+        assert html.titled(door.name) in cells
 
 
 def test_a_value_is_never_markup_wherever_it_stands() -> None:

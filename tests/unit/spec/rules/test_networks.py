@@ -17,7 +17,7 @@ NETWORK_CONFIG=existing @SUBNETWORK -> NETWORK: is required | NETWORK=<its name>
 NETWORK_CONFIG=existing @NETWORK -> SUBNETWORK: is required | NETWORK_CONFIG=new_network
 @NETWORK -> NETWORK: has no effect with NETWORK_CONFIG=default | =existing, or remove
 @SUBNETWORK -> SUBNETWORK: has no effect | NETWORK_CONFIG=existing, or remove SUBNET
-@EXISTING NETWORK=projects/other/global/networks/my-vpc
+@EXISTING NETWORK=projects/others/global/networks/my-vpc
     -> SUBNETWORK: is in my-host, NETWORK in other | paths of one project
 @EXISTING ZONE=europe-west4-a
     -> SUBNETWORK: has gpus in us-central1, where the zone europe-west4-a is not

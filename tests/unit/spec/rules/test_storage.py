@@ -14,6 +14,12 @@ GCS_MOUNT_LIST=a-b:/x NFS_FILESHARE_LIST=/x/y:BASIC_SSD
     -> NFS_FILESHARE_LIST: has /x/y inside /x, in GCS_MOUNT_LIST
 GCS_MOUNT_LIST=a-b:/usr -> GCS_MOUNT_LIST: mounts /usr
 GCS_MOUNT_LIST=a-b:/etc/x -> GCS_MOUNT_LIST: mounts /etc/x
+GCS_MOUNT_LIST=a-b:/(usr/local/lib|usr/local|usr/share/x|bin/x|var/lib/aiinfra|var/spool/cron|snap)
+    -> GCS_MOUNT_LIST: the VMs need /
+NFS_FILESHARE_LIST=/home/ann/.ssh:BASIC_SSD -> NFS_FILESHARE_LIST: mounts /home/ann/.ssh
+VM_LOCALFILE_DEST_PATH=/(etc|etc/cron.d|root/.ssh|home/ann/.ssh|usr|usr/local/bin|var/spool/cron|boot)
+    -> VM_LOCALFILE_DEST_PATH: rest on
+VM_LOCALFILE_DEST_PATH=/(root/train|home/jupyter|srv/files|usr/aiinfra/copy|usr/x|etc-2|data/etc) --
 GCS_MOUNT_LIST=a-b:/opt/aiinfra -> GCS_MOUNT_LIST: mounts /opt/aiinfra
 NFS_FILESHARE_LIST=/home:BASIC_SSD -> NFS_FILESHARE_LIST: mounts /home
 # A path that only begins like another is fine.
@@ -55,7 +61,7 @@ PROJECT_ID=example.com:project-1 TERRAFORM_GCS_PATH=gs://bucket --
     TABLE,
     CACHE="GCS_MOUNT_LIST=a-b:/mnt/x,c-d:/mnt/y GCS_CACHE_GB=100",
     K="keyRings/r/cryptoKeys/k",
-    KEY="KMS_KEY=projects/k/locations",
+    KEY="KMS_KEY=projects/my-keys/locations",
 )
 def test_what_keeps_data_hides_nothing_and_has_its_place(given: Given, row: Row) -> None:
     row.holds(given)

@@ -15,7 +15,7 @@ from provision.errors import CredentialsError
 from provision.kinds.gke.kubernetes import client
 from provision.kinds.gke.kubernetes.client import Cluster, KubernetesError
 from provision.kinds.gke.kubernetes.objects import Object, build
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
 from rehearsal.provider import certificate
 
 pytestmark = pytest.mark.loopback

@@ -17,6 +17,7 @@ from provision.kinds.gke.kubernetes.objects import Object
 from provision.kinds.gke.kubernetes.run_jobs import Shape
 from provision.kinds.gke.kubernetes.stages import stages
 from provision.settings.pairs import Secret
+from provision.spec.capacity import Mode
 from rehearsal import session
 from tests.conftest import Golden
 from tests.kubernetes import samples
@@ -163,7 +164,6 @@ def test_the_scripts_of_the_bandwidth_test_are_sound_shell() -> None:
         assert checked.stdout == "", pool.name
 
 
-EXAMPLE = Path(__file__).parents[5] / "examples/recipes/fine-tune/train.py"
 SHARE = NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560)
 
 
@@ -179,10 +179,6 @@ def _pod(thing: Object) -> Object:
 
 def _script(facts: ClusterFacts) -> str:
     return str(_pod(_job_set(facts))["containers"][0]["command"][-1])
-
-
-def test_vms_have_the_same_program(golden: Golden) -> None:
-    golden.check(EXAMPLE, jobs.PROGRAM)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +203,7 @@ def test_a_job_stops_by_the_age_of_its_nodes_and_interruptions_begin_it_again() 
     assert 0 < _stop_age(samples.FLEX_QUEUED_ULTRA) + 600 < run
     # Kueue's limit counts what a job ran on nodes that it has lost.
     assert kueue.MOST_SECONDS not in thing["metadata"]["labels"]
-    flex = dataclasses.replace(samples.MEGA, mode="flex_start", max_run_seconds=604_800)
+    flex = dataclasses.replace(samples.MEGA, mode=Mode.FLEX_START, max_run_seconds=604_800)
     assert _stop_age(samples.facts(flex, networks=samples.TCPXO)) == 603_900
     assert _stop_age(samples.facts(samples.MEGA, networks=samples.TCPXO)) == 0
     (part,) = thing["spec"]["replicatedJobs"]

@@ -31,6 +31,11 @@ def _sets(facts: ClusterFacts) -> dict[str, Any]:
     return {it["metadata"]["name"]: it for it in nccl.objects(facts)}
 
 
+def _gate(facts: ClusterFacts) -> Any:
+    software = nccl.software(facts, facts.pools[0])
+    return nccl.gate(*software) if software else None
+
+
 def _nodes(daemon_set: Any) -> list[str]:
     affinity = daemon_set["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
     terms = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
@@ -63,8 +68,7 @@ def test_one_installer_serves_all_pools_of_its_kind_by_its_digest_and_others_hav
         pod = found[name]["spec"]["template"]["spec"]
         for it in [*pod.get("initContainers", []), *pod["containers"]]:
             assert "@sha256:" in it["image"]
-    facts = _facts("a2-highgpu-8g", "a4x-highgpu-4g")
-    assert [nccl.gate(facts, pool) for pool in facts.pools] == [None, None]
+    assert [_gate(_facts(it)) for it in ("a2-highgpu-8g", "a4x-highgpu-4g")] == [None, None]
 
 
 @cases("""
@@ -78,9 +82,7 @@ def test_the_plugin_of_a3_high_fits_the_kernel_of_nodes(version: str, plugin: st
     facts = _facts("a3-highgpu-8g", version=version)
     pod = _sets(facts)["nccl-tcpx-installer"]["spec"]["template"]["spec"]
     assert {it["image"].rpartition(":")[2] for it in pod["initContainers"]} == {plugin}
-    waiting = nccl.gate(facts, facts.pools[0])
-    assert waiting is not None
-    assert waiting["image"].endswith(f":{plugin}")
+    assert _gate(facts)["image"].endswith(f":{plugin}")
 
 
 def _script(container: Any, root: Path, **changes: str) -> str:
@@ -105,9 +107,7 @@ def node(tmp_path: Path) -> Path:
 
 
 def test_pods_wait_until_their_node_is_ready_and_say_what_is_missing(node: Path) -> None:
-    facts = _facts("a3-ultragpu-8g")
-    waiting = nccl.gate(facts, facts.pools[0])
-    assert waiting is not None
+    waiting = _gate(_facts("a3-ultragpu-8g"))
     (node / "ready" / "nccl-rdma-installer-v1.1.0").touch()
     at_once = _script(waiting, node, **{"-ge 900": "-ge 0"})
     late = _run(at_once)

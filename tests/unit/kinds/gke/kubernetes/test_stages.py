@@ -22,10 +22,11 @@ from provision.settings.model import Settings
 from provision.settings.pairs import Secret
 from provision.settings.storage import Mount
 from provision.spec import cluster
+from provision.spec.capacity import Mode
 from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
-from provision.time.retries import TransientError
+from provision.time.deadline import TransientError
+from provision.time.stages import Progress
 from rehearsal import session
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import having, problem_of
@@ -117,8 +118,7 @@ def test_what_was_asked_for_is_joined_with_what_was_made() -> None:
     (pool,) = found.pools
     assert (pool.accelerator, pool.gpus, pool.max_nodes) == ("nvidia-h200-141gb", 8, 4)
     assert (pool.interfaces, pool.max_run_seconds) == (10, 3600)
-    assert pool.queued
-    assert pool.flex_start
+    assert pool.mode is Mode.FLEX_START_QUEUED
     assert found.queued_pools == (pool,)
     names = ("gvnic-1", "demo-gpu-net-1", "demo-gpu-subnet-1", "NetDevice")
     assert [dataclasses.astuple(it) for it in found.networks] == [names]

@@ -147,7 +147,7 @@ def test_every_reason_of_the_autoscaler_says_what_a_person_can_do(reason: str) -
 
 def test_every_known_reason_is_one_of_the_autoscalers_source() -> None:
     states = {"NotAccepted"}
-    assert {it.word for it in reasons.REASONS} == {*REASONS.split(), *states}
+    assert reasons.REASONS.keys() == {*REASONS.split(), *states}
     found = status.request(_request("Provisioned False Novel new words"))
     assert (found.reason, found.message, found.advice) == ("Novel", "new words", "")
     assert found.waits_for == "all its machines at once"

@@ -14,7 +14,7 @@ from provision.kinds.gke.kubernetes.objects import Object
 from provision.kinds.gke.kubernetes.trials import Ran
 from provision.time import deadline
 from provision.time.clock import Clock
-from provision.time.progress import Progress
+from provision.time.stages import Progress
 from tests.kubernetes import samples
 from tests.unit.kinds.cases import problem_of, unheard
 

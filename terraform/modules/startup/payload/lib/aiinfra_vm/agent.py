@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from aiinfra_vm import (
     configuration,
+    disk_health,
     gpu_health,
     idle,
     job_leader,
     job_node,
+    looks,
     members,
     node_ssh,
     peers,
@@ -158,7 +160,7 @@ class Agent:
         pace: Pace,
         disk: Path = Path("/"),
         unit: job_node.Unit | None = None,
-        health: Callable[[], tuple[str, ...]] = tuple,
+        health: Callable[[], members.Health] = members.Health,
         startup: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._disk = disk
@@ -280,6 +282,10 @@ def _parsed(text: bytes) -> roster.Roster | None:
         return None
 
 
+def _all(found: list[looks.Look]) -> tuple[str, ...]:
+    return looks.few(words for look in found for words in look.found)
+
+
 def _say(what: str) -> None:
     sys.stdout.write(f"aiinfra: {what}\n")
     sys.stdout.flush()
@@ -293,9 +299,16 @@ def main() -> None:
     config = configuration.load()
     keys = node_ssh.published() if config.get("node_ssh") else ("", ())
     member = members.myself(*keys)
-    watch, pace = gpu_health.Watch(config), Pace().times(options.pace)
-    folders = storage.shared(), storage.wanted()
-    agent = Agent(*folders, member, config, pace, health=lambda: watch.faults, startup=report.done)
+    gpus, disks = gpu_health.watch(config), disk_health.watch(config)
+    folders, pace = (storage.shared(), storage.wanted()), Pace().times(options.pace)
+    agent = Agent(
+        *folders,
+        member,
+        config,
+        pace,
+        health=lambda: members.Health(_all(gpus), _all(disks)),
+        startup=report.done,
+    )
     signal.signal(signal.SIGTERM, lambda *_: agent.stop())
     agent.run()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import errno
 import json
 import os
 from dataclasses import asdict, dataclass, replace
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 _FIRST_PAUSE = 10.0  # seconds
 _LONGEST_PAUSE = 300.0  # seconds
+_ROOM = 4096  # bytes of the file: a block of a disk
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _QUICK = 600.0  # seconds: an attempt that ends before was no start of anything
 
 
@@ -112,10 +116,29 @@ def load(file: Path) -> History:
 
 
 def save(file: Path, history: History) -> None:
-    """Keep it, whole or not at all, and on the disk itself: the VM may be about to go down."""
+    """Keep it, whole or not at all, and on the disk itself: the VM may be about to go down.
+
+    On a full disk it goes over what is there, in the block that the file has since its first save.
+    """
+    document = json.dumps({**asdict(history), "state": history.state.value}).ljust(_ROOM)
     part = file.with_suffix(".part")
-    with part.open("w", encoding="utf-8") as out:
-        json.dump({**asdict(history), "state": history.state.value}, out)
-        out.flush()
-        os.fsync(out.fileno())
-    part.replace(file)
+    try:
+        _write(part, document, os.O_CREAT | os.O_TRUNC)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        if error.errno not in _FULL:
+            raise
+        _write(file, document, 0)
+    else:
+        part.replace(file)
+
+
+def _write(file: Path, document: str, how: int) -> None:
+    descriptor = os.open(str(file), os.O_WRONLY | how, 0o644)
+    try:
+        if os.write(descriptor, document.encode()) < _ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

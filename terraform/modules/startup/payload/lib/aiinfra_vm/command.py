@@ -64,7 +64,9 @@ def pause() -> None:
     """Wait until the next attempt is due; at the first of a boot, that is at once."""
     history = attempts.load(_KEPT)
     if history.boot == _boot():
-        time.sleep(max(0.0, max(history.began, history.ended) + history.pause - time.time()))
+        left = max(history.began, history.ended) + history.pause - time.time()
+        # A clock that was set back makes no pause longer.
+        time.sleep(min(max(0.0, left), history.pause))
 
 
 def run() -> int:
@@ -86,7 +88,7 @@ def run() -> int:
     attempt = Attempt(output.mark, _SHUTDOWN)
     signal.signal(signal.SIGTERM, attempt.stop)
     history = history.begun(_boot(), time.time())
-    attempts.save(_KEPT, history)
+    _keep(history)
     output.mark(f"attempt {history.attempt} begins at {report.now()}, boot {history.boot}")
     notices.watch(attempt.notice, notices.run_ends())
     running = threading.Timer(_STEADY, _tell, ("running", history, ""))
@@ -105,6 +107,13 @@ def run() -> int:
     return _finish(history, restart)
 
 
+def _keep(history: History) -> None:
+    try:
+        attempts.save(_KEPT, history)
+    except OSError as error:  # no reason to end a training
+        output.mark(f"what became of the attempt can't be kept: {error}")
+
+
 def _environment(values: dict[str, bytes]) -> dict[bytes, bytes]:
     own = {**peers.launchers(os.environ), **os.environ}
     environment = {os.fsencode(name): os.fsencode(text) for name, text in own.items()}
@@ -119,7 +128,7 @@ def _environment(values: dict[str, bytes]) -> dict[bytes, bytes]:
 
 def _unreadable(history: History, restart: Restart, why: str) -> int:
     history = history.not_begun(time.time())
-    attempts.save(_KEPT, history)
+    _keep(history)
     words = f"{why}\nSTARTUP_COMMAND was not begun: it lacks its SECRETS"
     again = restart is not Restart.NEVER
     _tell("failing" if again else "failed", history, words, "" if again else "failed")
@@ -127,7 +136,7 @@ def _unreadable(history: History, restart: Restart, why: str) -> int:
 
 
 def _finish(history: History, restart: Restart, why: str = "") -> int:
-    attempts.save(_KEPT, history)
+    _keep(history)
     again = history.goes_on(restart)
     words = _ending(history) + (f" ({why})" if why else "")
     if again:

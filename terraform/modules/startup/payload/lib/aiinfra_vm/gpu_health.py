@@ -1,28 +1,37 @@
 """What this VM's GPUs complain of while it runs, as its agent tells it: a few words each.
 
-Which Xids mean a broken GPU, link or memory, and not a program's mistake, is NVIDIA's page on XID
-errors; the rest is what the task `check` looks at, but for DCGM's tests, which need free GPUs.
+Which Xids mean a broken GPU, link or memory, and not a program's mistake, is NVIDIA's catalogue of
+them ("Analyzing Xid Errors with the Xid Catalog", read 2026-11-28); the rest is what the task
+`check` looks at, but for DCGM's tests, which need free GPUs.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
-import threading
-import time
-from typing import Any, Iterable
+from typing import Any, Iterator
 
-from aiinfra_vm import programs, report
+from aiinfra_vm import looks, programs
 from aiinfra_vm.tasks import check
 
-_EVERY = 120.0  # seconds
-_STUCK = 3 * _EVERY  # that a look may take, with the pause after it
 _SECONDS = 20
-_MOST = 4
-_LONGEST = 160
-_XID = re.compile(r"NVRM: (Xid \(.*?\): (\d+),.*)")
-# Memory that can't be corrected, a link, the bus, the GPU's own processor.
-_BROKEN = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140})
+_XID = re.compile(r"(?:NVRM: Xid|nvidia-nvswitch\d+: SXid) \(.*?\): (\d+),.*")
+# Memory that can't be corrected, a link, the bus, the GPU's own processor; those that NVIDIA's
+# catalogue answers with a reset, a restart or another machine. It says to ignore 63, which is a row
+# that was replaced, though GKE's device plugin counts it; 94 ends one program alone.
+_BROKEN = frozenset({48, 62, 64, 74, 79, 95, 119, 120, 140, 143, 158})
+# NVLink of Blackwell. Their lines, and those of switches (SXid), say which are fatal.
+_NVLINK = range(144, 151)
+_FATAL = re.compile(r"(?<![A-Za-z-])Fatal\b")
+# What the driver asks for after another Xid: "changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+_RECOVERY = 154
+
+
+def _is_broken(number: int, line: str) -> bool:
+    if number == _RECOVERY:
+        return not line.rstrip().endswith("(None)")
+    says_so = number in _NVLINK or "SXid" in line
+    return _FATAL.search(line) is not None if says_so else number in _BROKEN
 
 
 def xids(since: str) -> list[tuple[int, str]]:
@@ -36,12 +45,12 @@ def xids(since: str) -> list[tuple[int, str]]:
     except (OSError, subprocess.SubprocessError):
         return []
     found = map(_XID.search, done.stdout.decode("utf-8", "replace").splitlines())
-    return [(int(match[2]), match[0].strip()) for match in found if match]
+    return [(int(match[1]), match[0].strip()) for match in found if match]
 
 
 def logged() -> tuple[str, ...]:
     """What the driver has logged since the boot that means something broken."""
-    return _few(dict.fromkeys(line for number, line in xids("--boot") if number in _BROKEN))
+    return looks.few(line for number, line in xids("--boot") if _is_broken(number, line))
 
 
 def faults(config: dict[str, Any], told: tuple[str, ...]) -> tuple[str, ...]:
@@ -59,35 +68,16 @@ def faults(config: dict[str, Any], told: tuple[str, ...]) -> tuple[str, ...]:
         f"no link on {', '.join(down)}" if down else "",
         check.dcgm_health(),
     ]
-    return _few(found)
+    return looks.few(found)
 
 
-def _few(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(re.sub(r"[^ -~]+", " ", it)[:_LONGEST] for it in texts if it)[:_MOST]
+def watch(config: dict[str, Any]) -> list[looks.Look]:
+    """A look at this VM's GPUs, where it has some."""
 
+    def look(before: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        told = logged()
+        # At once: whether the driver answers to the rest is not known.
+        yield (*told, *before)
+        yield faults(config, told)
 
-class Watch:
-    """Looks again and again in a thread of its own: a GPU off its bus can make a look hang."""
-
-    def __init__(self, config: dict[str, Any]) -> None:
-        self._config = config
-        self._found: tuple[str, ...] = ()
-        self._began, self._since = float("inf"), ""
-        if config.get("gpus"):
-            threading.Thread(target=self._look, daemon=True).start()
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """What the last look has found, and whether one does not come back."""
-        if time.monotonic() - self._began < _STUCK:
-            return self._found
-        return (*self._found[: _MOST - 1], f"the driver does not answer since {self._since}")
-
-    def _look(self) -> None:
-        while True:
-            self._began, self._since = time.monotonic(), report.now()
-            told = logged()
-            # At once: whether the driver answers to the rest is not known.
-            self._found = _few(dict.fromkeys([*told, *self._found]))
-            self._found = faults(self._config, told)
-            time.sleep(_EVERY)
+    return [looks.Look(look, "the driver")] if config.get("gpus") else []

@@ -28,6 +28,16 @@ _MOST_KEYS = 4
 _MOST_FAULTS = 4
 
 
+class Health(NamedTuple):
+    """How a VM is at present: what it complains of, a few words each."""
+
+    faults: tuple[str, ...] = ()
+    disks: tuple[str, ...] = ()
+
+
+WELL = Health()
+
+
 class Member(NamedTuple):
     """One VM."""
 
@@ -40,6 +50,7 @@ class Member(NamedTuple):
     host_keys: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()  # what its GPUs complain of, in words; see `gpu_health`
     account: str = ""  # the number of the account whose tokens it gets; "" where nobody says
+    disks: tuple[str, ...] = ()  # what is full, or does not answer; see `disk_health`
 
     @classmethod
     def of(cls, document: Any) -> Member:
@@ -53,8 +64,8 @@ class Member(NamedTuple):
         host_keys = document.get("host_keys", [])
         if not isinstance(host_keys, list) or len(host_keys) > _MOST_KEYS:
             raise ValueError("a member has a few host keys")
-        faults = document.get("faults", [])
-        if not isinstance(faults, list) or len(faults) > _MOST_FAULTS:
+        faults, disks = document.get("faults", []), document.get("disks", [])
+        if not all(isinstance(it, list) and len(it) <= _MOST_FAULTS for it in (faults, disks)):
             raise ValueError("a member has a few faults")
         return cls(
             matched(_NAME, document.get("name")),
@@ -65,11 +76,13 @@ class Member(NamedTuple):
             tuple(matched(_KEY, key) for key in host_keys),
             tuple(matched(_WORDS, it) for it in faults),
             matched(_ACCOUNT, document.get("account", "")),
+            tuple(matched(_WORDS, it) for it in disks),
         )
 
     def document(self) -> dict[str, Any]:
         """It as JSON has it."""
-        return {**self._asdict(), "host_keys": list(self.host_keys), "faults": list(self.faults)}
+        lists = {it: list(getattr(self, it)) for it in ("host_keys", "faults", "disks")}
+        return {**self._asdict(), **lists}
 
 
 def matched(pattern: re.Pattern[str], value: object) -> str:
@@ -135,8 +148,8 @@ class Heartbeat:
         self._member = member
         self._made: storage.Version | None = None
 
-    def beat(self, faults: tuple[str, ...] = (), startup: str | None = None) -> None:
-        """Say that this VM lives, and what its GPUs complain of.
+    def beat(self, health: Health = WELL, startup: str | None = None) -> None:
+        """Say that this VM lives, and how it is.
 
         `startup`: what it tells of its start-up when that is done, beside the guest attribute: one
         list of these objects has that of all VMs, where Google answers for one at a time.
@@ -144,8 +157,8 @@ class Heartbeat:
         Raises:
             OSError: Cloud Storage refuses, or does not answer.
         """
-        if faults != self._member.faults:
-            self._member, self._made = self._member._replace(faults=faults), None
+        if health != (self._member.faults, self._member.disks):
+            self._member, self._made = self._member._replace(**health._asdict()), None
         notes = {"startup": startup}
         if self._made is not None:
             self._made = self._folder.touch(self._made, notes)

@@ -58,7 +58,8 @@ def boot() -> dict[str, Any]:
     identity = _BOOT_ID.read_text().strip()
     if kept.get("id") != identity:
         kept = {"number": int(kept.get("number", 0)) + 1, "id": identity}
-        _write(_KEPT, kept)
+        with contextlib.suppress(OSError):  # of a full disk
+            _write(_KEPT, kept)
     return kept
 
 

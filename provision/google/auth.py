@@ -16,22 +16,27 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
+import shutil
+import subprocess
+import sys
 import warnings
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from provision.codes import Code
+from provision.documents import json_object
 from provision.endpoints import IMPERSONATE
 from provision.errors import CredentialsError
-from provision.google import refusals as google_refusals
-from provision.google import sessions
-from provision.google.auth import login, metadata_server, refusals
+from provision.google import refusals, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, MutableMapping
 
     from google.auth.credentials import Credentials
+    from google.auth.exceptions import GoogleAuthError
 
 TOKEN: Final = "GOOGLE_OAUTH_ACCESS_TOKEN"  # noqa: S105 - the name of a variable
 FILE: Final = "GOOGLE_APPLICATION_CREDENTIALS"
@@ -109,7 +114,7 @@ def credentials(
     found = source(environ)
     whose = found.name
     if not found.token and found.file is None:
-        machine = metadata_server.account(environ)
+        machine = _machine(environ)
         if machine is not None:
             whose = f"{machine.place}, as {machine.email}"
         else:
@@ -134,7 +139,7 @@ def _gcloud_folders(environ: Mapping[str, str]) -> list[Path]:
 
 def _logged_in(environ: Mapping[str, str]) -> Source:
     """Log in interactively; returns the source that this created."""
-    if not login.is_possible(environ):
+    if not _can_log_in(environ):
         raise CredentialsError(
             "No Google credentials were found",
             code=Code.NO_CREDENTIALS,
@@ -142,7 +147,7 @@ def _logged_in(environ: Mapping[str, str]) -> Source:
             " answers, and without a terminal nobody can log in",
             fix=_WAYS,
         )
-    login.ask(environ)
+    _log_in(environ)
     found = source(environ)
     if found.file is None:
         raise CredentialsError(
@@ -227,18 +232,18 @@ def _prove(made: Credentials, whose: str) -> None:
         made.refresh(functools.partial(Request(sessions.anonymous()), timeout=_TIMEOUT))
     except (GoogleAuthError, ValueError) as error:
         message = _words(error)
-        if isinstance(error, GoogleAuthError) and refusals.is_passing(error):
-            is_untrusted = google_refusals.is_untrusted(message)
+        if isinstance(error, GoogleAuthError) and is_passing(error):
+            is_untrusted = refusals.is_untrusted(message)
             raise CredentialsError(
                 "Google could not be reached to get a token",
                 code=Code.UNTRUSTED if is_untrusted else Code.UNREACHABLE,
                 why=message,
-                fix=google_refusals.TRUST
+                fix=refusals.TRUST
                 if is_untrusted
                 else "check the network and proxy settings of this machine, then run again",
             ) from error
-        raise refusals.explain(message) or CredentialsError(
-            f"Google gives no token for {whose}", why=message, fix=refusals.RENEW
+        raise explain(message) or CredentialsError(
+            f"Google gives no token for {whose}", why=message, fix=RENEW
         ) from error
 
 
@@ -250,3 +255,219 @@ def _words(error: Exception) -> str:
     """
     said = [str(part) for part in error.args if isinstance(part, str)]
     return "\n".join(dict.fromkeys(said)) or str(error)
+
+
+_LOGIN: Final = ("auth", "application-default", "login", "--no-launch-browser")
+
+
+def _can_log_in(environ: Mapping[str, str]) -> bool:
+    """Whether there is a terminal, and gcloud is installed."""
+    return _has_terminal() and _gcloud(environ) is not None
+
+
+def _log_in(environ: Mapping[str, str]) -> None:
+    """Run gcloud's login, which keeps the credentials where google-auth and Terraform find them."""
+    # stdout is for results, so gcloud's dialog goes to stderr, like progress messages.
+    done = subprocess.run(  # noqa: S603 - gcloud of PATH with fixed arguments
+        [_gcloud(environ) or "gcloud", *_LOGIN], env=dict(environ), stdout=sys.stderr, check=False
+    )
+    if done.returncode != 0:
+        raise CredentialsError(
+            "The login was not completed",
+            code=Code.NO_CREDENTIALS,
+            why=f"gcloud ended with exit code {done.returncode}",
+            fix="run again, open the link, and paste the code that it shows",
+        )
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _gcloud(environ: Mapping[str, str]) -> str | None:
+    return shutil.which("gcloud", path=environ.get("PATH", ""))
+
+
+_ADDRESS: Final = "169.254.169.254"
+"""An IP address: outside Google Cloud some resolvers take seconds to reject the host name."""
+_ACCOUNT: Final = "/computeMetadata/v1/instance/service-accounts/default/?recursive=true"
+_FLAVOR: Final = ("Metadata-Flavor", "Google")
+_TRIES: Final = 2
+_MACHINE_TIMEOUT: Final = 1.0
+"""Seconds; the server is on the machine itself. Outside Google Cloud nothing may answer at all."""
+_SET_ACCOUNT: Final = (
+    "stop the VM, then: gcloud compute instances set-service-account VM --zone=ZONE"
+    " --service-account=EMAIL --scopes=cloud-platform"
+)
+
+
+@dataclass(frozen=True)
+class _Machine:
+    """An account that the metadata server provides."""
+
+    email: str
+
+    @property
+    def is_service_account(self) -> bool:
+        """Whether it is a service account, not a person's."""
+        return self.email.endswith("gserviceaccount.com")
+
+    @property
+    def place(self) -> str:
+        """Where this program runs: only Cloud Shell provides a person's account."""
+        return "this VM" if self.is_service_account else "Cloud Shell"
+
+
+def _machine(environ: Mapping[str, str]) -> _Machine | None:
+    """The machine's account; None if there is no metadata server.
+
+    `environ`: GCE_METADATA_HOST sets another server; NO_GCE_CHECK=true means that there is none.
+    """
+    if environ.get("NO_GCE_CHECK", "").lower() == "true":
+        return None
+    answer = _ask_machine(environ.get("GCE_METADATA_HOST") or _ADDRESS)
+    if answer is None:
+        return None
+    status, body = answer
+    if status == HTTPStatus.NOT_FOUND:
+        raise CredentialsError(
+            "This VM has no service account",
+            code=Code.NO_CREDENTIALS,
+            why=f"the metadata server answers {status:d}: {body}",
+            fix=_SET_ACCOUNT,
+        )
+    document = _document(body) if status == HTTPStatus.OK else None
+    if document is None:
+        raise CredentialsError(
+            "The metadata server of this machine does not name an account",
+            code=Code.NO_CREDENTIALS,
+            why=f"it answers {status:d}: {body[:500]}",
+            fix='run again; in Cloud Shell, click "Authorize" when it asks',
+        )
+    found = _Machine(str(document["email"]))
+    scopes = [str(scope) for scope in document.get("scopes", [])]
+    if found.is_service_account and _SCOPE not in scopes:
+        raise CredentialsError(
+            f"This VM's access to Google's APIs is limited: the scope {_SCOPE} is missing",
+            why=f"its service account {found.email} has only: {' '.join(scopes) or 'no scope'}",
+            fix=_SET_ACCOUNT,
+        )
+    return found
+
+
+def _document(body: str) -> dict[str, Any] | None:
+    """The account's document; None if it has no email address."""
+    try:
+        found = json_object.read(body)
+    except ValueError:
+        return None
+    return found if found.get("email") else None
+
+
+def _ask_machine(host: str) -> tuple[int, str] | None:
+    """Status and body of the response; None if there is none, or it is not from Google's server."""
+    from google.auth.exceptions import TransportError  # noqa: PLC0415 - 0.2 s
+    from google.auth.transport.requests import Request  # noqa: PLC0415 - as above
+
+    request = Request()
+    for _ in range(_TRIES):
+        try:
+            answer = request(
+                f"http://{host}{_ACCOUNT}", headers=dict([_FLAVOR]), timeout=_MACHINE_TIMEOUT
+            )
+        except TransportError:
+            continue
+        if answer.headers.get(_FLAVOR[0]) != _FLAVOR[1]:
+            return None
+        return answer.status, answer.data.decode("utf-8", "replace").strip()
+    return None
+
+
+RENEW: Final = "renew them with: gcloud auth application-default login"
+"""How to renew a user's credentials, on the machine whose gcloud configuration is mounted."""
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """One reason why Google does not accept credentials."""
+
+    words: re.Pattern[str]  # a pattern that matches Google's message
+    what: str  # what is wrong, in one line
+    fix: str
+
+
+# The first match counts. The messages are those of the token endpoint, of the APIs' 403 and 400
+# responses, and of google-auth, which puts the error's code before its description.
+_REFUSALS: Final = (
+    _Refusal(
+        re.compile(r"getAccessToken"),
+        "The service account of IMPERSONATE may not be impersonated",
+        "grant the role Service Account Token Creator (roles/iam.serviceAccountTokenCreator) on"
+        " that account to whoever runs this, and enable the API iamcredentials.googleapis.com",
+    ),
+    _Refusal(
+        re.compile(r"Invalid JWT|grant: account not found|invalid_client|disabled_client"),
+        "The service account's key is no longer valid, or this machine's clock is wrong",
+        "create a new key, or better, use credentials without a key"
+        " (workload identity federation, a VM's own account)",
+    ),
+    _Refusal(
+        # google-auth writes "Error code" only for a token exchange, which means federation.
+        re.compile(r"^Error code (?:invalid_|unauthorized_)"),
+        "The identity pool does not accept the token that the federation file refers to",
+        "renew that token, and compare its audience, issuer and attributes with the pool's"
+        " provider: gcloud iam workload-identity-pools providers describe",
+    ),
+    _Refusal(
+        re.compile(r"^File '.*' was not found|subject[ _]token", re.MULTILINE),
+        "The token that the federation file refers to can't be read",
+        "mount the file that its credential_source names too (-v FILE:FILE:ro), or make its URL"
+        " reachable from the container (--network=host)",
+    ),
+    _Refusal(
+        re.compile(r"invalid_grant|invalid_rapt|[Rr]eauth"),
+        "The login of these credentials has expired or was revoked",
+        RENEW,
+    ),
+    _Refusal(
+        re.compile(r"serviceusage\.services\.use|permission to use project"),
+        "The account of these credentials may not use their quota project",
+        "set another one: gcloud auth application-default set-quota-project PROJECT_ID; the account"
+        " needs the role Service Usage Consumer (roles/serviceusage.serviceUsageConsumer) there."
+        " An expired login can look like this too: gcloud auth application-default login",
+    ),
+    _Refusal(
+        re.compile(r"requires a quota project"),
+        "These credentials have no quota project",
+        "set one: gcloud auth application-default set-quota-project PROJECT_ID",
+    ),
+    _Refusal(
+        # google-auth's message after a 401 for a token that it can't renew.
+        re.compile(r"invalid authentication credentials|necessary fields need to refresh"),
+        "The access token has expired, or is not a Google access token",
+        "set a new one: GOOGLE_OAUTH_ACCESS_TOKEN=$(gcloud auth print-access-token); it is valid"
+        " for an hour. For longer runs use credentials that renew themselves, such as a mounted"
+        " gcloud folder",
+    ),
+    _Refusal(
+        re.compile(r"insufficient authentication scopes|ACCESS_TOKEN_SCOPE_INSUFFICIENT"),
+        "The scopes of these credentials are not sufficient",
+        "use credentials with the scope cloud-platform; for a VM, stop it and run: gcloud compute"
+        " instances set-service-account VM --zone=ZONE --scopes=cloud-platform",
+    ),
+)
+
+
+def explain(message: str) -> CredentialsError | None:
+    """The error for a refusal; None if it is not about the credentials."""
+    for refusal in _REFUSALS:
+        if refusal.words.search(message):
+            return CredentialsError(refusal.what, why=message, fix=refusal.fix)
+    return None
+
+
+def is_passing(error: GoogleAuthError) -> bool:
+    """Whether there is no token for now: nobody refuses one, but its source does not answer."""
+    from google.auth.exceptions import TransportError  # noqa: PLC0415 - 0.2 s
+
+    return isinstance(error, TransportError) or error.retryable

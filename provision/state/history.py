@@ -1,0 +1,103 @@
+"""What was done to a deployment, by whom and with which version: `history.json`, beside its state.
+
+Each run that holds the deployment's lock adds a line as it lets go of it. What Google has done to
+machines is not in it: that Google tells itself. What this program can't read of it is left out, as
+nobody should be kept from a Status by that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import re
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from provision import __version__
+from provision.documents import json_object
+from provision.documents.status import Done, InAll
+from provision.errors import ProvisionError
+from provision.state import objects
+from provision.state.objects import Stored, Writer
+from provision.terraform import lock as locks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provision.state.folder import StateFolder
+
+_MOST: Final = 200
+"""Lines that are kept; the first stays, as it says since when there is something to pay."""
+_WORD: Final = re.compile(r"[A-Za-z0-9._@+:-]{1,100}")
+_WORDS: Final = ("action", "version", "who", "ended")
+_MONEY: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """What one run did."""
+
+    done: Done
+    # what everything costs at most from then on, in USD per hour; None if not known
+    hourly: str | None = None
+
+
+def _parsed(content: bytes) -> tuple[Line, ...]:
+    return tuple(_lines(json_object.objects(objects.said(content).get("lines"))))
+
+
+def _lines(documents: list[dict[str, Any]]) -> Iterator[Line]:
+    for it in documents[-_MOST:]:
+        own = {name: json_object.text(it.get(name)) for name in _WORDS}
+        at, hourly = json_object.text(it.get("at")), json_object.text(it.get("hourly"))
+        is_sound = all(map(_WORD.fullmatch, own.values())) and _moment(at) is not None
+        if is_sound:
+            yield Line(done=Done(at=at, **own), hourly=hourly if _MONEY.fullmatch(hourly) else None)
+
+
+_HISTORY: Final = Stored("history.json", Writer.PROGRAM, _parsed)
+
+
+def of(folder: StateFolder) -> tuple[Line, ...]:
+    """What was done, the first first."""
+    return folder.read(_HISTORY) or ()
+
+
+def add(folder: StateFolder, action: str, *, now: float, ended: str, hourly: str | None) -> None:
+    """Add what a run has done.
+
+    `ended`: "done", or the code of what it ended with. `now`: the moment in the cloud.
+    """
+    at = dt.datetime.fromtimestamp(now, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    who = "".join(re.findall(r"[A-Za-z0-9._@+:-]", locks.holder())) or "unknown"
+    done = Done(at=at, action=action, version=__version__, who=who[:100], ended=ended)
+    # It says what was; what can't be said any more is no reason for a run to fail.
+    with contextlib.suppress(ProvisionError):
+        lines = [*of(folder), Line(done=done, hourly=hourly)]
+        kept = [lines[0], *lines[1:][-(_MOST - 1) :]]
+        folder.write(
+            _HISTORY.name,
+            json.dumps({"lines": [asdict(it.done) | {"hourly": it.hourly} for it in kept]}),
+            "application/json",
+        )
+
+
+def in_all(lines: tuple[Line, ...], now: float) -> InAll | None:
+    """What it has cost at most since the first run; None if that is not known."""
+    known = [(moment, it.hourly) for it in lines if (moment := _moment(it.done.at)) is not None]
+    if not known or known[0][1] is None:
+        return None
+    usd, rate = Decimal(0), Decimal(0)
+    for (since, hourly), (until, _) in pairwise([*known, (now, None)]):
+        rate = Decimal(hourly) if hourly is not None else rate
+        usd += rate * Decimal(max(0.0, until - since)) / 3600
+    return InAll(usd=usd.quantize(Decimal("0.01")), since=lines[0].done.at)
+
+
+def _moment(text: str) -> float | None:
+    with contextlib.suppress(ValueError, OverflowError):
+        return dt.datetime.fromisoformat(text).timestamp()
+    return None
