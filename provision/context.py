@@ -134,7 +134,7 @@ class Context:
             progress=self.progress,
             colours=log.colours and self.console.colours,
         )
-        own = {"changed": cloud.folder.look_again} if cloud else {}
+        own = {"changed": cloud.folder.forget_state} if cloud else {}
         return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice, **own)
 
     def binary(self) -> Binary:

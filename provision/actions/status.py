@@ -20,6 +20,7 @@ from provision.lifecycle import ownership
 from provision.screens import jobs, project
 from provision.screens import status as screen
 from provision.screens.layout import Line, Look
+from provision.state.folder import LOG
 from provision.state.location import FOLDER
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:
         ownership.require_nothing(context, cloud, registry.ALL)
         return Status(state=cloud.folder.location.url)
     kind = registry.named(record.kind)
+    cloud.folder.list_once([LOG, *kind.listed()])
     context.report.jobs = _jobs(context, cloud, record, kind) or None
     return status.look(context, cloud, record, kind, before)
 

@@ -34,7 +34,6 @@ from provision.settings.resource_paths import ReservationPath
 from provision.settings.storage import Share
 from provision.spec.cluster import ClusterSpec
 from provision.state import history
-from provision.state.folder import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -72,8 +71,6 @@ def look(
     if record.newer_tool:
         context.note([_newer_tool(record.newer_tool)])
     is_one_of_all = cloud.lists is not None and cloud.lists.of_all
-    if not is_one_of_all:
-        cloud.folder.list_once([LOG, *kind.listed()])
     done = () if is_one_of_all else history.of(cloud.folder)
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()

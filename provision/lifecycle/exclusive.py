@@ -140,16 +140,23 @@ def alone(
                 raise
             finally:
                 run.has_lost_track = tool is not None and tool.has_lost_track
-                _remember(context, cloud, ended)
+                _remember(context, cloud, ended, is_first=before is None)
 
 
-def _remember(context: Context, cloud: Cloud, ended: str) -> None:
+def _remember(context: Context, cloud: Cloud, ended: str, *, is_first: bool) -> None:
     """Add the run to what was done here, unless nothing is left but logs."""
     with contextlib.suppress(ProvisionError):
         record = cloud.folder.record()
         if record is not None:
             action, now = str(context.report.action), context.clock.now()
-            history.add(cloud.folder, action, now=now, ended=ended, hourly=record.hourly)
+            history.add(
+                cloud.folder,
+                action,
+                now=now,
+                ended=ended,
+                hourly=record.hourly,
+                is_first=is_first,
+            )
 
 
 def _take(context: Context, cloud: Cloud, lock_id: str, stack: contextlib.ExitStack) -> bool:

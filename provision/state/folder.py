@@ -119,6 +119,14 @@ class StateFolder:
         """Read bucket, record and state again when they are asked for: they may have changed."""
         self._known = {}
 
+    def forget_state(self) -> None:
+        """Read the state again when it is asked for: Terraform may have changed it."""
+        self._known.pop(STATE, None)
+
+    def read_once(self, kept: Stored[T | None], *parts: str, **about: Any) -> T | None:
+        """What `read` returns, but of one read since the last `look_again`, or our last write."""
+        return self._once(kept.at(*parts), lambda: self.read(kept, *parts, **about))
+
     def list_once(self, kept: Collection[Stored[Any]], *, of_all: bool = False) -> None:
         """List these objects of a folder that exists, the lock among them, with one request.
 
@@ -320,12 +328,12 @@ class StateFolder:
     def write_record(self, record: Record) -> None:
         """Write the record of what is deployed."""
         text = record.document()
-        self._known.pop(RECORD, None)
         self.write(RECORD, text, "application/json")
         self._known[RECORD] = Record.parse(text)
 
     def write(self, name: str, text: str, content_type: str) -> None:
         """Write a file to the folder."""
+        self._known.pop(name, None)
         with self._told(f"write {name}", "storage.objects.create"):
             self._blob(name).upload_from_string(text, content_type=content_type)
 
@@ -340,6 +348,8 @@ class StateFolder:
         if not kept.fits(*parts):
             return None
         name = kept.at(*parts)
+        if self._is_missing(kept, name):
+            return None
         with self._told(f"read {name}", "storage.objects.get"):
             try:
                 content = self._content(name, kept.largest + 1)
@@ -388,6 +398,11 @@ class StateFolder:
                 )
             found = ((kept.last(it.name[own:], *parts), it) for it in blobs)
             return dict(itertools.islice(((at, it) for at, it in found if at), kept.most))
+
+    def _is_missing(self, kept: Stored[Any], name: str) -> bool:
+        """Whether `list_once` has listed such objects, and not this one."""
+        listed, blobs = self._known.get(_LISTED, ((), ()))
+        return kept.name in listed and all(it.name != self._path(name) for it in blobs)
 
     def _content(self, name: str, most: int, **how: Any) -> bytes:
         """The content of an object, or so many bytes of it."""
@@ -523,8 +538,7 @@ class StateFolder:
 
     def lock(self) -> Lock | None:
         """Terraform's lock; None if nobody holds it."""
-        listed, blobs = self._known.get(_LISTED, ((), ()))
-        if listed and all(it.name != self._path(_LOCK.name) for it in blobs):
+        if self._is_missing(_LOCK, _LOCK.name):
             return None
         with self._told("look for a lock", "storage.objects.get"):
             try:

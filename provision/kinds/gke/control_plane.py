@@ -165,7 +165,7 @@ def keep(folder: StateFolder, facts: ClusterFacts) -> None:
 
 def kept(folder: StateFolder, record: Record) -> ClusterFacts | None:
     """The facts that the last Create stored; None if no Create has stored any."""
-    return folder.read(_FACTS, record=record)
+    return folder.read_once(_FACTS, record=record)
 
 
 def finished(folder: StateFolder, record: Record) -> ClusterFacts:

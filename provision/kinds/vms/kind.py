@@ -60,10 +60,10 @@ class VmGroup(Kind[VmSpec]):
         return reservations.resolve(dataclasses.replace(spec, image=image), record)
 
     def listed(self) -> Sequence[Stored[Any]]:
-        """The heartbeats of the VMs."""
-        from provision.kinds.vms import agent
+        """The heartbeats of the VMs, and what is there only with jobs."""
+        from provision.kinds.vms import agent, jobs
 
-        return (agent.MEMBER,)
+        return (agent.MEMBER, jobs.INDEX)
 
     def kept(
         self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]

@@ -55,9 +55,6 @@ class Folder:
     def last_log(self) -> str | None:
         return None
 
-    def list_once(self, _forms: object) -> None:
-        pass
-
 
 class Api:
     """A Google with one reservation."""
@@ -81,9 +78,6 @@ class AnyKind:
 
     def page(self, _record: Record) -> tuple[str, str]:
         return "Things", "things/np"
-
-    def listed(self) -> tuple[()]:
-        return ()
 
 
 def _look(lock: Lock | None = None, api: Api | None = None, **changes: Any) -> Status:

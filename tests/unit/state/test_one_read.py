@@ -37,6 +37,24 @@ def test_what_one_run_asks_for_again_it_has_read_once() -> None:
     assert len(folder.looked) == 4
 
 
+def test_after_terraform_only_the_state_is_read_again() -> None:
+    folder = _folder()
+    _ask(folder)
+    folder.forget_state()
+    _ask(folder)
+    assert sorted(folder.looked) == ["deployment.json", STATE, STATE]
+
+
+def test_an_object_that_is_read_once_is_read_again_once_it_was_written() -> None:
+    folder = _folder()
+    form = Stored("facts.json", Writer.PROGRAM, objects.said)
+    for text in ('{"a": 1}', '{"a": 2}'):
+        folder.write("facts.json", text, "application/json")
+        for _ in range(2):
+            assert folder.read_once(form) == json.loads(text)
+    assert folder.looked == ["facts.json"] * 2
+
+
 def test_what_this_run_writes_it_knows_without_a_look() -> None:
     folder = _folder()
     _ask(folder)
@@ -79,10 +97,13 @@ def test_what_one_list_has_is_not_listed_again_and_tells_whether_somebody_holds_
     assert folder.names(FORM) == ["a"]
     assert list(folder.changed(FORM)) == ["a"]
     assert folder.lock() is None
+    assert folder.read(FORM, "b") is None
     assert folder.looked == [""]
+    assert folder.read(FORM, "a") == {}
+    assert folder.looked == ["", "vms/members/a.json"]
     folder.look_again()
     assert folder.names(FORM) == ["a"]
-    assert folder.looked == ["", "vms/members/"]
+    assert folder.looked[-1] == "vms/members/"
     with folder.held("Create", "7"):
         folder.list_once([])
         lock = folder.lock()
