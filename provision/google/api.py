@@ -78,6 +78,13 @@ class GoogleApi(Rest):
         query = {"filter": f'name eq "{base}-.*"', "fields": f"items({fields}),nextPageToken"}
         return list(self.pages("GET", path, "items", query))
 
+    def all_instances(self, project: str, fields: str) -> list[dict[str, Any]]:
+        """All VMs of a project; `fields`: as above."""
+        path = f"projects/{project}/aggregated/instances"
+        query = {"fields": f"items/*/instances({fields}),nextPageToken"}
+        scopes = self.pages("GET", path, "items", query)
+        return [one for scope in scopes for one in scope.get("instances", [])]
+
     def whole_instances(
         self, project: str, zone: str, names: Sequence[str]
     ) -> Iterator[dict[str, Any]]:

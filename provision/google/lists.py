@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from provision.google import resources
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from provision.google.api import GoogleApi
     from provision.google.owner import Owner
@@ -26,6 +26,7 @@ class Lists:
         self.of_all = of_all
         # collection, project, and the ID of the deployment whose they are; "" for all of a project
         self._lists: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        self._instances: dict[str, list[dict[str, Any]]] = {}
         self._operations: dict[tuple[str, str], list[dict[str, Any]]] = {}
 
     def marked(self, look: Look, project: str, owner: Owner) -> list[dict[str, Any]]:
@@ -46,6 +47,24 @@ class Lists:
         # Where the list may not be read, it is empty.
         is_known = path in known or (self.of_all and known)
         return known.get(path) if is_known else self._api.find(look.service, path)
+
+    def instances(
+        self, project: str, zone: str, base: str, fields: str
+    ) -> Sequence[dict[str, Any]]:
+        """The VMs of a zone whose names are a base name, "-" and what a group appends.
+
+        `fields`: what of each is wanted; all who ask mean the same fields.
+        """
+        if not self.of_all:
+            return self._api.named_instances(project, zone, base, fields)
+        if project not in self._instances:
+            self._instances[project] = self._api.all_instances(project, fields)
+        here = f"projects/{project}/zones/{zone}/instances/{base}-"
+        return [
+            one
+            for one in self._instances[project]
+            if resources.path_in_document(one).startswith(here)
+        ]
 
     def operations(self, project: str, zone: str, types: Collection[str]) -> list[dict[str, Any]]:
         """The operations of a zone of these types; all who ask mean the same types."""

@@ -162,10 +162,10 @@ def see(api: GoogleApi, place: Place, lists: Lists | None = None) -> Seen:
     The group says which VMs are its own: labels can be taken off. `lists`: what was listed so far.
     """
     group = (lists or Lists(api)).find(GROUP.look, place.project_id, group_path(place))
-    return Seen(group=None) if group is None else replace(see_vms(api, place), group=group)
+    return Seen(group=None) if group is None else replace(see_vms(api, place, lists), group=group)
 
 
-def see_vms(api: GoogleApi, place: Place) -> Seen:
+def see_vms(api: GoogleApi, place: Place, lists: Lists | None = None) -> Seen:
     """Look at the VMs alone of a cluster whose group there is."""
     name = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, name)
@@ -173,7 +173,7 @@ def see_vms(api: GoogleApi, place: Place) -> Seen:
     if not own:
         return Seen()
     base = names.INSTANCE.of(place.name_prefix)
-    found = api.named_instances(place.project_id, place.zone, base, _FIELDS)
+    found = (lists or Lists(api)).instances(place.project_id, place.zone, base, _FIELDS)
     documents = [one for one in found if one["name"] in own]
     _add_urls(api, place, documents)
     return Seen(members=members, documents=documents)

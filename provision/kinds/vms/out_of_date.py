@@ -23,6 +23,7 @@ from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.errors import CheckError, ClusterError, Problem
 from provision.google.api import GoogleApiError, Service
+from provision.google.lists import Lists
 from provision.google.resources import SERVICE_ACCOUNT, path_in_document
 from provision.kinds.status import alike
 from provision.kinds.vms import agent, contents, instances
@@ -451,7 +452,7 @@ def _lost(
         return
     path = SERVICE_ACCOUNT.path(project=project, email=email)
     try:
-        found = cloud.api.find(SERVICE_ACCOUNT.look.service, path)
+        found = (cloud.lists or Lists(cloud.api)).find(SERVICE_ACCOUNT.look, project, path)
     except GoogleApiError as error:
         if error.code == _FORBIDDEN:
             return  # not known

@@ -20,6 +20,9 @@ def _group(owner: Owner, name: str) -> dict[str, Any]:
     return {"name": f"{name}-mig", "description": owner.text, "selfLink": link}
 
 
+_PLACES = (("z", "np"), ("y", "np"), ("z", "other"), ("y", "other"))
+
+
 class Google:
     """A project with a group of each of two deployments, and one without a marker."""
 
@@ -41,6 +44,16 @@ class Google:
         self.asked["find"] += 1
         found = (it for it in self.groups if resources.path_in_document(it) == path)
         return next(found, None)
+
+    def named_instances(self, *_: str) -> list[dict[str, Any]]:
+        self.asked["named"] += 1
+        return []
+
+    def all_instances(self, _project: str, _fields: str) -> list[dict[str, Any]]:
+        self.asked["all"] += 1
+        link = "https://www.googleapis.com/compute/v1/projects/p/zones/"
+        names = ("z/instances/np-vm-a", "y/instances/np-vm-b", "z/instances/other-vm-c")
+        return [{"selfLink": f"{link}{name}"} for name in names]
 
     def operations_of(self, _project: str, zone: str, _types: object) -> list[dict[str, Any]]:
         self.asked["operations"] += 1
@@ -77,6 +90,16 @@ def test_where_nothing_may_be_listed_each_is_asked_for() -> None:
     google = Google(lists=False)
     found = _lists(google, of_all=True).find(GROUP.look, "p", _path("np"))
     assert found == google.groups[0]
+
+
+def test_the_vms_of_all_deployments_are_one_list_and_those_of_one_are_their_own() -> None:
+    google = Google()
+    lists = _lists(google, of_all=True)
+    found = [lists.instances("p", zone, f"{name}-vm", "name") for zone, name in _PLACES]
+    assert [[it["selfLink"][-1] for it in them] for them in found] == [["a"], ["b"], ["c"], []]
+    assert google.asked == {"all": 1}
+    assert _lists(google).instances("p", "z", "np-vm", "name") == []
+    assert google.asked["named"] == 1
 
 
 def test_the_operations_of_a_zone_are_asked_for_once() -> None:

@@ -64,7 +64,7 @@ def _cloud(google: Google) -> Any:
     said = {"members": [{"instance_id": "1", "account": FIRST, "present": False}]}
     folder = MemoryFolder({"vms/roster.json": json.dumps(said)})
     vars(folder)["record"] = lambda: having(**vars(PLACE))
-    return having(api=google, folder=folder, project_number="42")
+    return having(api=google, folder=folder, project_number="42", lists=None)
 
 
 def _lost(account: dict[str, Any] | int, email: str = OURS) -> Sequence[LostAccount]:
