@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
     """The number of resources that all plans of a run would create, change and delete."""
 
-    add: int = 0  # how many are created, those replaced included
-    change: int = 0  # how many are changed in place
-    # how many are deleted, those replaced included; for a Destroy also what it finds outside of the
-    # state
-    destroy: int = 0
+    add: Annotated[int, "how many are created, those replaced included"] = 0
+    change: Annotated[int, "how many are changed in place"] = 0
+    destroy: Annotated[
+        int,
+        "how many are deleted, those replaced included; for a Destroy also what it finds "
+        "outside of the state",
+    ] = 0
 
     def __add__(self, other: Changes) -> Changes:
         return Changes(

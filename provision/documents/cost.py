@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 
 class Origin(enum.StrEnum):
@@ -34,51 +35,71 @@ class PartKind(enum.StrEnum):
 class Part:
     """One billed part of a cluster."""
 
-    kind: PartKind  # what kind of thing it is
-    name: str  # it in words, such as "16 x a3-ultragpu-8g, flex start"
-    # the name of the group of VMs or of the node pool that it belongs to; None if none
-    pool: str | None = None
-    # How much is billed from the beginning, in USD per hour; None if unknown. Machines that Google
-    # queues, and pools that start empty, cost nothing yet.
-    now: Decimal | None
-    # how much is billed with everything that can come, such as all nodes of a pool that starts
-    # empty, in USD per hour; None if unknown
-    most: Decimal | None
-    # the day of the price, such as "2026-07-30", or the month; of several the oldest; None if
-    # unknown
-    dated: str | None = None
-    source: str | None = None  # where the price is from; None if unknown
-    is_estimate: bool = False  # whether it is derived rather than published, or outdated
-    # why the price may be another by now, and what tells it; None if nothing says so
-    outdated: str | None = None
-    # what the price does not tell, such as that a reservation is billed whether it is used or not,
-    # or why it is unknown; None for nothing
-    remark: str | None = None
+    kind: Annotated[PartKind, "what kind of thing it is"]
+    name: Annotated[str, 'it in words, such as "16 x a3-ultragpu-8g, flex start"']
+    pool: Annotated[
+        str | None,
+        "the name of the group of VMs or of the node pool that it belongs to; None if none",
+    ] = None
+    now: Annotated[
+        Decimal | None,
+        "How much is billed from the beginning, in USD per hour; None if unknown. Machines "
+        "that Google queues, and pools that start empty, cost nothing yet.",
+    ]
+    most: Annotated[
+        Decimal | None,
+        "how much is billed with everything that can come, such as all nodes of a pool that "
+        "starts empty, in USD per hour; None if unknown",
+    ]
+    dated: Annotated[
+        str | None,
+        'the day of the price, such as "2026-07-30", or the month; of several the oldest; None '
+        "if unknown",
+    ] = None
+    source: Annotated[str | None, "where the price is from; None if unknown"] = None
+    is_estimate: Annotated[bool, "whether it is derived rather than published, or outdated"] = False
+    outdated: Annotated[
+        str | None,
+        "why the price may be another by now, and what tells it; None if nothing says so",
+    ] = None
+    remark: Annotated[
+        str | None,
+        "what the price does not tell, such as that a reservation is billed whether it is used "
+        "or not, or why it is unknown; None for nothing",
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Amount:
     """A sum of parts."""
 
-    per_hour: Decimal  # USD per hour, of the parts whose price is known
-    per_day: Decimal  # USD per day, of the same
-    # the names of the parts whose price is not known; with any, the sum is a minimum
-    unknown: tuple[str, ...] = ()
-    is_estimate: bool = False  # whether one of the prices is an estimate
+    per_hour: Annotated[Decimal, "USD per hour, of the parts whose price is known"]
+    per_day: Annotated[Decimal, "USD per day, of the same"]
+    unknown: Annotated[
+        tuple[str, ...],
+        "the names of the parts whose price is not known; with any, the sum is a minimum",
+    ] = ()
+    is_estimate: Annotated[bool, "whether one of the prices is an estimate"] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     """What a cluster costs: list prices, without tax, traffic, discounts and contracts."""
 
-    currency: str  # always "USD"
-    prices: Origin  # where the prices are from
-    parts: tuple[Part, ...]  # all billed parts
-    now: Amount  # from the beginning, without what is queued and without pools that start empty
-    most: Amount  # with everything that can come
-    # What the machines that expire cost in USD, with their boot disks and addresses, if each comes
-    # once and runs as long as it may; None if none expires, or if a price is unknown. The rest of
-    # the cluster ends with Destroy alone.
-    at_most_in_all: Decimal | None = None
-    # what the last Create said of `most`, in USD per hour; None if it said nothing
-    before: Decimal | None = None
+    currency: Annotated[str, 'always "USD"']
+    prices: Annotated[Origin, "where the prices are from"]
+    parts: Annotated[tuple[Part, ...], "all billed parts"]
+    now: Annotated[
+        Amount, "from the beginning, without what is queued and without pools that start empty"
+    ]
+    most: Annotated[Amount, "with everything that can come"]
+    at_most_in_all: Annotated[
+        Decimal | None,
+        "What the machines that expire cost in USD, with their boot disks and addresses, if "
+        "each comes once and runs as long as it may; None if none expires, or if a price is "
+        "unknown. The rest of the cluster ends with Destroy alone.",
+    ] = None
+    before: Annotated[
+        Decimal | None,
+        "what the last Create said of `most`, in USD per hour; None if it said nothing",
+    ] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 from provision.documents.cost import Amount
 from provision.documents.status import PoolNow
@@ -13,15 +14,20 @@ from provision.documents.status import PoolNow
 class Deployed:
     """One deployment, in short."""
 
-    name: str  # NAME_PREFIX
-    state: str  # the folder with its state, "gs://..."
-    kind: str | None = None  # the kind, such as "mig" or "gke"; None if that can't be read
-    words: str = ""  # what it is in a few words, such as "VM group"
-    zone: str | None = None  # the zone of its machines; None if not known
-    machines: tuple[PoolNow, ...] = ()  # what was asked for, and what is, by group or node pool
-    # the age of the oldest of what is billed, in hours; None if not known
-    hours: Decimal | None = None
-    cost: Amount | None = None  # what it costs now, by list prices; None if not known
-    in_order: bool  # whether nothing is broken
-    trouble: tuple[str, ...] = ()  # what is broken, the worst first
-    pending: bool = False  # whether something is under way or waits
+    name: Annotated[str, "NAME_PREFIX"]
+    state: Annotated[str, 'the folder with its state, "gs://..."']
+    kind: Annotated[str | None, 'the kind, such as "mig" or "gke"; None if that can\'t be read'] = (
+        None
+    )
+    words: Annotated[str, 'what it is in a few words, such as "VM group"'] = ""
+    zone: Annotated[str | None, "the zone of its machines; None if not known"] = None
+    machines: Annotated[
+        tuple[PoolNow, ...], "what was asked for, and what is, by group or node pool"
+    ] = ()
+    hours: Annotated[
+        Decimal | None, "the age of the oldest of what is billed, in hours; None if not known"
+    ] = None
+    cost: Annotated[Amount | None, "what it costs now, by list prices; None if not known"] = None
+    in_order: Annotated[bool, "whether nothing is broken"]
+    trouble: Annotated[tuple[str, ...], "what is broken, the worst first"] = ()
+    pending: Annotated[bool, "whether something is under way or waits"] = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from provision.documents.problem import Problem
 from provision.documents.timeline import OnInterrupt, Stage, StageName
@@ -39,52 +39,56 @@ class EventKind(enum.StrEnum):
 class StageEvent:
     """A stage has begun or ended."""
 
-    event: Literal[EventKind.STAGE] = EventKind.STAGE  # its kind
-    time: str  # when, as ISO 8601 in UTC
-    stage: Stage  # the stage
+    event: Annotated[Literal[EventKind.STAGE], "its kind"] = EventKind.STAGE
+    time: Annotated[str, "when, as ISO 8601 in UTC"]
+    stage: Annotated[Stage, "the stage"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class WaitingEvent:
     """A stage that goes on: news, or a sign of life after a minute without any."""
 
-    event: Literal[EventKind.WAITING] = EventKind.WAITING  # its kind
-    time: str  # when, as ISO 8601 in UTC
-    stage: StageName | None  # the stage; None between stages
-    # how far it is, such as "0 of 2 VMs run; us-central1-b has none"; None if unknown
-    words: str | None = None
-    passed: float  # for how long it has gone on, in seconds of Google's clock
-    # after how many of these seconds it is given up; None where Google or Terraform decide
-    most: float | None = None
-    on_interrupt: OnInterrupt  # what an interrupt would leave
-    is_news: bool  # whether the words are new
+    event: Annotated[Literal[EventKind.WAITING], "its kind"] = EventKind.WAITING
+    time: Annotated[str, "when, as ISO 8601 in UTC"]
+    stage: Annotated[StageName | None, "the stage; None between stages"]
+    words: Annotated[
+        str | None,
+        'how far it is, such as "0 of 2 VMs run; us-central1-b has none"; None if unknown',
+    ] = None
+    passed: Annotated[float, "for how long it has gone on, in seconds of Google's clock"]
+    most: Annotated[
+        float | None,
+        "after how many of these seconds it is given up; None where Google or Terraform decide",
+    ] = None
+    on_interrupt: Annotated[OnInterrupt, "what an interrupt would leave"]
+    is_news: Annotated[bool, "whether the words are new"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageEvent:
     """One sentence of what the run does."""
 
-    event: Literal[EventKind.MESSAGE] = EventKind.MESSAGE  # its kind
-    time: str  # when, as ISO 8601 in UTC
-    words: str  # the sentence
+    event: Annotated[Literal[EventKind.MESSAGE], "its kind"] = EventKind.MESSAGE
+    time: Annotated[str, "when, as ISO 8601 in UTC"]
+    words: Annotated[str, "the sentence"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class NoteEvent:
     """Something worth knowing, which the document at the end has among its `notes`."""
 
-    event: Literal[EventKind.NOTE] = EventKind.NOTE  # its kind
-    time: str  # when, as ISO 8601 in UTC
-    note: Problem  # the note
+    event: Annotated[Literal[EventKind.NOTE], "its kind"] = EventKind.NOTE
+    time: Annotated[str, "when, as ISO 8601 in UTC"]
+    note: Annotated[Problem, "the note"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemEvent:
     """A problem that makes the run fail, which the document at the end has too."""
 
-    event: Literal[EventKind.PROBLEM] = EventKind.PROBLEM  # its kind
-    time: str  # when, as ISO 8601 in UTC
-    problem: Problem  # the problem
+    event: Annotated[Literal[EventKind.PROBLEM], "its kind"] = EventKind.PROBLEM
+    time: Annotated[str, "when, as ISO 8601 in UTC"]
+    problem: Annotated[Problem, "the problem"]
 
 
 Event: TypeAlias = StageEvent | WaitingEvent | MessageEvent | NoteEvent | ProblemEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 from provision.documents import status
 from provision.documents.status import PoolMode, Status
@@ -15,53 +15,63 @@ from provision.documents.status import PoolMode, Status
 class ClusterNow:
     """The cluster itself, as GKE tells of it."""
 
-    name: str  # its name
-    location: str  # its region or zone
-    status: str | None = None  # its state, such as RUNNING
-    message: str | None = None  # what GKE says of that; None for nothing
-    version: str | None = None  # the version of its control plane
-    # the last day of that version's standard support, by a dated list; None if not known
-    supported_until: str | None = None
+    name: Annotated[str, "its name"]
+    location: Annotated[str, "its region or zone"]
+    status: Annotated[str | None, "its state, such as RUNNING"] = None
+    message: Annotated[str | None, "what GKE says of that; None for nothing"] = None
+    version: Annotated[str | None, "the version of its control plane"] = None
+    supported_until: Annotated[
+        str | None,
+        "the last day of that version's standard support, by a dated list; None if not known",
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodePool:
     """A node pool."""
 
-    name: str  # its name
-    machine_type: str  # the machine type of its nodes
-    mode: PoolMode | None = None  # how they are got; None if not known
-    status: str | None = None  # its state, such as RUNNING
-    message: str | None = None  # what GKE says of that; None for nothing
-    min: int | None = None  # the least number of nodes; None without autoscaling
-    max: int | None = None  # the greatest number of nodes; None without autoscaling
-    nodes: int | None  # how many there are; None if not known
-    ready: int | None  # how many are ready; None if not known
-    unready: tuple[str, ...] = ()  # the others, each with Kubernetes' reason and message
-    # the seconds until Google deletes the first node at the end of its run; None if none has an end
-    remaining_seconds: int | None = None
+    name: Annotated[str, "its name"]
+    machine_type: Annotated[str, "the machine type of its nodes"]
+    mode: Annotated[PoolMode | None, "how they are got; None if not known"] = None
+    status: Annotated[str | None, "its state, such as RUNNING"] = None
+    message: Annotated[str | None, "what GKE says of that; None for nothing"] = None
+    min: Annotated[int | None, "the least number of nodes; None without autoscaling"] = None
+    max: Annotated[int | None, "the greatest number of nodes; None without autoscaling"] = None
+    nodes: Annotated[int | None, "how many there are; None if not known"]
+    ready: Annotated[int | None, "how many are ready; None if not known"]
+    unready: Annotated[tuple[str, ...], "the others, each with Kubernetes' reason and message"] = ()
+    remaining_seconds: Annotated[
+        int | None,
+        "the seconds until Google deletes the first node at the end of its run; None if none "
+        "has an end",
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """A node."""
 
-    name: str  # its name
-    pool: str  # its pool
-    ready: bool  # whether it is ready
-    # when Google deletes it at the end of its run, in RFC 3339 format; None for never, or where
-    # that is not known
-    ends: str | None = None
-    remaining_seconds: int | None = None  # the seconds until then
-    gpus: int = 0  # how many GPUs its machine has; 0 for none
-    usable_gpus: int = 0  # how many of them pods may have now
-    # what is wrong with it, such as "GPU error XID 79"; () for nothing
-    faults: tuple[str, ...] = ()
-    cordoned: bool = False  # whether somebody has taken it out of use
-    # when Google begins to maintain its host, in RFC 3339 format; None for nothing that is
-    # announced
-    maintenance: str | None = None
-    maintenance_seconds: int | None = None  # the seconds until then
+    name: Annotated[str, "its name"]
+    pool: Annotated[str, "its pool"]
+    ready: Annotated[bool, "whether it is ready"]
+    ends: Annotated[
+        str | None,
+        "when Google deletes it at the end of its run, in RFC 3339 format; None for never, or "
+        "where that is not known",
+    ] = None
+    remaining_seconds: Annotated[int | None, "the seconds until then"] = None
+    gpus: Annotated[int, "how many GPUs its machine has; 0 for none"] = 0
+    usable_gpus: Annotated[int, "how many of them pods may have now"] = 0
+    faults: Annotated[
+        tuple[str, ...], 'what is wrong with it, such as "GPU error XID 79"; () for nothing'
+    ] = ()
+    cordoned: Annotated[bool, "whether somebody has taken it out of use"] = False
+    maintenance: Annotated[
+        str | None,
+        "when Google begins to maintain its host, in RFC 3339 format; None for nothing that is "
+        "announced",
+    ] = None
+    maintenance_seconds: Annotated[int | None, "the seconds until then"] = None
 
     @property
     def is_in_order(self) -> bool:
@@ -113,63 +123,82 @@ class RequestState(enum.StrEnum):
 class PodCounts:
     """How many pods of a job are in each state; those that have succeeded are not counted."""
 
-    waiting: int = 0  # they have no node
-    starting: int = 0  # they are on a node and not ready
-    ready: int = 0  # they are ready
-    failed: int = 0  # they have failed
+    waiting: Annotated[int, "they have no node"] = 0
+    starting: Annotated[int, "they are on a node and not ready"] = 0
+    ready: Annotated[int, "they are ready"] = 0
+    failed: Annotated[int, "they have failed"] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Workload:
     """A job, in the queue or outside it."""
 
-    name: str  # the kind and name of the job
-    state: JobState  # its state
-    # Kueue's last message about it, and after it the failure that it hides; of a job that starts,
-    # what keeps its pods
-    message: str = ""
-    advice: str = ""  # what to do; "" for nothing
-    # since when it has been there, in RFC 3339 format; None if not known
-    created: str | None = None
-    retries: int = 0  # how many requests for its nodes have failed since it was last admitted
-    # when Kueue asks again, in RFC 3339 format; None if it waits for no such time
-    next_try: str | None = None
-    queue: str | None = None  # the queue that it is in; None outside the queue
-    # what its quota was taken from, which is the pools that it may run on; () before
-    flavors: tuple[str, ...] = ()
-    pods: PodCounts | None = None  # its pods; None before it was let in
-    pools: tuple[str, ...] = ()  # the pools whose nodes its pods are on
-    # its place in the queue, from 1; None for one that is not in it, or not known
-    place: int | None = None
-    # when Kueue stops it at the limit of its label, in RFC 3339 format; None for none
-    stops: str | None = None
-    stops_seconds: int | None = None  # the seconds until then
-    # when Google deletes the first of its nodes, likewise; None for never
-    nodes_end: str | None = None
-    nodes_end_seconds: int | None = None  # the seconds until then
-    # what has interrupted it so far, and how often, such as "PodsReadyTimeout"
-    interruptions: tuple[str, ...] = ()
-    log: str = ""  # the command that prints what its pods have written, also when they are gone
+    name: Annotated[str, "the kind and name of the job"]
+    state: Annotated[JobState, "its state"]
+    message: Annotated[
+        str,
+        "Kueue's last message about it, and after it the failure that it hides; of a job that "
+        "starts, what keeps its pods",
+    ] = ""
+    advice: Annotated[str, 'what to do; "" for nothing'] = ""
+    created: Annotated[
+        str | None, "since when it has been there, in RFC 3339 format; None if not known"
+    ] = None
+    retries: Annotated[
+        int, "how many requests for its nodes have failed since it was last admitted"
+    ] = 0
+    next_try: Annotated[
+        str | None, "when Kueue asks again, in RFC 3339 format; None if it waits for no such time"
+    ] = None
+    queue: Annotated[str | None, "the queue that it is in; None outside the queue"] = None
+    flavors: Annotated[
+        tuple[str, ...],
+        "what its quota was taken from, which is the pools that it may run on; () before",
+    ] = ()
+    pods: Annotated[PodCounts | None, "its pods; None before it was let in"] = None
+    pools: Annotated[tuple[str, ...], "the pools whose nodes its pods are on"] = ()
+    place: Annotated[
+        int | None, "its place in the queue, from 1; None for one that is not in it, or not known"
+    ] = None
+    stops: Annotated[
+        str | None,
+        "when Kueue stops it at the limit of its label, in RFC 3339 format; None for none",
+    ] = None
+    stops_seconds: Annotated[int | None, "the seconds until then"] = None
+    nodes_end: Annotated[
+        str | None, "when Google deletes the first of its nodes, likewise; None for never"
+    ] = None
+    nodes_end_seconds: Annotated[int | None, "the seconds until then"] = None
+    interruptions: Annotated[
+        tuple[str, ...], 'what has interrupted it so far, and how often, such as "PodsReadyTimeout"'
+    ] = ()
+    log: Annotated[
+        str, "the command that prints what its pods have written, also when they are gone"
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRequest:
     """A ProvisioningRequest: one attempt to get the nodes for a job."""
 
-    name: str  # its name
-    state: RequestState  # its state
-    reason: str = ""  # the autoscaler's reason, such as "QuotaExceeded"; "" for none
-    message: str = ""  # the autoscaler's message
-    advice: str = ""  # what to do; "" if there is nothing to do but wait
-    created: str | None = None  # when it was made, in RFC 3339 format; None if not known
-    # what it waits for, or got no nodes for lack of, such as "quota"; "" if it lacks nothing, or
-    # nobody says what
-    waits_for: str = ""
-    # since when it is in that state, in RFC 3339 format; None if not known
-    since: str | None = None
-    # when that ends automatically, likewise; None for never, or if not known
-    until: str | None = None
-    then: str = ""  # what happens then; "" for nothing
+    name: Annotated[str, "its name"]
+    state: Annotated[RequestState, "its state"]
+    reason: Annotated[str, 'the autoscaler\'s reason, such as "QuotaExceeded"; "" for none'] = ""
+    message: Annotated[str, "the autoscaler's message"] = ""
+    advice: Annotated[str, 'what to do; "" if there is nothing to do but wait'] = ""
+    created: Annotated[str | None, "when it was made, in RFC 3339 format; None if not known"] = None
+    waits_for: Annotated[
+        str,
+        'what it waits for, or got no nodes for lack of, such as "quota"; "" if it lacks '
+        "nothing, or nobody says what",
+    ] = ""
+    since: Annotated[
+        str | None, "since when it is in that state, in RFC 3339 format; None if not known"
+    ] = None
+    until: Annotated[
+        str | None, "when that ends automatically, likewise; None for never, or if not known"
+    ] = None
+    then: Annotated[str, 'what happens then; "" for nothing'] = ""
 
 
 _Said = TypeVar("_Said", Workload, NodeRequest)
@@ -179,16 +208,24 @@ _Said = TypeVar("_Said", Workload, NodeRequest)
 class GkeCluster(Status):
     """A GKE cluster."""
 
-    cluster: ClusterNow | None = None  # the cluster itself; None if it does not exist
-    node_pools: tuple[NodePool, ...] = ()  # its node pools
-    nodes: tuple[Node, ...] = ()  # its nodes, those that need a look first; without --full a few
-    # how many jobs of the queue are in each state
-    jobs: dict[str, int] = dataclasses.field(default_factory=dict)
-    workloads: tuple[Workload, ...] = ()  # the jobs in the queue, those that do not run first
-    # the jobs that no queue knows and that have not ended, those that wait first
-    outside: tuple[Workload, ...] = ()
-    # the ProvisioningRequests, those that failed or wait first
-    requests: tuple[NodeRequest, ...] = ()
+    cluster: Annotated[ClusterNow | None, "the cluster itself; None if it does not exist"] = None
+    node_pools: Annotated[tuple[NodePool, ...], "its node pools"] = ()
+    nodes: Annotated[
+        tuple[Node, ...], "its nodes, those that need a look first; without --full a few"
+    ] = ()
+    jobs: Annotated[dict[str, int], "how many jobs of the queue are in each state"] = (
+        dataclasses.field(default_factory=dict)
+    )
+    workloads: Annotated[
+        tuple[Workload, ...], "the jobs in the queue, those that do not run first"
+    ] = ()
+    outside: Annotated[
+        tuple[Workload, ...],
+        "the jobs that no queue knows and that have not ended, those that wait first",
+    ] = ()
+    requests: Annotated[
+        tuple[NodeRequest, ...], "the ProvisioningRequests, those that failed or wait first"
+    ] = ()
 
     def short(self) -> Self:
         """The same with a limited number of nodes, jobs and requests."""

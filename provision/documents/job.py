@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Annotated
 
 
 class JobState(enum.StrEnum):
@@ -28,12 +29,16 @@ class JobState(enum.StrEnum):
 class JobFailure:
     """What made the last attempt at a job fail."""
 
-    machine: str  # the machine that failed first; "" where Google refuses them all, for ever
-    rank: int  # its rank in the job
-    # that of the program there, as a shell has it; None if it was ended from outside
-    exit_code: int | None = None
-    cause: str  # what is known of the reason; "" for nothing
-    tail: str  # the last lines that it said; without a machine, what fixes that
+    machine: Annotated[
+        str, 'the machine that failed first; "" where Google refuses them all, for ever'
+    ]
+    rank: Annotated[int, "its rank in the job"]
+    exit_code: Annotated[
+        int | None,
+        "that of the program there, as a shell has it; None if it was ended from outside",
+    ] = None
+    cause: Annotated[str, 'what is known of the reason; "" for nothing']
+    tail: Annotated[str, "the last lines that it said; without a machine, what fixes that"]
 
     @property
     def words(self) -> str:
@@ -47,17 +52,21 @@ class JobFailure:
 class Job:
     """A job."""
 
-    name: str  # its name, which no other job of the cluster has
-    state: JobState  # how far it is
-    why: str = ""  # what it waits for, or why it ended; "" for nothing
-    place: int = 0  # how many jobs are before it; 0 for none
-    nodes: int | None = None  # how many machines it wants; None for all
-    machines: tuple[str, ...] = ()  # those of the last attempt, by rank
-    attempt: int = 0  # the number of the last attempt; 0 before the first
-    restarts: int = 0  # how often it may be begun again
-    submitted: str  # when, as ISO 8601 in UTC
-    began: str | None = None  # when its program first began, likewise; None if it has not
-    ended: str | None = None  # when it was over, likewise; None if it is not
-    ends: str | None = None  # when its time is over, likewise; None for never
-    failure: JobFailure | None = None  # what made the last attempt fail; None for nothing
-    events: tuple[str, ...] = ()  # what has happened to it, a line each
+    name: Annotated[str, "its name, which no other job of the cluster has"]
+    state: Annotated[JobState, "how far it is"]
+    why: Annotated[str, 'what it waits for, or why it ended; "" for nothing'] = ""
+    place: Annotated[int, "how many jobs are before it; 0 for none"] = 0
+    nodes: Annotated[int | None, "how many machines it wants; None for all"] = None
+    machines: Annotated[tuple[str, ...], "those of the last attempt, by rank"] = ()
+    attempt: Annotated[int, "the number of the last attempt; 0 before the first"] = 0
+    restarts: Annotated[int, "how often it may be begun again"] = 0
+    submitted: Annotated[str, "when, as ISO 8601 in UTC"]
+    began: Annotated[str | None, "when its program first began, likewise; None if it has not"] = (
+        None
+    )
+    ended: Annotated[str | None, "when it was over, likewise; None if it is not"] = None
+    ends: Annotated[str | None, "when its time is over, likewise; None for never"] = None
+    failure: Annotated[JobFailure | None, "what made the last attempt fail; None for nothing"] = (
+        None
+    )
+    events: Annotated[tuple[str, ...], "what has happened to it, a line each"] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Annotated
 
 from provision.documents.topology import Topology
 
@@ -27,140 +28,167 @@ class Change(enum.StrEnum):
 class Identity:
     """A service account that machines or pods act as."""
 
-    account: str  # its name; an email address where it is not made here
-    bearer: str  # who acts as it: "VMs", "nodes" or "pods"
-    made: bool  # whether it is made
-    roles: tuple[str, ...] = ()  # the roles that it gets in the project
-    buckets: tuple[str, ...] = ()  # the buckets on which it gets a role
+    account: Annotated[str, "its name; an email address where it is not made here"]
+    bearer: Annotated[str, 'who acts as it: "VMs", "nodes" or "pods"']
+    made: Annotated[bool, "whether it is made"]
+    roles: Annotated[tuple[str, ...], "the roles that it gets in the project"] = ()
+    buckets: Annotated[tuple[str, ...], "the buckets on which it gets a role"] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
     """What of a cluster its topology does not show."""
 
-    words: str  # what it is in a few words, such as "Ray cluster" or "GKE 1.35"
-    place: str  # where its control plane or all of it is, such as "us-central1-a"
-    image: str | None  # the image that VMs boot from; None where Google chooses it
-    software: tuple[str, ...]  # what is installed and runs, in words
-    identities: tuple[Identity, ...]  # the service accounts
-    # what would end machines automatically that now run for ever, such as "MAX_RUN_DURATION=12h";
-    # "" for nothing
-    limit: str = ""
-    idle: str = ""  # what machines do without work, and cost then; "" where they run on
-    # what NCCL uses between VMs, with what is lost where that is less than the machines could; ""
-    # for machines without a GPU network, and for GKE
-    nccl: str = ""
+    words: Annotated[str, 'what it is in a few words, such as "Ray cluster" or "GKE 1.35"']
+    place: Annotated[str, 'where its control plane or all of it is, such as "us-central1-a"']
+    image: Annotated[str | None, "the image that VMs boot from; None where Google chooses it"]
+    software: Annotated[tuple[str, ...], "what is installed and runs, in words"]
+    identities: Annotated[tuple[Identity, ...], "the service accounts"]
+    limit: Annotated[
+        str,
+        "what would end machines automatically that now run for ever, such as "
+        '"MAX_RUN_DURATION=12h"; "" for nothing',
+    ] = ""
+    idle: Annotated[str, 'what machines do without work, and cost then; "" where they run on'] = ""
+    nccl: Annotated[
+        str,
+        "what NCCL uses between VMs, with what is lost where that is less than the machines "
+        'could; "" for machines without a GPU network, and for GKE',
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quota:
     """A quota that was compared with what is needed."""
 
-    metric: str  # its name, such as "NVIDIA_A100_GPUS"
-    limit: int | None  # the project's limit; None for an unlimited one
-    used: int | None  # how much of it is used; None if Google does not report it
-    needed: int  # how much this deployment needs of it at most
+    metric: Annotated[str, 'its name, such as "NVIDIA_A100_GPUS"']
+    limit: Annotated[int | None, "the project's limit; None for an unlimited one"]
+    used: Annotated[int | None, "how much of it is used; None if Google does not report it"]
+    needed: Annotated[int, "how much this deployment needs of it at most"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checks:
     """The online checks that passed."""
 
-    made: int  # how many checks were made
-    skipped: tuple[str, ...]  # the checks that SKIP_CHECKS left out
-    seconds: float  # how long all of them took
-    # how many permissions were found to be held; None if that was not checked
-    permissions: int | None = None
-    apis: int | None = None  # how many APIs were found to be enabled; None if that was not checked
-    quotas: tuple[Quota, ...] = ()  # the quotas that were compared
+    made: Annotated[int, "how many checks were made"]
+    skipped: Annotated[tuple[str, ...], "the checks that SKIP_CHECKS left out"]
+    seconds: Annotated[float, "how long all of them took"]
+    permissions: Annotated[
+        int | None, "how many permissions were found to be held; None if that was not checked"
+    ] = None
+    apis: Annotated[
+        int | None, "how many APIs were found to be enabled; None if that was not checked"
+    ] = None
+    quotas: Annotated[tuple[Quota, ...], "the quotas that were compared"] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
     """What happens to the resources of one kind."""
 
-    noun: str  # what they are called, such as "subnetwork"
-    add: int  # how many are made, those replaced included
-    change: int  # how many are changed in place
-    destroy: int  # how many are deleted, those replaced included
+    noun: Annotated[str, 'what they are called, such as "subnetwork"']
+    add: Annotated[int, "how many are made, those replaced included"]
+    change: Annotated[int, "how many are changed in place"]
+    destroy: Annotated[int, "how many are deleted, those replaced included"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
     """Something that exists and would be replaced, removed or shrunk."""
 
-    address: str  # its address in Terraform's root
-    noun: str  # what it is called, such as "node pool"
-    name: str  # its name in Google Cloud; "" if it has none
-    words: str  # what happens, in machine terms, such as "2 VMs end"
-    machines: int = 0  # how many machines end by it
-    data: bool = False  # whether data goes with it
+    address: Annotated[str, "its address in Terraform's root"]
+    noun: Annotated[str, 'what it is called, such as "node pool"']
+    name: Annotated[str, 'its name in Google Cloud; "" if it has none']
+    words: Annotated[str, 'what happens, in machine terms, such as "2 VMs end"']
+    machines: Annotated[int, "how many machines end by it"] = 0
+    data: Annotated[bool, "whether data goes with it"] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class SettingChange:
     """A setting that has another value than at the last Create."""
 
-    setting: str  # its name
-    words: str  # what changed, such as "a2-highgpu-2g -> a2-highgpu-1g" or "+ team=research"
+    setting: Annotated[str, "its name"]
+    words: Annotated[
+        str, 'what changed, such as "a2-highgpu-2g -> a2-highgpu-1g" or "+ team=research"'
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
     """Something that can be reached, or that may be done, after this Create and not before."""
 
-    setting: str  # the setting that opens it
-    words: str  # what opens, such as "VMs get public addresses: ..."
-    outside: bool  # whether others can reach the machines by it; else what machines may do
+    setting: Annotated[str, "the setting that opens it"]
+    words: Annotated[str, 'what opens, such as "VMs get public addresses: ..."']
+    outside: Annotated[
+        bool, "whether others can reach the machines by it; else what machines may do"
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
     """Machines that run and that the plan leaves as they are."""
 
-    machines: int  # how many
-    words: str  # what holds for them, such as "stay as they are until they are replaced"
-    new: str = ""  # what new ones get; "" if it is the same
-    command: str = ""  # what replaces them now; "" for nothing
+    machines: Annotated[int, "how many"]
+    words: Annotated[str, 'what holds for them, such as "stay as they are until they are replaced"']
+    new: Annotated[str, 'what new ones get; "" if it is the same'] = ""
+    command: Annotated[str, 'what replaces them now; "" for nothing'] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
     """A zone that the cluster may be made in, and how its machines would be got there."""
 
-    zone: str  # the zone
-    way: str | None = None  # the way of CAPACITY; None where that is not set
-    # what the cluster costs there at most, in USD per hour; None if not known
-    per_hour: Decimal | None = None
-    quotas: tuple[Quota, ...] = ()  # the quotas of GPUs there
-    # the reservation that the machines would come from there; None for none
-    reservation: str | None = None
-    against: str = ""  # why it is not tried; "" if it is
-    remarks: tuple[str, ...] = ()  # what else speaks against it, such as a bucket in another region
+    zone: Annotated[str, "the zone"]
+    way: Annotated[str | None, "the way of CAPACITY; None where that is not set"] = None
+    per_hour: Annotated[
+        Decimal | None, "what the cluster costs there at most, in USD per hour; None if not known"
+    ] = None
+    quotas: Annotated[tuple[Quota, ...], "the quotas of GPUs there"] = ()
+    reservation: Annotated[
+        str | None, "the reservation that the machines would come from there; None for none"
+    ] = None
+    against: Annotated[str, 'why it is not tried; "" if it is'] = ""
+    remarks: Annotated[
+        tuple[str, ...], "what else speaks against it, such as a bucket in another region"
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a Create would do."""
 
-    change: Change  # what it does to the deployment
-    topology: Topology  # the cluster that the settings describe
-    contents: Contents  # what else it has
-    # what happens to resources, by what they are called, in the order of importance
-    counts: tuple[Count, ...] = ()
-    imported: int = 0  # how many existing resources are imported into the state
-    losses: tuple[Loss, ...] = ()  # what is lost, what holds machines first
-    settings: tuple[SettingChange, ...] = ()  # the settings that changed since the last Create
-    opens: tuple[Opening, ...] = ()  # what it opens beyond the last Create
-    # who beside the caller may change the state, by the roles of its bucket, such as "editors of
-    # my-project"; empty where there is no bucket yet, or where nobody may know
-    writers: tuple[str, ...] = ()
-    # the version of this program that made the cluster, where that is newer than this one; None
-    # else: what it made otherwise, this one would change back
-    newer_tool: str | None = None
-    # machines that run and stay as they are; None where there are none or nothing changes
-    kept: Kept | None = None
-    checks: Checks | None = None  # the online checks that passed; None if none was made
-    # where ZONE or CAPACITY leaves a choice, the zones and ways: first those that are tried, in
-    # their order, then the others
-    candidates: tuple[Candidate, ...] = ()
+    change: Annotated[Change, "what it does to the deployment"]
+    topology: Annotated[Topology, "the cluster that the settings describe"]
+    contents: Annotated[Contents, "what else it has"]
+    counts: Annotated[
+        tuple[Count, ...],
+        "what happens to resources, by what they are called, in the order of importance",
+    ] = ()
+    imported: Annotated[int, "how many existing resources are imported into the state"] = 0
+    losses: Annotated[tuple[Loss, ...], "what is lost, what holds machines first"] = ()
+    settings: Annotated[
+        tuple[SettingChange, ...], "the settings that changed since the last Create"
+    ] = ()
+    opens: Annotated[tuple[Opening, ...], "what it opens beyond the last Create"] = ()
+    writers: Annotated[
+        tuple[str, ...],
+        "who beside the caller may change the state, by the roles of its bucket, such as "
+        '"editors of my-project"; empty where there is no bucket yet, or where nobody may know',
+    ] = ()
+    newer_tool: Annotated[
+        str | None,
+        "the version of this program that made the cluster, where that is newer than this one; "
+        "None else: what it made otherwise, this one would change back",
+    ] = None
+    kept: Annotated[
+        Kept | None,
+        "machines that run and stay as they are; None where there are none or nothing changes",
+    ] = None
+    checks: Annotated[Checks | None, "the online checks that passed; None if none was made"] = None
+    candidates: Annotated[
+        tuple[Candidate, ...],
+        "where ZONE or CAPACITY leaves a choice, the zones and ways: first those that are "
+        "tried, in their order, then the others",
+    ] = ()

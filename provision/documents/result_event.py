@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from provision.documents.events import EventKind
 from provision.documents.run import Run
@@ -13,5 +13,5 @@ from provision.documents.run import Run
 class ResultEvent(Run):
     """The last line of a run: its whole document."""
 
-    event: Literal[EventKind.RESULT] = EventKind.RESULT  # its kind
-    time: str  # when, as ISO 8601 in UTC
+    event: Annotated[Literal[EventKind.RESULT], "its kind"] = EventKind.RESULT
+    time: Annotated[str, "when, as ISO 8601 in UTC"]

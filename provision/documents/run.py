@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from provision.documents.backend import Backend
 from provision.documents.changes import Changes
@@ -28,44 +29,65 @@ from provision.documents.vm_status import VmGroup
 class Run:
     """The document of a run; what does not apply to the action, or was not reached, is absent."""
 
-    # rises when a key goes or changes its meaning; new keys, and new codes of problems, come
-    # without
-    schema_version: int
-    action: str  # the action's name; "" if it is not known
-    rehearsal: bool  # whether Google Cloud was simulated
-    ok: bool  # whether the run did what it was to do
-    exit_code: int  # the exit code of the program
-    problems: tuple[Problem, ...]  # what made the run fail
-    notes: tuple[Problem, ...]  # what is worth knowing, and did not make it fail
-    # setting -> effective value, with secrets masked; of commands and metadata a mask with a
-    # fingerprint
-    settings: SettingValues | None = None
-    image: BootImage | None = None  # the image that VMs boot from
-    # the images that Bake has made: the one, or of a Status of the project all
-    images: tuple[OwnImage, ...] | None = None
-    tfvars: TerraformVariables | None = None  # the variables for Terraform, in the same way
-    backend: Backend | None = None  # where Terraform keeps its state
-    # online check -> what became of it; those that do not apply are left out
-    online_checks: Mapping[str, CheckState] | None = None
-    plan: Plan | None = None  # what the run would make, change and lose
-    ending: Ending | None = None  # what a Destroy ends
-    log: str | None = None  # the URL of the log with Terraform's output
-    changes: Changes | None = None  # what Terraform's plans count
-    cost: Cost | None = None  # what the cluster costs
-    # the machines that are older than the settings
-    out_of_date: tuple[OlderMachine, ...] | None = None
-    outputs: TerraformOutputs | None = None  # Terraform's outputs after the apply
-    # how to connect to the cluster
-    connection: VmsConnection | ClusterConnection | Connection | None = None
-    status: VmGroup | GkeCluster | Status | None = None  # the status of the deployment
-    # all deployments of the state bucket, for a Status without NAME_PREFIX
-    deployments: tuple[Deployed, ...] | None = None
-    # VM, group of VMs or node pool -> what Test has found
-    checks: Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None = None
-    # the permissions of a custom role for this env.list (`Validate --role`)
-    role: tuple[str, ...] | None = None
-    # the jobs that the action is about: the one that was run, or all; of Status those that are not
-    # over
-    jobs: tuple[Job, ...] | None = None
-    # the stages of the run, in the order in which they began
-    timeline: tuple[Stage, ...] | None = None
+    schema_version: Annotated[
+        int,
+        "rises when a key goes or changes its meaning; new keys, and new codes of problems, "
+        "come without",
+    ]
+    action: Annotated[str, 'the action\'s name; "" if it is not known']
+    rehearsal: Annotated[bool, "whether Google Cloud was simulated"]
+    ok: Annotated[bool, "whether the run did what it was to do"]
+    exit_code: Annotated[int, "the exit code of the program"]
+    problems: Annotated[tuple[Problem, ...], "what made the run fail"]
+    notes: Annotated[tuple[Problem, ...], "what is worth knowing, and did not make it fail"]
+    settings: Annotated[
+        SettingValues | None,
+        "setting -> effective value, with secrets masked; of commands and metadata a mask with "
+        "a fingerprint",
+    ] = None
+    image: Annotated[BootImage | None, "the image that VMs boot from"] = None
+    images: Annotated[
+        tuple[OwnImage, ...] | None,
+        "the images that Bake has made: the one, or of a Status of the project all",
+    ] = None
+    tfvars: Annotated[TerraformVariables | None, "the variables for Terraform, in the same way"] = (
+        None
+    )
+    backend: Annotated[Backend | None, "where Terraform keeps its state"] = None
+    online_checks: Annotated[
+        Mapping[str, CheckState] | None,
+        "online check -> what became of it; those that do not apply are left out",
+    ] = None
+    plan: Annotated[Plan | None, "what the run would make, change and lose"] = None
+    ending: Annotated[Ending | None, "what a Destroy ends"] = None
+    log: Annotated[str | None, "the URL of the log with Terraform's output"] = None
+    changes: Annotated[Changes | None, "what Terraform's plans count"] = None
+    cost: Annotated[Cost | None, "what the cluster costs"] = None
+    out_of_date: Annotated[
+        tuple[OlderMachine, ...] | None, "the machines that are older than the settings"
+    ] = None
+    outputs: Annotated[TerraformOutputs | None, "Terraform's outputs after the apply"] = None
+    connection: Annotated[
+        VmsConnection | ClusterConnection | Connection | None, "how to connect to the cluster"
+    ] = None
+    status: Annotated[VmGroup | GkeCluster | Status | None, "the status of the deployment"] = None
+    deployments: Annotated[
+        tuple[Deployed, ...] | None,
+        "all deployments of the state bucket, for a Status without NAME_PREFIX",
+    ] = None
+    checks: Annotated[
+        Mapping[str, VmCheck | VmBandwidth | Bandwidth] | None,
+        "VM, group of VMs or node pool -> what Test has found",
+    ] = None
+    role: Annotated[
+        tuple[str, ...] | None,
+        "the permissions of a custom role for this env.list (`Validate --role`)",
+    ] = None
+    jobs: Annotated[
+        tuple[Job, ...] | None,
+        "the jobs that the action is about: the one that was run, or all; of Status those that "
+        "are not over",
+    ] = None
+    timeline: Annotated[
+        tuple[Stage, ...] | None, "the stages of the run, in the order in which they began"
+    ] = None

@@ -2,17 +2,15 @@
 
     python -m provision.documents.schema docs/reference/output.schema.json
 
-It says of each type what `plain` makes of it, and of each field what the comment beside or above it
-says.
+It says of each type what `plain` makes of it, and of each field the words in its annotation.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
 import json
 import re
 import sys
+import typing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 _LINE: Final = "ndjson.Line"
 """The name in the schema of what each line of `--output ndjson` is."""
 
-_FIELD: Final = re.compile(r" {4}(?P<name>\w+): ")
 _NONE: Final = re.compile(r"\bNone\b")
 
 
@@ -78,10 +75,11 @@ class _AsPlain(GenerateJsonSchema):
     @override
     def dataclass_schema(self, schema: Any) -> dict[str, Any]:
         made: dict[str, Any] = {"required": []} | super().dataclass_schema(schema)
-        says = _told_of_fields(schema["cls"])
+        hints = typing.get_type_hints(schema["cls"], include_extras=True)
         for name, of_it in made["properties"].items():
             nothing = "null" if name in made["required"] else "absent"
-            made["properties"][name] = {"description": _NONE.sub(nothing, says[name])} | of_it
+            words = _sentence(_NONE.sub(nothing, hints[name].__metadata__[0]))
+            made["properties"][name] = {"description": words} | of_it
         return made
 
     @override
@@ -104,23 +102,6 @@ def _in_order(made: dict[str, Any]) -> dict[str, Any]:
     summary = {"description": made["description"].partition("\n")[0]}
     order = ("type", "properties", "required", "enum")
     return summary | {key: made[key] for key in order if key in made}
-
-
-def _told_of_fields(kind: type) -> dict[str, str]:
-    """What comments say of a type's fields, those that it has from others too."""
-    told: dict[str, str] = {}
-    for one in filter(dataclasses.is_dataclass, reversed(kind.__mro__)):
-        above: list[str] = []
-        for line in inspect.getsource(one).splitlines():
-            code, mark, comment = line.partition("# ")
-            field = _FIELD.match(code)
-            if mark and not code.strip():
-                above.append(comment)
-            elif field and (comment or above):
-                told[field["name"]] = _sentence(comment or " ".join(above))
-            if code.strip():
-                above = []
-    return told
 
 
 def _sentence(words: str) -> str:

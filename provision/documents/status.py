@@ -7,7 +7,7 @@ import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
 from provision.documents.cost import Cost
 
@@ -48,47 +48,52 @@ class About(enum.StrEnum):
 class Trouble:
     """Something that is broken: one cause, and all that have it."""
 
-    about: About  # what it is about
-    what: str  # what is wrong, such as "2 VMs failed in the step command"
-    count: int = 1  # how many have it
-    names: tuple[str, ...] = ()  # their names; without --full the first ones
-    why: tuple[str, ...] = ()  # what Google, Kubernetes or a VM says of it, a line each
-    fix: str = ""  # what fixes it; "" if nothing but waiting does
-    by_itself: bool = False  # whether it may go away, since Google goes on trying
+    about: Annotated[About, "what it is about"]
+    what: Annotated[str, 'what is wrong, such as "2 VMs failed in the step command"']
+    count: Annotated[int, "how many have it"] = 1
+    names: Annotated[tuple[str, ...], "their names; without --full the first ones"] = ()
+    why: Annotated[tuple[str, ...], "what Google, Kubernetes or a VM says of it, a line each"] = ()
+    fix: Annotated[str, 'what fixes it; "" if nothing but waiting does'] = ""
+    by_itself: Annotated[bool, "whether it may go away, since Google goes on trying"] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
     """Something that is under way or waits, and is no failure."""
 
-    about: About  # what it is about
-    what: str  # what waits and for what, such as "1 VM is at the step ray"
-    count: int = 1  # how many wait so
-    names: tuple[str, ...] = ()  # their names; without --full the first ones
-    seconds: int | None = None  # for how long; None if not known
-    why: tuple[str, ...] = ()  # what Google, Kubernetes or a VM says of it, a line each
-    advice: str = ""  # what can be done about it; "" if there is nothing to do but wait
-    # when that ends automatically, in RFC 3339 format; None for never, or if not known
-    until: str | None = None
-    until_seconds: int | None = None  # the seconds until then
-    then: str = ""  # what happens then; "" for nothing
+    about: Annotated[About, "what it is about"]
+    what: Annotated[str, 'what waits and for what, such as "1 VM is at the step ray"']
+    count: Annotated[int, "how many wait so"] = 1
+    names: Annotated[tuple[str, ...], "their names; without --full the first ones"] = ()
+    seconds: Annotated[int | None, "for how long; None if not known"] = None
+    why: Annotated[tuple[str, ...], "what Google, Kubernetes or a VM says of it, a line each"] = ()
+    advice: Annotated[str, 'what can be done about it; "" if there is nothing to do but wait'] = ""
+    until: Annotated[
+        str | None,
+        "when that ends automatically, in RFC 3339 format; None for never, or if not known",
+    ] = None
+    until_seconds: Annotated[int | None, "the seconds until then"] = None
+    then: Annotated[str, 'what happens then; "" for nothing'] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolNow:
     """A group of VMs or a node pool: what was asked for, and what is."""
 
-    name: str  # the name of the managed instance group or of the node pool
-    machine_type: str  # the machine type that new ones get; "" if not known
-    zone: str  # the zone; "" for several
-    mode: PoolMode | None  # how they are got; None if not known
-    gpus: str = ""  # what GPUs each has, such as "2 x A100 40 GB"; "" for none, or if not known
-    # the number asked for; None where it scales automatically, or is not known
-    asked: int | None = None
-    least: int | None = None  # the least number of a pool that scales; None for others
-    most: int | None = None  # the greatest number of a pool that scales; None for others
-    there: int | None  # how many exist; None if not known
-    ready: int | None  # how many of them run and are ready for work; None if not known
+    name: Annotated[str, "the name of the managed instance group or of the node pool"]
+    machine_type: Annotated[str, 'the machine type that new ones get; "" if not known']
+    zone: Annotated[str, 'the zone; "" for several']
+    mode: Annotated[PoolMode | None, "how they are got; None if not known"]
+    gpus: Annotated[
+        str, 'what GPUs each has, such as "2 x A100 40 GB"; "" for none, or if not known'
+    ] = ""
+    asked: Annotated[
+        int | None, "the number asked for; None where it scales automatically, or is not known"
+    ] = None
+    least: Annotated[int | None, "the least number of a pool that scales; None for others"] = None
+    most: Annotated[int | None, "the greatest number of a pool that scales; None for others"] = None
+    there: Annotated[int | None, "how many exist; None if not known"]
+    ready: Annotated[int | None, "how many of them run and are ready for work; None if not known"]
 
 
 class EndedBy(enum.StrEnum):
@@ -108,36 +113,38 @@ class EndedBy(enum.StrEnum):
 class End:
     """When something ends automatically."""
 
-    what: str  # what ends, such as "4 VMs" or "the reservation r"
-    how: EndedBy  # what ends it
-    # when the first of them ends, in RFC 3339 format; None if that is not yet known
-    first: str | None = None
-    last: str | None = None  # when the last of them ends
-    first_seconds: int | None = None  # the seconds until then
-    last_seconds: int | None = None  # the seconds until the last
-    words: str = ""  # what else is to be said of it; "" for nothing
+    what: Annotated[str, 'what ends, such as "4 VMs" or "the reservation r"']
+    how: Annotated[EndedBy, "what ends it"]
+    first: Annotated[
+        str | None, "when the first of them ends, in RFC 3339 format; None if that is not yet known"
+    ] = None
+    last: Annotated[str | None, "when the last of them ends"] = None
+    first_seconds: Annotated[int | None, "the seconds until then"] = None
+    last_seconds: Annotated[int | None, "the seconds until the last"] = None
+    words: Annotated[str, 'what else is to be said of it; "" for nothing'] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Older:
     """Machines that are older than the settings, all with the same differences."""
 
-    differences: tuple[str, ...]  # what differs, in words
-    count: int  # how many
-    names: tuple[str, ...]  # their names; without --full the first ones
-    # what replaces them: "Create --replace-vms", or "Destroy, then Create"
-    fix: str = "Create --replace-vms"
+    differences: Annotated[tuple[str, ...], "what differs, in words"]
+    count: Annotated[int, "how many"]
+    names: Annotated[tuple[str, ...], "their names; without --full the first ones"]
+    fix: Annotated[str, 'what replaces them: "Create --replace-vms", or "Destroy, then Create"'] = (
+        "Create --replace-vms"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Happened:
     """What has happened to machines within a day, as Google tells of it."""
 
-    event: str  # "preempted", "host-error", "maintenance" or "remade"
-    count: int  # how often
-    names: tuple[str, ...]  # the machines, those first that it happened to most often
-    last: str  # when it happened last, in RFC 3339 format
-    words: str  # all of that as a sentence
+    event: Annotated[str, '"preempted", "host-error", "maintenance" or "remade"']
+    count: Annotated[int, "how often"]
+    names: Annotated[tuple[str, ...], "the machines, those first that it happened to most often"]
+    last: Annotated[str, "when it happened last, in RFC 3339 format"]
+    words: Annotated[str, "all of that as a sentence"]
 
 
 _Thing = TypeVar("_Thing")
@@ -148,85 +155,106 @@ _Named = TypeVar("_Named", Trouble, Waiting, Older, Happened)
 class SoFar:
     """What has been billed of what exists now; what has ended before is not in it."""
 
-    # USD since each part came, by list prices, of the parts whose price and age are known
-    usd: Decimal
-    hours: Decimal  # the age of the oldest of them, in hours
-    unknown: tuple[str, ...] = ()  # the names of the others; with any, `usd` is a minimum
-    is_estimate: bool = False  # whether one of the prices is an estimate
+    usd: Annotated[
+        Decimal,
+        "USD since each part came, by list prices, of the parts whose price and age are known",
+    ]
+    hours: Annotated[Decimal, "the age of the oldest of them, in hours"]
+    unknown: Annotated[
+        tuple[str, ...], "the names of the others; with any, `usd` is a minimum"
+    ] = ()
+    is_estimate: Annotated[bool, "whether one of the prices is an estimate"] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class InAll:
     """What a deployment has cost since it began, what has ended meanwhile included."""
 
-    # USD at most, by list prices: as if everything that was asked for had run all the time
-    usd: Decimal
-    since: str  # when it began, in RFC 3339 format
+    usd: Annotated[
+        Decimal,
+        "USD at most, by list prices: as if everything that was asked for had run all the time",
+    ]
+    since: Annotated[str, "when it began, in RFC 3339 format"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
     """What a run has done to a deployment."""
 
-    at: str  # when it let go of the lock, in RFC 3339 format
-    action: str  # the action
-    version: str  # the version of this program
-    who: str  # who ran it, "user@host"
-    ended: str  # "done", or the code of the problem that it ended with
+    at: Annotated[str, "when it let go of the lock, in RFC 3339 format"]
+    action: Annotated[str, "the action"]
+    version: Annotated[str, "the version of this program"]
+    who: Annotated[str, 'who ran it, "user@host"']
+    ended: Annotated[str, '"done", or the code of the problem that it ended with']
 
 
 @dataclass(frozen=True, kw_only=True)
 class LockHolder:
     """Who is changing the deployment."""
 
-    who: str  # the holder, "user@host"
-    operation: str  # what it does, in Terraform's words
-    since: str  # when it took the lock, as Terraform writes it
-    id: str  # the lock's ID
+    who: Annotated[str, 'the holder, "user@host"']
+    operation: Annotated[str, "what it does, in Terraform's words"]
+    since: Annotated[str, "when it took the lock, as Terraform writes it"]
+    id: Annotated[str, "the lock's ID"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filestore:
     """A Filestore share of the cluster."""
 
-    name: str  # the instance's name
-    path: str  # where it is mounted
-    ip: str  # its IP address
-    share: str = ""  # the path of the share on it
+    name: Annotated[str, "the instance's name"]
+    path: Annotated[str, "where it is mounted"]
+    ip: Annotated[str, "its IP address"]
+    share: Annotated[str, "the path of the share on it"] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
     """What each kind of cluster has; fields without a value are left out of the JSON."""
 
-    kind: str | None = None  # the kind, such as "mig" or "gke"; None if nothing is deployed
-    words: str = ""  # what it is in a few words, such as "VM group"; "" if nothing is deployed
-    name: str = ""  # NAME_PREFIX
-    project: str = ""  # the project
-    # the value of the label `aiinfra-cluster` on everything that can carry one
-    cluster_id: str | None = None
-    zone: str | None = None  # the zone of the machines
-    trouble: tuple[Trouble, ...] = ()  # what is broken, the worst first
-    waiting: tuple[Waiting, ...] = ()  # what is under way or waits; empty if nothing is pending
-    machines: tuple[PoolNow, ...] = ()  # what was asked for, and what is, by group or node pool
-    ends: tuple[End, ...] = ()  # when what ends automatically does so
-    out_of_date: tuple[Older, ...] = ()  # the machines that are older than the settings
-    # what it costs now and at most, by list prices; None if that is not known
-    cost: Cost | None = None
-    so_far: SoFar | None = None  # what has been billed of what exists now; None in the same case
-    # what it has cost since it began, after Destroy in `ending`; None if that is not known
-    in_all: InAll | None = None
-    happened: tuple[Happened, ...] = ()  # what has happened to machines within a day
-    history: tuple[Done, ...] = ()  # what runs have done to it, the first first
-    locked_by: str | None = None  # who is changing it, "user@host"; None for nobody
-    lock: LockHolder | None = None  # the lock of that run
-    resources: tuple[str, ...] = ()  # the addresses in Terraform's state
-    filestores: tuple[Filestore, ...] = ()  # the Filestore shares
-    # pages of the Google Cloud console: title -> URL
-    links: dict[str, str] = dataclasses.field(default_factory=dict)
-    last_log: str | None = None  # the URL of the newest log
-    state: str = ""  # the folder with the state, "gs://..."
-    shortened: bool = False  # whether lists were cut short; --full has all of them
+    kind: Annotated[str | None, 'the kind, such as "mig" or "gke"; None if nothing is deployed'] = (
+        None
+    )
+    words: Annotated[
+        str, 'what it is in a few words, such as "VM group"; "" if nothing is deployed'
+    ] = ""
+    name: Annotated[str, "NAME_PREFIX"] = ""
+    project: Annotated[str, "the project"] = ""
+    cluster_id: Annotated[
+        str | None, "the value of the label `aiinfra-cluster` on everything that can carry one"
+    ] = None
+    zone: Annotated[str | None, "the zone of the machines"] = None
+    trouble: Annotated[tuple[Trouble, ...], "what is broken, the worst first"] = ()
+    waiting: Annotated[
+        tuple[Waiting, ...], "what is under way or waits; empty if nothing is pending"
+    ] = ()
+    machines: Annotated[
+        tuple[PoolNow, ...], "what was asked for, and what is, by group or node pool"
+    ] = ()
+    ends: Annotated[tuple[End, ...], "when what ends automatically does so"] = ()
+    out_of_date: Annotated[tuple[Older, ...], "the machines that are older than the settings"] = ()
+    cost: Annotated[
+        Cost | None, "what it costs now and at most, by list prices; None if that is not known"
+    ] = None
+    so_far: Annotated[
+        SoFar | None, "what has been billed of what exists now; None in the same case"
+    ] = None
+    in_all: Annotated[
+        InAll | None,
+        "what it has cost since it began, after Destroy in `ending`; None if that is not known",
+    ] = None
+    happened: Annotated[tuple[Happened, ...], "what has happened to machines within a day"] = ()
+    history: Annotated[tuple[Done, ...], "what runs have done to it, the first first"] = ()
+    locked_by: Annotated[str | None, 'who is changing it, "user@host"; None for nobody'] = None
+    lock: Annotated[LockHolder | None, "the lock of that run"] = None
+    resources: Annotated[tuple[str, ...], "the addresses in Terraform's state"] = ()
+    filestores: Annotated[tuple[Filestore, ...], "the Filestore shares"] = ()
+    links: Annotated[dict[str, str], "pages of the Google Cloud console: title -> URL"] = (
+        dataclasses.field(default_factory=dict)
+    )
+    last_log: Annotated[str | None, "the URL of the newest log"] = None
+    state: Annotated[str, 'the folder with the state, "gs://..."'] = ""
+    shortened: Annotated[bool, "whether lists were cut short; --full has all of them"] = False
 
     @property
     def is_pending(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Annotated
 
 
 class StageName(enum.StrEnum):
@@ -70,10 +71,13 @@ class OnInterrupt(enum.StrEnum):
 class Stage:
     """One stage of a run; stages can run side by side."""
 
-    name: StageName  # which one it is; one name can come several times
-    state: StageState  # how far it is
-    began: str  # when, as ISO 8601 in UTC
-    ended: str | None = None  # when, likewise; None as long as it runs
-    # how long it has taken, in seconds of Google's clock, which is faster than ours in a rehearsal
-    seconds: float = 0.0
-    words: str | None = None  # what it has come to, such as "6 of 6"; None for nothing
+    name: Annotated[StageName, "which one it is; one name can come several times"]
+    state: Annotated[StageState, "how far it is"]
+    began: Annotated[str, "when, as ISO 8601 in UTC"]
+    ended: Annotated[str | None, "when, likewise; None as long as it runs"] = None
+    seconds: Annotated[
+        float,
+        "how long it has taken, in seconds of Google's clock, which is faster than ours in a "
+        "rehearsal",
+    ] = 0.0
+    words: Annotated[str | None, 'what it has come to, such as "6 of 6"; None for nothing'] = None

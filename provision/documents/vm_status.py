@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from dataclasses import dataclass
-from typing import Final, Self, TypeVar
+from typing import Annotated, Final, Self, TypeVar
 
 from provision.documents import status
 from provision.documents.status import Status
@@ -28,13 +28,17 @@ class StartupState(enum.StrEnum):
 class StartupStep:
     """One step of a start-up."""
 
-    # "running", "done", "failed" or "skipped"; of the command also "failing", which has failed and
-    # is begun again, and "stopped", which was told to end with its VM
-    state: str
-    detail: str = ""  # why it was skipped, or the last lines of output before its failure
-    attempt: int | None = None  # the number of the command's attempt
-    failures: int | None = None  # how many attempts failed, one after the other
-    code: int | None = None  # the exit code of the last one that ended
+    state: Annotated[
+        str,
+        '"running", "done", "failed" or "skipped"; of the command also "failing", which has '
+        'failed and is begun again, and "stopped", which was told to end with its VM',
+    ]
+    detail: Annotated[str, "why it was skipped, or the last lines of output before its failure"] = (
+        ""
+    )
+    attempt: Annotated[int | None, "the number of the command's attempt"] = None
+    failures: Annotated[int | None, "how many attempts failed, one after the other"] = None
+    code: Annotated[int | None, "the exit code of the last one that ended"] = None
 
     @property
     def is_failing(self) -> bool:
@@ -46,66 +50,83 @@ class StartupStep:
 class Startup:
     """The start-up of one VM, as far as the VM has reported it."""
 
-    state: StartupState | None  # its state; None if it has not reported anything yet
-    step: str | None  # the current step, or the one that failed; None for none
-    words: str  # its state, as the end of a sentence about the VM
-    detail: str = ""  # the last lines of output of its current step
-    # name of a step -> what is known of it; only with --full
-    steps: dict[str, StartupStep] = dataclasses.field(default_factory=dict)
+    state: Annotated[StartupState | None, "its state; None if it has not reported anything yet"]
+    step: Annotated[str | None, "the current step, or the one that failed; None for none"]
+    words: Annotated[str, "its state, as the end of a sentence about the VM"]
+    detail: Annotated[str, "the last lines of output of its current step"] = ""
+    steps: Annotated[
+        dict[str, StartupStep], "name of a step -> what is known of it; only with --full"
+    ] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuCheck:
     """What a VM found about its GPUs at its start."""
 
-    gpus: int | None = None  # the number of GPUs
-    names: tuple[str, ...] = ()  # the name of each, as the driver has it
-    driver: str | None = None  # the driver's version; None for none
-    # the uncorrected memory errors of all; None where no GPU counts them
-    ecc_errors: int | None = None
-    interfaces: int | None = None  # the number of network interfaces
-    # what NCCL uses between VMs, by the start-up's check: "tcp", "tcpxo" or "gib"; None where it
-    # has nothing to choose, or has not been checked
-    fabric: str | None = None
+    gpus: Annotated[int | None, "the number of GPUs"] = None
+    names: Annotated[tuple[str, ...], "the name of each, as the driver has it"] = ()
+    driver: Annotated[str | None, "the driver's version; None for none"] = None
+    ecc_errors: Annotated[
+        int | None, "the uncorrected memory errors of all; None where no GPU counts them"
+    ] = None
+    interfaces: Annotated[int | None, "the number of network interfaces"] = None
+    fabric: Annotated[
+        str | None,
+        'what NCCL uses between VMs, by the start-up\'s check: "tcp", "tcpxo" or "gib"; None '
+        "where it has nothing to choose, or has not been checked",
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interruption:
     """The last that Google did to a VM of its own accord."""
 
-    event: str  # "preempted", "host-error" or "maintenance"
-    seconds_ago: int  # how long ago
-    words: str  # the event, as the end of a sentence about the VM
+    event: Annotated[str, '"preempted", "host-error" or "maintenance"']
+    seconds_ago: Annotated[int, "how long ago"]
+    words: Annotated[str, "the event, as the end of a sentence about the VM"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vm:
     """A VM that exists."""
 
-    name: str  # its name
-    # its rank in the group, NODE_RANK of its programs; None as long as it has none
-    rank: int | None = None
-    status: str  # its status in the API, such as RUNNING
-    machine_type: str  # its machine type
-    created: str | None = None  # when it was made, in RFC 3339 format; None if Google does not say
-    started: str | None = None  # when it was last started, likewise
-    ends: str | None = None  # when Google deletes it; None if it has no limit
-    remaining_seconds: int | None = None  # the seconds until then
-    # the seconds until the maintenance of its host, for which it is stopped; 0 when that is under
-    # way, None if none is announced
-    maintenance_seconds: int | None = None
-    interruption: Interruption | None = None  # the last that Google did to it; None for nothing
-    notebook: str | None = None  # its notebook's URL; None if there is none yet
-    startup: Startup  # its start-up
-    # what it found about its GPUs; None if it has not checked them
-    gpu_check: GpuCheck | None = None
-    # what its GPUs complain of since, in its own words, such as an Xid of the driver
-    faults: tuple[str, ...] = ()
-    # which of its disks and mounts is full, or does not answer, likewise
-    disks: tuple[str, ...] = ()
-    # that it runs, but is not heard of any more, as the end of a sentence about it; "" if it is, or
-    # is not to say anything yet
-    silence: str = ""
+    name: Annotated[str, "its name"]
+    rank: Annotated[
+        int | None, "its rank in the group, NODE_RANK of its programs; None as long as it has none"
+    ] = None
+    status: Annotated[str, "its status in the API, such as RUNNING"]
+    machine_type: Annotated[str, "its machine type"]
+    created: Annotated[
+        str | None, "when it was made, in RFC 3339 format; None if Google does not say"
+    ] = None
+    started: Annotated[str | None, "when it was last started, likewise"] = None
+    ends: Annotated[str | None, "when Google deletes it; None if it has no limit"] = None
+    remaining_seconds: Annotated[int | None, "the seconds until then"] = None
+    maintenance_seconds: Annotated[
+        int | None,
+        "the seconds until the maintenance of its host, for which it is stopped; 0 when that "
+        "is under way, None if none is announced",
+    ] = None
+    interruption: Annotated[
+        Interruption | None, "the last that Google did to it; None for nothing"
+    ] = None
+    notebook: Annotated[str | None, "its notebook's URL; None if there is none yet"] = None
+    startup: Annotated[Startup, "its start-up"]
+    gpu_check: Annotated[
+        GpuCheck | None, "what it found about its GPUs; None if it has not checked them"
+    ] = None
+    faults: Annotated[
+        tuple[str, ...],
+        "what its GPUs complain of since, in its own words, such as an Xid of the driver",
+    ] = ()
+    disks: Annotated[
+        tuple[str, ...], "which of its disks and mounts is full, or does not answer, likewise"
+    ] = ()
+    silence: Annotated[
+        str,
+        'that it runs, but is not heard of any more, as the end of a sentence about it; "" if '
+        "it is, or is not to say anything yet",
+    ] = ""
 
     @property
     def is_ready(self) -> bool:
@@ -118,25 +139,27 @@ class Vm:
 class Down:
     """A VM of the group that does not run."""
 
-    name: str  # its name
-    status: str | None  # its status in the API; None if it does not exist now
-    action: str  # what the group is doing with it, such as RECREATING
-    words: str  # what has become of it, as the end of a sentence about it
-    reasons: tuple[str, ...] = ()  # Google's words about why that does not succeed
-    interruption: Interruption | None = None  # the last that Google did to it; None for nothing
+    name: Annotated[str, "its name"]
+    status: Annotated[str | None, "its status in the API; None if it does not exist now"]
+    action: Annotated[str, "what the group is doing with it, such as RECREATING"]
+    words: Annotated[str, "what has become of it, as the end of a sentence about it"]
+    reasons: Annotated[tuple[str, ...], "Google's words about why that does not succeed"] = ()
+    interruption: Annotated[
+        Interruption | None, "the last that Google did to it; None for nothing"
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResizeRequest:
     """A request of flex start for VMs."""
 
-    name: str  # its name
-    count: int  # the number of VMs that it asks for
-    run_seconds: int  # how long each of them may run
-    state: str  # CREATING, ACCEPTED, PROVISIONING, SUCCEEDED, FAILED or CANCELLED
-    words: str  # what it asks for and its state, as a sentence
-    age_seconds: int  # how old it is
-    reasons: tuple[str, ...] = ()  # Google's words about why it failed or waits
+    name: Annotated[str, "its name"]
+    count: Annotated[int, "the number of VMs that it asks for"]
+    run_seconds: Annotated[int, "how long each of them may run"]
+    state: Annotated[str, "CREATING, ACCEPTED, PROVISIONING, SUCCEEDED, FAILED or CANCELLED"]
+    words: Annotated[str, "what it asks for and its state, as a sentence"]
+    age_seconds: Annotated[int, "how old it is"]
+    reasons: Annotated[tuple[str, ...], "Google's words about why it failed or waits"] = ()
 
 
 _Reasoned = TypeVar("_Reasoned", Down, ResizeRequest)
@@ -146,38 +169,40 @@ _Reasoned = TypeVar("_Reasoned", Down, ResizeRequest)
 class BootImage:
     """The image that new VMs boot from; None for what is not known."""
 
-    project: str | None = None  # the image's project
-    family: str | None = None  # its family
-    name: str | None = None  # its name
+    project: Annotated[str | None, "the image's project"] = None
+    family: Annotated[str | None, "its family"] = None
+    name: Annotated[str | None, "its name"] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
     """The VMs in numbers, whatever the lists leave out."""
 
-    wanted: int | None  # the number asked for; None if not known
-    exist: int  # how many exist
-    running: int  # how many run
-    ready: int  # how many run, have started up, and are heard of
-    starting: int  # how many run and are still starting up
-    failed: int  # how many run and failed to start up
-    silent: int  # how many run and are not heard of any more
-    down: int  # how many of the group do not run
-    out_of_date: int  # how many are older than the settings
-    listed: int  # how many `vms` has
+    wanted: Annotated[int | None, "the number asked for; None if not known"]
+    exist: Annotated[int, "how many exist"]
+    running: Annotated[int, "how many run"]
+    ready: Annotated[int, "how many run, have started up, and are heard of"]
+    starting: Annotated[int, "how many run and are still starting up"]
+    failed: Annotated[int, "how many run and failed to start up"]
+    silent: Annotated[int, "how many run and are not heard of any more"]
+    down: Annotated[int, "how many of the group do not run"]
+    out_of_date: Annotated[int, "how many are older than the settings"]
+    listed: Annotated[int, "how many `vms` has"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class VmGroup(Status):
     """A group of VMs."""
 
-    image: BootImage = BootImage()  # the image that new VMs boot from
-    wanted: int | None = None  # the number of VMs asked for (INSTANCE_COUNT); None if not known
-    running: int = 0  # how many run
-    counts: Counts  # all of them in numbers
-    vms: tuple[Vm, ...] = ()  # the VMs that exist, those that are not ready first
-    down: tuple[Down, ...] = ()  # the VMs of the group that do not run
-    requests: tuple[ResizeRequest, ...] = ()  # the requests of flex start
+    image: Annotated[BootImage, "the image that new VMs boot from"] = BootImage()
+    wanted: Annotated[
+        int | None, "the number of VMs asked for (INSTANCE_COUNT); None if not known"
+    ] = None
+    running: Annotated[int, "how many run"] = 0
+    counts: Annotated[Counts, "all of them in numbers"]
+    vms: Annotated[tuple[Vm, ...], "the VMs that exist, those that are not ready first"] = ()
+    down: Annotated[tuple[Down, ...], "the VMs of the group that do not run"] = ()
+    requests: Annotated[tuple[ResizeRequest, ...], "the requests of flex start"] = ()
 
     def short(self) -> Self:
         """The same with a limited number of VMs, those that are not ready first."""

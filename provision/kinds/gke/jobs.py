@@ -40,7 +40,7 @@ from provision.kinds.gke.kubernetes import (
     status,
 )
 from provision.kinds.gke.kubernetes.client import KubernetesError
-from provision.kinds.gke.kubernetes.objects import conditions
+from provision.kinds.gke.kubernetes.objects import OURS, conditions
 from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
 from provision.screens import amounts, layout
@@ -78,7 +78,6 @@ _TAKEN: Final = 409
 _GONE: Final = "is gone: somebody has deleted it, or the run that submitted it was killed"
 _SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB)}
 _ENDED: Final = "it was cancelled"
-_LATE: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
 _NO_ROOM: Final = "couldn't assign flavors"
 _LOST: Final = "its node was lost, or drained"
 _NOT_FOUND: Final = 127  # a shell's exit code
@@ -316,7 +315,7 @@ class GkeJobs(Jobs):
     def _given_up(self, job: Job, thing: Object, own: Sequence[Object], why: str) -> Job:
         """A job to which Kueue gives nothing more: it has run long enough, or got no nodes."""
         evicted = conditions(self._works(thing)[0] or {}).get("Evicted", {})
-        if evicted.get("reason") == _LATE:
+        if evicted.get("reason") == status.STOPPED:
             why = "--time is over, or the time of its nodes"
         phases = {(it.get("status") or {}).get("phase") for it in own}
         if phases - pods.OVER:
@@ -389,7 +388,7 @@ class GkeJobs(Jobs):
             lambda: self._cluster.find(shape.api, shape.kind, name, kueue.NAMESPACE),
             f"look at {name}",
         )
-        is_ours = found is not None and run_jobs.OURS.items() <= _labels(found).items()
+        is_ours = found is not None and OURS.items() <= _labels(found).items()
         return found if is_ours else None
 
     def _things(self) -> list[Object]:

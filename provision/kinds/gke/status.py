@@ -58,11 +58,12 @@ def look(
         running = trouble.running(cloud.api, record, document)
         counts = {name: (count, None) for name, count in running.items()}
     places = Places(document, facts, cloud.api)
-    works, outside = (
-        tuple(_with_log(places.added(one), facts) for one in them)
-        for them in (told.workloads, told.outside)
+    told = replace(
+        told,
+        workloads=tuple(_with_log(places.added(one), facts) for one in told.workloads),
+        outside=tuple(_with_log(places.added(one), facts) for one in told.outside),
+        requests=tuple(map(places.added, told.requests)),
     )
-    requests = tuple(places.added(one) for one in told.requests)
     found = list(_pools(document, facts, told, counts, clock))
     now = tuple(it for _, it in found)
     gpus = {pool.name: pool.gpus for pool in facts.pools} if facts else {}
@@ -71,14 +72,9 @@ def look(
         machines=now,
         counted=answers and not unknown,
         refused=trouble.refused(cloud.api, record, document, now),
-        expected=tuple(gpus),
-        works=works,
-        requests=requests,
-        clock=clock,
-        outside=outside,
-        nodes=told.nodes,
+        told=told,
         gpus=gpus,
-        faults=told.faults,
+        clock=clock,
     )
     runs = existing(record, there, facts, told, clock)
     if unknown and runs is not None:
@@ -86,7 +82,7 @@ def look(
         ages = {name: [0.0] * count for name, (count, _) in counts.items() if count is not None}
         runs = replace(runs, ages=ages) if len(ages) == len(counts) else None
     cost, so_far = common.cost_of(runs, pricing.known(context, cloud))
-    states = collections.Counter(work.state for work in works)
+    states = collections.Counter(work.state for work in told.workloads)
     nodes = trouble.nodes(told.nodes, gpus, clock)
     groups = {node.name.rpartition("-")[0] for node in nodes}
     happenings = (
@@ -119,9 +115,9 @@ def look(
         node_pools=tuple(it for it, _ in found),
         nodes=nodes,
         jobs={str(state): states[state] for state in JobState if states[state]},
-        workloads=tuple(sorted(works, key=lambda it: list(JobState).index(it.state))),
-        outside=tuple(sorted(outside, key=lambda it: list(JobState).index(it.state))),
-        requests=tuple(sorted(requests, key=lambda it: list(RequestState).index(it.state))),
+        workloads=tuple(sorted(told.workloads, key=lambda it: list(JobState).index(it.state))),
+        outside=tuple(sorted(told.outside, key=lambda it: list(JobState).index(it.state))),
+        requests=tuple(sorted(told.requests, key=lambda it: list(RequestState).index(it.state))),
     )
 
 

@@ -7,7 +7,7 @@ clusters", read 2026-11-23: a fault is reported by label on nodes that are bound
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from provision import words
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.nodes import Node, Nodes
-    from provision.kinds.gke.kubernetes.parts import Fault
+    from provision.kinds.gke.kubernetes.status import Status
     from provision.state.record import Record
     from provision.time.clock import Clock
 
@@ -60,19 +60,12 @@ class Case:
 
     document: Mapping[str, Any]  # the cluster as Google's API returns it; {} if it does not exist
     machines: tuple[PoolNow, ...]
-    expected: tuple[str, ...]  # the names of the GPU pools that Create made
     counted: bool  # whether Kubernetes has told which nodes there are
     # name of a pool that lacks nodes -> what Google refuses, where it says so
     refused: Mapping[str, Sequence[Problem]]
-    works: tuple[Workload, ...]  # the jobs in the queue
-    requests: tuple[NodeRequest, ...]
+    told: Status  # what Kubernetes has told
+    gpus: Mapping[str, int]  # GPU pool that Create made -> how many GPUs each of its nodes has
     clock: Clock  # the clock of Google Cloud
-    outside: tuple[Workload, ...] = ()  # the jobs that no queue knows
-    nodes: tuple[Nodes, ...] = ()  # the nodes of each pool
-    # how many GPUs each node of a GPU pool has
-    gpus: Mapping[str, int] = field(default_factory=dict)
-    # what is wrong with what Create has brought into the cluster
-    faults: tuple[Fault, ...] = ()
 
 
 def found(case: Case) -> Iterator[Trouble]:
@@ -90,7 +83,7 @@ def found(case: Case) -> Iterator[Trouble]:
     if not case.document:
         return
     yield from _nodes(case)
-    for fault in case.faults:
+    for fault in case.told.faults:
         yield Trouble(
             about=About.CLUSTER,
             what=fault.what,
@@ -98,7 +91,7 @@ def found(case: Case) -> Iterator[Trouble]:
             fix=fault.fix,
             by_itself=fault.by_itself,
         )
-    given_up = [work for work in case.works if work.state is JobState.GIVEN_UP]
+    given_up = [work for work in case.told.workloads if work.state is JobState.GIVEN_UP]
     for (_, message, advice), jobs in alike(given_up, _words).items():
         yield Trouble(
             about=About.JOB,
@@ -107,7 +100,7 @@ def found(case: Case) -> Iterator[Trouble]:
             why=(message,) if message else (),
             fix=advice,
         )
-    for it in case.requests:
+    for it in case.told.requests:
         if it.state is RequestState.FAILED:
             lack = f" for lack of {it.waits_for}" if it.waits_for else ""
             yield Trouble(
@@ -126,8 +119,8 @@ def waiting(case: Case) -> Iterator[Waiting]:
             words = f"{what[0].lower()}{what[1:]} is being changed by GKE"
             yield Waiting(about=about, what=words, why=(control_plane.said(part),))
     # Kueue passes on what the autoscaler says of a job's request: once is enough.
-    said = {request.message for request in case.requests}
-    for is_outside, works in enumerate((case.works, case.outside)):
+    said = {request.message for request in case.told.requests}
+    for is_outside, works in enumerate((case.told.workloads, case.told.outside)):
         waits = [work for work in works if work.state in _WAITING]
         for (state, message, advice), jobs in alike(waits, _words).items():
             tries = min((job.next_try for job in jobs if job.next_try), default=None)
@@ -142,7 +135,7 @@ def waiting(case: Case) -> Iterator[Waiting]:
                 advice=advice,
                 **_until(tries, "Kueue asks for nodes again", case.clock),
             )
-    for it in case.requests:
+    for it in case.told.requests:
         if it.state in _UNDER_WAY:
             yield Waiting(
                 about=About.REQUEST,
@@ -153,7 +146,7 @@ def waiting(case: Case) -> Iterator[Waiting]:
                 advice=it.advice,
                 **_until(it.until, it.then, case.clock),
             )
-    for nodes in case.nodes:
+    for nodes in case.told.nodes:
         yield from doing(nodes)
 
 
@@ -161,14 +154,14 @@ def _parts(case: Case) -> Iterator[tuple[str, About, Mapping[str, Any]]]:
     """The cluster and its pools, those that are missing too: in words, and as Google has them."""
     yield "The cluster", About.CLUSTER, case.document
     there = control_plane.node_pools(case.document)
-    for name in dict.fromkeys([*there, *(case.expected if case.document else ())]):
+    for name in dict.fromkeys([*there, *(case.gpus if case.document else ())]):
         yield f"The node pool {name}", About.POOL, there.get(name, {})
 
 
 def _nodes(case: Case) -> Iterator[Trouble]:
     """Nodes that are missing, not ready or have a fault."""
     documents = control_plane.node_pools(case.document)
-    there = {nodes.pool: nodes for nodes in case.nodes}
+    there = {nodes.pool: nodes for nodes in case.told.nodes}
     for pool in case.machines:
         count, refused = missing(pool), case.refused.get(pool.name, ())
         if not refused and case.counted:

@@ -18,13 +18,14 @@ Object = dict[str, Any]
 MANAGER: Final = "aiinfra"
 """The field manager of everything that is applied."""
 
-_LABELS: Final = {"app.kubernetes.io/managed-by": MANAGER}
+OURS: Final = {"app.kubernetes.io/managed-by": MANAGER}
+"""The label of everything that this tool makes."""
 _LONGEST_LABEL: Final = 63
 
 
 def build(api_version: str, kind: str, name: str, namespace: str = "", **fields: Any) -> Object:
     """Make an object; the namespace is "" for cluster-scoped objects."""
-    metadata: Object = {"name": name, "labels": dict(_LABELS)}
+    metadata: Object = {"name": name, "labels": dict(OURS)}
     if namespace:
         metadata["namespace"] = namespace
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}

@@ -49,7 +49,7 @@ _ALIVE: Final = ",".join(
 )
 OVER: Final = frozenset({"Succeeded", "Failed"})
 """The phases of pods that have ended."""
-_ENDED: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
+RAY_OVER: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
 """The states in which a RayJob's deployment has ended."""
 
 
@@ -175,7 +175,7 @@ def _line(pod: Object, known: Mapping[str, Object]) -> Iterator[tuple[str, str, 
 def _is_over(job: Object) -> bool:
     status = job.get("status") or {}
     ended = any(holds(job, name) for name in ("Complete", "Completed", "Failed"))
-    return ended or status.get("jobDeploymentStatus") in _ENDED
+    return ended or status.get("jobDeploymentStatus") in RAY_OVER
 
 
 def _has_gpus(pod: Object) -> bool:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits
 from provision.documents import json_object
-from provision.kinds.gke.kubernetes import fabric_pods, job_attendant, jobs, kueue
+from provision.kinds.gke.kubernetes import fabric_pods, job_attendant, jobs, kueue, pods
 from provision.kinds.gke.kubernetes.fabric_pods import RANK_LABEL, SET_LABEL
 from provision.kinds.gke.kubernetes.objects import (
-    MANAGER,
+    OURS,
     conditions,
     field,
     holds,
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from provision.spec.job import JobSpec
 
 ATTEMPT_LABEL: Final = "jobset.sigs.k8s.io/restart-attempt"
-OURS: Final = {"app.kubernetes.io/managed-by": MANAGER}
-"""The label of what Run has made."""
 CONTAINER: Final = "job"
 SHARED: Final = str(job_attendant.SHARED)
 
@@ -262,7 +260,6 @@ RAY_LABEL: Final = "app.kubernetes.io/instance"
 """The label with the job's name; KubeRay keeps it (1.6.2, common/pod.go, labelPod)."""
 _SCRIPT: Final = f"{SHARED}/run"
 _VARIABLE: Final = "AIINFRA_PROGRAM"
-_OVER: Final = frozenset({"Complete", "Failed", "ValidationFailed"})
 _LATE: Final = "DeadlineExceeded"
 # Which attempt it is, what keeps the log finds out.
 _BEGIN: Final = f"""\
@@ -315,7 +312,7 @@ def _ray_job(facts: ClusterFacts, wanted: Wanted) -> Object:
 
 def _end_of_ray(thing: Object) -> End | None:
     status = thing.get("status") or {}
-    if status.get("jobDeploymentStatus") not in _OVER:
+    if status.get("jobDeploymentStatus") not in pods.RAY_OVER:
         return None
     if status.get("jobStatus") == "SUCCEEDED":
         return End(succeeded=True, why="", ended=status.get("endTime"))

@@ -256,7 +256,8 @@ _RAY_LOST: Final = (
     " it is deleted, with `kubectl delete {kind} {name} --namespace {namespace}`; then submit the"
     " work again"
 )
-_STOPPED: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
+STOPPED: Final = "DeactivatedDueToMaximumExecutionTimeExceeded"
+"""Kueue's reason for a job that it has stopped at the limit of its label."""
 _ON_NODES: Final = frozenset({JobState.STARTING, JobState.RUNNING, JobState.ENDING})
 _ENDS_WITH_PODS: Final = frozenset({"Job", "JobSet"})
 _BEFORE: Final = "; the failure before: "
@@ -402,7 +403,7 @@ def _said(
         case JobState.GIVEN_UP:
             # Between its deactivation and its eviction, the condition tells of the attempt before.
             kind = "Evicted" if holds(thing, "Evicted") else "DeactivationTarget"
-            is_over = conditions(thing).get("Evicted", {}).get("reason") == _STOPPED
+            is_over = conditions(thing).get("Evicted", {}).get("reason") == STOPPED
             cause = reasons.named(reasons.passed_on(said.get(kind, "")))
             if is_over or cause == reasons.REVOKED:
                 more = "" if is_over else _MORE_TIME

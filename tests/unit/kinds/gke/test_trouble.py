@@ -15,6 +15,7 @@ from provision.kinds.gke import control_plane, status, trouble
 from provision.kinds.gke.kubernetes import status as kubernetes_status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.nodes import Node, Nodes
+from provision.kinds.gke.kubernetes.status import Status
 from provision.lifecycle import pricing
 from provision.spec.capacity import Mode
 from provision.time.clock import Clock
@@ -37,9 +38,11 @@ NOW = PoolNow(
 def _case(state: str = "RUNNING", pool: str = "RUNNING", **changes: Any) -> trouble.Case:
     document: dict[str, Any] = {"name": "np-gke", "status": state}
     document["nodePools"] = [{"name": NAME, "status": pool, "statusMessage": "no room"}]
-    usual: dict[str, Any] = {"document": document, "machines": (NOW,), "expected": (NAME,)}
-    usual |= {"counted": True, "refused": {}, "works": (), "requests": (), "clock": Clock()}
-    return trouble.Case(**usual | changes)
+    usual: dict[str, Any] = {"document": document, "machines": (NOW,), "gpus": {NAME: 0}}
+    usual |= {"counted": True, "refused": {}, "clock": Clock()}
+    told: dict[str, Any] = {"nodes": (), "workloads": (), "requests": ()}
+    told |= {name: changes.pop(name) for name in [*told, "outside"] if name in changes}
+    return trouble.Case(told=Status(**told), **usual | changes)
 
 
 def _both(*arguments: str, **changes: Any) -> tuple[list[str], list[str]]:
@@ -116,12 +119,12 @@ def test_jobs_alike_wait_as_one_and_say_until_when_and_what_comes_then() -> None
     request = NodeRequest(
         name="r", state=RequestState.WAITING, reason="Out", message="no room", waits_for="quota"
     )
-    jobs, asks = trouble.waiting(_case(works=works, requests=(request,)))
+    jobs, asks = trouble.waiting(_case(workloads=works, requests=(request,)))
     assert (jobs.what, jobs.count, jobs.why) == ("3 jobs waiting for nodes", 3, ())
     assert jobs.names == ("Job 0", "Job 1", "Job 2")
     assert asks.what == "the request r waits in Google's queue for quota"
     assert asks.why == ("Out: no room",)
-    assert _both(works=works, requests=(request,))[0] == []
+    assert _both(workloads=works, requests=(request,))[0] == []
     soon, past = "2999-01-01T00:00:00Z", "2026-01-01T00:00:00Z"
     works = tuple(
         Workload(name=f"Job {number}", state=JobState.PENDING, next_try=moment)
@@ -130,7 +133,7 @@ def test_jobs_alike_wait_as_one_and_say_until_when_and_what_comes_then() -> None
     request = NodeRequest(
         name="r", state=RequestState.PENDING, waits_for="quota", until=past, then="it fails"
     )
-    jobs, asks = trouble.waiting(_case(works=works, requests=(request,)))
+    jobs, asks = trouble.waiting(_case(workloads=works, requests=(request,)))
     assert (jobs.until, jobs.then) == (soon, "Kueue asks for nodes again")
     assert jobs.until_seconds
     # What is over is not announced.
@@ -141,15 +144,15 @@ def test_jobs_that_were_given_up_and_requests_that_failed_are_broken_and_others_
     work = Workload(name="Job a", state=JobState.GIVEN_UP, message="no quota", advice="ask for it")
     about = {"message": "no quota", "advice": "ask", "waits_for": "quota"}
     request = NodeRequest(name="r", state=RequestState.FAILED, **about)
-    found = list(trouble.found(_case(works=(work,), requests=(request,))))
+    found = list(trouble.found(_case(workloads=(work,), requests=(request,))))
     assert [one.what for one in found] == [
         "Job a given up",
         "the request r failed for lack of quota",
     ]
     assert [one.fix for one in found] == ["ask for it", "ask"]
-    assert _both(works=(work,), requests=(request,))[1] == []
+    assert _both(workloads=(work,), requests=(request,))[1] == []
     starts = Workload(name="Job a", state=JobState.STARTING, message="ImagePullBackOff")
-    (waits,) = trouble.waiting(_case(works=(starts,)))
+    (waits,) = trouble.waiting(_case(workloads=(starts,)))
     assert (waits.what, waits.why) == ("Job a starting", ("ImagePullBackOff",))
 
 
