@@ -6,9 +6,10 @@ deployment finds its own in that: 100 would ask for 100 lists that differ in a f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from provision.google import resources
+from provision.google.api import GoogleApiError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from provision.google.api import GoogleApi
     from provision.google.owner import Owner
     from provision.google.resources import Look
+
+
+_FORBIDDEN: Final = 403
 
 
 class Lists:
@@ -41,10 +45,15 @@ class Lists:
     def find(self, look: Look, project: str, path: str) -> dict[str, Any] | None:
         """A resource by its path; None if it does not exist."""
         if self.of_all:
-            self._every(look, project)
+            try:
+                self._every(look, project)
+            except GoogleApiError as error:
+                if error.code != _FORBIDDEN:
+                    raise
+                self._lists[look.collection, project, ""] = []  # each is asked for
         here = [it for key, it in self._lists.items() if key[:2] == (look.collection, project)]
         known = {resources.path_in_document(one): one for found in here for one in found}
-        # Where the list may not be read, it is empty.
+        # A list that may not be read is empty.
         is_known = path in known or (self.of_all and known)
         return known.get(path) if is_known else self._api.find(look.service, path)
 

@@ -3,7 +3,10 @@
 from collections import Counter
 from typing import Any, cast
 
+import pytest
+
 from provision.google import resources
+from provision.google.api import GoogleApiError
 from provision.google.lists import Lists
 from provision.google.owner import Owner
 from provision.google.resources import GROUP
@@ -26,7 +29,7 @@ _PLACES = (("z", "np"), ("y", "np"), ("z", "other"), ("y", "other"))
 class Google:
     """A project with a group of each of two deployments, and one without a marker."""
 
-    def __init__(self, *, lists: bool = True) -> None:
+    def __init__(self, lists: int = 200) -> None:
         self.asked: Counter[str] = Counter()
         self._lists = lists
         self.groups = [_group(OURS, "np"), _group(OTHER, "other")]
@@ -38,7 +41,9 @@ class Google:
 
     def listed(self, _look: resources.Look, _project: str) -> list[dict[str, Any]]:
         self.asked["listed"] += 1
-        return self.groups if self._lists else []
+        if self._lists not in {200, 204}:
+            raise GoogleApiError(self._lists, "no", "https://x")
+        return self.groups if self._lists == 200 else []
 
     def find(self, _service: object, path: str) -> dict[str, Any] | None:
         self.asked["find"] += 1
@@ -86,10 +91,16 @@ def test_all_deployments_find_theirs_in_one_list() -> None:
     assert google.asked == {"listed": 1}
 
 
-def test_where_nothing_may_be_listed_each_is_asked_for() -> None:
-    google = Google(lists=False)
-    found = _lists(google, of_all=True).find(GROUP.look, "p", _path("np"))
-    assert found == google.groups[0]
+@pytest.mark.parametrize("code", [204, 403])
+def test_where_nothing_may_be_listed_each_is_asked_for(code: int) -> None:
+    google = Google(code)
+    lists = _lists(google, of_all=True)
+    for number in range(2):
+        found = lists.find(GROUP.look, "p", _path(("np", "other")[number]))
+        assert found == google.groups[number]
+    assert google.asked == {"listed": 1, "find": 2}
+    with pytest.raises(GoogleApiError):
+        _lists(Google(500), of_all=True).find(GROUP.look, "p", _path("np"))
 
 
 def test_the_vms_of_all_deployments_are_one_list_and_those_of_one_are_their_own() -> None:
