@@ -89,7 +89,7 @@ class Bench(Program):
         return workspace.fill_folder(place, target, target.variables, backend=True)
 
     def type_commands(self, root: Path) -> None:
-        """The five commands that do what Create does."""
+        """The five commands that do what Create does, which reads the outputs in the state."""
         environ = terraform.environment(self.environ)
         values = f"-var-file={workspace.VARIABLES_FILE}"
         for command in (

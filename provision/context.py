@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from provision.console import Console
     from provision.cost.skus import PriceBook
     from provision.google.api import GoogleApi
+    from provision.google.lists import Lists
     from provision.report import Report
     from provision.settings.model import Settings
     from provision.state.folder import StateFolder
@@ -133,7 +134,7 @@ class Context:
             progress=self.progress,
             colours=log.colours and self.console.colours,
         )
-        own = {"changed": cloud.folder.look_again} if cloud else {}
+        own = {"changed": cloud.folder.forget_state} if cloud else {}
         return terraform.Terraform(self.binary(), root, self.terraform_environ(), voice, **own)
 
     def binary(self) -> Binary:
@@ -204,6 +205,14 @@ class Cloud:
     api: GoogleApi
     folder: StateFolder
     project_number: str
+    lists: Lists | None = None  # those of a look, each of which is asked for once; None for none
+
+    def looking(self, *, of_all: bool = False) -> Cloud:
+        """It for one look, which sees everything as it is now; `of_all`: at all deployments."""
+        from provision.google.lists import Lists  # noqa: PLC0415 - as above
+
+        self.folder.look_again()
+        return dataclasses.replace(self, lists=Lists(self.api, of_all=of_all))
 
     @functools.cached_property
     def price_book(self) -> PriceBook:

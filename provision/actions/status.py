@@ -20,6 +20,7 @@ from provision.lifecycle import ownership
 from provision.screens import jobs, project
 from provision.screens import status as screen
 from provision.screens.layout import Line, Look
+from provision.state.folder import LOG
 from provision.state.location import FOLDER
 
 if TYPE_CHECKING:
@@ -73,7 +74,11 @@ def show_status(context: Context) -> bool | None:
 
 def _all(context: Context, cloud: Cloud) -> Iterator[Deployed]:
     """All deployments of the state bucket; what can't be read of one is its trouble."""
-    for folder in cloud.folder.others() if cloud.has_bucket() else ():
+    cloud = cloud.looking(of_all=True)
+    if not cloud.has_bucket():
+        return
+    cloud.folder.list_once([it for kind in registry.ALL for it in kind.listed()], of_all=True)
+    for folder in cloud.folder.others():
         try:
             one = _in_short(context, dataclasses.replace(cloud, folder=folder))
         except ProvisionError as error:
@@ -107,12 +112,13 @@ def _in_short(context: Context, cloud: Cloud) -> Deployed | None:
 
 def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:
     """Look once; `before` is what an earlier look of this run returned."""
-    cloud.folder.look_again()
+    cloud = cloud.looking()
     record = ownership.deployed(context, cloud)
     if record is None:
         ownership.require_nothing(context, cloud, registry.ALL)
         return Status(state=cloud.folder.location.url)
     kind = registry.named(record.kind)
+    cloud.folder.list_once([LOG, *kind.listed()])
     context.report.jobs = _jobs(context, cloud, record, kind) or None
     return status.look(context, cloud, record, kind, before)
 

@@ -99,6 +99,8 @@ class Applied(Generic[SpecT_co]):
     outputs: Mapping[str, Any]  # Terraform's outputs
     postponed: int  # the number of VMs to request once the open resize requests have ended
     young: bool = False  # whether an account was made, which Google may not know everywhere yet
+    is_new: bool = False  # whether the group of VMs was made
+    is_newest: bool = False  # whether it is known that no VM is of an older template
 
 
 def show(context: Context, target: Deployment[SpecT]) -> Deployment[SpecT]:

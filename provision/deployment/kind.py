@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from provision.spec.job import JobSpec
     from provision.spec.pools import Pool
     from provision.state.location import Place, StateLocation
+    from provision.state.objects import Stored
     from provision.state.record import Record
     from provision.terraform.plan import Creation
 
@@ -224,6 +225,10 @@ class Kind(ABC, Generic[SpecT]):
     def require_replaceable(self, spec: SpecT) -> None:
         """See that running machines can be replaced (`--replace-vms`)."""
         del spec
+
+    def listed(self) -> Sequence[Stored[Any]]:
+        """The objects of machines in the state folder of which a look reads what a list says."""
+        return ()
 
     def out_of_date(self, cloud: Cloud, place: Place) -> Sequence[OutOfDate]:
         """The machines that exist and are older than their template."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from provision.codes import Code
@@ -12,7 +13,7 @@ from provision.google.http import GoogleApiError, Rest
 from provision.time import deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from provision.google.owner import Owner
     from provision.google.resources import Look
@@ -26,6 +27,8 @@ _FORBIDDEN = 403
 _NOT_FOUND = 404
 _CONFLICTS = (409, 412)
 """Somebody else changed it meanwhile: 409 for most APIs, 412 for Cloud Storage."""
+_WHOLE = 50
+"""VMs that are asked for at a time with their metadata."""
 _OPERATION_POLL = 2.0
 """Poll interval for an operation, in seconds of cloud time."""
 
@@ -33,10 +36,20 @@ _OPERATION_POLL = 2.0
 class GoogleApi(Rest):
     """Google's APIs, except for the state's bucket, which `state.folder` reads alone."""
 
+    @functools.cached_property
+    def _projects(self) -> dict[str, dict[str, Any]]:
+        return {}
+
+    def project(self, project: str) -> dict[str, Any]:
+        """A project, asked for once: neither its number nor what it is in changes in a run."""
+        if project not in self._projects:
+            self._projects[project] = self.get(Service.RESOURCE_MANAGER, f"projects/{project}")
+        return self._projects[project]
+
     def project_number(self, project: str) -> str:
         """The project's number."""
         try:
-            return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
+            return str(self.project(project)["projectNumber"])
         except GoogleApiError as error:
             if error.code not in {_FORBIDDEN, _NOT_FOUND}:
                 raise
@@ -54,10 +67,35 @@ class GoogleApi(Rest):
         path = f"projects/{project}/zones/{zone}/instanceGroupManagers/{group}/listManagedInstances"
         return list(self.pages("POST", path, "managedInstances", {}))
 
-    def named_instances(self, project: str, zone: str, base: str) -> list[dict[str, Any]]:
-        """The VMs of a zone whose names are a base name, "-" and what a group appends."""
+    def named_instances(
+        self, project: str, zone: str, base: str, fields: str
+    ) -> list[dict[str, Any]]:
+        """The VMs of a zone whose names are a base name, "-" and what a group appends.
+
+        `fields`: what of each is wanted, as Google's parameter of that name has it.
+        """
         path = f"projects/{project}/zones/{zone}/instances"
-        return list(self.pages("GET", path, "items", {"filter": f'name eq "{base}-.*"'}))
+        query = {"filter": f'name eq "{base}-.*"', "fields": f"items({fields}),nextPageToken"}
+        return list(self.pages("GET", path, "items", query))
+
+    def all_instances(self, project: str, fields: str) -> list[dict[str, Any]]:
+        """All VMs of a project; `fields`: as above."""
+        path = f"projects/{project}/aggregated/instances"
+        query = {"fields": f"items/*/instances({fields}),nextPageToken"}
+        scopes = self.pages("GET", path, "items", query)
+        return [one for scope in scopes for one in scope.get("instances", [])]
+
+    def whole_instances(
+        self, project: str, zone: str, names: Sequence[str]
+    ) -> Iterator[dict[str, Any]]:
+        """VMs with all that Google has of them, few at a time.
+
+        The metadata of one, with the programs that it gets, may be half a megabyte.
+        """
+        path = f"projects/{project}/zones/{zone}/instances"
+        for start in range(0, len(names), _WHOLE):
+            some = "|".join(names[start : start + _WHOLE])
+            yield from self.pages("GET", path, "items", {"filter": f'name eq "({some})"'})
 
     def guest_attributes(self, path: str, namespace: str) -> dict[str, str]:
         """The guest attributes of a VM, by key; {} if it has none, or is gone."""

@@ -10,14 +10,15 @@ import datetime as dt
 import enum
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from provision import words
 from provision.documents.status import About, Happened, Trouble
+from provision.google.lists import Lists
 from provision.screens.layout import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from provision.google.api import GoogleApi
     from provision.state.location import Place
@@ -67,8 +68,18 @@ class Told:
     moment: float  # when it began (Unix epoch)
 
 
-def look(api: GoogleApi, place: Place, ours: Callable[[str], bool]) -> list[Told]:
-    """What has happened in a zone to machines whose names are ours, the oldest first."""
+RESET: Final = "reset"
+"""The type of the operations by which machines are reset from outside."""
+
+
+def operations(api: GoogleApi, place: Place, lists: Lists | None = None) -> list[dict[str, Any]]:
+    """The operations of a zone that tell what happened to machines, and which were reset."""
+    types = [*Event, RESET]
+    return (lists or Lists(api)).operations(place.project_id, place.zone, types)
+
+
+def look(operations: Iterable[Mapping[str, Any]], ours: Callable[[str], bool]) -> list[Told]:
+    """What has happened to machines whose names are ours, by a zone's operations, in order."""
     events = {event.value: event for event in Event}
     found = [
         Told(
@@ -76,7 +87,8 @@ def look(api: GoogleApi, place: Place, ours: Callable[[str], bool]) -> list[Told
             name=it["targetLink"].rpartition("/")[2],
             moment=dt.datetime.fromisoformat(it["insertTime"]).timestamp(),
         )
-        for it in api.operations_of(place.project_id, place.zone, list(Event))
+        for it in operations
+        if it["operationType"] in events
     ]
     return sorted((it for it in found if ours(it.name)), key=lambda it: it.moment)
 

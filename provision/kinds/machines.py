@@ -40,8 +40,11 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
     progress: Progress,
     young: bool = False,
     may_leave: bool = False,
-) -> None:
-    """Wait until all VMs of a managed instance group run; `young`, `may_leave`: see `check`."""
+) -> list[dict[str, Any]]:
+    """Wait until all VMs of a managed instance group run; what the group says of them then.
+
+    `young`, `may_leave`: see `check`.
+    """
     with progress.stage(StageName.MACHINES) as stage:
         deadline = stage.deadline(timeout, _POLL)
         while True:
@@ -50,7 +53,7 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
             news = f"{running} of {group.size} {group.members} run"
             if running >= group.size and len(instances) == group.size:
                 stage.counts(news)
-                return
+                return instances
             is_young = young and deadline.passed < refusals.YOUNG
             check(group, instances, running, api, young=is_young, may_leave=may_leave)
             errors = refusals.of_instances(instances)
@@ -69,7 +72,11 @@ def wait(  # noqa: PLR0913 - each is a fact of its own
 
 def all_run(api: GoogleApi, group: Group) -> bool:
     """Whether all VMs of a managed instance group run now."""
-    instances = _look(api, group)
+    return run(_look(api, group), group)
+
+
+def run(instances: Sequence[Mapping[str, Any]], group: Group) -> bool:
+    """Whether all VMs of a managed instance group run, by what it said of them."""
     return len(instances) == group.size and all(map(_runs, instances))
 
 

@@ -70,7 +70,8 @@ def look(
     """Collect the status of a deployment; `before`: what an earlier look of this run returned."""
     if record.newer_tool:
         context.note([_newer_tool(record.newer_tool)])
-    done = history.of(cloud.folder)
+    is_one_of_all = cloud.lists is not None and cloud.lists.of_all
+    done = () if is_one_of_all else history.of(cloud.folder)
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
     found = kind.status(context, cloud, record, before)
@@ -98,7 +99,7 @@ def look(
             for it in json_object.objects(outputs.get("filestores"))
         ),
         links=_links(record, kind, outputs),
-        last_log=cloud.folder.last_log(),
+        last_log=None if is_one_of_all else cloud.folder.last_log(),
         state=cloud.folder.location.url,
     )
 

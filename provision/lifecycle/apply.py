@@ -213,7 +213,7 @@ def apply(
                 # again, and finds what it takes for somebody else's.
                 context.console.progress("A resource exists already: looking up whose it is")
                 found = _plan_and_apply(context, cloud, kind, prepared, desk, agreed)
-            outputs = context.report.outputs = tool.outputs()
+            outputs = context.report.outputs = cloud.folder.outputs()
             before = cloud.folder.record()
             record = _record(context, before, kind, prepared, version, outputs)
             if found.is_empty and before is not None and before.newer_tool:
@@ -224,7 +224,14 @@ def apply(
                 _clean(context, cloud, kind, prepared)
     deployment.show(context, prepared)
     # A group that was replaced has lost the VMs for which nothing had to be requested.
-    return Applied(prepared, outputs, postponed + found.emptied, young=_is_young(found))
+    return Applied(
+        prepared,
+        outputs,
+        postponed + found.emptied,
+        young=_makes(found, resources.SERVICE_ACCOUNT),
+        is_new=_makes(found, resources.GROUP),
+        is_newest=_makes(found, resources.GROUP) or found.is_newest,
+    )
 
 
 def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
@@ -246,9 +253,10 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
     is_again = agreed is not None or context.report.changes is not None
     context.report.changes = (context.report.changes or Changes()) + found.counts
     # Machines of an account that is made again do not act as this one.
-    asks = _is_young(found) or not (found.change or found.add)
+    is_young = _makes(found, resources.SERVICE_ACCOUNT)
+    asks = not _makes(found, resources.GROUP) and (is_young or not (found.change or found.add))
     older = kind.out_of_date(cloud, target.spec) if asks else ()
-    if _is_young(found) and older and not (is_again or context.replace_vms):
+    if is_young and older and not (is_again or context.replace_vms):
         context.note([plan_document.note_of_older(older)])
     consent.describe_plan(context, cloud, kind, target.spec, found)
     if agreed is None or context.report.plan != agreed:
@@ -256,8 +264,9 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
         if not _goes_on(cloud, target.spec):
             consent.require_create(context, found, is_again=is_again)
     try:
-        if not found.is_empty:
-            desk.tool.apply()
+        if found.is_empty:
+            return dataclasses.replace(found, is_newest=not older)
+        desk.tool.apply()
     except ExistsError:
         raise
     except TerraformError as error:
@@ -267,7 +276,7 @@ def _plan_and_apply(  # noqa: PLR0913, PLR0917 - each is a source of its own
             # Between the look at it and its end.
             kind.prepare(cloud, target, desk)
             return _plan_and_apply(context, cloud, kind, target, desk, agreed, tries=0)
-        left = tries if tries is not None else _TRIES * _is_young(found)
+        left = tries if tries is not None else _TRIES * is_young
         if not left or not any(refusals.may_be_late(it.why) for it in error.problems):
             raise
         await_account(context.progress, refusals.YOUNG / _TRIES)
@@ -282,8 +291,8 @@ def _goes_on(cloud: Cloud, spec: ClusterSpec) -> bool:
     return bool(spec.places) and record is not None and record.searching
 
 
-def _is_young(found: Plan) -> bool:
-    return any(one.type == resources.SERVICE_ACCOUNT.type for one in found.creations)
+def _makes(found: Plan, row: resources.Resource) -> bool:
+    return any(one.type == row.type for one in found.creations)
 
 
 def _clean(context: Context, cloud: Cloud, kind: Kind[SpecT], target: Deployment[SpecT]) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import names
 from provision.codes import Code
 from provision.documents.timeline import StageName
-from provision.errors import Interrupted, ProvisionError, Unanswered
+from provision.errors import Interrupted, ProvisionError, StateError, Unanswered
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
 from provision.settings.choices import Action
@@ -123,17 +123,15 @@ def alone(
     with liveness.announced(cloud.folder, root) as run:
         if tool is not None:
             tool.inherits(run.alive)
-        lock = cloud.folder.lock()
-        if lock is not None:
-            free_stale(context, cloud, lock)
-        with cloud.folder.held(context.report.action, run.lock_id):
+        with contextlib.ExitStack() as stack:
+            was_locked = _take(context, cloud, run.lock_id, stack)
             # An earlier run may have been killed in the middle of a move.
             before = cloud.folder.record()
-            places = [place] if before is None else [place, before]
-            wait_for_earlier_run(cloud.api, places, context.progress)
+            if before is not None:  # a run writes it before it makes anything
+                wait_for_earlier_run(cloud.api, [place, before], context.progress)
             ended = "done"
             try:
-                yield lock is not None or run.follows_dead
+                yield was_locked or run.follows_dead
             except (ProvisionError, Interrupted) as error:
                 ended = str(error.problems[0].code)
                 raise
@@ -142,16 +140,40 @@ def alone(
                 raise
             finally:
                 run.has_lost_track = tool is not None and tool.has_lost_track
-                _remember(context, cloud, ended)
+                _remember(context, cloud, ended, is_first=before is None)
 
 
-def _remember(context: Context, cloud: Cloud, ended: str) -> None:
+def _remember(context: Context, cloud: Cloud, ended: str, *, is_first: bool) -> None:
     """Add the run to what was done here, unless nothing is left but logs."""
     with contextlib.suppress(ProvisionError):
         record = cloud.folder.record()
         if record is not None:
             action, now = str(context.report.action), context.clock.now()
-            history.add(cloud.folder, action, now=now, ended=ended, hourly=record.hourly)
+            history.add(
+                cloud.folder,
+                action,
+                now=now,
+                ended=ended,
+                hourly=record.hourly,
+                is_first=is_first,
+            )
+
+
+def _take(context: Context, cloud: Cloud, lock_id: str, stack: contextlib.ExitStack) -> bool:
+    """Take the lock for as long as the stack lasts; whether a run had left one."""
+    held = functools.partial(cloud.folder.held, context.report.action, lock_id)
+    try:
+        stack.enter_context(held())
+    except StateError as error:
+        if error.problems[0].code is not Code.STATE_LOCKED:
+            raise
+    else:
+        return False
+    lock = cloud.folder.lock()
+    if lock is not None:
+        free_stale(context, cloud, lock)
+    stack.enter_context(held())
+    return lock is not None
 
 
 def free_stale(context: Context, cloud: Cloud, lock: Lock) -> None:

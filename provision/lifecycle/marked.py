@@ -20,6 +20,7 @@ from provision.deployment.deployment import NOTHING_HELD
 from provision.errors import ClusterError, Problem, StateError
 from provision.google import owner, resources
 from provision.google.api import GoogleApiError, Service
+from provision.google.lists import Lists
 from provision.google.owner import Owner
 from provision.settings.choices import Way
 from provision.spec.capacity import ASKING, Mode
@@ -79,7 +80,7 @@ def way(cloud: Cloud, record: Record) -> Way | None:
 
 def _there(cloud: Cloud, record: Record, row: Resource) -> list[dict[str, Any]]:
     owner = Owner.of(record.project_id, record.name_prefix, cloud.folder.location.url)
-    return cloud.api.marked(row.look, record.project_id, owner)
+    return (cloud.lists or Lists(cloud.api)).marked(row.look, record.project_id, owner)
 
 
 def _pools(clusters: Iterable[Mapping[str, Any]], record: Record) -> Iterator[Mapping[str, Any]]:

@@ -131,7 +131,11 @@ class Answers:
 
     def project_number(self, project: str) -> str:
         """The number of a project, by which Google's own accounts of it are called."""
-        return str(self.get(Service.RESOURCE_MANAGER, f"projects/{project}")["projectNumber"])
+        return str(self.project(project)["projectNumber"])
+
+    def project(self, project: str) -> Document:
+        """A project."""
+        return self._once(("project", project), lambda: self._api.project(project))
 
     def held_permissions(self, project: str, permissions: Sequence[str]) -> Collection[str]:
         """The permissions, out of at most 100, that the caller has on a project."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import constraints
+from provision.catalogue import constraints, names
 from provision.codes import Code
+from provision.google import resources
 from provision.google.api import Service
 from provision.preflight.check import Finding, note, refuse
+from provision.preflight.made import Made
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -51,9 +53,9 @@ def billing(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 def apis(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check that all APIs that are needed are enabled."""
     enabled = ctx.answers.enabled_apis(ctx.project)
-    names = ["cloudresourcemanager", "compute", "iam", "storage", *ctx.of_kind.apis]
-    names += ["file"] if ctx.spec.shares else []
-    needed = [f"{name}.googleapis.com" for name in names]
+    apis = ["cloudresourcemanager", "compute", "iam", "storage", *ctx.of_kind.apis]
+    apis += ["file"] if ctx.spec.shares else []
+    needed = [f"{name}.googleapis.com" for name in apis]
     missing = [name for name in needed if name not in enabled]
     if not missing:
         yield Finding(apis=len(needed))
@@ -73,7 +75,7 @@ def apis(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
 
 def policies(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     """Check that no policy in force forbids what this env.list asks for."""
-    if "parent" not in ctx.answers.get(Service.RESOURCE_MANAGER, f"projects/{ctx.project}"):
+    if "parent" not in ctx.answers.project(ctx.project):
         return  # it is in no organization
     if _POLICIES_API not in ctx.answers.enabled_apis(ctx.project):
         yield note(
@@ -109,7 +111,7 @@ def _relevant(ctx: CheckContext[ClusterSpec]) -> Iterator[Constraint]:
     """The constraints on what would be made."""
     if any(pool.external_ip for pool in ctx.spec.pools):
         yield constraints.EXTERNAL_IP
-    if ctx.spec.service_account == "dedicated" or ctx.of_kind.pods_account:
+    if _makes_account(ctx):
         yield constraints.ACCOUNT_CREATION
     if ctx.of_kind.image_project is not None:
         if not ctx.of_kind.secure_boot:
@@ -119,6 +121,13 @@ def _relevant(ctx: CheckContext[ClusterSpec]) -> Iterator[Constraint]:
     yield constraints.LOCATIONS
     if ctx.spec.kms_key is None:
         yield constraints.OWN_KEYS
+
+
+def _makes_account(ctx: CheckContext[ClusterSpec]) -> bool:
+    if ctx.of_kind.pods_account:
+        return True
+    own = Made(resources.SERVICE_ACCOUNT, names.SERVICE_ACCOUNT.of(ctx.spec.name_prefix))
+    return ctx.spec.service_account == "dedicated" and not own.is_there(ctx)
 
 
 def _rules(ctx: CheckContext[ClusterSpec], name: str) -> Sequence[Rule]:
@@ -148,11 +157,11 @@ def _forbids(ctx: CheckContext[ClusterSpec], one: Constraint, rules: Sequence[Ru
 
 def _stored(ctx: CheckContext[ClusterSpec]) -> set[str]:
     """The APIs of what keeps data in this env.list, as the constraint on keys denies them."""
-    names = {"compute"}
-    names |= {"container"} if ctx.spec.has_control_plane else set()
-    names |= {"file"} if ctx.spec.shares else set()
-    names |= {"storage"} if ctx.makes_bucket else set()
-    return {f"{prefix}{name}.googleapis.com" for name in names for prefix in ("", "is:")}
+    apis = {"compute"}
+    apis |= {"container"} if ctx.spec.has_control_plane else set()
+    apis |= {"file"} if ctx.spec.shares else set()
+    apis |= {"storage"} if ctx.makes_bucket else set()
+    return {f"{prefix}{name}.googleapis.com" for name in apis for prefix in ("", "is:")}
 
 
 def _excludes(values: Mapping[str, Any], own: set[str], *, groups: bool = False) -> bool:

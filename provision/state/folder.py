@@ -30,7 +30,7 @@ from provision.google import refusals as google_refusals
 from provision.settings import reading
 from provision.state import bucket_audit, lost_record, objects, terraform_state
 from provision.state.location import DEEPEST, FOLDER, RECORD, STATE, StateLocation
-from provision.state.objects import Stored, Writer
+from provision.state.objects import Change, Stored, Writer
 from provision.state.record import ForeignRecordError, Record
 from provision.terraform import configuration as declarations
 from provision.terraform import lock as locks
@@ -50,12 +50,13 @@ T = TypeVar("T")
 _RECORD: Final = Stored(RECORD, Writer.PROGRAM, Record.parse)
 _STATE: Final = Stored(STATE, Writer.TERRAFORM, terraform_state.parse, largest=2**27)
 _LOCK: Final = Stored("terraform/state/default.tflock", Writer.TERRAFORM, Lock.read)
-_LOG: Final = Stored("logs/{}.log", Writer.PROGRAM, objects.text, largest=2**30, most=objects.MANY)
+LOG: Final = Stored("logs/{}.log", Writer.PROGRAM, objects.text, largest=2**30, most=objects.MANY)
 _SETTINGS: Final = Stored("{}", Writer.PEOPLE, objects.text, part=".+")
 """An env.list, or a team's defaults, in any bucket."""
-_LOGS: Final = _LOG.start()
-_BUCKET: Final = ""
-"""What is known of the bucket, beside its objects."""
+_LOGS: Final = LOG.start()
+_BUCKET: Final = "the bucket"
+_LISTED: Final = "what is listed"
+"""What is known beside single objects."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,6 +118,33 @@ class StateFolder:
     def look_again(self) -> None:
         """Read bucket, record and state again when they are asked for: they may have changed."""
         self._known = {}
+
+    def forget_state(self) -> None:
+        """Read the state again when it is asked for: Terraform may have changed it."""
+        self._known.pop(STATE, None)
+
+    def read_once(self, kept: Stored[T | None], *parts: str, **about: Any) -> T | None:
+        """What `read` returns, but of one read since the last `look_again`, or our last write."""
+        return self._once(kept.at(*parts), lambda: self.read(kept, *parts, **about))
+
+    def list_once(self, kept: Collection[Stored[Any]], *, of_all: bool = False) -> None:
+        """List these objects of a folder that exists, the lock among them, with one request.
+
+        What is asked of them until `look_again` is told by that. `of_all`: those of all deployments
+        beside this one too.
+        """
+        forms = [*kept, _LOCK]
+        start = self._above if of_all else self._path("")
+        glob = f"{start}{'**/' if of_all else ''}{{{','.join(it.glob for it in forms)}}}"
+        with self._told("list the deployment's objects", "storage.objects.list"):
+            found = self._client.list_blobs(self.location.bucket, prefix=start, match_glob=glob)
+            self._known[_LISTED] = ({it.name for it in forms}, list(found))
+
+    @property
+    def _above(self) -> str:
+        """How the paths begin of what is beside this folder."""
+        above = self.location.folder.rpartition("/")[0]
+        return f"{above}/" if above else ""
 
     def _once(self, name: str, read: Callable[[], T]) -> T:
         """What was read the first time since the last `look_again`."""
@@ -211,8 +239,7 @@ class StateFolder:
 
     def others(self) -> Iterator[StateFolder]:
         """The folders of all deployments beside this one in the bucket, and of its own."""
-        above = self.location.folder.rpartition("/")[0]
-        left = [f"{above}/" if above else ""]
+        left = [self._above]
         for prefix in left:
             with self._told("list the deployments", "storage.objects.list"):
                 found = self._client.list_blobs(
@@ -236,7 +263,8 @@ class StateFolder:
 
     def _other(self, folder: str, prefix: str) -> StateFolder:
         other = copy.copy(self)
-        other._known = {it: found for it, found in self._known.items() if it == _BUCKET}  # noqa: SLF001 - of its own class
+        shared = {_BUCKET, _LISTED} & self._known.keys()
+        other._known = {it: self._known[it] for it in shared}  # noqa: SLF001 - of its own class
         other.location = dataclasses.replace(self.location, folder=folder)
         own = self._place
         other._place = _Place(own.project_id, own.region, own.zone, prefix, own.hosts)  # noqa: SLF001 - of its own class
@@ -300,12 +328,12 @@ class StateFolder:
     def write_record(self, record: Record) -> None:
         """Write the record of what is deployed."""
         text = record.document()
-        self._known.pop(RECORD, None)
         self.write(RECORD, text, "application/json")
         self._known[RECORD] = Record.parse(text)
 
     def write(self, name: str, text: str, content_type: str) -> None:
         """Write a file to the folder."""
+        self._known.pop(name, None)
         with self._told(f"write {name}", "storage.objects.create"):
             self._blob(name).upload_from_string(text, content_type=content_type)
 
@@ -320,6 +348,8 @@ class StateFolder:
         if not kept.fits(*parts):
             return None
         name = kept.at(*parts)
+        if self._is_missing(kept, name):
+            return None
         with self._told(f"read {name}", "storage.objects.get"):
             try:
                 content = self._content(name, kept.largest + 1)
@@ -344,23 +374,35 @@ class StateFolder:
         found = self._listed(kept, *parts)
         return {name: blob.time_created.timestamp() for name, blob in found.items()}
 
-    def changed(self, kept: Stored[Any], *parts: str) -> dict[str, float]:
-        """The objects of one form -> when each, or its metadata, was last changed."""
+    def changed(self, kept: Stored[Any], *parts: str) -> dict[str, Change]:
+        """The objects of one form -> the last change of each, or of its metadata."""
         found = self._listed(kept, *parts)
-        return {name: blob.updated.timestamp() for name, blob in found.items()}
+        return {
+            name: Change(blob.updated.timestamp(), dict(blob.metadata or {}))
+            for name, blob in found.items()
+        }
 
     def _listed(self, kept: Stored[Any], *parts: str, first: str = "") -> dict[str, storage.Blob]:
         start, own = kept.start(*parts), len(self._path(""))
         if not kept.fits(*parts):
             return {}
+        listed, blobs = self._known.get(_LISTED, ((), ()))
         with self._told(f"list {start}", "storage.objects.list"):
-            blobs = self._client.list_blobs(
-                self.location.bucket,
-                prefix=self._path(start),
-                start_offset=self._path(f"{start}{first}") if first else None,
-            )
+            if kept.name in listed:
+                blobs = (it for it in blobs if it.name.startswith(self._path(start)))
+            else:
+                blobs = self._client.list_blobs(
+                    self.location.bucket,
+                    prefix=self._path(start),
+                    start_offset=self._path(f"{start}{first}") if first else None,
+                )
             found = ((kept.last(it.name[own:], *parts), it) for it in blobs)
             return dict(itertools.islice(((at, it) for at, it in found if at), kept.most))
+
+    def _is_missing(self, kept: Stored[Any], name: str) -> bool:
+        """Whether `list_once` has listed such objects, and not this one."""
+        listed, blobs = self._known.get(_LISTED, ((), ()))
+        return kept.name in listed and all(it.name != self._path(name) for it in blobs)
 
     def _content(self, name: str, most: int, **how: Any) -> bytes:
         """The content of an object, or so many bytes of it."""
@@ -491,11 +533,13 @@ class StateFolder:
 
     def last_log(self) -> str | None:
         """The URL of the newest log; None if there is none."""
-        names = self.names(_LOG)
-        return self._url(_LOG.at(max(names))) if names else None
+        names = self.names(LOG)
+        return self._url(LOG.at(max(names))) if names else None
 
     def lock(self) -> Lock | None:
         """Terraform's lock; None if nobody holds it."""
+        if self._is_missing(_LOCK, _LOCK.name):
+            return None
         with self._told("look for a lock", "storage.objects.get"):
             try:
                 blob = self._client.bucket(self.location.bucket).get_blob(self._path(_LOCK.name))
@@ -510,9 +554,12 @@ class StateFolder:
 
     def free(self, lock: Lock) -> bool:
         """Release a lock that `lock` returned; returns whether it was still the same lock."""
+        return self._free(lock.generation)
+
+    def _free(self, generation: int | None) -> bool:
         with self._told("release the lock", "storage.objects.delete"):
             try:
-                self._blob(_LOCK.name).delete(if_generation_match=lock.generation)
+                self._blob(_LOCK.name).delete(if_generation_match=generation)
             except (self._errors.NotFound, self._errors.PreconditionFailed):
                 return False
         return True
@@ -521,34 +568,40 @@ class StateFolder:
     def held(self, operation: str, lock_id: str) -> Iterator[None]:
         """Hold Terraform's lock; Terraform itself must not take it meanwhile."""
         info = locks.info(self._url(_LOCK.name), operation, lock_id)
+        taken: int | None = None
         try:
-            self._take(info)
+            taken = self._take(info)
             self.look_again()
             yield
         except BaseException:
             # What went wrong counts, not that the lock could not be released either.
             with contextlib.suppress(ProvisionError):
-                self._release(lock_id)
+                self._release(lock_id, taken)
             raise
-        self._release(lock_id)
+        self._release(lock_id, taken)
 
-    def _release(self, lock_id: str) -> None:
-        self.look_again()
-        # Compare IDs: an interrupt can come between the lock's creation and the response, and
-        # somebody may have broken it.
-        lock = self.lock()
-        if lock is not None and lock.id == lock_id:
-            self.free(lock)
+    def _release(self, lock_id: str, taken: int | None) -> None:
+        """Release the lock, unless somebody has broken it; `taken`: its generation, if known."""
+        if taken is None:
+            # An interrupt can come between the lock's creation and the response.
+            lock = self.lock()
+            taken = lock.generation if lock is not None and lock.id == lock_id else None
+        if taken is not None:
+            self._free(taken)
 
-    def _take(self, info: Mapping[str, str]) -> None:
+    def _take(self, info: Mapping[str, str]) -> int | None:
+        """Make the lock; its generation, if that was answered."""
         with self._told("take the lock", "storage.objects.create"):
+            blob = self._blob(_LOCK.name)
             try:
-                self._blob(_LOCK.name).upload_from_string(json.dumps(info), if_generation_match=0)
+                blob.upload_from_string(json.dumps(info), if_generation_match=0)
             except self._errors.PreconditionFailed as error:
                 lock = self.lock() or Lock.of({"Path": self._url(_LOCK.name)})
                 # A retried request finds the lock that the first one made if its response was lost.
                 if lock.id != info["ID"]:
                     raise lock.error() from error
+                return None
+        return None if blob.generation is None else int(blob.generation)
 
     def begin_state(self, terraform_version: str) -> None:
         """Write a state without resources if there is none; the caller holds the lock.

@@ -66,8 +66,16 @@ def of(folder: StateFolder) -> tuple[Line, ...]:
     return folder.read(_HISTORY) or ()
 
 
-def add(folder: StateFolder, action: str, *, now: float, ended: str, hourly: str | None) -> None:
-    """Add what a run has done.
+def add(  # noqa: PLR0913 - a line has so many parts
+    folder: StateFolder,
+    action: str,
+    *,
+    now: float,
+    ended: str,
+    hourly: str | None,
+    is_first: bool = False,
+) -> None:
+    """Add what a run has done; `is_first`: whether there was nothing before it.
 
     `ended`: "done", or the code of what it ended with. `now`: the moment in the cloud.
     """
@@ -76,7 +84,8 @@ def add(folder: StateFolder, action: str, *, now: float, ended: str, hourly: str
     done = Done(at=at, action=action, version=__version__, who=who[:100], ended=ended)
     # It says what was; what can't be said any more is no reason for a run to fail.
     with contextlib.suppress(ProvisionError):
-        lines = [*of(folder), Line(done=done, hourly=hourly)]
+        before = () if is_first else of(folder)
+        lines = [*before, Line(done=done, hourly=hourly)]
         kept = [lines[0], *lines[1:][-(_MOST - 1) :]]
         folder.write(
             _HISTORY.name,

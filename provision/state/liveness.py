@@ -121,7 +121,8 @@ def announced(folder: StateFolder, root: Path) -> Iterator[Presence]:
     with _opened(file, os.O_RDWR | os.O_CREAT | os.O_EXCL) as alive:
         fcntl.flock(alive, fcntl.LOCK_EX)
         name = _NOTE.at(own)
-        run = Presence(alive, own, follows_dead=bool(_dead(folder, note.machine)))
+        before = _dead(folder, note.machine)
+        run = Presence(alive, own, follows_dead=bool(before))
         has_succeeded = False
         try:
             folder.write(name, note.document(), "application/json")
@@ -131,7 +132,7 @@ def announced(folder: StateFolder, root: Path) -> Iterator[Presence]:
             # A note that stays does no harm; a failed deletion must not hide how the run ended.
             with contextlib.suppress(StateError):
                 if has_succeeded:
-                    for dead in _dead(folder, note.machine):
+                    for dead in before:
                         folder.remove(dead)
                 if has_succeeded or not (run.has_lost_track or _holds(folder, own)):
                     folder.remove(name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from provision.documents import json_object
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -61,11 +61,25 @@ class Stored(Generic[T_co]):
         """How the names begin of all objects that differ in their last part."""
         return self.name.rpartition(_HOLE)[0].format(*parts)
 
+    @property
+    def glob(self) -> str:
+        """What all names of this form match, as Cloud Storage has it (objects.list, matchGlob)."""
+        return self.name.replace(_HOLE, "*")
+
     def last(self, name: str, *parts: str) -> str | None:
         """The last part of an object's name; None for one of another form."""
         start, end = self.start(*parts), self.name.rpartition(_HOLE)[2]
         part = name.removeprefix(start).removesuffix(end)
         return part if self.fits(part) and self.at(*parts, part) == name else None
+
+
+@dataclass(frozen=True)
+class Change:
+    """The last change of an object, or of its metadata, as a list has it."""
+
+    at: float  # when it was (Unix epoch)
+    # its metadata, which is text that whoever may change the object may have spoiled
+    notes: Mapping[str, str]
 
 
 def text(content: bytes) -> str:

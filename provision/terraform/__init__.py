@@ -201,13 +201,6 @@ class Terraform:
         )
         error.problems = (dataclasses.replace(first, why=why), *others)
 
-    def outputs(self) -> dict[str, Any]:
-        """The root's outputs by name, without sensitive ones."""
-        document = json.loads(self._capture("output", json=_FLAG))
-        return {
-            name: output["value"] for name, output in document.items() if not output["sensitive"]
-        }
-
     @property
     def _plain(self) -> object:
         """What keeps colours out of what people read."""

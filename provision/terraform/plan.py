@@ -77,6 +77,8 @@ class Plan:
     imported: int = 0  # existing resources that would be imported into the state
     # the resources that would be created, including replacements under a new name
     creations: tuple[Creation, ...] = ()
+    # whether machines were looked at, and what changes nothing leaves all of the newest template
+    is_newest: bool = False
     touched: tuple[Existing, ...] = ()  # what exists and would be changed or deleted, in any way
     # the resources that would be deleted, including replacements
     removals: tuple[Existing, ...] = ()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from rehearsal.cloud import partial
 from rehearsal.cloud.wire import GoogleError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Method:
     path: str  # the path in the form that names the method's own parameters
     parameters: Mapping[str, Mapping[str, Any]]  # descriptions of the parameters of path and query
     request: str | None  # the name of the body's schema; None: it takes none
+    response: str | None  # that of the answer's
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,23 @@ class Api:
             known = name in match.method.parameters or name in self._common
             if not known and not name.startswith("$"):
                 raise self._style.unbound(name)
+        if query.get("fields"):
+            self._check_fields(match.method.response, partial.parse(query["fields"]))
         if match.method.request is None:
             return {}
         checker = Checker(self._schemas, self._style, match.method.id)
         return checker.check(match.method.request, body)
+
+    def _check_fields(self, schema: str | None, wanted: partial.Fields) -> None:
+        """Refuse a selection of fields that an answer can't have."""
+        properties = self._schemas.get(schema or "", {}).get("properties", {})
+        for name, inner in wanted.items():
+            if name not in properties and name != "*":
+                raise partial.invalid(name)
+            of_one = properties.get(name, {})
+            of_one = of_one.get("items") or of_one.get("additionalProperties") or of_one
+            if inner and "$ref" in of_one:
+                self._check_fields(of_one["$ref"], inner)
 
 
 def _methods(resources: Mapping[str, Any], api: str) -> Iterator[Method]:
@@ -123,6 +138,7 @@ def _methods(resources: Mapping[str, Any], api: str) -> Iterator[Method]:
                 path=_VERSION.sub("", method["path"]),
                 parameters=method.get("parameters", {}),
                 request=method.get("request", {}).get("$ref"),
+                response=method.get("response", {}).get("$ref"),
             )
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from urllib.parse import parse_qsl
 
 from rehearsal import clock
-from rehearsal.cloud import scenarios
+from rehearsal.cloud import partial, scenarios
 from rehearsal.cloud.faults import CONTROL, Effect, Faults
 from rehearsal.cloud.store import Database
 from rehearsal.cloud.wire import GoogleError, Reply, Request
@@ -248,7 +248,7 @@ class Cloud:
                 # Transactions wait for each other: the moment that counts is when this one begins.
                 now = clock.go(self._clock)
                 began = replace(request, path=_relative(where, request.path), now=now)
-                return service(began, store)
+                return partial.of(service(began, store), request.query)
         except GoogleError as error:
             return error.reply()
         except Exception:  # noqa: BLE001 - a bug in one service must not end the server

@@ -131,23 +131,27 @@ def agree(service: Service) -> Service:
     """A service of Cloud Storage, in whose buckets VMs say who they are."""
 
     def answer(request: Request, store: Store) -> Reply:
-        if request.method == "GET" and (asked := _folder(request)):
-            bucket, folder = asked
-            if store.get(buckets.COLLECTION, bucket) is not None:
-                _agree_in(request, store, bucket, folder)
+        if request.method == "GET":
+            for bucket, folder in _folders(request, store):
+                if store.get(buckets.COLLECTION, bucket) is not None:
+                    _agree_in(request, store, bucket, folder)
         return service(request, store)
 
     return answer
 
 
-def _folder(request: Request) -> tuple[str, str] | None:
-    """Bucket and state folder, if a request is about what the VMs of one say of themselves."""
+def _folders(request: Request, store: Store) -> set[tuple[str, str]]:
+    """Bucket and state folder of each whose VMs say of themselves what a request is about."""
     match = _ASKED.fullmatch(request.path)
     if match is None:
-        return None
-    name = unquote(match["name"] or match["key"] or "") or request.query.get("prefix", "")
-    ours = _OURS.fullmatch(name)
-    return (unquote(match["bucket"] or match["xml"]), ours["folder"]) if ours else None
+        return set()
+    bucket, named = unquote(match["bucket"] or match["xml"]), match["name"] or match["key"]
+    if not named and "vms/members/" in request.query.get("matchGlob", ""):
+        every = (startup_told.shared_folder(vm) for _, vm in store.list(INSTANCE.stored))
+        start = request.query.get("prefix", "")
+        return {it for it in every if it and it[0] == bucket and f"{it[1]}/".startswith(start)}
+    ours = _OURS.fullmatch(unquote(named or "") or request.query.get("prefix", ""))
+    return {(bucket, ours["folder"])} if ours else set()
 
 
 def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
@@ -170,14 +174,18 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         name: _member(vm, vm_jobs.complaints(scene, name), vm_jobs.full_disks(scene, name))
         for name, vm in vms.items()
     }
-    for name, member in living.items():
-        _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
+    made = {
+        name
+        for name, member in living.items()
+        if _write(request, store, bucket, f"{folder}/vms/members/{name}.json", member)
+    }
     plain = replace(request, query={}, headers={}, body=b"")
     for found in list(objects.of_bucket(store, bucket, f"{folder}/vms/members/", versions=False)):
         name = found["name"].rpartition("/")[2].removesuffix(".json")
         silent = request.now - moment(found["updated"])
-        if name in living and silent >= _BEAT * request.rate:
-            objects.change(plain, store, bucket, found["name"])
+        if name in living and (name in made or silent >= _BEAT * request.rate):
+            beat = replace(plain, body=_beat(vms[name], request.now))
+            objects.change(beat, store, bucket, found["name"])
         elif name not in living and silent < _GONE * request.rate:
             member = vm_documents.read(store, bucket, found["name"])
             if vm_documents.is_member(member):
@@ -195,6 +203,13 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         generation = before["generation"] + 1 if seats else 1
         document = {"nnodes": size, "generation": generation, "members": members}
         _write(request, store, bucket, f"{folder}/vms/roster.json", document)
+
+
+def _beat(vm: Resource, now: float) -> bytes:
+    """What a VM says with a heartbeat: beside that it lives, of a start-up that is done."""
+    told = startup_told.document(vm, now) or {}
+    done = json.dumps(told) if told.get("state") == "done" else None
+    return json.dumps({"metadata": {"renewed": rfc3339(now), "startup": done}}).encode()
 
 
 def _member(vm: Resource, faults: list[str], disks: list[str]) -> dict[str, Any]:
@@ -234,12 +249,14 @@ def _seated(
 
 def _write(
     request: Request, store: Store, bucket: str, name: str, document: dict[str, Any]
-) -> None:
+) -> bool:
+    """Write an object, unless it says that already; whether it was written."""
     if vm_documents.read(store, bucket, name) == document:
-        return
+        return False
     plain = replace(request, query={}, headers={})
     metadata = {"name": name, "contentType": "application/json"}
     objects.create(plain, store, bucket, metadata, json.dumps(document).encode())
+    return True
 
 
 def compute_service(request: Request, store: Store) -> Reply:

@@ -26,7 +26,7 @@ def test_a_check_without_google_is_measured_against_python() -> None:
 @pytest.mark.slow(sibling="::test_a_check_without_google_is_measured_against_python")
 def test_one_create_is_drawn_with_each_of_terraforms_commands() -> None:
     told = _measured("timeline")
-    for command in ("version", "init", "plan", "show", "apply", "output"):
+    for command in ("version", "init", "plan", "show", "apply"):
         assert told.count(f"\nterraform {command} ") == 1
 
 

@@ -135,9 +135,9 @@ def test_what_run_submits_the_agents_run_and_what_it_says_comes_back_whole(
         for waiting in jobs.names()[1:]:
             jobs.cancel(cast("Job", jobs.find(waiting)))
         assert {_over(jobs, it).state for it in names} == {JobState.CANCELLED}
-        assert folder.read(vm_jobs._INDEX)
+        assert folder.read(vm_jobs.INDEX)
         assert jobs.submit(again, None) == "count-6"
-        (left,) = folder.read(vm_jobs._INDEX) or [{}]
+        (left,) = folder.read(vm_jobs.INDEX) or [{}]
         assert left == {"name": "count-6", "cancelled": False}, "those that are over are out"
     finally:
         world.close()

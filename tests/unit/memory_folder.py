@@ -32,6 +32,10 @@ class _Blob:
 
     time_created = updated
 
+    @property
+    def metadata(self) -> dict[str, str] | None:
+        return self._folder.notes.get(self._own)
+
     def download_as_bytes(self, end: int, if_generation_match: int | None = None) -> bytes:
         self._require(if_generation_match)
         self._folder.looked.append(self._own)
@@ -50,6 +54,7 @@ class _Blob:
         self._folder.files[self._own] = content
         self._folder.written.append(content)
         self._folder.generations[self._own] = self._folder.generations.get(self._own, 0) + 1
+        self.generation = self._folder.generations[self._own]
 
     def delete(self, if_generation_match: int | None = None) -> None:
         self._require(if_generation_match)
@@ -62,12 +67,16 @@ class _Blob:
 
 
 class MemoryFolder(StateFolder):
-    """`files`: name -> content; `times`: name -> when it was written, else `now`."""
+    """`files`: name -> content; `times`: name -> when it was written, else `now`.
+
+    `notes`: name -> its metadata, if it has some.
+    """
 
     def __init__(self, files: dict[str, str | bytes] | None = None, now: float = 0.0) -> None:
         self.files = files if files is not None else {}
         self.generations = dict.fromkeys(self.files, 1)
         self.times: dict[str, float] = {}
+        self.notes: dict[str, dict[str, str]] = {}
         self.now = now
         self.written: list[str] = []
         self.looked: list[str] = []
@@ -81,8 +90,9 @@ class MemoryFolder(StateFolder):
         return _Blob(self, name) if name.removeprefix(PREFIX) in self.files else None
 
     def _blobs(
-        self, _bucket: str, *, prefix: str, start_offset: str | None = None
+        self, _bucket: str, *, prefix: str, start_offset: str | None = None, match_glob: str = ""
     ) -> Iterator[_Blob]:
+        del match_glob  # who lists looks at each name
         self.looked.append(prefix.removeprefix(PREFIX))
         names = sorted(f"{PREFIX}{name}" for name in self.files)
         yield from (

@@ -18,6 +18,7 @@ from provision.codes import Code
 from provision.errors import ClusterError, Problem, StateError
 from provision.google import resources
 from provision.google.api import GoogleApiError, Service
+from provision.google.lists import Lists
 from provision.google.resources import CLUSTER, NETWORK
 from provision.kinds.gke import variables
 from provision.kinds.gke.kubernetes import client
@@ -76,11 +77,14 @@ ANSWERING: Final = KEPT | {State.DEGRADED}
 """States of a cluster in which its Kubernetes API answers."""
 
 
-def find(api: GoogleApi, place: Place) -> dict[str, Any] | None:
-    """The cluster of a deployment as Google has it; None if it does not exist."""
+def find(api: GoogleApi, place: Place, lists: Lists | None = None) -> dict[str, Any] | None:
+    """The cluster of a deployment as Google has it; None if it does not exist.
+
+    `lists`: what was listed so far.
+    """
     name = names.CLUSTER.of(place.name_prefix)
     path = CLUSTER.path(project=place.project_id, location=place.region, name=name)
-    return api.find(CLUSTER.look.service, path)
+    return (lists or Lists(api)).find(CLUSTER.look, place.project_id, path)
 
 
 def node_pools(cluster: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
@@ -161,7 +165,7 @@ def keep(folder: StateFolder, facts: ClusterFacts) -> None:
 
 def kept(folder: StateFolder, record: Record) -> ClusterFacts | None:
     """The facts that the last Create stored; None if no Create has stored any."""
-    return folder.read(_FACTS, record=record)
+    return folder.read_once(_FACTS, record=record)
 
 
 def finished(folder: StateFolder, record: Record) -> ClusterFacts:

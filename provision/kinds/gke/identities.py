@@ -12,6 +12,7 @@ from provision.catalogue import accounts, names
 from provision.codes import Code
 from provision.errors import ClusterError, Problem
 from provision.google import service_accounts
+from provision.google.lists import Lists
 from provision.kinds.gke import control_plane
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def lost(cloud: Cloud, place: Place, document: Mapping[str, Any]) -> Iterator[Pr
         project = service_accounts.project_of(email, place.project_id, cloud.project_number)
         if not project:
             continue
-        account = service_accounts.look(cloud.api.find, email, project)
+        account = (cloud.lists or Lists(cloud.api)).account(email, project)
         if account.is_lost:
             yield Problem(
                 code=Code.ACCOUNT_GONE,

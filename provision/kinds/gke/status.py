@@ -49,7 +49,7 @@ def look(
 ) -> gke_status.GkeCluster:
     """Look at a cluster; a part that can't be read is left out, and told as a trouble."""
     del before
-    there = control_plane.find(cloud.api, record)
+    there = control_plane.find(cloud.api, record, cloud.lists)
     document, facts, clock = there or {}, control_plane.kept(cloud.folder, record), context.clock
     answers = facts is not None and State.of(document) in control_plane.ANSWERING
     told, unknown = _ask(context, cloud, document, facts) if answers else (_NOTHING, ())
@@ -87,7 +87,10 @@ def look(
     nodes = trouble.nodes(told.nodes, gpus, clock)
     groups = {node.name.rpartition("-")[0] for node in nodes}
     happenings = (
-        happened.look(cloud.api, record, lambda it: it.rpartition("-")[0] in groups)
+        happened.look(
+            happened.operations(cloud.api, record, cloud.lists),
+            lambda it: it.rpartition("-")[0] in groups,
+        )
         if groups
         else []
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from provision import words
@@ -10,17 +11,18 @@ from provision.codes import Code
 from provision.documents.connection import VmConnection, VmsConnection
 from provision.documents.timeline import StageName
 from provision.errors import CapacityError, ClusterError, StillWaiting
-from provision.kinds import connection, machines
+from provision.kinds import connection, happened, machines
 from provision.kinds.vms import agent, flex_start, instances, out_of_date, startup, trouble
 from provision.lifecycle import phases, plan_document
 from provision.screens.layout import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied, OutOfDate
     from provision.google.api import GoogleApi
+    from provision.kinds.vms.instances import Seen
     from provision.kinds.vms.startup import Startup
     from provision.spec.cluster import VmSpec
     from provision.time.stages import Progress
@@ -36,7 +38,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
     """Wait until all VMs run, for at most CAPACITY_TIMEOUT; errors are those of `Kind.capacity`."""
     spec, requests = made.target.spec, made.target.inputs.resize_requests
     # First of all: VMs that come wait to hear how many they are.
-    agent.tell_size(cloud, spec)
+    agent.tell_size(cloud, spec, is_new=made.is_new)
     group, timeout = flex_start.group(spec), spec.capacity_timeout
     if requests:
         flex_start.wait(cloud.api, group, requests, timeout=timeout, progress=context.progress)
@@ -53,7 +55,7 @@ def capacity(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
         may_leave=bool(spec.places),
     )
     # Running VMs get the newest template, as far as that disturbs nobody or was asked for.
-    older: Sequence[OutOfDate] = out_of_date.find(cloud, spec)
+    older: Sequence[OutOfDate] = () if made.is_newest else out_of_date.find(cloud, spec)
     if not spec.group.mode.means.flex_start:  # Google updates none of these (rule M6)
         older = out_of_date.refresh(cloud, spec, older, context.progress)
         if older and context.replace_vms:
@@ -89,17 +91,27 @@ def finish(context: Context, cloud: Cloud, made: Applied[VmSpec]) -> None:
     A VM that Google takes away meanwhile is waited for, with its start-up: done is done only with
     all VMs running.
     """
-    started = Started(context, cloud, made.target.spec)
+    spec = made.target.spec
+    started = Started(context, cloud, spec)
     try:
-        told, urls = started.wait()
+        now = started.wait()
     except (ClusterError, CapacityError, StillWaiting):
         with phases.aside(context):
-            so_far = {name: vm.notebook for name, vm in started.vms().items()}
-            found = _connection(cloud, made.target.spec, so_far, {})
-            connection.tell(context, cloud, made, found, is_ready=False)
+            now = started.so_far()
+            connection.tell(context, cloud, made, _connection(spec, now), is_ready=False)
         raise
-    context.note(startup.notes(told))
-    connection.tell(context, cloud, made, _connection(cloud, made.target.spec, urls, told))
+    context.note(startup.notes(now.told))
+    connection.tell(context, cloud, made, _connection(spec, now))
+
+
+@dataclass(frozen=True)
+class Now:
+    """The VMs of a group as they were seen last."""
+
+    seen: Seen
+    heard: agent.Heard
+    urls: Mapping[str, str | None]  # those of their notebooks, as far as they have one
+    told: Mapping[str, Startup]  # what each told of its start-up
 
 
 class Started:
@@ -109,31 +121,45 @@ class Started:
         self._context, self._cloud, self._spec = context, cloud, spec
         self._group = flex_start.group(spec)
 
-    def vms(self) -> dict[str, instances.Vm]:
-        """Those that exist, by name."""
-        found = instances.see(self._cloud.api, self._spec).vms(self._context.clock)
-        return {vm.name: vm for vm in found}
+    def _look(self) -> Seen:
+        return instances.see_vms(self._cloud.api, self._spec)
 
-    def wait(self) -> tuple[dict[str, Startup], dict[str, str]]:
-        """Wait until all run and have started up; their start-ups, and the notebooks' URLs."""
+    def so_far(self) -> Now:
+        """The VMs as they are, whether or not they have started up."""
+        seen = self._look()
+        urls = {vm.name: vm.notebook for vm in seen.vms(self._context.clock)}
+        return Now(seen, agent.heard(self._cloud), urls, {})
+
+    def wait(self) -> Now:
+        """Wait until all run and have started up; the last look is behind all that took time."""
         context, spec = self._context, self._spec
         left = float(spec.capacity_timeout)
         while True:
-            found = self.vms()
+            seen = self._look()
+            found = {vm.name: vm for vm in seen.vms(context.clock)}
             context.note(instances.ending_soon(list(found.values())))
             started = {name: vm.started for name, vm in found.items()}
-            reader = startup.Reader(self._cloud.api, spec, context.clock, started)
+            beats = functools.partial(agent.beats, self._cloud.folder)
+            reader = startup.Reader(self._cloud.api, spec, context.clock, started, beats)
             told = startup.wait(reader, found, progress=context.progress, stay=self._all_run)
-            urls = self._urls(told) if self._all_run() else {}
-            out_of_date.require_accounts(self._cloud, spec)
-            self._hear(found, told)
+            urls = self._urls(told)
             # A start-up takes many minutes, and so do the notebooks' URLs.
-            if self._all_run():
-                return told, urls
+            if reader.has_waited or urls is not None:
+                seen, heard = self._look(), agent.heard(self._cloud)
+            else:
+                heard = agent.heard(self._cloud, reader.beats)
+            out_of_date.require_accounts(self._cloud, spec, seen.documents, heard.accounts)
+            if self._silent(found, told, heard):
+                heard = self._hear(found, told)
+                seen = self._look()
+            if not self._silent(found, told, heard):
+                self._listen(found.values(), told, heard)
+            if machines.run(seen.members, self._group):
+                return Now(seen, heard, urls or {}, told)
             # Say which run no longer, and wait until their group has made them again.
-            deadline = context.progress.deadline(left, 0)
-            seen, clock = instances.see(self._cloud.api, spec), context.clock
-            known = instances.interruptions(instances.happened(self._cloud.api, spec), clock)
+            deadline, clock = context.progress.deadline(left, 0), context.clock
+            operations = happened.operations(self._cloud.api, spec)
+            known = instances.interruptions(instances.happened(operations, spec), clock)
             down = instances.down(seen.members, instances.restarting(seen.vms(clock), known, clock))
             if down and spec.group.mode.means.flex_start:  # which makes none again
                 raise ClusterError.of(instances.gone(down, known, self._group))
@@ -144,23 +170,29 @@ class Started:
     def _all_run(self) -> bool:
         return machines.all_run(self._cloud.api, self._group)
 
-    def _hear(self, vms: Mapping[str, instances.Vm], told: Mapping[str, Startup]) -> None:
-        """Wait a moment for a sign of life of VMs that started up long ago and say nothing now."""
-        clock, progress = self._context.clock, self._context.progress
+    def _silent(
+        self,
+        vms: Mapping[str, instances.Vm],
+        told: Mapping[str, Startup],
+        heard: agent.Heard,
+    ) -> dict[str, str]:
+        """The VMs that started up long ago and say nothing now -> how that is said."""
+        clock = self._context.clock
+        return {
+            name: silence
+            for name, it in told.items()
+            if (silence := heard.silence(name, it.steps, vms[name].started, clock))
+        }
+
+    def _hear(self, vms: Mapping[str, instances.Vm], told: Mapping[str, Startup]) -> agent.Heard:
+        """Wait a moment for a sign of life of VMs that say nothing; what is heard then."""
+        progress = self._context.progress
         deadline = progress.deadline(_HEARING, _POLL)
         while True:
             heard = agent.heard(self._cloud)
-            silent = {
-                name: silence
-                for name, it in told.items()
-                if (silence := heard.silence(name, it.steps, vms[name].started, clock))
-            }
-            if not silent:
-                seats = {name: heard.seats[name] for name in told if name in heard.seats}
-                self._listen(seats, bound=any(vm.bound for vm in vms.values()))
-                return
-            if not self._all_run():
-                return
+            silent = self._silent(vms, told, heard)
+            if not silent or not self._all_run():
+                return heard
             if deadline.is_over:
                 first, *others = sorted(silent)
                 more = f"; nor have {words.listed(others)}" if others else ""
@@ -173,8 +205,12 @@ class Started:
             with progress.waits(f"a sign of life of {words.listed(silent)}"):
                 deadline.pause()
 
-    def _listen(self, seats: Mapping[str, agent.Seat], *, bound: bool) -> None:
+    def _listen(
+        self, vms: Iterable[instances.Vm], told: Collection[str], heard: agent.Heard
+    ) -> None:
         """Be not done with VMs that say that something is broken on them."""
+        seats = {name: heard.seats[name] for name in told if name in heard.seats}
+        bound = any(vm.bound for vm in vms)
         found = list(trouble.complaints(seats, self._group, bound=bound))
         if found:
             first, *others = found
@@ -185,13 +221,13 @@ class Started:
                 fix=f"{first.fix}\nthen run Create again; everything is kept",
             )
 
-    def _urls(self, told: Mapping[str, Startup]) -> dict[str, str]:
-        """Wait for the notebooks' URLs if the settings ask for them; note the missing ones."""
+    def _urls(self, told: Mapping[str, Startup]) -> dict[str, str] | None:
+        """Wait for the notebooks' URLs, and note the missing ones; None if none are wanted."""
         wanted = {name for name, it in told.items() if it.has_notebook}
-        if not (self._spec.shows_urls and wanted):
-            return {}
+        if not (self._spec.shows_urls and wanted and self._all_run()):
+            return None
         urls = wait_for_urls(
-            lambda: {name: vm.notebook for name, vm in self.vms().items()},
+            lambda: {vm.name: vm.notebook for vm in self._look().vms(self._context.clock)},
             wanted,
             progress=self._context.progress,
         )
@@ -215,13 +251,11 @@ def wait_for_urls(
             deadline.pause()
 
 
-def _connection(
-    cloud: Cloud, spec: VmSpec, urls: Mapping[str, str | None], told: Mapping[str, Startup]
-) -> Callable[..., VmsConnection]:
+def _connection(spec: VmSpec, now: Now) -> Callable[..., VmsConnection]:
     """The VMs, with the ssh command of each, and the URL of its notebook or the way to it."""
-    seats = agent.seats(cloud)
+    seats, told = now.heard.seats, now.told
     vms = []
-    for one in instances.see(cloud.api, spec).documents:
+    for one in now.seen.documents:
         name, interface = one["name"], one["networkInterfaces"][0]
         external = next((c.get("natIP") for c in interface.get("accessConfigs", [])), None)
         ssh = connection.ssh(name, spec, is_public=external is not None)
@@ -234,7 +268,7 @@ def _connection(
                 internal_ip=interface.get("networkIP"),
                 external_ip=external,
                 ssh=ssh,
-                notebook=urls.get(name),
+                notebook=now.urls.get(name),
                 notebook_tunnel=connection.tunnel(ssh) if has_notebook else None,
             )
         )

@@ -29,13 +29,14 @@ from provision.state import objects
 from provision.state.objects import Stored, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provision.context import Cloud
     from provision.documents.vm_status import StartupStep
     from provision.spec.cluster import VmSpec
     from provision.spec.pools import Group
     from provision.state.folder import StateFolder
+    from provision.state.objects import Change
     from provision.time.clock import Clock
     from provision.time.stages import OpenStage
 
@@ -65,15 +66,15 @@ def _at(content: bytes) -> float | None:
 
 _SIZE: Final = Stored("vms/group.json", Writer.MACHINES, _size)
 _ROSTER: Final = Stored("vms/roster.json", Writer.MACHINES, _members, largest=2**24)
-_MEMBER: Final = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
+MEMBER: Final = Stored("vms/members/{}.json", Writer.MACHINES, objects.said)
 _IDLE: Final = Stored("vms/idle.json", Writer.MACHINES, _at)
 
 
-def tell_size(cloud: Cloud, spec: VmSpec) -> None:
-    """Say how many VMs the group is to have: their NNODES."""
+def tell_size(cloud: Cloud, spec: VmSpec, *, is_new: bool) -> None:
+    """Say how many VMs the group is to have: their NNODES; `is_new`: whether it is a new one."""
     count = spec.group.size.first
     # Where older versions are kept, each write of the same leaves one behind.
-    if size(cloud.folder) != count:
+    if is_new or size(cloud.folder) != count:
         text = json.dumps({"instance_count": count})
         cloud.folder.write(_SIZE.name, text, "application/json")
 
@@ -106,9 +107,11 @@ class Heard:
     """What is heard of VMs."""
 
     seats: Mapping[str, Seat]  # those that have agreed on their ranks, by name
-    # the last heartbeat of each (Unix epoch): of a group whose VMs are all silent, nobody writes
-    # that they are
-    beats: Mapping[str, float]
+    # the last heartbeat of each, with what it told: of a group whose VMs are all silent, nobody
+    # writes that they are
+    beats: Mapping[str, Change]
+    # the number of each VM -> that of the account whose tokens it gets, as it said last
+    accounts: Mapping[str, str]
 
     def silence(
         self, name: str, steps: Mapping[str, StartupStep], started: str | None, clock: Clock
@@ -118,8 +121,8 @@ class Heard:
         Among the steps of their start-up, VMs of an earlier version have none of the agent.
         """
         agent = steps[STEP].state if STEP in steps else ""
-        beat, seat = self.beats.get(name), self.seats.get(name)
-        last = beat
+        found, seat = self.beats.get(name), self.seats.get(name)
+        beat = last = found.at if found else None
         if agent not in {"done", "failed"}:
             is_heard = True
         elif beat is not None:
@@ -133,13 +136,29 @@ class Heard:
         return f"has not been heard of{f' for {words.duration(clock.since(last))}' if last else ''}"
 
 
-def heard(cloud: Cloud) -> Heard:
-    """What is heard of the VMs of a group."""
-    return Heard(seats(cloud), cloud.folder.changed(_MEMBER))
+def heard(cloud: Cloud, known: Mapping[str, Change] | None = None) -> Heard:
+    """What is heard of the VMs of a group; `known`: their heartbeats, if they are known."""
+    roster = cloud.folder.read(_ROSTER) or ()
+    found = beats(cloud.folder) if known is None else known
+    return Heard(_seats(roster), found, _accounts(roster))
+
+
+def beats(folder: StateFolder) -> Mapping[str, Change]:
+    """The last heartbeat of each VM, by name."""
+    return folder.changed(MEMBER)
 
 
 def seats(cloud: Cloud) -> Mapping[str, Seat]:
     """The VMs by name, as far as they have agreed on their ranks."""
+    return _seats(cloud.folder.read(_ROSTER) or ())
+
+
+def accounts(folder: StateFolder) -> Mapping[str, str]:
+    """The number of each VM -> that of the account whose tokens it gets, as it said last."""
+    return _accounts(folder.read(_ROSTER) or ())
+
+
+def _seats(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, Seat]:
     return {
         str(it.get("name")): Seat(
             rank=rank if it.get("present") is True else None,
@@ -147,7 +166,7 @@ def seats(cloud: Cloud) -> Mapping[str, Seat]:
             disks=_words(it.get("disks")),
             since=moment(json_object.text(it.get("since"))),
         )
-        for it in cloud.folder.read(_ROSTER) or ()
+        for it in roster
         if (rank := json_object.whole(it.get("rank"))) is not None
     }
 
@@ -156,11 +175,10 @@ def _words(said: object) -> tuple[str, ...]:
     return tuple(it[:_LONGEST] for it in json_object.texts(said)[:_MOST])
 
 
-def accounts(folder: StateFolder) -> Mapping[str, str]:
-    """The number of each VM -> that of the account whose tokens it gets, as it said last."""
+def _accounts(roster: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
     said = (
         (json_object.text(it.get("instance_id")), json_object.text(it.get("account")))
-        for it in folder.read(_ROSTER) or ()
+        for it in roster
     )
     return {vm: account for vm, account in said if _NUMBER.fullmatch(account)}
 

@@ -17,6 +17,7 @@ from provision.documents import json_object
 from provision.documents.checks import VmCheck
 from provision.errors import Problem
 from provision.google import refusals, resources
+from provision.google.lists import Lists
 from provision.google.resources import GROUP
 from provision.kinds import gpus as gpu_words
 from provision.kinds import happened as happenings
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 _URL_KEY: Final = "proxy-url"
+_FIELDS: Final = (
+    "id,name,selfLink,status,machineType,creationTimestamp,lastStartTimestamp,scheduling"
+    ",guestAccelerators,resourcePolicies,resourceStatus/upcomingMaintenance,serviceAccounts/email"
+    ",networkInterfaces(networkIP,accessConfigs/natIP),metadata/items/key"
+)
+"""What is read of each VM. Of its metadata, which have the programs that it gets, only the keys."""
 UNBILLED: Final = frozenset({"STOPPED", "SUSPENDED", "TERMINATED"})
 """States in which a VM itself is not billed; its disk is, which is not counted here."""
 _SHORT: Final = 86400.0
@@ -138,34 +145,50 @@ def otherwise(documents: Iterable[Mapping[str, Any]], asked: Pool) -> list[tuple
 class Seen:
     """What Google says of a cluster's group, as it was asked once."""
 
-    group: Mapping[str, Any] | None  # the group; None if there is none
+    group: Mapping[str, Any] | None = None  # the group; None if there is none, or none was asked
     # what it says of its VMs, of those too that do not exist now
     members: Sequence[Mapping[str, Any]] = ()
-    documents: Sequence[Mapping[str, Any]] = ()  # what Google says of each VM that exists
+    # what Google says of each VM that exists, but for its metadata other than a notebook's URL
+    documents: Sequence[Mapping[str, Any]] = ()
 
     def vms(self, clock: Clock) -> list[Vm]:
         """The VMs by their names."""
         return sorted((Vm.of(one, clock) for one in self.documents), key=lambda vm: vm.name)
 
 
-def see(api: GoogleApi, place: Place) -> Seen:
-    """Look at a cluster's group and its VMs, with two requests for every 500.
+def see(api: GoogleApi, place: Place, lists: Lists | None = None) -> Seen:
+    """Look at a cluster's group and its VMs, with two requests for every 500, and for URLs.
 
-    The group says which VMs are its own: labels can be taken off.
+    The group says which VMs are its own: labels can be taken off. `lists`: what was listed so far.
     """
-    group = api.find(GROUP.look.service, group_path(place))
-    if group is None:
-        return Seen(group=None)
+    group = (lists or Lists(api)).find(GROUP.look, place.project_id, group_path(place))
+    return Seen(group=None) if group is None else replace(see_vms(api, place, lists), group=group)
+
+
+def see_vms(api: GoogleApi, place: Place, lists: Lists | None = None) -> Seen:
+    """Look at the VMs alone of a cluster whose group there is."""
     name = names.GROUP.of(place.name_prefix)
     members = api.managed_instances(place.project_id, place.zone, name)
     own = {one["instance"].rpartition("/")[2] for one in members}
     if not own:
-        return Seen(group=group)
+        return Seen()
     base = names.INSTANCE.of(place.name_prefix)
-    found = api.named_instances(place.project_id, place.zone, base)
-    return Seen(
-        group=group, members=members, documents=[one for one in found if one["name"] in own]
-    )
+    found = (lists or Lists(api)).instances(place.project_id, place.zone, base, _FIELDS)
+    documents = [one for one in found if one["name"] in own]
+    _add_urls(api, place, documents)
+    return Seen(members=members, documents=documents)
+
+
+def _add_urls(api: GoogleApi, place: Place, documents: Iterable[dict[str, Any]]) -> None:
+    """Add to the metadata of those VMs that have a notebook's URL what it is."""
+    of_name = {
+        one["name"]: one
+        for one in documents
+        if any(it.get("key") == _URL_KEY for it in one.get("metadata", {}).get("items", []))
+    }
+    for whole in api.whole_instances(place.project_id, place.zone, sorted(of_name)):
+        items = [it for it in whole["metadata"]["items"] if it["key"] == _URL_KEY]
+        of_name[whole["name"]]["metadata"] = {"items": items}
 
 
 def group_path(place: Place) -> str:
@@ -323,10 +346,10 @@ def interruptions(told: Iterable[Told], clock: Clock) -> dict[str, Interruption]
     }
 
 
-def happened(api: GoogleApi, place: Place) -> list[Told]:
+def happened(operations: Iterable[Mapping[str, Any]], place: Place) -> list[Told]:
     """What Google has done to the VMs of a group, the oldest first."""
     start = f"{names.INSTANCE.of(place.name_prefix)}-"
-    return happenings.look(api, place, lambda name: name.startswith(start))
+    return happenings.look(operations, lambda name: name.startswith(start))
 
 
 def gone(

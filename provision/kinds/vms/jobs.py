@@ -58,7 +58,7 @@ def _others(content: bytes) -> dict[str, Job]:
     return found
 
 
-_INDEX: Final = Stored(f"jobs/{job_folder.ORDER}.json", Writer.PROGRAM, _order)
+INDEX: Final = Stored(f"jobs/{job_folder.ORDER}.json", Writer.PROGRAM, _order)
 _NOW: Final = Stored("vms/job.json", Writer.MACHINES, objects.said)
 _COURSE: Final = Stored("vms/jobs/{}/course.json", Writer.MACHINES, objects.said)
 _OTHERS: Final = Stored("ray/jobs.json", Writer.MACHINES, _others)
@@ -139,13 +139,13 @@ class VmJobs(Jobs):
             left = [it for it in known or () if not self._is_over(it["name"])]
             return json.dumps({"jobs": change(left)})
 
-        self._folder.change(_INDEX, changed, "application/json")
+        self._folder.change(INDEX, changed, "application/json")
 
     def _is_over(self, name: str) -> bool:
         return self._folder.read(_COURSE, name) is not None
 
     def _order(self) -> list[str]:
-        return [it["name"] for it in self._folder.read(_INDEX) or ()]
+        return [it["name"] for it in self._folder.read(INDEX) or ()]
 
     def _others(self) -> dict[str, Job]:
         """What others run on Ray, by name, as its head said last."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from provision.documents.plan import Kept
     from provision.spec.pools import Pool
     from provision.state.location import Place
+    from provision.state.objects import Stored
     from provision.state.record import Record
 
 
@@ -57,6 +58,12 @@ class VmGroup(Kind[VmSpec]):
 
         image = preflight.resolve(spec.image, record)
         return reservations.resolve(dataclasses.replace(spec, image=image), record)
+
+    def listed(self) -> Sequence[Stored[Any]]:
+        """The heartbeats of the VMs, and what is there only with jobs."""
+        from provision.kinds.vms import agent, jobs
+
+        return (agent.MEMBER, jobs.INDEX)
 
     def kept(
         self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]

@@ -24,6 +24,7 @@ from provision.documents.timeline import StageName
 from provision.errors import CheckError, ClusterError, Problem
 from provision.google import service_accounts
 from provision.google.api import GoogleApiError, Service
+from provision.google.lists import Lists
 from provision.google.resources import path_in_document
 from provision.google.service_accounts import Standing
 from provision.kinds.status import alike
@@ -54,10 +55,12 @@ _MORE: Final = "what Google changes only by replacing it"
 def find(cloud: Cloud, place: Place) -> list[OutOfDate]:
     """The VMs that are of an older template than their group's, or of no account, by name."""
     seen = instances.see(cloud.api, place)
-    return among(cloud.api, seen, without_account(cloud, place, seen.documents))
+    return among(cloud.api, place, seen, without_account(cloud, place, seen.documents))
 
 
-def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[OutOfDate]:
+def among(
+    api: GoogleApi, place: Place, seen: Seen, lost: Iterable[LostAccount] = ()
+) -> list[OutOfDate]:
     """The VMs that are of an older template than their group's, or of no account, by name."""
     newest = template_of(seen.group or {})
     older = {
@@ -69,11 +72,16 @@ def among(api: GoogleApi, seen: Seen, lost: Iterable[LostAccount] = ()) -> list[
     if not older and not without:
         return []
     template = _properties(api, newest)
-    found = (
-        _compared(vm, template, older.get(vm["name"], ""), without.get(vm["name"], ""))
-        for vm in seen.documents
-        if vm["name"] in older or vm["name"] in without
-    )
+    there = [vm["name"] for vm in seen.documents]
+    whole = api.whole_instances(place.project_id, place.zone, [it for it in there if it in older])
+    found = [
+        _compared(vm, template, older[vm["name"]], without.get(vm["name"], "")) for vm in whole
+    ]
+    found += [
+        _compared({"name": name}, template, "", back)
+        for name, back in without.items()
+        if name in there and name not in older
+    ]
     return sorted(found, key=lambda vm: vm.name)
 
 
@@ -127,9 +135,8 @@ def refresh(
 
 
 def _refresh(api: GoogleApi, place: Place, some: Collection[str], stage: OpenStage) -> None:
-    base = names.INSTANCE.of(place.name_prefix)
-    running = api.named_instances(place.project_id, place.zone, base)
-    keeper = Keeper(api, {path_in_document(vm): vm for vm in running if vm["name"] in some})
+    running = api.whole_instances(place.project_id, place.zone, sorted(some))
+    keeper = Keeper(api, ((path_in_document(vm), vm) for vm in running))
     group = names.GROUP.of(place.name_prefix)
     try:
         api.apply_updates(place.project_id, place.zone, group, some, action="REFRESH")
@@ -306,9 +313,9 @@ class Keeper:
     becomes of the rest (Compute Engine, InstanceGroupManagerUpdatePolicy, 2026-09-01).
     """
 
-    def __init__(self, api: GoogleApi, vms: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, api: GoogleApi, vms: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         self._api = api
-        self._before = {path: _read(vm) for path, vm in vms.items()}
+        self._before = {path: _read(vm) for path, vm in vms}
 
     def restore(self, template: Mapping[str, Any]) -> None:
         """Give the VMs a template's metadata, beside what is not ours."""
@@ -372,12 +379,19 @@ class LostAccount:
 
 
 def without_account(
-    cloud: Cloud, place: Place, documents: Iterable[Mapping[str, Any]]
+    cloud: Cloud,
+    place: Place,
+    documents: Iterable[Mapping[str, Any]],
+    said: Mapping[str, str] | None = None,
 ) -> Sequence[LostAccount]:
-    """The accounts of VMs that are gone, as far as these credentials may read them."""
+    """The accounts of VMs that are gone, as far as these credentials may read them.
+
+    `said`: what VMs have said of the numbers of theirs; None for what they say now.
+    """
     every = ((it["email"], vm) for vm in documents for it in vm.get("serviceAccounts") or ())
     of_email = alike(every, lambda it: it[0])
-    said = agent.accounts(cloud.folder) if of_email else {}
+    if said is None:
+        said = agent.accounts(cloud.folder) if of_email else {}
     return [
         one
         for email, them in of_email.items()
@@ -385,9 +399,14 @@ def without_account(
     ]
 
 
-def require_accounts(cloud: Cloud, place: Place) -> None:
-    """See that the accounts of all VMs are there."""
-    lost = without_account(cloud, place, instances.see(cloud.api, place).documents)
+def require_accounts(
+    cloud: Cloud,
+    place: Place,
+    documents: Iterable[Mapping[str, Any]],
+    said: Mapping[str, str] | None = None,
+) -> None:
+    """See that the accounts of all VMs are there; `said` as above."""
+    lost = without_account(cloud, place, documents, said)
     if lost:
         raise ClusterError.of([one.problem for one in lost])
 
@@ -431,7 +450,7 @@ def _lost(
     project = service_accounts.project_of(email, place.project_id, cloud.project_number)
     if not project:
         return
-    account = service_accounts.look(cloud.api.find, email, project)
+    account = (cloud.lists or Lists(cloud.api)).account(email, project)
     is_gone = account.standing is Standing.GONE
     if account.standing is Standing.HIDDEN:
         return  # not known

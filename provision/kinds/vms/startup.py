@@ -1,7 +1,8 @@
 """The start-up of VMs: each VM reports the state of every step in a guest attribute.
 
-Every poll takes one request per VM, so the requests are spread over time: a project has a quota of
-1,500 reads per minute and region, which its owner needs for other work too.
+Google answers for one VM at a time. So a VM that has started up says that with its heartbeats too,
+which one list has, and only the others are asked. Their requests are spread over time: a project
+has a quota of 1,500 reads per minute and region, which its owner needs for other work too.
 
 After a reset, the last report is there until the next one is. `lastStartTimestamp` of a VM tells of
 starts, not of resets: a VM that is reset goes on running for Compute Engine (API reference,
@@ -23,6 +24,7 @@ from provision.documents import json_object
 from provision.documents.timeline import StageName
 from provision.documents.vm_status import StartupStep
 from provision.errors import ClusterError, Problem
+from provision.kinds import happened
 from provision.kinds.vms.instances import moment
 from provision.state import objects
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from provision.google.api import GoogleApi
     from provision.state.location import Place
+    from provision.state.objects import Change
     from provision.time.clock import Clock
     from provision.time.stages import Progress
 
@@ -47,6 +50,11 @@ _MORE: Final = {
 }
 """State of a step -> the rest of the sentence."""
 
+_LIVE: Final = 90.0
+"""Seconds of cloud time in which a VM that lives has another heartbeat, which comes each minute.
+
+What was told with an older one may be over: the VM may be on its way through another boot.
+"""
 _AT_ONCE: Final = 8
 """The number of concurrent requests."""
 PER_SECOND: Final = 10.0
@@ -150,18 +158,32 @@ class Startup:
 
 
 class Reader:
-    """Reads start-ups concurrently, at a limited rate; `started`: when Google says VMs were."""
+    """Reads start-ups, those of VMs that are asked concurrently, at a limited rate.
 
-    def __init__(
+    `started`: when Google says VMs were. `beats`: looks at their heartbeats. `operations`:
+    those of the zone that tell what happened, if they are known.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is a source of its own
         self,
         api: GoogleApi,
         place: Place,
         clock: Clock,
         started: Mapping[str, str | None] | None = None,
+        beats: Callable[[], Mapping[str, Change]] = dict,
+        *,
+        operations: Iterable[Mapping[str, Any]] | None = None,
     ) -> None:
         self._api = api
         self._place = place
+        self._clock = clock
         self._started = started or {}
+        self._operations = operations
+        self._look = beats
+        self.beats: Mapping[str, Change] | None = None
+        """The heartbeats, as they were looked at last; None before a read."""
+        self.has_waited = False
+        """Whether it took more than one look at the heartbeats, so that time has passed."""
         self._gap = clock.wall(1 / PER_SECOND)
         self._next = 0.0
         self._lock = threading.Lock()
@@ -174,9 +196,14 @@ class Reader:
     def read(self, names: Iterable[str]) -> dict[str, Startup]:
         """The start-ups of VMs, by name; what was told before the last start counts for nothing."""
         wanted = list(names)
+        self.has_waited = self.beats is not None
+        self.beats = self._look()
+        found = self._heard(wanted, self.beats)
+        asked = [name for name in wanted if name not in found]
+        self.has_waited |= bool(asked)
         pool = ThreadPoolExecutor(_AT_ONCE)
         try:
-            found = dict(zip(wanted, pool.map(self._one, wanted), strict=True))
+            found |= zip(asked, pool.map(self._one, asked), strict=True)
         finally:
             # After an interrupt, requests that have not started are dropped.
             pool.shutdown(cancel_futures=True)
@@ -188,6 +215,21 @@ class Reader:
             for name, it in found.items()
         }
 
+    def _heard(self, names: Collection[str], beats: Mapping[str, Change]) -> dict[str, Startup]:
+        """The VMs that live and have said that they have started up."""
+        live = {
+            name: Startup.of(beat.notes)
+            for name in names
+            if (beat := beats.get(name)) and self._clock.since(beat.at) < _LIVE
+        }
+        return {name: it for name, it in live.items() if it.state == "done"}
+
+    def slow(self, names: Iterable[str]) -> list[str]:
+        """Those of some VMs that have to be asked, each for itself."""
+        wanted = list(names)
+        found = self._heard(wanted, self._look())
+        return [name for name in wanted if name not in found]
+
     def _one(self, name: str) -> Startup:
         with self._lock:
             turn = max(self._next, time.monotonic())
@@ -198,10 +240,13 @@ class Reader:
 
     def _begun(self) -> dict[str, float]:
         """When VMs were last started, or reset from outside (Unix epoch), as far as is known."""
-        place = self._place
+        operations = self._operations
+        if operations is None:
+            operations = happened.operations(self._api, self._place)
         resets = (
             (one["targetLink"].rpartition("/")[2], one["insertTime"])
-            for one in self._api.operations_of(place.project_id, place.zone, ["reset"])
+            for one in operations
+            if one["operationType"] == happened.RESET
         )
         latest: dict[str, float] = {}
         for vm, text in (*self._started.items(), *resets):
@@ -234,7 +279,7 @@ def wait(
             is_news = bool(waiting) and len(waiting) != over
             over = len(waiting)
             (stage.news if is_news else stage.counts)(_progress(found.values()))
-            if not stay():
+            if any(it.state != "done" for it in found.values()) and not stay():
                 return found
             if not waiting or deadline.is_over:
                 break

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 _MANY: Final = 100
-"""VMs from which on it is said that asking all of them takes a while."""
+"""VMs from which on it is said that asking them one by one takes a while."""
 _LIMITED: Final = "MAX_RUN_DURATION=12h would end new ones after 12 hours"
 _Reported = tuple[vm_status.Startup, vm_status.GpuCheck | None]
 """What a VM reports of itself."""
@@ -47,22 +47,29 @@ def look(
 ) -> vm_status.VmGroup:
     """Look at a group and its requests; of what an earlier look found done, nothing is asked."""
     clock = context.clock
-    seen = instances.see(cloud.api, record)
+    seen = instances.see(cloud.api, record, cloud.lists)
     found = seen.vms(clock)
-    told = _reports(context, cloud, record, found, before)
-    happenings = instances.happened(cloud.api, record)
+    heard = agent.heard(cloud) if found else agent.Heard({}, {}, {})
+    started = {vm.name: vm.started for vm in found}
+    operations = happened.operations(cloud.api, record, cloud.lists)
+    reader = startup.Reader(
+        cloud.api, record, clock, started, lambda: heard.beats, operations=operations
+    )
+    told = _reports(context, reader, found, before)
+    happenings = instances.happened(operations, record)
     known = instances.interruptions(happenings, clock)
     down = instances.down(seen.members, instances.restarting(found, known, clock))
     group = _group(record, found)
-    requests = flex_start.requests(cloud.api, group.path) if seen.group is not None else []
-    lost = out_of_date.without_account(cloud, record, seen.documents)
-    older = out_of_date.among(cloud.api, seen, lost)
-    heard = agent.heard(cloud) if found else agent.Heard({}, {})
+    how = mode(record)
+    may_ask = seen.group is not None and (record.last_request or how in {None, PoolMode.FLEX_START})
+    requests = flex_start.requests(cloud.api, group.path) if may_ask else []
+    lost = out_of_date.without_account(cloud, record, seen.documents, heard.accounts)
+    older = out_of_date.among(cloud.api, record, seen, lost)
     vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, clock) for vm in found]
     asked = record.settings
     has_idle_timeout = asked.get("IDLE_TIMEOUT") is not None
     policy = json_object.inner((seen.group or {}).get("instanceLifecyclePolicy"))
-    makes_none_again = mode(record) in {None, PoolMode.FLEX_START} or has_idle_timeout
+    makes_none_again = how in {None, PoolMode.FLEX_START} or has_idle_timeout
     case = trouble.Case(
         group=group,
         exists=seen.group is not None,
@@ -87,7 +94,7 @@ def look(
         name=group.name,
         machine_type=group.machine_type,
         zone=group.zone,
-        mode=mode(record),
+        mode=how,
         gpus=gpus.named(group.machine_type, group.gpu, group.gpus),
         asked=case.wanted,
         there=len(vms),
@@ -139,8 +146,7 @@ def look(
 
 def _reports(
     context: Context,
-    cloud: Cloud,
-    record: Record,
+    reader: startup.Reader,
     found: Sequence[instances.Vm],
     before: Status | None,
 ) -> dict[str, _Reported]:
@@ -149,13 +155,13 @@ def _reports(
     done = {(vm.name, vm.started): vm for vm in vms if vm.startup.state is StartupState.DONE}
     kept = {vm.name: done[vm.name, vm.started] for vm in found if (vm.name, vm.started) in done}
     asked = [vm.name for vm in found if vm.name not in kept]
-    if len(asked) >= _MANY:
+    many = len(reader.slow(asked))
+    if many >= _MANY:
         context.console.progress(
-            f"Asking {len(asked):,} VMs for their start-up, which takes some"
-            f" {len(asked) / startup.PER_SECOND:.0f} s: Google answers for one at a time"
+            f"Asking {many:,} VMs for their start-up, which takes some"
+            f" {many / startup.PER_SECOND:.0f} s: Google answers for one at a time"
         )
-    started = {vm.name: vm.started for vm in found}
-    told = startup.Reader(cloud.api, record, context.clock, started).read(asked)
+    told = reader.read(asked)
     return {
         **{name: (vm.startup, vm.gpu_check) for name, vm in kept.items()},
         **{name: (_startup(it), _gpu_check(it.gpu_check)) for name, it in told.items()},

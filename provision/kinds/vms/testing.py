@@ -50,10 +50,11 @@ _MOST: Final = 5
 
 def run(context: Context, cloud: Cloud, record: Record) -> str:
     """Test all VMs, and what is between them."""
-    found = instances.see(cloud.api, record).vms(context.clock)
+    seen = instances.see(cloud.api, record)
+    found = seen.vms(context.clock)
     require_all(cloud, record, found)
-    out_of_date.require_accounts(cloud, record)
-    older = out_of_date.find(cloud, record)
+    out_of_date.require_accounts(cloud, record, seen.documents)
+    older = out_of_date.among(cloud.api, record, seen)
     plan_document.tell_of_older(context, older)
     if older:
         raise ClusterError.of([plan_document.note_of_older(older)])

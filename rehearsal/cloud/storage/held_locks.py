@@ -27,6 +27,8 @@ _COLLECTION = "scenarios/locks"
 _HOLDER = "ann@laptop"
 _AGE = 12 * 60.0  # seconds since the holder took it
 _ADDRESSED = re.compile(r"b/(?P<bucket>[^/]+)/o(?:/(?P<name>[^/]+))?|(?P<xml>[^/]+)/(?P<key>.+)")
+_UPLOADED = re.compile(rb'"name": *"(?P<name>[^"]+\.tflock)"')
+"""In the body of an upload that names its object there, beside the content."""
 _LOCK = ".tflock"
 # What shows that there is a state -> its lock: our record beside it, or the state itself.
 _SIGNS = (
@@ -69,6 +71,8 @@ def _asked(request: Request, store: Store) -> Iterator[_Key]:
     if store.get(buckets.COLLECTION, bucket) is None:
         return
     name = unquote(match["name"] or match["key"] or request.query.get("name", ""))
+    if not name and request.method == "POST" and (uploaded := _UPLOADED.search(request.body)):
+        name = uploaded["name"].decode()
     if name.endswith(_LOCK):
         yield _Key(bucket, name)
     elif not name and request.method == "GET":

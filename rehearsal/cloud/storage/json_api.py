@@ -7,6 +7,7 @@ the end of "anywhereCaches/" of provider 7.45.0).
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.cloud import paging, policies, projects
@@ -17,13 +18,13 @@ from rehearsal.cloud.storage.upload import of_json_api
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
 
 _PAGE = 1000
-_NOT_LISTED_BY = ("endOffset", "filter", "includeTrailingDelimiter", "matchGlob", "softDeleted")
+_NOT_LISTED_BY = ("endOffset", "filter", "includeTrailingDelimiter", "softDeleted")
 """Parameters of a list of objects that nothing here sends."""
 _CONDITIONAL = 3
 """The version of policies that may have conditions."""
@@ -136,10 +137,11 @@ def _entries(
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     start = query.get("startOffset", "")
     versions = query.get("versions", "").lower() == "true"
+    matches = _glob(query.get("matchGlob", "**"))
     shown = ""
     for found in objects.of_bucket(store, bucket, prefix, versions=versions):
         name = found["name"]
-        if name < start:
+        if name < start or not matches(name):
             continue
         head, cut, _ = name[len(prefix) :].partition(delimiter) if delimiter else ("", "", "")
         folder = prefix + head + cut
@@ -149,6 +151,31 @@ def _entries(
             shown = folder
             # Behind all that it stands for, so that the next page begins after these.
             yield f"{folder}\U0010ffff", folder
+
+
+_GLOB = re.compile(r"\*\*|\*|\?|\{[^}]*\}|\[[^\]]+\]|[^*?{\[]+")
+_ANY = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def _glob(pattern: str) -> Callable[[str], object]:
+    """Whether a name matches a pattern of `matchGlob`.
+
+    "*" stands for what has no slash, "**" for anything, "{a,b}" for one of several ("List objects
+    and prefixes using glob", Cloud Storage, 2026-11).
+    """
+    return re.compile(_expression(pattern), re.DOTALL).fullmatch
+
+
+def _expression(pattern: str) -> str:
+    parts = []
+    for part in _GLOB.findall(pattern):
+        if part[0] == "{":
+            parts.append(f"(?:{'|'.join(map(_expression, part[1:-1].split(',')))})")
+        elif part[0] == "[":
+            parts.append(part)
+        else:
+            parts.append(_ANY.get(part) or re.escape(part))
+    return "".join(parts)
 
 
 def _get_object(request: Request, store: Store, bucket: str, name: str) -> Reply:

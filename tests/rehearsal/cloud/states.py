@@ -21,13 +21,20 @@ class States:
         assert self.call(storage.json_api, "POST", "b", body, project=project).status == 200
 
     def call(
-        self, service: Service, method: str, path: str, body: bytes = b"", **query: str
+        self,
+        service: Service,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        content_type: str = "",
+        **query: str,
     ) -> Reply:
         """The answer; refusals are answers too."""
         request = Request(
             method=method,
             path=path,
             query=query,
+            headers={"content-type": content_type} if content_type else {},
             body=body,
             now=self.now,
             rate=self.rate,

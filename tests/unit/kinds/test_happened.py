@@ -24,8 +24,10 @@ def _told(*rows: tuple[Event, str, float]) -> list[happened.Told]:
         }
         for event, name, hours in rows
     ]
-    api = cast("Any", having(operations_of=lambda *_: operations))
-    return happened.look(api, PLACE, lambda name: name.startswith("np-vm-"))
+    reset = operations[0] | {"operationType": happened.RESET}
+    api = cast("Any", having(operations_of=lambda *_: [reset, *operations]))
+    found = happened.operations(api, PLACE)
+    return happened.look(found, lambda name: name.startswith("np-vm-"))
 
 
 def test_what_happened_within_a_day_is_told_with_who_was_hit_most_and_others_are_left_out() -> None:

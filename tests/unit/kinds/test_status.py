@@ -84,7 +84,7 @@ def _look(lock: Lock | None = None, api: Api | None = None, **changes: Any) -> S
     texts = dict.fromkeys(("cluster_id", "tool_version", "terraform_version", "region"), "x")
     usual = {"kind": "mig", "project_id": "p", "name_prefix": "np", "zone": "us-central1-a"}
     record = Record(**cast("Any", texts | usual | changes))
-    cloud = having(folder=Folder(lock), api=api or Api(None))
+    cloud = having(folder=Folder(lock), api=api or Api(None), lists=None)
     return status.look(having(clock=Clock()), cloud, record, cast("Kind[ClusterSpec]", AnyKind()))
 
 

@@ -31,7 +31,7 @@ def _where(
         return clusters
 
     folder = SimpleNamespace(location=SimpleNamespace(url="gs://b/np-deployment"))
-    cloud = SimpleNamespace(api=SimpleNamespace(marked=listed), folder=folder)
+    cloud = SimpleNamespace(api=SimpleNamespace(marked=listed), folder=folder, lists=None)
     record = dataclasses.replace(RECORD, searching=searching)
     found = marked.where(cast("Any", cloud), record)
     return found.region, found.zone
@@ -84,7 +84,7 @@ def test_the_nodes_of_a_cluster_are_got_as_its_gpu_pool_says() -> None:
     ]
     for config, found in configs:
         api = SimpleNamespace(marked=functools.partial(listed, config))
-        cloud = SimpleNamespace(api=api, folder=folder)
+        cloud = SimpleNamespace(api=api, folder=folder, lists=None)
         assert marked.way(cast("Any", cloud), RECORD) is found
 
 

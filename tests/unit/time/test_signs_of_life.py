@@ -124,7 +124,7 @@ def _unchanged() -> Cloud:
     api = SimpleNamespace(
         apply_updates=lambda *_, **__: None,
         managed_instances=lambda *_: [{"instance": "zones/z/instances/vm-1"}],
-        named_instances=lambda *_: [],
+        whole_instances=lambda *_: [],
         find=lambda *_: None,
     )
     return cast("Cloud", SimpleNamespace(api=api))

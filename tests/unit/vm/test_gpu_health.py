@@ -192,15 +192,17 @@ def test_what_is_broken_is_told_in_a_few_words_each(vm: Path) -> None:
     assert _found()[-1] == ("DCGM: Overall Health Warning; GPU ID 0 Warning - PCIe replay rate")
 
 
-def test_a_member_object_is_written_anew_when_its_health_changes() -> None:
+def test_a_member_object_is_written_anew_when_its_health_changes_and_says_of_its_start_up() -> None:
     written: list[Any] = []
+    said: list[str | None] = []
 
     class Folder:
         def write(self, name: str, document: Any) -> Version:
             written.append((document["faults"], document["disks"]))
             return Version(name, len(written), 1)
 
-        def touch(self, version: Version) -> Version:
+        def touch(self, version: Version, notes: dict[str, str | None]) -> Version:
+            said.append(notes["startup"])
             return version
 
     heart = members.Heartbeat(Folder(), Member("a", "1", "10.0.0.2", "5a"))  # type: ignore[arg-type]
@@ -209,5 +211,9 @@ def test_a_member_object_is_written_anew_when_its_health_changes() -> None:
         heart.beat(members.Health(faults, disks))
 
     assert written == [([], []), ([OFF_THE_BUS], []), ([OFF_THE_BUS], [full])]
+    heart.beat(members.Health((OFF_THE_BUS,), (full,)), "done")
+    heart.beat(members.Health((), ()), "done")
+    # With the object that is written anew as well, which has lost what it said.
+    assert said == [None, "done", "done"]
     with pytest.raises(ValueError, match="not as it must be"):
         Member.of({**VM, "faults": ["a\nline"]})

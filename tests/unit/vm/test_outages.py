@@ -56,7 +56,9 @@ class Cloud:
         self._objects[name] = storage.encoded(document), made
         return made
 
-    def touch(self, version: Version) -> Version | None:
+    def touch(
+        self, version: Version, _notes: dict[str, str | None] | None = None
+    ) -> Version | None:
         self._ask()
         found = self._objects.get(version.name)
         if found is None or found[1].generation != version.generation:

@@ -77,6 +77,15 @@ class Body:
     kind: str = "application/json"  # how the API is to take it, as a media type
 
 
+_EVERYWHERE: Final = {
+    "v1": {"Event": ("events", True), "Node": ("nodes", False), "Pod": ("pods", True)},
+    "apps/v1": {"DaemonSet": ("daemonsets", True), "Deployment": ("deployments", True)},
+    "batch/v1": {"Job": ("jobs", True)},
+}
+"""API version -> kinds that each cluster has -> their plural, and whether they are of a namespace
+(Kubernetes, API reference); of others the cluster is asked."""
+
+
 class Cluster:
     """A cluster's API, without retries: each call is one request, or two for a new kind.
 
@@ -102,7 +111,7 @@ class Cluster:
         self._session.auth = authorized
         self._session.headers["User-Agent"] = f"aiinfra-cluster/{__version__}"
         self._session.headers["Accept"] = "application/json, */*"
-        self._kinds: dict[str, dict[str, tuple[str, bool]]] = {}
+        self._kinds: dict[str, dict[str, tuple[str, bool]]] = dict(_EVERYWHERE)
 
     def apply(self, thing: Object) -> Object:
         """Apply an object with server-side apply; fields that other managers own are not changed.

@@ -33,6 +33,20 @@ class Bucket(States):
         """Ask for the lock as Terraform does."""
         return self.write(LOCK, ifGenerationMatch="0")
 
+    def take_by_multipart(self) -> int:
+        """Ask for it as Google's Python client does, which names it in the body."""
+        parts = (json.dumps({"name": LOCK}), "{}")
+        body = "".join(f"--x\r\ncontent-type: application/json\r\n\r\n{it}\r\n" for it in parts)
+        return self.call(
+            storage.upload,
+            "POST",
+            "b/states/o",
+            f"{body}--x--".encode(),
+            "multipart/related; boundary=x",
+            uploadType="multipart",
+            ifGenerationMatch="0",
+        ).status
+
     def names(self) -> list[str]:
         listed = self.call(storage.json_api, "GET", "b/states/o").body
         assert isinstance(listed, dict)
@@ -48,6 +62,8 @@ def bucket(tmp_path: Path) -> Bucket:
 
 def test_whoever_asks_for_the_lock_finds_it_held(bucket: Bucket) -> None:
     assert bucket.take() == 412
+    assert bucket.take_by_multipart() == 412
+    assert json.loads(bucket.lock())["Who"] == "ann@laptop"
 
 
 def test_the_lock_says_who_holds_it_and_since_when(bucket: Bucket) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rehearsal.cloud.compute import startup_told
 from rehearsal.cloud.compute.resources import INSTANCE
 from rehearsal.cloud.storage import service as storage
 from rehearsal.cloud.store import Database
@@ -26,7 +27,8 @@ class State(States):
 
     def boot(self, name: str, number: int = 1, **told: Any) -> None:
         """Make a VM that has started a minute ago."""
-        startup = {"begins": NOW - 600, "pace": 1.0, "skipped": {}, "failing": None, **told}
+        startup = {"begins": NOW - 600, "pace": 1.0, "skipped": {}, "failing": None, "number": 1}
+        startup |= told
         vm = {
             "name": name,
             "id": f"{number}",
@@ -66,11 +68,23 @@ class State(States):
 
     def beats(self) -> dict[str, float]:
         """How many seconds ago each VM was heard of, that says something of itself."""
+        return {name: self.now - moment(it["updated"]) for name, it in self._members().items()}
+
+    def done(self) -> dict[str, str | None]:
+        """What each VM says with its heartbeat of a start-up that is done."""
+        members = self._members().items()
+        return {
+            name: json.loads(it["metadata"].get("startup", "{}")).get("state")
+            for name, it in members
+        }
+
+    def _members(self) -> dict[str, Json]:
         prefix = f"{FOLDER}/vms/members/"
         listed = self.call(storage.json_api, "GET", "b/states/o", prefix=prefix).body
         assert isinstance(listed, dict)
-        ages = {it["name"]: self.now - moment(it["updated"]) for it in listed.get("items", [])}
-        return {name.removeprefix(f"{prefix}np-vm-")[:-5]: age for name, age in ages.items()}
+        return {
+            it["name"].removeprefix(f"{prefix}np-vm-")[:-5]: it for it in listed.get("items", [])
+        }
 
 
 @pytest.fixture
@@ -104,6 +118,16 @@ def test_a_rank_stays_and_that_of_a_vm_that_is_gone_goes_to_a_new_one(state: Sta
     assert list(state.beats()) == ["a"]
     state.boot("np-vm-c", 3)
     assert state.ranks() == {"np-vm-a": 1, "np-vm-c": 0}
+
+
+def test_a_heartbeat_says_of_a_start_up_only_that_it_is_done(state: State) -> None:
+    state.rate = 1.0
+    state.boot("np-vm-a", 1)
+    state.boot("np-vm-b", 2, begins=NOW - startup_told.length({}) + 20)
+    state.boot("np-vm-c", 3, failing="command")
+    assert state.done() == {"a": "done", "b": None, "c": None}
+    state.now += 300
+    assert state.done() == {"a": "done", "b": "done", "c": None}
 
 
 def test_a_vm_that_is_not_so_far_or_may_not_write_says_nothing(state: State) -> None:

@@ -283,7 +283,7 @@ def _silent(monkeypatch: pytest.MonkeyPatch, groups: dict[str, list[str]]) -> Gk
     monkeypatch.setattr(pricing, "known", lambda *_: prices.listed())
     context = having(progress=unheard(), environ={}, clock=Clock(0))
     api = having(managed_instances=managed, find=lambda *_: {"uniqueId": "1"})
-    cloud = having(api=api, folder=None, project_number="42")
+    cloud = having(api=api, folder=None, project_number="42", lists=None)
     return status.look(context, cloud, WHOLE, None)
 
 

@@ -11,6 +11,7 @@ from provision import intake
 from provision.errors import CapacityError, ClusterError, Problem
 from provision.kinds.vms import after_apply
 from provision.spec import cluster
+from provision.state.objects import Change
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having, unheard
 from tests.unit.memory_folder import MemoryFolder
@@ -50,6 +51,9 @@ class FakeApi:
             for name in ("np-vm-a", "np-vm-b")
         ]
 
+    def whole_instances(self, _project: str, _zone: str, names: list[str]) -> list[dict[str, Any]]:
+        return [it for it in self.named_instances() if it["name"] in names]
+
     def guest_attributes(self, *_: str) -> dict[str, str]:
         return {"startup": json.dumps({"state": "done", "steps": {"agent": {"state": "done"}}})}
 
@@ -73,9 +77,9 @@ class Folder(MemoryFolder):
         super().__init__()
         self.beats = list(beats)
 
-    def changed(self, _kept: object, *_parts: str) -> dict[str, float]:
+    def changed(self, _kept: object, *_parts: str) -> dict[str, Change]:
         ago = self.beats.pop(0) if len(self.beats) > 1 else self.beats[0]
-        return {"np-vm-a": time.time(), "np-vm-b": time.time() - ago}
+        return {"np-vm-a": Change(time.time(), {}), "np-vm-b": Change(time.time() - ago, {})}
 
 
 def _started(
@@ -92,42 +96,43 @@ def _started(
     assert loaded.settings is not None, loaded.problems
     notes: list[Problem] = []
     context = having(clock=Clock(0), progress=unheard(), note=notes.extend)
-    told, _ = after_apply.Started(
+    now = after_apply.Started(
         context, having(api=api, folder=folder or Folder(*beats)), cluster.vms(loaded.settings)
     ).wait()
-    return sorted(told), notes
+    assert now.told.keys() == {it["name"] for it in now.seen.documents}
+    return sorted(now.told), notes
 
 
 def test_a_create_is_done_at_once_or_waits_a_moment_for_a_sign_of_life() -> None:
     assert _started(FakeApi(RUNNING)) == (["np-vm-a", "np-vm-b"], [])
-    assert _started(FakeApi(RUNNING), beats=(720, 0)) == (["np-vm-a", "np-vm-b"], [])
+    assert _started(FakeApi(RUNNING), beats=(720, 720, 0)) == (["np-vm-a", "np-vm-b"], [])
 
 
 def test_a_vm_that_is_lost_after_its_start_up_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # The group is looked at for the VMs, during the start-up, after it, and after the URLs.
-    api = FakeApi(RUNNING, RUNNING, RUNNING, LOST, LOST, LOST, RUNNING)
+    # The group is looked at for the VMs, and when all else was waited for.
+    api = FakeApi(RUNNING, LOST, LOST, RUNNING)
     vms, (note,) = _started(api)
     assert vms == ["np-vm-a", "np-vm-b"]
     assert api.looks == [RUNNING]
     assert note.what.startswith("np-vm-b was preempted; it does not exist: its group makes it")
     monkeypatch.setattr("provision.time.deadline._SHORTEST", 0.0)
-    api = FakeApi(*[RUNNING] * 4, LOST, LOST, LOST, RUNNING)
-    vms, (note,) = _started(api, beats=(720, 0))
+    api = FakeApi(RUNNING, RUNNING, LOST, RUNNING)
+    vms, (note,) = _started(api, beats=(720, 720, 0))
     assert vms == ["np-vm-a", "np-vm-b"]
     assert note.what.startswith("np-vm-b was preempted")
 
 
 def test_a_place_that_google_refuses_ends_the_wait() -> None:
     with pytest.raises(CapacityError) as caught:
-        _started(FakeApi(RUNNING, RUNNING, REFUSED))
+        _started(FakeApi(RUNNING, REFUSED))
     assert "1 of 2 VMs run" in caught.value.problems[0].what
 
 
 def test_flex_start_makes_no_vm_again() -> None:
     with pytest.raises(ClusterError) as caught:
-        _started(FakeApi(RUNNING, RUNNING, STOPPED), ENABLE_FLEX_START="yes")
+        _started(FakeApi(RUNNING, STOPPED), ENABLE_FLEX_START="yes")
     assert "np-vm-b was preempted; it is TERMINATED" in caught.value.problems[0].what
 
 

@@ -32,7 +32,7 @@ def _spec(size: int) -> Any:
 def test_the_number_of_vms_is_written_once_and_accounts_and_faults_are_read() -> None:
     folder = MemoryFolder()
     for size in (3, 3, 4):
-        agent.tell_size(_cloud(folder), _spec(size))
+        agent.tell_size(_cloud(folder), _spec(size), is_new=False)
     assert folder.written == ['{"instance_count": 3}', '{"instance_count": 4}']
     seat = AWAY | {"faults": ["NVRM: Xid 79"]}
     folder = MemoryFolder({"vms/roster.json": json.dumps({"members": [seat]})})

@@ -55,13 +55,16 @@ class Google:
         acts_as = [{"email": self.email}]
         return [{"name": f"np-vm-{it}", "id": it, "serviceAccounts": acts_as} for it in "12"]
 
+    def whole_instances(self, _project: str, _zone: str, names: list[str]) -> list[dict[str, Any]]:
+        return [it for it in self.named_instances() if it["name"] in names]
+
 
 def _cloud(google: Google) -> Any:
     """The VM 1 has said as which account it acts, and 2 has not."""
     said = {"members": [{"instance_id": "1", "account": FIRST, "present": False}]}
     folder = MemoryFolder({"vms/roster.json": json.dumps(said)})
     vars(folder)["record"] = lambda: having(**vars(PLACE))
-    return having(api=google, folder=folder, project_number="42")
+    return having(api=google, folder=folder, project_number="42", lists=None)
 
 
 def _lost(account: dict[str, Any] | int, email: str = OURS) -> Sequence[LostAccount]:
@@ -100,11 +103,13 @@ def test_a_deleted_account_can_be_brought_back_and_another_of_its_address_is_tol
 
 
 def test_who_needs_the_vms_is_refused() -> None:
+    there, another = Google({"uniqueId": FIRST}), Google({"uniqueId": SECOND})
     with pytest.raises(ClusterError) as caught:
-        out_of_date.require_accounts(_cloud(Google({"uniqueId": SECOND})), PLACE)
+        out_of_date.require_accounts(_cloud(another), PLACE, another.named_instances())
     assert [it.code for it in caught.value.problems] == [Code.ACCOUNT_GONE]
     assert caught.value.exit_code == 8
-    out_of_date.require_accounts(_cloud(Google({"uniqueId": FIRST})), PLACE)
+    out_of_date.require_accounts(_cloud(there), PLACE, there.named_instances())
+    out_of_date.require_accounts(_cloud(another), PLACE, another.named_instances(), {"1": SECOND})
 
 
 def test_vms_whose_account_is_gone_are_out_of_date_though_of_the_newest_template() -> None:

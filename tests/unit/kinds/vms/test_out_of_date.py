@@ -44,6 +44,9 @@ class Google:
         names = [f"np-vm-{name}" for name in self.made_from]
         return [{"name": it, "selfLink": f"{LINK}{ZONE}/instances/{it}"} for it in names]
 
+    def whole_instances(self, _project: str, _zone: str, names: list[str]) -> list[dict[str, Any]]:
+        return [it for it in self.named_instances() if it["name"] in names]
+
     def apply_updates(
         self, _project: str, _zone: str, _group: str, vms: Collection[str], *, action: str
     ) -> None:
@@ -155,7 +158,7 @@ WANTED = {"stays": "2", "aiinfra_metadata_keys": "stays"}
 )
 def test_what_others_have_added_stays_whatever_an_update_makes_of_it(left: dict[str, str]) -> None:
     google = _OneVm(**left)
-    keeper = out_of_date.Keeper(cast("GoogleApi", google), {VM: _document(**BEFORE)})
+    keeper = out_of_date.Keeper(cast("GoogleApi", google), [(VM, _document(**BEFORE))])
     keeper.restore(_document(**WANTED))
     assert google.keys == {
         **OWN,
@@ -168,7 +171,7 @@ def test_what_others_have_added_stays_whatever_an_update_makes_of_it(left: dict[
 
 def test_what_others_have_changed_meanwhile_stays_as_they_wrote_it() -> None:
     google = _OneVm(ssh_keys="you:ssh-ed25519 BBBB")
-    out_of_date.Keeper(cast("GoogleApi", google), {VM: _document(**BEFORE)}).restore(_document())
+    out_of_date.Keeper(cast("GoogleApi", google), [(VM, _document(**BEFORE))]).restore(_document())
     assert google.keys == {**OWN, "ssh-keys": "you:ssh-ed25519 BBBB", "created-by": "a-group"}
 
 

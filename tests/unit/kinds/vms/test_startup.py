@@ -12,11 +12,13 @@ import pytest
 
 from provision.errors import ClusterError, Problem
 from provision.google.api import GoogleApi
+from provision.kinds import happened
 from provision.kinds.happened import Event
 from provision.kinds.vms import instances, startup
 from provision.kinds.vms.instances import Interruption, Vm
 from provision.kinds.vms.startup import Reader, Startup
 from provision.spec.pools import Group
+from provision.state import objects
 from provision.time import deadline
 from provision.time.clock import Clock
 from provision.time.stages import Progress
@@ -47,9 +49,10 @@ class FakeApi:
         self._lock = threading.Lock()
 
     def operations_of(self, project: str, zone: str, types: list[str]) -> list[dict[str, str]]:
-        assert (project, zone, types) == ("p", "z", ["reset"])
+        assert (project, zone) == ("p", "z")
+        assert "reset" in types
         return [
-            {"targetLink": f"zones/z/instances/{n}", "insertTime": at}
+            {"targetLink": f"zones/z/instances/{n}", "insertTime": at, "operationType": "reset"}
             for n, at in self.resets.items()
         ]
 
@@ -102,6 +105,39 @@ def _at(minute: int, state: str, number: int = 1) -> dict[str, str]:
     told = {"state": state, "step": "gpu", "number": number, "at": f"2026-11-23T10:{minute:02}:00Z"}
     steps = {"gpu": {"state": state, "detail": f"boot {number}"}}
     return {"startup": json.dumps({**told, "steps": steps, "gpu_check": {"gpus": 8}})}
+
+
+def _beat(told: dict[str, str], ago: float = 0.0) -> objects.Change:
+    return objects.Change(time.time() - ago, told)
+
+
+def test_who_says_with_its_heartbeat_that_it_is_done_is_not_asked() -> None:
+    spoiled = {"startup": "[{"}
+    beats = {
+        **{name: _beat(DONE) for name in ("a", "b")},
+        "late": _beat(DONE, ago=120),
+        "spoiled": _beat(spoiled),
+        "mute": _beat({}),
+        "failed": _beat(_told("failed", "gpu")),
+        "somebody": _beat(DONE),
+    }
+    names = [*(beats.keys() - {"somebody"}), "unheard"]
+    api = FakeApi(**{name: [_told("running", "gpu")] for name in names})
+    reader = Reader(cast("GoogleApi", api), PLACE, Clock(), beats=lambda: beats)
+    others = ["failed", "late", "mute", "spoiled", "unheard"]
+    assert sorted(reader.slow(names)) == others
+    found = reader.read(names)
+    assert {name for name, it in found.items() if it.state == "done"} == {"a", "b"}
+    assert sorted(api.asked) == others
+
+
+def test_what_a_heartbeat_says_of_an_earlier_boot_counts_for_nothing() -> None:
+    beats = {"a": _beat(_at(10, "done")), "b": _beat(_at(12, "done"))}
+    api = FakeApi()
+    started: dict[str, str | None] = dict.fromkeys(beats, "2026-11-23T10:11:00Z")
+    found = Reader(cast("GoogleApi", api), PLACE, Clock(), started, lambda: beats).read(beats)
+    assert [it.state for it in found.values()] == ["", "done"]
+    assert api.asked == []
 
 
 def test_one_document_has_all_steps_and_the_gpus_with_what_nccl_uses() -> None:
@@ -341,9 +377,9 @@ class Operations:
 def test_the_last_event_of_a_vm_counts() -> None:
     api = Operations("compute.instances.preempted", "compute.instances.hostError")
     place = cast("Any", type("Place", (), {"project_id": "p", "zone": "z", "name_prefix": "np"}))
-    told = instances.happened(cast("GoogleApi", api), place)
+    told = instances.happened(happened.operations(cast("GoogleApi", api), place), place)
     known = instances.interruptions(told, Clock())
-    assert set(api.asked) == set(Event)
+    assert set(api.asked) == {*Event, happened.RESET}
     assert known["np-vm-b"].event is Event.PREEMPTED
     assert known["np-vm-b"].words == "was preempted 1 min ago"
 

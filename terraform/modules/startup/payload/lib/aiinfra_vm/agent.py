@@ -161,6 +161,7 @@ class Agent:
         disk: Path = Path("/"),
         unit: job_node.Unit | None = None,
         health: Callable[[], members.Health] = members.Health,
+        startup: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._disk = disk
         self._member = member
@@ -168,6 +169,7 @@ class Agent:
         self._pace = pace
         self._heart = members.Heartbeat(folder, member)
         self._health = health
+        self._startup = startup
         self._leader = Leader(folder, member, pace)
         self._roster = storage.Watched(folder, roster.OBJECT)
         self._written = 0  # the generation of the roster that is on the disk
@@ -219,7 +221,7 @@ class Agent:
         return 0.0
 
     def _beat(self) -> float:
-        self._heart.beat(self._health())
+        self._heart.beat(self._health(), self._startup())
         return self._pace.beat
 
     def _read_roster(self) -> float:
@@ -300,7 +302,12 @@ def main() -> None:
     gpus, disks = gpu_health.watch(config), disk_health.watch(config)
     folders, pace = (storage.shared(), storage.wanted()), Pace().times(options.pace)
     agent = Agent(
-        *folders, member, config, pace, health=lambda: members.Health(_all(gpus), _all(disks))
+        *folders,
+        member,
+        config,
+        pace,
+        health=lambda: members.Health(_all(gpus), _all(disks)),
+        startup=report.done,
     )
     signal.signal(signal.SIGTERM, lambda *_: agent.stop())
     agent.run()

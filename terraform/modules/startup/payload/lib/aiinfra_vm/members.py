@@ -148,19 +148,25 @@ class Heartbeat:
         self._member = member
         self._made: storage.Version | None = None
 
-    def beat(self, health: Health = WELL) -> None:
+    def beat(self, health: Health = WELL, startup: str | None = None) -> None:
         """Say that this VM lives, and how it is.
+
+        `startup`: what it tells of its start-up when that is done, beside the guest attribute: one
+        list of these objects has that of all VMs, where Google answers for one at a time.
 
         Raises:
             OSError: Cloud Storage refuses, or does not answer.
         """
         if health != (self._member.faults, self._member.disks):
             self._member, self._made = self._member._replace(**health._asdict()), None
+        notes = {"startup": startup}
         if self._made is not None:
-            self._made = self._folder.touch(self._made)
+            self._made = self._folder.touch(self._made, notes)
         if self._made is None:  # the first, or somebody has taken this VM for gone
             name = f"{FOLDER}{self._member.name}.json"
             self._made = self._folder.write(name, self._member.document())
+            if self._made is not None and startup is not None:
+                self._made = self._folder.touch(self._made, notes)
 
 
 class Watch:

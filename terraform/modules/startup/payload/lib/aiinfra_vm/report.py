@@ -41,6 +41,7 @@ _TRIES = 10
 _LINES = 20
 _BYTES = 4000  # of a failed step's detail
 _REASON = 300  # of a skipped one's
+_METADATA = 6000  # bytes; all the metadata of an object may have 8 KiB (Cloud Storage, quotas)
 
 
 def now(ago: float = 0.0) -> str:
@@ -60,6 +61,16 @@ def boot() -> dict[str, Any]:
         with contextlib.suppress(OSError):  # of a full disk
             _write(_KEPT, kept)
     return kept
+
+
+def done() -> str | None:
+    """The document of a start-up that is done; None as long as it is not, or for a large one."""
+    try:
+        text = _DOCUMENT.read_text("utf-8")
+        is_done = json.loads(text)["state"] == "done"
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return text if is_done and len(text.encode()) <= _METADATA else None
 
 
 def tell(name: str, value: Any) -> None:

@@ -93,13 +93,14 @@ class Folder:
                 to.write(block)
         return digest.hexdigest()
 
-    def touch(self, version: Version) -> Version | None:
+    def touch(self, version: Version, notes: dict[str, str | None] | None = None) -> Version | None:
         """Change an object's metadata alone, so that the bucket keeps no older version of it.
 
-        What it is now; None if it is gone, or has another content.
+        `notes`: what to say in it; None for what is to be taken out. What the object is now; None
+        if it is gone, or has another content.
         """
         query = {"ifGenerationMatch": str(version.generation)}
-        document = {"metadata": {"renewed": now()}}
+        document = {"metadata": {"renewed": now(), **(notes or {})}}
         return self._change("PATCH", self._object(version.name), query, version.name, document)
 
     def remove(self, version: Version) -> None:
