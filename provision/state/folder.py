@@ -19,6 +19,7 @@ import dataclasses
 import functools
 import itertools
 import json
+import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -79,6 +80,10 @@ def read_object(url: str, credentials: Credentials, environ: Mapping[str, str]) 
     if text is None:
         raise StateError(f"{url} does not exist")
     return text
+
+
+_PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 3.0)
+"""Seconds between tries to take a lock that is gone whenever it is looked at."""
 
 
 class StateFolder:
@@ -592,16 +597,28 @@ class StateFolder:
     def _take(self, info: Mapping[str, str]) -> int | None:
         """Make the lock; its generation, if that was answered."""
         with self._told("take the lock", "storage.objects.create"):
-            blob = self._blob(_LOCK.name)
-            try:
-                blob.upload_from_string(json.dumps(info), if_generation_match=0)
-            except self._errors.PreconditionFailed as error:
-                lock = self.lock() or Lock.of({"Path": self._url(_LOCK.name)})
-                # A retried request finds the lock that the first one made if its response was lost.
-                if lock.id != info["ID"]:
-                    raise lock.error() from error
-                return None
-        return None if blob.generation is None else int(blob.generation)
+            for pause in _PAUSES:
+                blob = self._blob(_LOCK.name)
+                try:
+                    blob.upload_from_string(json.dumps(info), if_generation_match=0)
+                except self._errors.PreconditionFailed as error:
+                    lock = self.lock()
+                    if lock is None:  # who held it has ended between the two requests
+                        time.sleep(pause)
+                        continue
+                    # A retried request finds the lock that the first one made, if its response was
+                    # lost.
+                    if lock.id != info["ID"]:
+                        raise lock.error() from error
+                    return None
+                return None if blob.generation is None else int(blob.generation)
+        raise StateError(
+            f"The lock {self._url(_LOCK.name)} could not be taken, though nobody holds it",
+            code=Code.STATE_LOCKED,
+            why=f"Cloud Storage refused to make it {len(_PAUSES)} times, and there was none",
+            fix="run the same action again: other runs come and go here, or a rule of the bucket"
+            " keeps objects from being made",
+        )
 
     def begin_state(self, terraform_version: str) -> None:
         """Write a state without resources if there is none; the caller holds the lock.

@@ -156,3 +156,19 @@ def test_an_outage_of_cloud_storage_is_no_lack_of_rights_and_no_lack_of_a_deploy
 
     out, said = capsys.readouterr()
     _is_an_outage(Ended(code, json.loads(out), said), 5, "storage-failed")
+
+
+def test_a_lock_that_is_gone_when_it_is_looked_at_is_taken_at_the_next_try(
+    rehearsal: Rehearsal,
+) -> None:
+    assert rehearsal.cloud is not None
+    taking = "POST /upload/storage/**/default.tflock: refuse 412"
+    rehearsal.cloud.faults.add(f"{taking} times=1")
+    created = rehearsal.run("Create")
+    assert created.code == 0, created.said
+
+    rehearsal.cloud.faults.add(taking)
+    refused = rehearsal.run("Create")
+    assert refused.code == 5, refused.said
+    assert "nobody holds it" in refused.problem["what"]
+    assert "--break-lock" not in refused.problem["fix"]
