@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from provision.actions import copied_folder, report_page, validate
 from provision.context import connect
 from provision.errors import CapacityError, TerraformError
+from provision.google import auth
 from provision.kinds import registry
 from provision.lifecycle import apply, calendar, in_use, phases, plan_document
 from provision.lifecycle.phases import Phase
@@ -47,6 +48,8 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
         cloud = connect(context)
         exists = cloud.has_bucket()
         target = apply.settle(context, cloud, kind, archive, bucket=exists)
+        if outlived := auth.outlived(context.environ, context.settings.capacity_timeout):
+            context.note([outlived])
         if context.replace_vms:
             kind.require_replaceable(target.spec)
         agreed = apply.agree(context, cloud, kind, target)

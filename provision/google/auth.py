@@ -26,10 +26,11 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from provision import words
 from provision.codes import Code
 from provision.documents import json_object
 from provision.endpoints import IMPERSONATE
-from provision.errors import CredentialsError
+from provision.errors import CredentialsError, Problem
 from provision.google import refusals, sessions
 
 if TYPE_CHECKING:
@@ -90,6 +91,26 @@ def source(environ: Mapping[str, str]) -> Source:
             found = folder / _GCLOUD_FILE
             return Source(f"gcloud's file {found}", file=found, impersonated=impersonated)
     return Source("the metadata server", impersonated=impersonated)
+
+
+_TOKEN_LASTS: Final = 3600
+_START_UP: Final = 900
+"""Seconds that a token lasts at most, and that machines take to start up."""
+
+
+def outlived(environ: Mapping[str, str], wait: int) -> Problem | None:
+    """A note where these credentials may end before a wait of so many seconds does."""
+    if not source(environ).token or wait + _START_UP <= _TOKEN_LASTS:
+        return None
+    return Problem(
+        code=Code.ENDS_SOON,
+        setting="CAPACITY_TIMEOUT",
+        what=f"The token in {TOKEN} may end before this wait of {words.duration(float(wait))} does",
+        why="it is valid for an hour at most, and cannot be renewed; a run whose token has ended"
+        " keeps everything, and ends with exit code 3",
+        fix="use credentials that renew themselves: gcloud auth application-default login, or a"
+        " mounted gcloud folder",
+    )
 
 
 def for_terraform(environ: Mapping[str, str]) -> dict[str, str]:
