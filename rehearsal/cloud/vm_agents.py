@@ -156,6 +156,7 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         for _, vm in store.list(INSTANCE.stored)
         if startup_told.shared_folder(vm) == (bucket, folder)
         and fleet.agent_works(store, vm, request.now)
+        and _may_write(store, vm, bucket, f"{folder}/vms/members/{vm['name']}.json")
     }
     if not vms:  # nobody who would write, or none of this cloud's VMs does
         return
@@ -195,6 +196,12 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         generation = before["generation"] + 1 if seats else 1
         document = {"nnodes": size, "generation": generation, "members": members}
         _write(request, store, bucket, f"{folder}/vms/roster.json", document)
+
+
+def _may_write(store: Store, vm: Resource, bucket: str, name: str) -> bool:
+    """Whether a VM's account may say that it lives; one without an account is a test's own."""
+    members = [f"serviceAccount:{it['email']}" for it in vm.get("serviceAccounts") or []]
+    return not members or any(buckets.may_write(store, bucket, it, name) for it in members)
 
 
 def _member(vm: Resource, faults: list[str], disks: list[str]) -> dict[str, Any]:

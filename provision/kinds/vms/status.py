@@ -59,6 +59,8 @@ def look(
     older = out_of_date.among(cloud.api, seen, lost)
     heard = agent.heard(cloud) if found else agent.Heard({}, {})
     vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, clock) for vm in found]
+    silent = {vm.name for vm in vms if vm.silence} - {name for one in lost for name in one.vms}
+    roleless = out_of_date.without_role(cloud, seen.documents, silent) if silent else ()
     asked = record.settings
     has_idle_timeout = asked.get("IDLE_TIMEOUT") is not None
     policy = json_object.inner((seen.group or {}).get("instanceLifecyclePolicy"))
@@ -79,7 +81,7 @@ def look(
         bound=any(vm.bound for vm in found),
         unrepaired=policy.get("defaultActionOnFailure") == "DO_NOTHING" and not makes_none_again,
         idles=has_idle_timeout and agent.idle_since(cloud.folder) is not None,
-        lost=lost,
+        lost=(*lost, *roleless),
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
     cost, so_far = common.cost_of(existing(case, record, seen), pricing.known(context, cloud))
