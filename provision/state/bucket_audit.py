@@ -153,6 +153,21 @@ def audit(
     return notes
 
 
+def shares(
+    bindings: Sequence[Mapping[str, Any]], location: StateLocation, member: str, part: str
+) -> bool:
+    """Whether the bucket's own roles let somebody write into a part of the folder."""
+    place = f"{location.folder}/{part}"
+    for binding in bindings:
+        if member not in binding["members"] or binding["role"] in _READING:
+            continue
+        terms = str((binding.get("condition") or {}).get("expression", "")).split("||")
+        named = [found for term in terms if (found := _NAMED.fullmatch(term.strip()))]
+        if not binding.get("condition") or any(place.startswith(it[2]) for it in named):
+            return True
+    return False
+
+
 def _without(
     bindings: Sequence[Mapping[str, Any]] | None, meant: Collection[str]
 ) -> Sequence[Mapping[str, Any]] | None:

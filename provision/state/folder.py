@@ -206,6 +206,17 @@ class StateFolder:
         )
         return notes, bucket_audit.writers(found, self.location, caller)
 
+    def shares_with(self, email: str, part: str) -> bool | None:
+        """Whether the bucket's own roles let an account write into a part of the folder.
+
+        None where these credentials may not know.
+        """
+        bucket = self._bucket()
+        bindings = None if bucket is None else self._bindings(bucket)
+        if bindings is None:
+            return None
+        return bucket_audit.shares(bindings, self.location, f"serviceAccount:{email}", part)
+
     def _bindings(self, bucket: storage.Bucket) -> list[dict[str, Any]] | None:
         """Who has which role in the bucket; None where these credentials may not know."""
         with self._told("read the bucket's roles", "storage.buckets.getIamPolicy"):

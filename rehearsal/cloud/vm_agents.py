@@ -160,6 +160,7 @@ def _agree_in(request: Request, store: Store, bucket: str, folder: str) -> None:
         for _, vm in store.list(INSTANCE.stored)
         if startup_told.shared_folder(vm) == (bucket, folder)
         and fleet.agent_works(store, vm, request.now)
+        and _may_write(store, vm, bucket, f"{folder}/vms/members/{vm['name']}.json")
     }
     if not vms:  # nobody who would write, or none of this cloud's VMs does
         return
@@ -210,6 +211,12 @@ def _beat(vm: Resource, now: float) -> bytes:
     told = startup_told.document(vm, now) or {}
     done = json.dumps(told) if told.get("state") == "done" else None
     return json.dumps({"metadata": {"renewed": rfc3339(now), "startup": done}}).encode()
+
+
+def _may_write(store: Store, vm: Resource, bucket: str, name: str) -> bool:
+    """Whether a VM's account may say that it lives; one without an account is a test's own."""
+    members = [f"serviceAccount:{it['email']}" for it in vm.get("serviceAccounts") or []]
+    return not members or any(buckets.may_write(store, bucket, it, name) for it in members)
 
 
 def _member(vm: Resource, faults: list[str], disks: list[str]) -> dict[str, Any]:

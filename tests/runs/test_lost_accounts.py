@@ -1,5 +1,7 @@
 """VMs whose service account somebody deletes: told by each action, and mended by what it says."""
 
+import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -73,6 +75,30 @@ def test_an_account_that_is_deleted_under_vms_is_told_until_it_is_back_or_they_a
     assert replaced.code == 0, replaced.said
     assert _trouble(rehearsal) == []
     assert "deleted" not in rehearsal.run("Jobs").document["jobs"][0]["why"]
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/kinds/vms/test_lost_accounts.py"
+    "::test_vms_that_say_nothing_for_lack_of_a_role_are_told_what_gives_it"
+)
+def test_a_role_that_somebody_took_away_is_told_and_given_again_by_create(
+    rehearse: Rehearse,
+) -> None:
+    rehearsal = rehearse(rate=0.005)
+    rehearsal.settings |= {"INSTANCE_COUNT": "2"}
+    assert rehearsal.run("Create").code == 0
+    path = "storage/v1/b/aiinfra-terraform-my-project/iam"
+    policy = rehearsal.google("GET", f"{path}?optionsRequestedPolicyVersion=3")
+    taken = [it for it in policy["bindings"] if "/vms/" not in json.dumps(it)]
+    assert len(taken) < len(policy["bindings"])
+    rehearsal.google("PUT", path, {**policy, "bindings": taken})
+    time.sleep(300 * 0.005)
+
+    (told,) = _trouble(rehearsal)
+
+    assert f"act as {OURS}, which has no role on vms/\nrun Create: it gives" in told
+    assert rehearsal.run("Create").code == 0
+    assert _trouble(rehearsal) == []
 
 
 @pytest.mark.slow(

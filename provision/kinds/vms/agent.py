@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 STEP: Final = "agent"
 """The step of the start-up from which on a VM says how it is, and hears of tasks."""
+FOLDER: Final = "vms/"
+"""The part of the state folder into which VMs write."""
 _TASK: Final = "vms/task.json"
 _MOST: Final = 4
 _LONGEST: Final = 160

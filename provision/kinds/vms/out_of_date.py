@@ -357,6 +357,11 @@ def _read(document: Mapping[str, Any]) -> Keys:
 # another (IAM, "Delete and undelete service accounts"). So VMs say in their roster whose tokens
 # they get.
 _FEW: Final = 3
+_GIVES: Final = "run Create: it gives the account its role again"
+_WITHOUT_ROLE: Final = (
+    "VMs say there that they live, and read what they are to do, in {}; by the bucket's own roles"
+    " the account may not write there, so no job begins on them"
+)
 _EVERY: Final = 60.0
 """Seconds of cloud time between two looks while a job waits."""
 
@@ -369,13 +374,14 @@ class LostAccount:
     what: str  # what has become of it, in a sentence
     back: str  # what brings it back
     others: str = ""  # what gives VMs another one; "" where that would be the same one
+    why: str = "they get no token: no job, task, bucket or secret is within their reach"
+    code: Code = Code.ACCOUNT_GONE
 
     @property
     def problem(self) -> Problem:
         """It as a problem."""
         more = f"\nor {self.others}, for VMs that act as another one" if self.others else ""
-        why = "they get no token: no job, task, bucket or secret is within their reach"
-        return Problem(code=Code.ACCOUNT_GONE, what=self.what, why=why, fix=self.back + more)
+        return Problem(code=self.code, what=self.what, why=self.why, fix=self.back + more)
 
 
 def without_account(
@@ -396,6 +402,23 @@ def without_account(
         one
         for email, them in of_email.items()
         for one in _lost(cloud, place, email, [vm for _, vm in them], said)
+    ]
+
+
+def without_role(
+    cloud: Cloud, documents: Iterable[Mapping[str, Any]], silent: Collection[str]
+) -> Sequence[LostAccount]:
+    """The accounts of VMs that are not heard of, where it is for lack of the role to say so."""
+    every = ((it["email"], vm) for vm in documents for it in vm.get("serviceAccounts") or ())
+    of_email = alike((it for it in every if it[1]["name"] in silent), lambda it: it[0])
+    return [
+        dataclasses.replace(
+            _of([vm for _, vm in them], f"as {email}, which has no role on {agent.FOLDER}", _GIVES),
+            why=_WITHOUT_ROLE.format(cloud.folder.location.url),
+            code=Code.PERMISSION_MISSING,
+        )
+        for email, them in of_email.items()
+        if cloud.folder.shares_with(email, agent.FOLDER) is False
     ]
 
 

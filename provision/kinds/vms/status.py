@@ -66,6 +66,8 @@ def look(
     lost = out_of_date.without_account(cloud, record, seen.documents, heard.accounts)
     older = out_of_date.among(cloud.api, record, seen, lost)
     vms = [_vm(vm, told[vm.name], known.get(vm.name), heard, clock) for vm in found]
+    silent = {vm.name for vm in vms if vm.silence} - {name for one in lost for name in one.vms}
+    roleless = out_of_date.without_role(cloud, seen.documents, silent) if silent else ()
     asked = record.settings
     has_idle_timeout = asked.get("IDLE_TIMEOUT") is not None
     policy = json_object.inner((seen.group or {}).get("instanceLifecyclePolicy"))
@@ -86,7 +88,7 @@ def look(
         bound=any(vm.bound for vm in found),
         unrepaired=policy.get("defaultActionOnFailure") == "DO_NOTHING" and not makes_none_again,
         idles=has_idle_timeout and agent.idle_since(cloud.folder) is not None,
-        lost=lost,
+        lost=(*lost, *roleless),
     )
     image = {key: record.image.get(key) for key in ("project", "family", "name")}
     cost, so_far = common.cost_of(existing(case, record, seen), pricing.known(context, cloud))

@@ -242,3 +242,22 @@ def test_who_may_change_a_state_on_purpose_is_named_and_not_refused(member: str)
 def test_nobody_can_mean_a_state_to_be_everybodys() -> None:
     (problem,) = _refused(closed=False, meant=("allUsers",), bindings=[_binding("allUsers")])
     assert "open to allUsers" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("binding", "shared"),
+    [
+        (_binding(NODES, only=_named("team/np-deployment/vms/")), True),
+        (_binding(NODES, only=f"{_named('team/np-deployment/vms/')} || {_listed('x')}"), True),
+        (_binding(NODES, only=_named("team/np-deployment/")), True),
+        (_binding(NODES), True),
+        (_binding(NODES, role="roles/storage.objectViewer"), False),
+        (_binding(NODES, only=_named("team/np-deployment/ray/")), False),
+        (_binding(NODES, only=_named("team/other-deployment/vms/")), False),
+        (_binding(PODS), False),
+    ],
+)
+def test_whether_an_account_may_write_what_machines_share_is_read_from_the_buckets_own_roles(
+    binding: dict[str, Any], *, shared: bool
+) -> None:
+    assert bucket_audit.shares([binding], LOCATION, NODES, "vms/") is shared

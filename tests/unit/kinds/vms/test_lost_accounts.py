@@ -130,3 +130,23 @@ def test_who_waits_for_a_job_is_told_and_google_asked_once_a_minute() -> None:
     assert "\n" not in first
     assert google.asked == [f"projects/p/serviceAccounts/{OURS}"]
     assert not out_of_date.Watch(_cloud(Google(500)), Clock()).look()
+
+
+@pytest.mark.parametrize("shares", [True, None, False])
+def test_vms_that_say_nothing_for_lack_of_a_role_are_told_what_gives_it(
+    *, shares: bool | None
+) -> None:
+    cloud = _cloud(google := Google({"uniqueId": FIRST}))
+    vars(cloud.folder)["shares_with"] = lambda email, part: {(OURS, "vms/"): shares}[email, part]
+
+    found = out_of_date.without_role(cloud, google.named_instances(), {"np-vm-2"})
+
+    assert out_of_date.without_role(cloud, google.named_instances(), set()) == []
+    if shares is not False:
+        assert found == []
+        return
+    (one,) = found
+    assert one.what == f"np-vm-2 acts as {OURS}, which has no role on vms/"
+    assert one.problem.code is Code.PERMISSION_MISSING
+    assert "no job begins on them" in one.problem.why
+    assert one.problem.fix == "run Create: it gives the account its role again"
