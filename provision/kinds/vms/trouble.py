@@ -285,7 +285,8 @@ def _starts(case: Case) -> Iterator[Trouble]:
     failed = [vm for vm in case.running if vm.startup.state is StartupState.FAILED]
     for what, them in alike(failed, lambda vm: vm.startup.words).items():
         why = startup.last_lines(them[0].startup.detail)
-        yield _of(them, what, About.START_UP, why=why, fix=_again(case, them[0]))
+        meant = xids.meanings(why)
+        yield _of(them, what, About.START_UP, why=(*why, *meant), fix=_again(case, them[0]))
     failing = [vm for vm in case.running if _is_failing(vm)]
     if failing:
         often = max(failing, key=lambda vm: vm.startup.steps[startup.COMMAND].failures or 0)
@@ -335,6 +336,9 @@ def _again(case: Case, vm: Vm) -> str:
     seen = startup.output_of(vm.startup.step or "", vm.name)
     if vm.startup.step == startup.COMMAND:
         return f"{seen}; {startup.COMMAND_AGAIN}"
+    if xids.need_another_host(startup.last_lines(vm.startup.detail)):
+        host = instances.another_host([vm.name], arguments(case.group), bound=case.bound)
+        return f"{seen}; {host}"
     return (
         f"{seen}; fix the cause, restart the VM, and run Create again; what restarts it:\n"
         f"gcloud compute instances reset {vm.name} --zone {case.group.zone}"
