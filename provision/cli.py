@@ -114,9 +114,9 @@ def main(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
         console.traceback()
         report.problems.append(_bug(error))
         code = ExitCode.UNEXPECTED
-    if report.problems:
-        console.problems(report.problems, _heading(report, code))
     exit_code = _as_terraform(options, report, code, changes=changes_found)
+    if report.problems:
+        console.problems(report.problems, _heading(report, code, exit_code))
     if options.output is not Output.TEXT:
         console.document(plain(report.document(exit_code)))
     if console.unwritten:
@@ -364,7 +364,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
 # ------------------------------------------------------------------ the end
 
 
-def _heading(report: Report, code: ExitCode) -> str:
+def _heading(report: Report, code: ExitCode, exit_code: int) -> str:
     """The line above the problems; what happened they say themselves."""
     count, did = len(report.problems), f"{report.action or 'The run'} failed"
     match code:
@@ -382,7 +382,7 @@ def _heading(report: Report, code: ExitCode) -> str:
             did = f"{report.action or 'The run'} was stopped"
         case _:
             pass
-    return f"{did} (exit code {int(code)}):"
+    return f"{did} (exit code {exit_code}):"
 
 
 def _bug(error: Exception) -> Problem:

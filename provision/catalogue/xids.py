@@ -37,6 +37,12 @@ _SXID: Final = re.compile(r"\bSXid \(")
 _SWITCH: Final = f"SXid: an error of an NVSwitch, which links all GPUs of the machine; {_LINK}"
 
 
+def need_another_host(faults: Iterable[str]) -> bool:
+    """Whether a restart of the VM is not enough for something in these lines."""
+    found = (_XID.search(line) for line in faults)
+    return any(one and _MEANT.get(int(one[1]), ("", ""))[1] == _HOST for one in found)
+
+
 def meanings(faults: Iterable[str]) -> list[str]:
     """What the lines of a driver's log among these mean, each once."""
     found: dict[str, None] = {}

@@ -41,6 +41,7 @@ class GoogleApiError(CheckError):
         )
         self.code = code
         self.message = message
+        self.is_outage = is_outage
 
     def code_or(self, otherwise: Code) -> Code:
         """The code of its problem; another one if Google's words say nothing that is known."""

@@ -59,12 +59,17 @@ class Lists:
         return known.get(path) if is_known else self._api.find(look.service, path)
 
     def account(self, email: str, project: str) -> Account:
-        """The service account of an address."""
+        """The service account of an address; hidden where Google does not say, as in an outage."""
 
         def find(_: Service, path: str) -> dict[str, Any] | None:
             return self.find(resources.SERVICE_ACCOUNT.look, project, path)
 
-        return service_accounts.look(find, email, project)
+        try:
+            return service_accounts.look(find, email, project)
+        except GoogleApiError as error:
+            if not error.is_outage:
+                raise
+            return service_accounts.hidden(email, project)
 
     def instances(
         self, project: str, zone: str, base: str, fields: str

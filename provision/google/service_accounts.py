@@ -63,6 +63,11 @@ class Account:
         return accounts.undelete(self.email, self.project, number, over=over)
 
 
+def hidden(email: str, project: str) -> Account:
+    """One of which nothing is known."""
+    return Account(email=email, project=project, standing=Standing.HIDDEN, number="")
+
+
 def look(
     find: Callable[[Service, str], dict[str, Any] | None], email: str, project: str
 ) -> Account:

@@ -154,6 +154,6 @@ def _summed(event: Event, lately: Iterable[Told], clock: Clock, noun: str) -> Ha
         count=len(them),
         names=tuple(name for name, _ in often),
         last=dt.datetime.fromtimestamp(them[-1].moment, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        words=f"{counted(len(often), noun)} {text} within a day ({', '.join(named)}),"
+        words=f"within a day {counted(len(often), noun)} {text}: {', '.join(named)};"
         f" the last {ago} ago",
     )

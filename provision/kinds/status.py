@@ -59,6 +59,21 @@ _HALF_WAY: Final = Trouble(
     fix="run Destroy again to remove the rest, or Create to make the cluster again",
 )
 
+_OLDER_STATE: Final = Trouble(
+    about=About.CLUSTER,
+    what="Terraform's state of it is older than what the last Create has left",
+    why=("somebody restored an older version of the object; what runs goes on",),
+    fix="run Plan, which says what differs, then Create; or restore the newest version of the"
+    " object terraform/state/default.tfstate",
+)
+_STATELESS: Final = Trouble(
+    about=About.CLUSTER,
+    what="Terraform's state of it is gone, or names nothing",
+    why=("somebody deleted the object, or no Create has come to its end; what runs goes on",),
+    fix="run Create: it takes over what there is; or restore an older version of the object"
+    " terraform/state/default.tfstate",
+)
+
 
 def look(
     context: Context,
@@ -78,6 +93,11 @@ def look(
     if record.removing:
         # What is missing was removed by this program, and by nobody else.
         found = dataclasses.replace(found, trouble=() if lock else (_HALF_WAY,))
+    addresses = cloud.folder.addresses()
+    if not (record.removing or lock or addresses):
+        found = dataclasses.replace(found, trouble=(*found.trouble, _STATELESS))
+    elif not lock and cloud.folder.serial() < record.serial:
+        found = dataclasses.replace(found, trouble=(*found.trouble, _OLDER_STATE))
     return dataclasses.replace(
         found,
         kind=record.kind,
@@ -93,7 +113,7 @@ def look(
         lock=LockHolder(who=lock.who, operation=lock.operation, since=lock.created, id=lock.id)
         if lock
         else None,
-        resources=tuple(sorted(cloud.folder.addresses())),
+        resources=tuple(sorted(addresses)),
         filestores=tuple(
             Filestore(**{name: json_object.text(it.get(name)) for name in _SHARE})
             for it in json_object.objects(outputs.get("filestores"))

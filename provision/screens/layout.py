@@ -21,8 +21,9 @@ GLUE: Final = "\xa0"
 NARROWEST: Final = 60
 """Columns of a line on a terminal that is narrower still."""
 _COMMANDS: Final = re.compile(
-    r"(?:^|(?<=[\s`(]))(?:gcloud|gsutil|kubectl|docker|pip|terraform|aiinfra|curl|bash|python3?) "
+    r"(?:^|(?<=[\s(]))(?:gcloud|gsutil|kubectl|docker|pip|terraform|aiinfra|curl|bash|python3?) "
 )
+_QUOTED: Final = re.compile(r"`[^`]+`")
 
 
 LABEL: Final = 11
@@ -86,7 +87,9 @@ def wrapped(
 ) -> Iterator[Line]:
     """A text in lines that break only at blanks."""
     lead = first
-    for paragraph in text.splitlines() or [""]:
+    # What stands between backticks within a sentence is copied from there, whole.
+    whole = _QUOTED.sub(lambda it: it[0].replace(" ", GLUE), text)
+    for paragraph in whole.splitlines() or [""]:
         for line in _broken(paragraph, width, lead, rest):
             yield Line(unglued(line.rstrip()), look)
             lead = rest

@@ -158,7 +158,7 @@ def shares(
 ) -> bool | None:
     """Whether the bucket's own roles let somebody write into a part of the folder.
 
-    None where one of that name was deleted: a role that it had is another matter.
+    None where they are those of one that was deleted, whose address may be another's by now.
     """
     if any(it.startswith(f"deleted:{member}?") for one in bindings for it in one["members"]):
         return None

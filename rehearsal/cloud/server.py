@@ -136,7 +136,7 @@ class Cloud:
     """A simulated Google Cloud that serves from `with` until its end.
 
     `faults`: What goes wrong between clients and this cloud; nothing at first. `page`: What `PAGE`
-    answers, HTML; "" for nothing.
+    answers, HTML; "" for nothing. `scenarios` and `rate` may be changed while it serves.
 
     Raises:
         ValueError: A scenario is not known.
@@ -153,8 +153,8 @@ class Cloud:
     ) -> None:
         self.faults = Faults()
         self.page = ""
-        self._scenarios = scenarios.parse(scenario)
-        self._rate = scenarios.rate(self._scenarios, clock.rate(environ))
+        self.scenarios = scenarios.parse(scenario)
+        self.rate = scenarios.rate(self.scenarios, clock.rate(environ))
         self._clock = database.with_name(clock.FILE)
         self._log = None if log is None else RequestLog(log)
         self._database = Database(database)
@@ -184,7 +184,7 @@ class Cloud:
     def _note_scenarios(self) -> None:
         """Keep the names of the scenarios: what is made now may be there because of one."""
         with self._database.transaction() as store:
-            for name in self._scenarios:
+            for name in self.scenarios:
                 store.put(scenarios.REHEARSED, name, {})
 
     def answer(self, request: Request) -> Reply | None:
@@ -194,9 +194,7 @@ class Cloud:
         if request.path == PAGE and self.page:
             html = {"Content-Type": "text/html; charset=UTF-8"}
             return Reply(headers=html, body=self.page.encode())
-        request = replace(
-            request, base_url=self.base_url, rate=self._rate, scenarios=self._scenarios
-        )
+        request = replace(request, base_url=self.base_url, rate=self.rate, scenarios=self.scenarios)
         reply = self._disturbed(request)
         if self._log is not None:
             self._log.append(request, reply)
@@ -229,7 +227,7 @@ class Cloud:
     def _fault(self, request: Request) -> Fault | None:
         """The first fault that happens to a request, once what delays it is over."""
         found = self.faults.strike(request)
-        if found or not self._scenarios:
+        if found or not self.scenarios:
             return found[0] if found else None
         with self._database.transaction() as store:
             return scenarios.fault(request, store)

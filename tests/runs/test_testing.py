@@ -61,7 +61,7 @@ def test_an_examples_vms_are_tested_with_a_table_and_a_verdict(
         ),
     ],
 )
-def test_a_bad_vm_among_good_ones_is_named(
+def test_a_bad_vm_among_good_ones_is_named(  # noqa: PLR0913, PLR0917 - what it needs, and a row
     rehearse: Rehearse,
     golden: Golden,
     goldens: Path,

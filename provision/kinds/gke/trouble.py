@@ -167,7 +167,10 @@ def _nodes(case: Case) -> Iterator[Trouble]:
     there = {nodes.pool: nodes for nodes in case.told.nodes}
     for pool in case.machines:
         count, refused = missing(pool), case.refused.get(pool.name, ())
-        if not refused and case.counted:
+        # Of one that is deleted, or was, nobody makes nodes; that has been told.
+        part = documents.get(pool.name, {})
+        is_made = bool(part) and State.of(part) is not State.STOPPING
+        if not refused and case.counted and is_made:
             what = f"{pool.there} of {(pool.there or 0) + count} nodes of {pool.name} exist"
             wait = "wait: GKE goes on trying to make them"
             refused = [Problem(code=Code.WAITING, what=what, fix=wait)]

@@ -262,12 +262,18 @@ def _is_coming(one: Member) -> bool:
 
 def _missing(case: Case) -> Trouble:
     """VMs that the group no longer has, such as those whose run is over."""
-    why = "somebody deleted VMs or changed the size of the group"
+    there = {vm.name for vm in case.vms} | {one.name for one in case.down}
+    gone = sorted((it.ago, name) for name, it in case.known.items() if name not in there)
+    taken = [f"{name} {case.known[name].words}" for _, name in gone[: min(case.missing, _LEFT)]]
     if case.limit is not None:
         why = (
             f"Google deletes a VM when its run duration of {words.duration(float(case.limit))} is"
             " over, and its group makes no new one"
         )
+    elif taken:
+        why = f"{words.listed(taken)}, and the group makes no VM again"
+    else:
+        why = "somebody deleted VMs or changed the size of the group"
     return Trouble(
         about=About.MACHINES,
         what=f"{case.missing} of {case.wanted} VMs are no longer part of the group",
@@ -285,7 +291,8 @@ def _starts(case: Case) -> Iterator[Trouble]:
     failed = [vm for vm in case.running if vm.startup.state is StartupState.FAILED]
     for what, them in alike(failed, lambda vm: vm.startup.words).items():
         why = startup.last_lines(them[0].startup.detail)
-        yield _of(them, what, About.START_UP, why=why, fix=_again(case, them[0]))
+        meant = xids.meanings(why)
+        yield _of(them, what, About.START_UP, why=(*why, *meant), fix=_again(case, them[0]))
     failing = [vm for vm in case.running if _is_failing(vm)]
     if failing:
         often = max(failing, key=lambda vm: vm.startup.steps[startup.COMMAND].failures or 0)
@@ -335,6 +342,9 @@ def _again(case: Case, vm: Vm) -> str:
     seen = startup.output_of(vm.startup.step or "", vm.name)
     if vm.startup.step == startup.COMMAND:
         return f"{seen}; {startup.COMMAND_AGAIN}"
+    if xids.need_another_host(startup.last_lines(vm.startup.detail)):
+        host = instances.another_host([vm.name], arguments(case.group), bound=case.bound)
+        return f"{seen}; {host}"
     return (
         f"{seen}; fix the cause, restart the VM, and run Create again; what restarts it:\n"
         f"gcloud compute instances reset {vm.name} --zone {case.group.zone}"

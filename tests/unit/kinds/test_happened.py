@@ -47,10 +47,10 @@ def test_what_happened_within_a_day_is_told_with_who_was_hit_most_and_others_are
         ("np-vm-b", "np-vm-a"),
     )
     assert preempted.words == (
-        "2 VMs were preempted within a day (np-vm-b 2 times, np-vm-a), the last 2 h 0 min ago"
+        "within a day 2 VMs were preempted: np-vm-b 2 times, np-vm-a; the last 2 h 0 min ago"
     )
     assert remade.words == (
-        "1 VM was gone, and its group made it again within a day (np-vm-c), the last 1 h 0 min ago"
+        "within a day 1 VM was gone, and its group made it again: np-vm-c; the last 1 h 0 min ago"
     )
     assert list(happened.storms(told, Clock())) == []
 

@@ -36,8 +36,9 @@ class Folder:
 
     location = StateLocation("b", "np-deployment", is_default=False)
 
-    def __init__(self, lock: Lock | None) -> None:
+    def __init__(self, lock: Lock | None, *, is_empty: bool) -> None:
         self._lock = lock
+        self._is_empty = is_empty
 
     def lock(self) -> Lock | None:
         return self._lock
@@ -50,7 +51,10 @@ class Folder:
         return {"filestores": [share], "dashboard": {"url": "https://dashboard"}}
 
     def addresses(self) -> set[str]:
-        return {"module.b.thing.x", "module.a.thing.x"}
+        return set() if self._is_empty else {"module.b.thing.x", "module.a.thing.x"}
+
+    def serial(self) -> int:
+        return 7
 
     def last_log(self) -> str | None:
         return None
@@ -80,11 +84,13 @@ class AnyKind:
         return "Things", "things/np"
 
 
-def _look(lock: Lock | None = None, api: Api | None = None, **changes: Any) -> Status:
+def _look(
+    lock: Lock | None = None, api: Api | None = None, *, is_empty: bool = False, **changes: Any
+) -> Status:
     texts = dict.fromkeys(("cluster_id", "tool_version", "terraform_version", "region"), "x")
     usual = {"kind": "mig", "project_id": "p", "name_prefix": "np", "zone": "us-central1-a"}
     record = Record(**cast("Any", texts | usual | changes))
-    cloud = having(folder=Folder(lock), api=api or Api(None), lists=None)
+    cloud = having(folder=Folder(lock, is_empty=is_empty), api=api or Api(None), lists=None)
     return status.look(having(clock=Clock()), cloud, record, cast("Kind[ClusterSpec]", AnyKind()))
 
 
@@ -108,6 +114,21 @@ def test_what_every_kind_has_is_told_and_a_run_that_holds_the_lock() -> None:
     assert "ann@laptop is changing it" in one.what
     assert "--break-lock 1-2" in one.advice
     assert found.is_pending
+
+
+def test_a_state_that_is_gone_is_told_but_while_somebody_may_be_making_it() -> None:
+    (one,) = _look(is_empty=True).trouble
+    assert "Terraform's state" in one.what
+    assert one.fix.startswith("run Create")
+    assert _look(LOCK, is_empty=True).trouble == ()
+    assert _look().trouble == ()
+
+
+def test_a_state_that_is_older_than_the_last_create_left_it_is_told() -> None:
+    assert _look(serial=7).trouble == ()
+    (one,) = _look(serial=8).trouble
+    assert "older than what the last Create has left" in one.what
+    assert one.fix.startswith("run Plan")
 
 
 def test_the_end_of_a_reservation_is_asked_of_its_owner() -> None:

@@ -25,6 +25,13 @@ def test_a_command_is_one_line_that_can_be_copied() -> None:
     assert lines == ["open a shell on the first VM with:", f"    {_COMMAND}"]
 
 
+def test_a_command_within_a_sentence_is_whole_and_the_sentence_goes_on() -> None:
+    text = "its number is what `gcloud projects get-iam-policy my-project` lists, behind ?uid="
+    lines = _texts(text, 50, rest="    ")
+    assert "    `gcloud projects get-iam-policy my-project`" in lines
+    assert lines[-1] == "    lists, behind ?uid="
+
+
 def test_a_url_is_not_broken() -> None:
     url = "https://console.cloud.google.com/" + 90 * "x"
     assert url in _texts(f"request an increase at {url}", 80)

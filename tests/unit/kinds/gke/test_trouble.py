@@ -111,6 +111,17 @@ def test_nodes_that_are_missing_or_not_ready_are_told_with_what_google_refuses()
     assert (one.count, one.by_itself) == (2, True)
 
 
+@pytest.mark.parametrize("pools", [[], [{"name": NAME, "status": "STOPPING"}]])
+def test_nobody_is_to_wait_for_the_nodes_of_a_pool_that_is_deleted(pools: list[Any]) -> None:
+    document = {"name": "np-gke", "status": "RUNNING", "nodePools": pools}
+    (one,) = trouble.found(_case(document=document, machines=_now()))
+    assert one.what in {
+        "the node pool np-gpu does not exist",
+        "the node pool np-gpu is not in order",
+    }
+    assert one.fix.startswith("run Create")
+
+
 def test_jobs_alike_wait_as_one_and_say_until_when_and_what_comes_then() -> None:
     works = tuple(
         Workload(name=f"Job {number}", state=JobState.WAITING_FOR_NODES, message="no room")

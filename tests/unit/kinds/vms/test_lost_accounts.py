@@ -132,6 +132,12 @@ def test_who_waits_for_a_job_is_told_and_google_asked_once_a_minute() -> None:
     assert not out_of_date.Watch(_cloud(Google(500)), Clock()).look()
 
 
+@pytest.mark.parametrize("code", [403, 503])
+def test_an_account_that_google_does_not_tell_of_hides_nothing_of_its_vms(code: int) -> None:
+    cloud = _cloud(google := Google(code))
+    assert out_of_date.without_account(cloud, PLACE, google.named_instances()) == []
+
+
 @pytest.mark.parametrize("shares", [True, None, False])
 def test_vms_that_say_nothing_for_lack_of_a_role_are_told_what_gives_it(
     *, shares: bool | None

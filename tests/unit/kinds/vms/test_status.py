@@ -360,6 +360,21 @@ def test_a_command_that_failed_or_fails_is_begun_again_and_nothing_to_wait_for()
     assert list(trouble.waiting(_case(vms=vms))) == []
 
 
+def test_a_start_up_that_failed_with_a_gpu_off_its_bus_is_not_helped_by_a_restart() -> None:
+    xid = "NVRM: Xid (PCI:0000:04:00): 79, GPU has fallen off the bus."
+    failed: dict[str, Any] = {
+        "state": StartupState.FAILED,
+        "step": "gpu",
+        "words": "failed in the step gpu",
+        "startup": {"detail": xid},
+    }
+    (one,) = _broken(vms=(_vm("np-vm-a", **failed), _vm("np-vm-b")))
+    assert one.why[0] == xid
+    assert one.why[1].startswith("Xid 79: the GPU has fallen off the bus; another host")
+    assert "recreate-instances" in one.fix
+    assert "reset" not in one.fix
+
+
 def test_those_that_failed_in_the_same_step_are_one_trouble_with_the_last_of_the_output() -> None:
     failed: dict[str, Any] = {
         "state": StartupState.FAILED,
@@ -412,6 +427,15 @@ def test_vms_that_neither_exist_nor_are_asked_for_are_missed(
     assert whats == [f"{missing} of 2 VMs are no longer part of the group"] * bool(missing)
     if missing:
         assert ("run duration of 1 h 0 min" in found[0].why[0]) is (limit is not None)
+
+
+def test_vms_that_google_took_and_no_group_makes_again_were_deleted_by_nobody() -> None:
+    known = {
+        "np-vm-b": Interruption(event=Event.PREEMPTED, ago=120),
+        "np-vm-0": Interruption(event=Event.HOST_ERROR, ago=1_000_000),
+    }
+    (one,) = _broken(there=1, limit=None, vms=(_vm("np-vm-a"),), known=known)
+    assert one.why == ("np-vm-b was preempted 2 min ago, and the group makes no VM again",)
 
 
 def test_a_request_that_waits_tells_why_and_one_that_failed_is_trouble() -> None:
