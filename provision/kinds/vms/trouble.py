@@ -40,7 +40,8 @@ _FULL: Final = (
 _FREE: Final = (
     "see `df --human-readable`, and what takes the room by `sudo du --one-file-system"
     " --max-depth=2 --human-readable /`; a larger boot disk is DISK_SIZE_GB with Create"
-    " --replace-vms; a share that does not answer: `journalctl --boot`, or another start of the VM"
+    " --replace-vms; a share that does not answer: `journalctl --boot`, or another start of the VM;"
+    " a clock: `timedatectl`, which takes the time of metadata.google.internal"
 )
 
 
