@@ -262,12 +262,18 @@ def _is_coming(one: Member) -> bool:
 
 def _missing(case: Case) -> Trouble:
     """VMs that the group no longer has, such as those whose run is over."""
-    why = "somebody deleted VMs or changed the size of the group"
+    there = {vm.name for vm in case.vms} | {one.name for one in case.down}
+    gone = sorted((it.ago, name) for name, it in case.known.items() if name not in there)
+    taken = [f"{name} {case.known[name].words}" for _, name in gone[: min(case.missing, _LEFT)]]
     if case.limit is not None:
         why = (
             f"Google deletes a VM when its run duration of {words.duration(float(case.limit))} is"
             " over, and its group makes no new one"
         )
+    elif taken:
+        why = f"{words.listed(taken)}, and the group makes no VM again"
+    else:
+        why = "somebody deleted VMs or changed the size of the group"
     return Trouble(
         about=About.MACHINES,
         what=f"{case.missing} of {case.wanted} VMs are no longer part of the group",

@@ -429,6 +429,15 @@ def test_vms_that_neither_exist_nor_are_asked_for_are_missed(
         assert ("run duration of 1 h 0 min" in found[0].why[0]) is (limit is not None)
 
 
+def test_vms_that_google_took_and_no_group_makes_again_were_deleted_by_nobody() -> None:
+    known = {
+        "np-vm-b": Interruption(event=Event.PREEMPTED, ago=120),
+        "np-vm-0": Interruption(event=Event.HOST_ERROR, ago=1_000_000),
+    }
+    (one,) = _broken(there=1, limit=None, vms=(_vm("np-vm-a"),), known=known)
+    assert one.why == ("np-vm-b was preempted 2 min ago, and the group makes no VM again",)
+
+
 def test_a_request_that_waits_tells_why_and_one_that_failed_is_trouble() -> None:
     (one,) = _waits(there=0, vms=(), requests=(_request("ACCEPTED", STOCKOUT),))
     assert one.what == "the request np-1 for 2 VMs is waiting in Google's queue (ACCEPTED)"
