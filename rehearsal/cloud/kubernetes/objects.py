@@ -276,6 +276,7 @@ def note(world: World, thing: Object, kind_of_event: str, reason: str, message: 
         "reason": reason,
         "message": message,
         "firstTimestamp": world.stamp,
+        "lastTimestamp": world.stamp,
         "count": 1,
     }
     if world.get(kind, namespace, name) is None:

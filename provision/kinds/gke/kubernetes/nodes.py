@@ -131,17 +131,26 @@ def read(
     things: Iterable[Object], events: Iterable[Object] = (), clock: Clock = _CLOCK
 ) -> tuple[Nodes, ...]:
     """The nodes of each pool, of whose name all have the label."""
-    seen: dict[str, set[str]] = collections.defaultdict(set)
+    seen: dict[str, list[Object]] = collections.defaultdict(list)
     for event in events:
         about = event["involvedObject"]
         if event.get("reason") == _XID_EVENT and about.get("kind") == "Node":
-            seen[str(about.get("name"))].update(_XID_WORDS.findall(str(event.get("message"))))
+            seen[str(about.get("name"))].append(event)
     pools: dict[str, list[Node]] = {}
     for thing in things:
         metadata = thing["metadata"]
-        node = _node(thing, seen[metadata["name"]], clock)
+        created = str(metadata.get("creationTimestamp") or "")
+        # One that was made again has its name from the one that failed, whose events stay.
+        its = (it for it in seen[metadata["name"]] if (_last(it) or created) >= created)
+        xids = {xid for it in its for xid in _XID_WORDS.findall(str(it.get("message")))}
+        node = _node(thing, xids, clock)
         pools.setdefault(metadata["labels"][kueue.POOL_LABEL], []).append(node)
     return tuple(Nodes(pool=pool, each=tuple(nodes)) for pool, nodes in sorted(pools.items()))
+
+
+def _last(event: Object) -> str:
+    """When it happened last; "" if that is not known."""
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
 
 
 def cordon(cluster: Cluster, node: str, why: str) -> bool:

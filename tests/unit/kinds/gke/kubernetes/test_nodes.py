@@ -89,6 +89,13 @@ def test_errors_that_a_program_causes_are_no_fault_of_a_node() -> None:
     assert (found.xids, found.recent) == (("79",), ("94",))
 
 
+def test_a_node_that_was_made_again_has_no_fault_from_the_one_before_it() -> None:
+    error = _event("Caught XID error, XID=94")
+    before, after = (error | {"lastTimestamp": f"2026-11-22T{it}:00:00Z"} for it in ("07", "09"))
+    assert _read(_thing(), before).recent == ()
+    assert _read(_thing(), before, after).recent == ("94",)
+
+
 UPCOMING = {
     "maintenance_reason": ["FAILURE_GPU_XID", "FAILURE_GPU"],
     "type": "UNSCHEDULED",
