@@ -155,8 +155,13 @@ def audit(
 
 def shares(
     bindings: Sequence[Mapping[str, Any]], location: StateLocation, member: str, part: str
-) -> bool:
-    """Whether the bucket's own roles let somebody write into a part of the folder."""
+) -> bool | None:
+    """Whether the bucket's own roles let somebody write into a part of the folder.
+
+    None where one of that name was deleted: a role that it had is another matter.
+    """
+    if any(it.startswith(f"deleted:{member}?") for one in bindings for it in one["members"]):
+        return None
     place = f"{location.folder}/{part}"
     for binding in bindings:
         if member not in binding["members"] or binding["role"] in _READING:

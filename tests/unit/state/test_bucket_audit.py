@@ -255,9 +255,10 @@ def test_nobody_can_mean_a_state_to_be_everybodys() -> None:
         (_binding(NODES, only=_named("team/np-deployment/ray/")), False),
         (_binding(NODES, only=_named("team/other-deployment/vms/")), False),
         (_binding(PODS), False),
+        (_binding(f"deleted:{NODES}?uid=1"), None),
     ],
 )
 def test_whether_an_account_may_write_what_machines_share_is_read_from_the_buckets_own_roles(
-    binding: dict[str, Any], *, shared: bool
+    binding: dict[str, Any], *, shared: bool | None
 ) -> None:
     assert bucket_audit.shares([binding], LOCATION, NODES, "vms/") is shared
