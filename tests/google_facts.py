@@ -1,4 +1,4 @@
-"""What Google's descriptions of its APIs have that nobody has looked at yet.
+"""What Google's descriptions have that nobody has looked at yet, and which facts end when.
 
 `make facts-check` prints it, and `make facts-check SEEN=yes` says that somebody has looked. A newer
 description comes with a newer package: `make lock UPGRADE=google-api-python-client`.
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tests import google_names
+from tests import dated_facts, google_names
 from tests.google_documents import APIS, TREE, document, values
 from tests.google_enums import ENUMS
 
@@ -84,6 +84,7 @@ def main(arguments: list[str]) -> int:
     new = list(changes(json.loads(SEEN.read_text(encoding="utf-8")), found))
     lines = [f"{api:24} {revision}" for api, revision in found["revisions"].items()]
     lines += [f"{len(them):6,} {what}" for what, them in google_names.compared().items()]
+    lines += [it.row for it in sorted(dated_facts.facts(), key=lambda it: it.end)]
     lines += new or ["nothing has changed since the last look"]
     sys.stdout.write("\n".join(lines) + "\n")
     if is_seen:

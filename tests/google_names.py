@@ -17,6 +17,7 @@ from provision.google import resources
 from provision.preflight import quotas
 from rehearsal.cloud import compute, discovery, server
 from rehearsal.cloud.routes import Routes
+from rehearsal.cloud.wire import GoogleError
 from tests.google_documents import APIS, TREE, document, values
 from tests.google_enums import ENUMS
 from tests.runs import rights
@@ -154,7 +155,7 @@ def is_method(method: str) -> bool:
     verb, path = what.split(" ")
     try:
         return bool(discovery.api(api).match(verb, re.sub(r"{\w+}", "x", path)))
-    except Exception:  # noqa: BLE001 - whatever the API's refusal looks like
+    except GoogleError:
         return False
 
 
