@@ -11,8 +11,7 @@ import signal
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.context import connect
-from provision.documents.deployed import Deployed
-from provision.documents.older_machine import OlderMachine
+from provision.documents.deployed import Deployed, OlderMachine
 from provision.documents.status import Status
 from provision.errors import ClusterError, Interrupted, ProvisionError, SettingsError, StateError
 from provision.kinds import registry, status
