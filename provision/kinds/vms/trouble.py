@@ -237,7 +237,7 @@ def _down(case: Case) -> Iterator[Trouble]:
             one in off
             or _is_coming(one)
             # It never came, since Google refuses it for a reason that is known.
-            or (one.action == "CREATING" and not refused.isdisjoint(one.reasons))
+            or (one.is_made and not refused.isdisjoint(one.reasons))
         )
     ]
     for what, them in alike(told, lambda one: one.story(case.known)).items():
@@ -258,7 +258,7 @@ def _down(case: Case) -> Iterator[Trouble]:
 
 def _is_coming(one: Member) -> bool:
     """Whether a VM is being made, and Google has said nothing against it."""
-    return one.action == "CREATING" and not one.reasons
+    return one.is_made and not one.reasons
 
 
 def _missing(case: Case) -> Trouble:
