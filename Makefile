@@ -148,14 +148,18 @@ docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs
 facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types, their sizes, GPUs and prices from Google
 	$(BIN)/python -m provision.preflight.facts $(PROJECT_ID)
 
+.PHONY: facts-check
+facts-check: $(VENV)/.develop ## what Google's descriptions of its APIs have that nobody has looked at; SEEN=yes: somebody has
+	@$(BIN)/python -m tests.google_facts $(if $(SEEN),--seen)
+
 .PHONY: lock
-lock: $(VENV)/.develop ## renew requirements/*.txt from pyproject.toml
+lock: $(VENV)/.develop ## renew requirements/*.txt from pyproject.toml; UPGRADE=PACKAGE raises that one
 	@for set in run rehearsal develop; do \
 		extras=; \
 		[ $$set = run ] || extras="--extra rehearsal --constraint requirements/run.txt"; \
 		[ $$set = develop ] && extras="$$extras --extra develop --constraint requirements/rehearsal.txt"; \
 		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-			--no-header --no-annotate $$extras pyproject.toml --output-file requirements/$$set.txt; \
+			$(if $(UPGRADE),--upgrade-package $(UPGRADE)) --no-header --no-annotate $$extras pyproject.toml --output-file requirements/$$set.txt; \
 	done
 
 .PHONY: clean

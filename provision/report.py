@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provision.documents.backend import Backend
-    from provision.documents.changes import Changes
+    from provision.documents.changes import Backend, Changes
     from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
     from provision.documents.connection import Connection
     from provision.documents.cost import Cost
-    from provision.documents.deployed import Deployed
+    from provision.documents.deployed import Deployed, OlderMachine
     from provision.documents.ending import Ending
     from provision.documents.image import BootImage, OwnImage
     from provision.documents.job import Job
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
         TerraformOutputs,
         TerraformVariables,
     )
-    from provision.documents.older_machine import OlderMachine
     from provision.documents.plan import Plan
     from provision.documents.run import Run
     from provision.documents.status import Status

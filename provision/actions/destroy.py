@@ -78,12 +78,11 @@ def destroy(context: Context) -> None:
                 left = remove.remove(context, cloud, record, tool, kind)
             cloud.folder.clear()
     count = (context.report.changes or Changes()).destroy
-    context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")
     spent = context.report.ending.in_all if context.report.ending else None
-    if spent is not None:
-        context.console.result(
-            f"It has cost at most ${spent.usd:,.2f} since {spent.since}, by list prices."
-        )
+    cost = f" It has cost at most ${spent.usd:,.2f} since {spent.since}." if spent else ""
+    context.console.result(
+        f"Destroyed {count} resources; {location.url} contains only logs now.{cost}"
+    )
     if left:
         raise StateError(
             "The state named what is not this deployment's: that was left, and the rest removed",

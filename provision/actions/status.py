@@ -11,8 +11,7 @@ import signal
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.context import connect
-from provision.documents.deployed import Deployed
-from provision.documents.older_machine import OlderMachine
+from provision.documents.deployed import Deployed, OlderMachine
 from provision.documents.status import Status
 from provision.errors import ClusterError, Interrupted, ProvisionError, SettingsError, StateError
 from provision.kinds import registry, status
@@ -77,7 +76,8 @@ def _all(context: Context, cloud: Cloud) -> Iterator[Deployed]:
     cloud = cloud.looking(of_all=True)
     if not cloud.has_bucket():
         return
-    cloud.folder.list_once([it for kind in registry.ALL for it in kind.listed()], of_all=True)
+    forms = [it for kind in registry.ALL for it in kind.listed(jobs=False)]
+    cloud.folder.list_once(forms, of_all=True)
     for folder in cloud.folder.others():
         try:
             one = _in_short(context, dataclasses.replace(cloud, folder=folder))
@@ -118,7 +118,7 @@ def _look(context: Context, cloud: Cloud, before: Status | None) -> Status:
         ownership.require_nothing(context, cloud, registry.ALL)
         return Status(state=cloud.folder.location.url)
     kind = registry.named(record.kind)
-    cloud.folder.list_once([LOG, *kind.listed()])
+    cloud.folder.list_once([LOG, *kind.listed(jobs=True)])
     context.report.jobs = _jobs(context, cloud, record, kind) or None
     return status.look(context, cloud, record, kind, before)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import images
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterable, Mapping
 
 
@@ -127,6 +128,10 @@ class Gpu:
     # whether NVIDIA's open kernel module supports it, the only one that Google's current images
     # have: it needs a GPU System Processor, which came with Turing
     open_module: bool = True
+
+    def is_over(self, today: dt.date) -> bool:
+        """Whether Google has ended its support, so that no machine with it can be made."""
+        return bool(self.supported_until) and self.supported_until <= today.isoformat()
 
 
 @dataclass(frozen=True, kw_only=True)

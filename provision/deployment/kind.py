@@ -226,8 +226,12 @@ class Kind(ABC, Generic[SpecT]):
         """See that running machines can be replaced (`--replace-vms`)."""
         del spec
 
-    def listed(self) -> Sequence[Stored[Any]]:
-        """The objects of machines in the state folder of which a look reads what a list says."""
+    def listed(self, *, jobs: bool) -> Sequence[Stored[Any]]:
+        """The objects in the state folder of which a look reads what a list says.
+
+        `jobs`: whether those of jobs are among them.
+        """
+        del jobs
         return ()
 
     def out_of_date(self, cloud: Cloud, place: Place) -> Sequence[OutOfDate]:

@@ -1,4 +1,4 @@
-"""What Terraform's plans count."""
+"""What Terraform's plans count, and where it keeps its state."""
 
 from __future__ import annotations
 
@@ -27,3 +27,11 @@ class Changes:
 
     def __bool__(self) -> bool:
         return bool(self.add or self.change or self.destroy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend:
+    """Where Terraform keeps its state."""
+
+    bucket: Annotated[str, "the bucket"]
+    prefix: Annotated[str, "the prefix of the state's name in it"]

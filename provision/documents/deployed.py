@@ -1,4 +1,4 @@
-"""The deployments of a project's state bucket, as Status without NAME_PREFIX lists them."""
+"""What is deployed: all of a bucket, as Status lists it without NAME_PREFIX, and older machines."""
 
 from __future__ import annotations
 
@@ -31,3 +31,11 @@ class Deployed:
     in_order: Annotated[bool, "whether nothing is broken"]
     trouble: Annotated[tuple[str, ...], "what is broken, the worst first"] = ()
     pending: Annotated[bool, "whether something is under way or waits"] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class OlderMachine:
+    """A machine that was made before the settings changed."""
+
+    name: Annotated[str, "its name"]
+    differences: Annotated[tuple[str, ...], "what differs, in words"]

@@ -24,6 +24,7 @@ class ClusterNow:
         str | None,
         "the last day of that version's standard support, by a dated list; None if not known",
     ] = None
+    support_is_over: Annotated[bool, "whether that day has passed"] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from provision.documents.backend import Backend
-from provision.documents.changes import Changes
+from provision.documents.changes import Backend, Changes
 from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.documents.cost import Cost
-from provision.documents.deployed import Deployed
+from provision.documents.deployed import Deployed, OlderMachine
 from provision.documents.ending import Ending
 from provision.documents.gke_status import GkeCluster
 from provision.documents.image import BootImage, OwnImage
 from provision.documents.job import Job
 from provision.documents.json_value import SettingValues, TerraformOutputs, TerraformVariables
-from provision.documents.older_machine import OlderMachine
 from provision.documents.plan import Plan
 from provision.documents.problem import Problem
 from provision.documents.status import Status

@@ -120,7 +120,8 @@ class Vm:
         "what its GPUs complain of since, in its own words, such as an Xid of the driver",
     ] = ()
     disks: Annotated[
-        tuple[str, ...], "which of its disks and mounts is full, or does not answer, likewise"
+        tuple[str, ...],
+        "which of its disks and mounts is full or does not answer, or that its clock is wrong",
     ] = ()
     silence: Annotated[
         str,

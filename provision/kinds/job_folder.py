@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FILES: Final = "jobs/files/"
 ORDER: Final = "index"
 """The one object beside the jobs that is none: the order in which VMs take them."""
-_ASKED: Final = Stored("jobs/{}.json", Writer.PROGRAM, objects.said, most=objects.MANY)
+ASKED: Final = Stored("jobs/{}.json", Writer.PROGRAM, objects.said, most=objects.MANY)
 _PIECE: Final = Stored(
     "{}/jobs/{}/logs/{}/0/{}", Writer.MACHINES, bytes, largest=2**23, most=objects.MANY
 )
@@ -69,17 +69,17 @@ class JobFolder:
                 "submitted": self.now(),
             }
             text = json.dumps(document)
-            if self._folder.write_once(_ASKED.at(named), text, "application/json"):
+            if self._folder.write_once(ASKED.at(named), text, "application/json"):
                 return named
 
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last."""
-        found = self._folder.created(_ASKED)
+        found = self._folder.created(ASKED)
         return [it for it in sorted(found, key=lambda name: found[name]) if it != ORDER]
 
     def asked(self, name: str) -> dict[str, Any] | None:
         """A job as it was asked for; None if there is none of this name."""
-        return self._folder.read(_ASKED, name)
+        return self._folder.read(ASKED, name)
 
     def ends_cluster(self, name: str) -> bool:
         """Whether the cluster is destroyed after a job, to which its Run has agreed."""
@@ -99,7 +99,7 @@ class JobFolder:
 
     def forget(self, name: str) -> None:
         """Remove a job that nothing will run."""
-        self._folder.remove(_ASKED.at(name))
+        self._folder.remove(ASKED.at(name))
 
 
 def of_others(name: str, fix: str) -> SettingsError:

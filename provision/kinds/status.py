@@ -59,6 +59,13 @@ _HALF_WAY: Final = Trouble(
     fix="run Destroy again to remove the rest, or Create to make the cluster again",
 )
 
+_OLDER_STATE: Final = Trouble(
+    about=About.CLUSTER,
+    what="Terraform's state of it is older than what the last Create has left",
+    why=("somebody restored an older version of the object; what runs goes on",),
+    fix="run Plan, which says what differs, then Create; or restore the newest version of the"
+    " object terraform/state/default.tfstate",
+)
 _STATELESS: Final = Trouble(
     about=About.CLUSTER,
     what="Terraform's state of it is gone, or names nothing",
@@ -89,6 +96,8 @@ def look(
     addresses = cloud.folder.addresses()
     if not (record.removing or lock or addresses):
         found = dataclasses.replace(found, trouble=(*found.trouble, _STATELESS))
+    elif not lock and cloud.folder.serial() < record.serial:
+        found = dataclasses.replace(found, trouble=(*found.trouble, _OLDER_STATE))
     return dataclasses.replace(
         found,
         kind=record.kind,

@@ -216,6 +216,7 @@ def apply(
             outputs = context.report.outputs = cloud.folder.outputs()
             before = cloud.folder.record()
             record = _record(context, before, kind, prepared, version, outputs)
+            record = dataclasses.replace(record, serial=cloud.folder.serial())
             if found.is_empty and before is not None and before.newer_tool:
                 # What is there is still as the newer one made it.
                 record = dataclasses.replace(record, tool_version=before.newer_tool)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.codes import Code
-from provision.documents.older_machine import OlderMachine
+from provision.documents.deployed import OlderMachine
 from provision.documents.plan import Change, Plan, SettingChange
 from provision.errors import Problem
 from provision.google.resources import TEMPLATE

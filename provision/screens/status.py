@@ -112,7 +112,8 @@ def _in_numbers(found: Status) -> str:
             return "the cluster does not exist"
         case GkeCluster(cluster=ClusterNow() as cluster):
             until = cluster.supported_until
-            support = f" (supported until {until})" if until else ""
+            how = "support ended on" if cluster.support_is_over else "supported until"
+            support = f" ({how} {until})" if until else ""
             version = f"GKE {cluster.version}{support}, {cluster.status}"
             jobs = ", ".join(f"{count:,} {state}" for state, count in found.jobs.items())
             queue = f"; jobs: {jobs}" if jobs else ""

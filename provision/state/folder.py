@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from provision import words
 from provision.codes import Code
+from provision.documents import json_object
 from provision.errors import CredentialsError, Problem, ProvisionError, StateError
 from provision.google import auth, sessions
 from provision.google import refusals as google_refusals
@@ -304,6 +305,10 @@ class StateFolder:
         What Terraform has only read, such as an image, is none.
         """
         return not terraform_state.is_empty(self._state())
+
+    def serial(self) -> int:
+        """How often Terraform has changed the state; 0 if there is none, or it does not say."""
+        return json_object.whole(self._state().get("serial")) or 0
 
     def record(self) -> Record | None:
         """The record of what is deployed here; None if nothing is.

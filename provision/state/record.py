@@ -74,6 +74,8 @@ class Record:
     # the full version that the cluster was created with; None for the channel's default version,
     # and for other kinds of cluster
     gke_version: GkeVersion | None = None
+    # how often Terraform had changed its state by then; 0 if not known
+    serial: _Number = 0
     # name of the group or node pool -> what was told of its reservation
     reservations: dict[_Word, Reserved] = field(default_factory=dict)
     # what was taken out of Terraform's state because machines of older settings hold it: paths,

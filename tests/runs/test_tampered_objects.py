@@ -47,7 +47,9 @@ LOCK: Final = {"ID": "1", "Who": "", "Created": ""}
 ENDPOINT: Final = {"endpoint": ""}
 TRACES: Final = {"networks": [], "stems": [], "volumes": {PATH: "Delete"}}
 COURSE: Final = {"name": "train-1", "state": "failed", "why": "", "events": [""]}
+DONE: Final = {"at": "", "action": "", "version": "", "who": "", "ended": "", "hourly": ""}
 OF_THE_PROGRAM: Final = (
+    Thing("history.json", {"lines": [DONE]}),
     Thing("runs/{}.json", {"alive": "/etc/passwd", "lock_id": "1"}, ("x",)),
     Thing("connection.json"),
     Thing("prices.json", {"sources": {"a": {"text": "", "date": ""}}, "prices": []}),

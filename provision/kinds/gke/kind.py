@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Deployment
     from provision.errors import Problem
+    from provision.state.objects import Stored
     from provision.state.record import Record
 
 
@@ -65,6 +66,12 @@ class GkeCluster(Kind[GkeSpec]):
         """The full GKE version that the cluster is created with, and how nodes are reserved."""
         del outputs
         return {"gke_version": target.spec.version, **reservations.recorded(target.spec)}
+
+    def listed(self, *, jobs: bool) -> Sequence[Stored[Any]]:
+        """The jobs that were asked for."""
+        from provision.kinds import job_folder
+
+        return (job_folder.ASKED,) if jobs else ()
 
     def require_replaceable(self, spec: GkeSpec) -> None:
         """Refuse: Google replaces the nodes of a pool itself when the pool is changed."""

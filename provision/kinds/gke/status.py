@@ -94,6 +94,8 @@ def look(
         if groups
         else []
     )
+    version = (document or {}).get("currentMasterVersion")
+    until = gke_versions.supported_until(str(version))
     return gke_status.GkeCluster(
         words="GKE cluster",
         trouble=(*trouble.found(case), *unknown, *happened.storms(happenings, clock)),
@@ -108,8 +110,9 @@ def look(
             location=document["location"],
             status=document.get("status"),
             message=document.get("statusMessage"),
-            version=document.get("currentMasterVersion"),
-            supported_until=gke_versions.supported_until(str(document.get("currentMasterVersion"))),
+            version=version,
+            supported_until=until,
+            support_is_over=until is not None and until < context.today.isoformat(),
         )
         if document
         else None,

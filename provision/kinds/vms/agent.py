@@ -50,6 +50,8 @@ _LONGEST: Final = 160
 """Faults of a VM, and characters of one, as VMs write them."""
 _LATE: Final = 300.0
 """Seconds of cloud time without a heartbeat, which comes each minute, that are too long."""
+_WRONG: Final = 120.0
+"""Seconds that a VM's clock may differ: TLS, tokens and logs bear no more for long."""
 _NUMBER: Final = re.compile(r"[0-9]{1,32}")
 """An account's, which goes into commands."""
 
@@ -136,6 +138,15 @@ class Heard:
         if is_heard:
             return ""
         return f"has not been heard of{f' for {words.duration(clock.since(last))}' if last else ''}"
+
+    def clock(self, name: str) -> tuple[str, ...]:
+        """That a clock is wrong, by what it wrote with a heartbeat and when Google got that."""
+        beat = self.beats.get(name)
+        renewed = moment(json_object.text(beat.notes.get("renewed"))) if beat else None
+        if beat is None or renewed is None or abs(renewed - beat.at) < _WRONG:
+            return ()
+        ahead = "ahead of" if renewed > beat.at else "behind"
+        return (f"its clock is {words.duration(abs(renewed - beat.at))} {ahead} Google's",)
 
 
 def heard(cloud: Cloud, known: Mapping[str, Change] | None = None) -> Heard:

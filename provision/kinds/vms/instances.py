@@ -281,6 +281,11 @@ class Member:
         return self.action in {"", "NONE"} and not self.restarts
 
     @property
+    def is_made(self) -> bool:
+        """Whether its group makes it for the first time."""
+        return self.action in {"CREATING", "CREATING_WITHOUT_RETRIES"}
+
+    @property
     def is_off(self) -> bool:
         """Whether it is off, and stays so."""
         return self.status == "TERMINATED" and self.action == "NONE" and not self.restarts
@@ -296,6 +301,8 @@ class Member:
                 return f"{there}, and its group does nothing about it"
             case "CREATING" | "RECREATING":
                 return f"{there}: its group makes it as soon as there is room"
+            case "CREATING_WITHOUT_RETRIES":
+                return f"{there}: its group tries once to make it"
             case action:
                 return f"{there}: its group is {action.lower()} it"
 

@@ -59,11 +59,12 @@ class VmGroup(Kind[VmSpec]):
         image = preflight.resolve(spec.image, record)
         return reservations.resolve(dataclasses.replace(spec, image=image), record)
 
-    def listed(self) -> Sequence[Stored[Any]]:
-        """The heartbeats of the VMs, and what is there only with jobs."""
-        from provision.kinds.vms import agent, jobs
+    def listed(self, *, jobs: bool) -> Sequence[Stored[Any]]:
+        """The heartbeats of the VMs, and the index of jobs, which is there only with some."""
+        from provision.kinds.vms import agent
+        from provision.kinds.vms.jobs import INDEX
 
-        return (agent.MEMBER, jobs.INDEX)
+        return (agent.MEMBER, INDEX) if jobs else (agent.MEMBER,)
 
     def kept(
         self, cloud: Cloud, spec: VmSpec, staying: int, changed: Collection[str]

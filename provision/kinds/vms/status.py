@@ -182,7 +182,7 @@ def _vm(
         rank=seat.rank,
         # One that is away may be another by now; one that is silent has still what it last had.
         faults=seat.faults if silence or seat.rank is not None else (),
-        disks=seat.disks if silence or seat.rank is not None else (),
+        disks=(*(seat.disks if silence or seat.rank is not None else ()), *heard.clock(vm.name)),
         silence=silence,
         status=vm.status,
         machine_type=vm.machine_type,

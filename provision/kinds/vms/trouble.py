@@ -40,7 +40,8 @@ _FULL: Final = (
 _FREE: Final = (
     "see `df --human-readable`, and what takes the room by `sudo du --one-file-system"
     " --max-depth=2 --human-readable /`; a larger boot disk is DISK_SIZE_GB with Create"
-    " --replace-vms; a share that does not answer: `journalctl --boot`, or another start of the VM"
+    " --replace-vms; a share that does not answer: `journalctl --boot`, or another start of the VM;"
+    " a clock: `timedatectl`, which takes the time of metadata.google.internal"
 )
 
 
@@ -236,7 +237,7 @@ def _down(case: Case) -> Iterator[Trouble]:
             one in off
             or _is_coming(one)
             # It never came, since Google refuses it for a reason that is known.
-            or (one.action == "CREATING" and not refused.isdisjoint(one.reasons))
+            or (one.is_made and not refused.isdisjoint(one.reasons))
         )
     ]
     for what, them in alike(told, lambda one: one.story(case.known)).items():
@@ -257,7 +258,7 @@ def _down(case: Case) -> Iterator[Trouble]:
 
 def _is_coming(one: Member) -> bool:
     """Whether a VM is being made, and Google has said nothing against it."""
-    return one.action == "CREATING" and not one.reasons
+    return one.is_made and not one.reasons
 
 
 def _missing(case: Case) -> Trouble:

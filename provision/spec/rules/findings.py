@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -46,6 +47,7 @@ class Case:
     names: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # the fields with an invalid value, or whose default depends on one
     bad: frozenset[str] = frozenset()
+    today: dt.date = field(default_factory=lambda: dt.datetime.now(tz=dt.UTC).date())
 
     @property
     def is_gke(self) -> bool:

@@ -168,13 +168,16 @@ def _ending(case: Case) -> Iterator[Finding]:
         if gpu is not None and gpu.supported_until:
             in_pools = case.asked("gke_node_pools")
             words = f"has a pool with {gpu.name}, a GPU" if in_pools else "is a GPU"
+            is_over = gpu.is_over(case.today)
             yield Finding(
-                code=Code.ENDS_SOON,
+                code=Code.NOT_OFFERED if is_over else Code.ENDS_SOON,
                 field="gke_node_pools" if in_pools else "accelerator_type",
-                what=f"{words} that Google supports until {gpu.supported_until}",
+                what=f"{words} whose support Google has ended on {gpu.supported_until}"
+                if is_over
+                else f"{words} that Google supports until {gpu.supported_until}",
                 why="from then on machines with it can be neither created nor started",
                 fix="a machine type with newer GPUs, such as VM_TYPE=g2-standard-8",
-                note=True,
+                note=not is_over,
             )
 
 

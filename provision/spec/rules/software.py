@@ -88,7 +88,7 @@ def _driver(case: Case) -> Iterator[Finding]:
     """Whether the image's driver supports the GPUs; GKE installs drivers itself."""
     settings = case.settings
     gpu = machines.GPUS.get(settings.accelerator_type or "")
-    if gpu is None or gpu.open_module:
+    if gpu is None or gpu.open_module or gpu.is_over(case.today):
         return
     named = next((it for it in ("image_name", "image_family_name") if case.asked(it)), None)
     if named is None:

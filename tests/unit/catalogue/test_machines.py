@@ -1,5 +1,7 @@
 """The table of machine types."""
 
+import datetime as dt
+
 import pytest
 
 from provision.catalogue import machines
@@ -82,3 +84,12 @@ def test_processors_are_counted_by_the_quota_of_their_series() -> None:
 def test_gpus_are_attached_to_a_whole_series() -> None:
     takes = {"n1-standard-8": True, "n1-custom-4-8192": True, "a2-highgpu-1g": False, "q9": False}
     assert {name: machines.takes_gpus(name) for name in takes} == takes
+
+
+def test_a_gpus_support_is_over_from_the_day_of_its_end_on() -> None:
+    t4 = machines.GPUS["nvidia-tesla-t4"]
+    end = dt.date.fromisoformat(t4.supported_until)
+
+    assert not t4.is_over(end - dt.timedelta(days=1))
+    assert t4.is_over(end)
+    assert not machines.GPUS["nvidia-l4"].is_over(end)

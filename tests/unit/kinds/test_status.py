@@ -53,6 +53,9 @@ class Folder:
     def addresses(self) -> set[str]:
         return set() if self._is_empty else {"module.b.thing.x", "module.a.thing.x"}
 
+    def serial(self) -> int:
+        return 7
+
     def last_log(self) -> str | None:
         return None
 
@@ -119,6 +122,13 @@ def test_a_state_that_is_gone_is_told_but_while_somebody_may_be_making_it() -> N
     assert one.fix.startswith("run Create")
     assert _look(LOCK, is_empty=True).trouble == ()
     assert _look().trouble == ()
+
+
+def test_a_state_that_is_older_than_the_last_create_left_it_is_told() -> None:
+    assert _look(serial=7).trouble == ()
+    (one,) = _look(serial=8).trouble
+    assert "older than what the last Create has left" in one.what
+    assert one.fix.startswith("run Plan")
 
 
 def test_the_end_of_a_reservation_is_asked_of_its_owner() -> None:

@@ -328,6 +328,7 @@ def _gke() -> GkeCluster:
             ClusterNow,
             f"name=np-gke location=us-central1 status=RUNNING version={version}",
             supported_until=gke_versions.supported_until(version),
+            support_is_over=True,
         ),
         node_pools=pools,
         jobs={"waiting for nodes": 1, "running": 1},

@@ -79,11 +79,12 @@ class Body:
 
 _EVERYWHERE: Final = {
     "v1": {"Event": ("events", True), "Node": ("nodes", False), "Pod": ("pods", True)},
+    "autoscaling.x-k8s.io/v1": {"ProvisioningRequest": ("provisioningrequests", True)},
     "apps/v1": {"DaemonSet": ("daemonsets", True), "Deployment": ("deployments", True)},
     "batch/v1": {"Job": ("jobs", True)},
 }
-"""API version -> kinds that each cluster has -> their plural, and whether they are of a namespace
-(Kubernetes, API reference); of others the cluster is asked."""
+"""API version -> kinds that each cluster of GKE has -> their plural, and whether they are of a
+namespace (Kubernetes, API reference); of others the cluster is asked."""
 
 
 class Cluster:

@@ -76,12 +76,20 @@ def test_each_recorded_request_is_answered_as_recorded(cloud: Cloud, story: str)
         etags.learn(exchange["path"], exchange["response"], ours)
         differences = [
             f"{field}: recorded {recorded!r}, answered {actual!r}"
-            for field, recorded, actual in _differences(exchange["response"] or {}, ours)
+            for field, recorded, actual in _differences(_asked_for(exchange), ours)
             if not _is_tolerated(exchange["path"], field)
         ]
         assert differences == [], where
         if exchange["query"].get("versions") == "true":
             _delete_generations(cloud, ours.get("items", []))
+
+
+def _asked_for(exchange: dict[str, Any]) -> dict[str, Any]:
+    """The recorded answer; its server knew nothing of `fields`, by which APIs are listed."""
+    answer: dict[str, Any] = exchange["response"] or {}
+    if exchange["query"].get("fields") != "services/name,nextPageToken":
+        return answer
+    return {"services": [{"name": it["name"]} for it in answer["services"]]}
 
 
 def test_what_is_tolerated_occurs() -> None:

@@ -37,7 +37,7 @@ def _cloud(**standing: object) -> tuple[Any, list[str]]:
             raise found
         return found
 
-    return having(api=having(find=find), project_number="42"), asked
+    return having(api=having(find=find), lists=None, project_number="42"), asked
 
 
 @pytest.mark.parametrize(

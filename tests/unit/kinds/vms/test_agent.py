@@ -15,6 +15,7 @@ from provision.errors import SettingsError
 from provision.kinds.vms import agent
 from provision.kinds.vms.jobs import VmJobs
 from provision.screens import jobs as screen
+from provision.state.objects import Change
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having
 from tests.unit.memory_folder import MemoryFolder
@@ -45,6 +46,26 @@ def test_the_number_of_vms_is_written_once_and_accounts_and_faults_are_read() ->
     ]
     folder = MemoryFolder({"vms/roster.json": json.dumps({"members": members})})
     assert agent.accounts(folder) == {"1": "103271949540120710052"}
+
+
+@pytest.mark.parametrize(
+    ("renewed", "said"),
+    [
+        ("2026-11-28T20:00:30Z", ()),
+        ("2026-11-28T21:00:00Z", ("its clock is 1 h 0 min ahead of Google's",)),
+        ("2026-11-27T20:00:00Z", ("its clock is 1 d 0 h behind Google's",)),
+        ("soon", ()),
+        (None, ()),
+    ],
+)
+def test_a_clock_that_is_wrong_is_seen_in_what_a_vm_writes(
+    renewed: str | None, said: tuple[str, ...]
+) -> None:
+    at = dt.datetime(2026, 11, 28, 20, tzinfo=dt.UTC).timestamp()
+    beats = {"np-vm-a": Change(at, {"renewed": renewed} if renewed else {})}
+    heard = agent.Heard({}, beats, {})
+    assert heard.clock("np-vm-a") == said
+    assert heard.clock("np-vm-b") == ()
 
 
 @pytest.mark.parametrize(

@@ -332,6 +332,9 @@ def test_a_vm_that_does_not_come_is_trouble_with_its_reason_unless_it_is_being_m
     assert (one.names, one.by_itself) == (("np-vm-b",), True)
     (one,) = _broken(down=(_member("CREATING", "odd"),), errors=[{"message": "odd"}])
     assert one.what == "np-vm-b does not exist: its group makes it as soon as there is room"
+    (one,) = _broken(down=(_member("CREATING_WITHOUT_RETRIES", "odd"),))
+    assert one.what == "np-vm-b does not exist: its group tries once to make it"
+    assert _broken(down=(_member("CREATING_WITHOUT_RETRIES"),)) == []
     assert one.why == ("odd",)
     down = (_member("CREATING"),)
     assert _broken(down=down) == []

@@ -50,8 +50,8 @@ ZONE=africa-south1-a VM_TYPE=c3-standard-4 -- ZONE
 @HERE VM_TYPE=g4-standard-24 ~> VM_TYPE: has 1/2 of a GPU, which counts as one GPU | vGPU driver
 @HERE VM_TYPE=g4-standard-6 @GKE GKE_VERSION=1.33. -> GKE_VERSION: 1.34.5-gke.1153000
 @HERE VM_TYPE=g4-standard-96 GPU_COUNT=1 -> GPU_COUNT: VM_TYPE=g4-standard-48
-@N1 IMAGE_NAME=with-its-driver ACCELERATOR_TYPE=nvidia-tesla-p100
-    ~> ACCELERATOR_TYPE: supports until 2026-09-15
+@N1 ACCELERATOR_TYPE=nvidia-tesla-p100
+    -> ACCELERATOR_TYPE: is a GPU whose support Google has ended on 2026-09-15
 @N1 IMAGE_NAME=with-its-driver ACCELERATOR_TYPE=nvidia-tesla-(t4|p4)
     ~> ACCELERATOR_TYPE: supports until 2027-08-01
 

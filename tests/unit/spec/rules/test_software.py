@@ -13,8 +13,6 @@ IMAGE_PROJECT=my-images IMAGE_NAME=my-image-stage --
 @V100 IMAGE_PROJECT=ml-images
     -> IMAGE_NAME: is required for nvidia-tesla-v100, or IMAGE_FAMILY_NAME is
     | open kernel module | ACCELERATOR_TYPE=nvidia-tesla-t4
-@V100 ACCELERATOR_TYPE=nvidia-tesla-p100 GPU_COUNT=4
-    -> IMAGE_NAME: is required for nvidia-tesla-p100, or IMAGE_FAMILY_NAME is
 @V100 ACCELERATOR_TYPE=nvidia-tesla-p4 GPU_COUNT=4
     -> IMAGE_NAME: is required for nvidia-tesla-p4, or IMAGE_FAMILY_NAME is
 @V100 IMAGE_PROJECT=my-images IMAGE_NAME=with-driver-580-closed --
