@@ -19,9 +19,10 @@ import dataclasses
 import functools
 import itertools
 import json
-import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
+
+import tenacity
 
 from provision import words
 from provision.codes import Code
@@ -83,8 +84,15 @@ def read_object(url: str, credentials: Credentials, environ: Mapping[str, str]) 
     return text
 
 
-_PAUSES: Final = (0.2, 0.5, 1.0, 2.0, 3.0)
-"""Seconds between tries to take a lock that is gone whenever it is looked at."""
+class _LockGoneError(Exception):
+    """Who held the lock has ended between the request for it and the look at it."""
+
+
+_TRIES: Final = tenacity.Retrying(
+    retry=tenacity.retry_if_exception_type(_LockGoneError),
+    stop=tenacity.stop_after_attempt(5),
+    wait=tenacity.wait_exponential(multiplier=0.25),
+)
 
 
 class StateFolder:
@@ -613,28 +621,30 @@ class StateFolder:
     def _take(self, info: Mapping[str, str]) -> int | None:
         """Make the lock; its generation, if that was answered."""
         with self._told("take the lock", "storage.objects.create"):
-            for pause in _PAUSES:
-                blob = self._blob(_LOCK.name)
-                try:
-                    blob.upload_from_string(json.dumps(info), if_generation_match=0)
-                except self._errors.PreconditionFailed as error:
-                    lock = self.lock()
-                    if lock is None:  # who held it has ended between the two requests
-                        time.sleep(pause)
-                        continue
-                    # A retried request finds the lock that the first one made, if its response was
-                    # lost.
-                    if lock.id != info["ID"]:
-                        raise lock.error() from error
-                    return None
-                return None if blob.generation is None else int(blob.generation)
-        raise StateError(
-            f"The lock {self._url(_LOCK.name)} could not be taken, though nobody holds it",
-            code=Code.STATE_LOCKED,
-            why=f"Cloud Storage refused to make it {len(_PAUSES)} times, and there was none",
-            fix="run the same action again: other runs come and go here, or a rule of the bucket"
-            " keeps objects from being made",
-        )
+            try:
+                return _TRIES.copy()(self._try_to_take, info)
+            except tenacity.RetryError as error:
+                raise StateError(
+                    f"The lock {self._url(_LOCK.name)} could not be taken, though nobody holds it",
+                    code=Code.STATE_LOCKED,
+                    why="Cloud Storage refused to make it again and again, and there was none",
+                    fix="run the same action again: other runs come and go here, or a rule of the"
+                    " bucket keeps objects from being made",
+                ) from error
+
+    def _try_to_take(self, info: Mapping[str, str]) -> int | None:
+        blob = self._blob(_LOCK.name)
+        try:
+            blob.upload_from_string(json.dumps(info), if_generation_match=0)
+        except self._errors.PreconditionFailed as error:
+            lock = self.lock()
+            if lock is None:
+                raise _LockGoneError from error
+            # A retried request finds the lock that the first one made, if its response was lost.
+            if lock.id != info["ID"]:
+                raise lock.error() from error
+            return None
+        return None if blob.generation is None else int(blob.generation)
 
     def begin_state(self, terraform_version: str) -> None:
         """Write a state without resources if there is none; the caller holds the lock.
