@@ -33,16 +33,29 @@ _SILENT: Final = (
     "a VM that reports nothing may lack Google's guest agent in its image, or access to Google's"
     " APIs in its network"
 )
-_FULL: Final = (
-    "jobs, containers, logs and checkpoints fail on a full disk, and hang on a share that does not"
-    " answer"
-)
-_FREE: Final = (
-    "see `df --human-readable`, and what takes the room by `sudo du --one-file-system"
-    " --max-depth=2 --human-readable /`; a larger boot disk is DISK_SIZE_GB with Create"
-    " --replace-vms; a share that does not answer: `journalctl --boot`, or another start of the VM;"
-    " a clock: `timedatectl`, which takes the time of metadata.google.internal"
-)
+_DISKS: Final = {
+    "% full": (
+        "jobs, containers, logs and checkpoints fail on a full disk",
+        (
+            "see `df --human-readable`, and what takes the room by `sudo du --one-file-system"
+            " --max-depth=2 --human-readable /`; a larger boot disk is DISK_SIZE_GB with Create"
+            " --replace-vms"
+        ),
+    ),
+    "few more files": (
+        "a disk without room for files is full, however many bytes it has left",
+        "see `df --inodes`, and remove many small files",
+    ),
+    "its clock is": (
+        "tokens and certificates are refused by a wrong clock, and logs are in the wrong order",
+        "see `timedatectl`, which takes the time of metadata.google.internal",
+    ),
+    "": (
+        "what reads or writes there hangs or fails",
+        "see `findmnt` and `journalctl --boot`; another start of the VM mounts it again",
+    ),
+}
+"""What a VM says of its disks, mounts and clock has these words -> why that matters, what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,12 +148,13 @@ def complaints(
             )
     for name, vm in said.items():
         if vm.disks:
+            told = [next(_DISKS[it] for it in _DISKS if it in words_) for words_ in vm.disks]
             yield Trouble(
                 about=About.MACHINES,
                 what=f"{name} says: {'; '.join(vm.disks)}",
                 names=(name,),
-                why=(_FULL,),
-                fix=f"on {name}, {_FREE}",
+                why=tuple(dict.fromkeys(why for why, _ in told)),
+                fix=f"on {name}, " + "; ".join(dict.fromkeys(way for _, way in told)),
             )
 
 
