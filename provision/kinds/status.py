@@ -59,6 +59,8 @@ _HALF_WAY: Final = Trouble(
     fix="run Destroy again to remove the rest, or Create to make the cluster again",
 )
 
+_LONG: Final = 86400.0
+"""Seconds for which a run that lives does not hold the lock."""
 _OLDER_STATE: Final = Trouble(
     about=About.CLUSTER,
     what="Terraform's state of it is older than what the last Create has left",
@@ -89,6 +91,7 @@ def look(
     done = () if is_one_of_all else history.of(cloud.folder)
     outputs = cloud.folder.outputs()
     lock = cloud.folder.lock()
+    is_held = lock is not None and context.clock.since(lock.taken or context.clock.now()) > _LONG
     found = kind.status(context, cloud, record, before)
     if record.removing:
         # What is missing was removed by this program, and by nobody else.
@@ -105,7 +108,8 @@ def look(
         project=record.project_id,
         cluster_id=record.cluster_id,
         zone=record.zone,
-        waiting=(*([_changing(lock)] if lock else []), *found.waiting),
+        trouble=(*([_held(lock)] if lock and is_held else []), *found.trouble),
+        waiting=(*([_changing(lock)] if lock and not is_held else []), *found.waiting),
         ends=(*found.ends, *_reservations(context, cloud, record)),
         history=tuple(it.done for it in done),
         in_all=history.in_all(done, context.clock.now()),
@@ -138,8 +142,22 @@ def _changing(lock: Lock) -> Waiting:
         about=About.LOCK,
         what=f"{lock.who} is changing it since {lock.created}",
         why=(lock.operation,),
-        advice="if you are sure that this run is dead, run its action again with"
-        f" --break-lock {lock.id}",
+        advice=_free(lock),
+    )
+
+
+def _held(lock: Lock) -> Trouble:
+    return Trouble(
+        about=About.LOCK,
+        what=f"{lock.who} holds the lock since {lock.created}, and nobody else can change it",
+        why=("no run holds it for a day: machines are waited for without it", lock.operation),
+        fix=_free(lock),
+    )
+
+
+def _free(lock: Lock) -> str:
+    return (
+        f"if you are sure that this run is dead, run its action again with --break-lock {lock.id}"
     )
 
 

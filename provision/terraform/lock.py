@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import getpass
 import os
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _FIELDS = ("Path", "Operation", "Who", "Created", "ID")
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)")
 _ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 _LINE = re.compile(rf"^\s*({'|'.join(_FIELDS)}):\s*(.*?)\s*$", re.MULTILINE)
 
@@ -59,6 +61,16 @@ class Lock:
         """Read it from Terraform's error message; None if that has no lock info."""
         info = dict(_LINE.findall(text))
         return cls.of(info) if "Path" in info else None
+
+    @property
+    def taken(self) -> float | None:
+        """When it was taken (Unix epoch), by its own word; None if that says nothing."""
+        found = _MOMENT.match(self.created)
+        if found is None:
+            return None
+        with contextlib.suppress(ValueError):
+            return dt.datetime.fromisoformat(f"{found[1]}T{found[2]}+00:00").timestamp()
+        return None
 
     def error(self) -> StateError:
         """The error for a run that can't get the lock."""

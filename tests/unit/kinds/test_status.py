@@ -27,7 +27,8 @@ from provision.terraform.lock import Lock
 from provision.time.clock import Clock
 from tests.unit.kinds.cases import having
 
-LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@laptop", "2026-11-22 09:00:00", "1-2")
+NOW = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M:%S.000000000 +0000 UTC")
+LOCK = Lock("gs://b/lock", "OperationTypeApply", "ann@laptop", NOW, "1-2")
 RESERVED = {"np-mig": Reserved(reservation="projects/the-owner/reservations/r", bound=True)}
 
 
@@ -114,6 +115,18 @@ def test_what_every_kind_has_is_told_and_a_run_that_holds_the_lock() -> None:
     assert "ann@laptop is changing it" in one.what
     assert "--break-lock 1-2" in one.advice
     assert found.is_pending
+
+
+@pytest.mark.parametrize("created", ["2026-11-22 09:00:00.12 +0000 UTC", "2026-11-22T09:00:00Z"])
+def test_a_lock_that_is_held_for_a_day_is_trouble_and_no_run_that_is_waited_for(
+    created: str,
+) -> None:
+    found = _look(dataclasses.replace(LOCK, created=created))
+    (one,) = found.trouble
+    assert "ann@laptop holds the lock since 2026-11-22" in one.what
+    assert "--break-lock 1-2" in one.fix
+    assert found.waiting == ()
+    assert _look(dataclasses.replace(LOCK, created="unknown")).trouble == ()
 
 
 def test_a_state_that_is_gone_is_told_but_while_somebody_may_be_making_it() -> None:
