@@ -79,10 +79,9 @@ def destroy(context: Context) -> None:
             cloud.folder.clear()
     count = (context.report.changes or Changes()).destroy
     spent = context.report.ending.in_all if context.report.ending else None
-    cost = f" It has cost at most ${spent.usd:,.2f} since {spent.since}." if spent else ""
-    context.console.result(
-        f"Destroyed {count} resources; {location.url} contains only logs now.{cost}"
-    )
+    if spent is not None:
+        context.console.result(f"It has cost at most ${spent.usd:,.2f} since {spent.since}.")
+    context.console.result(f"Destroyed {count} resources; {location.url} contains only logs now.")
     if left:
         raise StateError(
             "The state named what is not this deployment's: that was left, and the rest removed",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import accounts, names
 from provision.catalogue.accounts import reads, role_with
 from provision.codes import Code
+from provision.documents import json_object
 from provision.google import resources, service_accounts
 from provision.google.service_accounts import Standing
 from provision.preflight.check import Finding, refuse
@@ -101,7 +102,12 @@ def _of_nodes(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     email = accounts.of_project(names.SERVICE_ACCOUNT.of(prefix), ctx.project)
     account = service_accounts.look(ctx.answers.find, email, ctx.project)
     path = main.path(project=ctx.project, location=ctx.spec.region, name=name.of(prefix))
-    if account.is_lost and ctx.answers.find(main.look.service, path) is not None:
+    if not account.is_lost:
+        return
+    # Those of older settings may act as another account.
+    cluster = ctx.answers.find(main.look.service, path) or {}
+    pools = json_object.objects(cluster.get("nodePools"))
+    if any(json_object.inner(it.get("config")).get("serviceAccount") == email for it in pools):
         yield refuse(
             Code.ACCOUNT_GONE,
             what=f"the nodes act as {email}, a service account that {account.fate}",
