@@ -58,6 +58,7 @@ class Option(enum.StrEnum):
     PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
     RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures", Action.RUN
+    RESTART_ON = "--restart-on", "WORD", "its own failures: after none (lost), or any", Action.RUN
     CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
     DESTROY_AFTER = (
         *("--destroy-after", "", "destroy the cluster at the end, whatever happened"),
@@ -128,7 +129,7 @@ FORMATS = tuple(str(one) for one in Output)
 
 OF_A_JOB = frozenset(
     {
-        *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS),
+        *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS, Option.RESTART_ON),
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
     }
 )

@@ -44,7 +44,9 @@ def _about() -> Mapping[Action, _About]:
 def overview() -> str:
     """The overview, on one screen."""
     common = [option for option in Option if option.actions == frozenset(Action)]
-    others = ", ".join(option for option in Option if option not in common)
+    # Run has too many of its own for one screen of all.
+    left = {frozenset(Action), frozenset({Action.RUN})}
+    others = ", ".join(option for option in Option if option.actions not in left)
     return _text(
         [
             *_usage("ACTION"),
@@ -55,7 +57,7 @@ def overview() -> str:
             *_table((str(action), _about()[action].line) for action in Action),
             *_paragraph(
                 f"Options, see ACTION --help: {', '.join(common)}; for some actions,"
-                f" {others}. More: --help settings; docs/"
+                f" {others}; Run has more of its own. More: --help settings; docs/"
             ),
         ]
     )

@@ -314,6 +314,24 @@ def test_a_job_gets_its_command_and_its_variables_from_settings_too(
     assert "low" not in str(ended.document["settings"]["JOB_ENV"])
 
 
+def test_a_bug_is_not_begun_again_unless_any_failure_is_and_that_is_told(
+    there: Rehearse,
+) -> None:
+    rehearsal = there()
+    if "ENABLE_RAY_OPERATOR" in rehearsal.settings:
+        pytest.skip("KubeRay begins it again in any case")
+    command = ("--name=bad", "--restarts=1", "--", "bash", "-c", "echo no module; exit 3")
+    ended = _run(rehearsal, *command)
+    assert (ended.code, _job(ended)["attempt"]) == (8, 1), ended.said
+    (event,) = _job(ended)["events"]
+    assert "no restart: " in event
+    assert "another attempt would do the same; --restart-on any" in event
+    assert event in ended.said
+    assert _job(ended)["failure"]["exit_code"] == 3
+    ended = _run(rehearsal, "--restart-on=any", *command)
+    assert (ended.code, _job(ended)["attempt"]) == (8, 2), ended.said
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [("--image ghcr.io/a/b:1", "the VMs' own Ray"), ("--nodes 1", "go to all VMs")],

@@ -44,6 +44,7 @@ from provision.kinds.gke.kubernetes.objects import OURS, conditions
 from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
 from provision.screens import amounts, layout
+from provision.settings.choices import RestartOn
 from provision.spec import job as job_spec
 from provision.spec.topology import gpu_words
 from provision.state import objects
@@ -175,7 +176,7 @@ class GkeJobs(Jobs):
             return replace(job, state=JobState.CANCELLED, why=why or _ENDED, ended=ended)
         if thing is None:
             return replace(job, ended=job.submitted)
-        job = self._of_thing(job, thing, shape, json_object.whole(asked.get("seconds")))
+        job = self._of_thing(job, thing, shape, asked)
         if cancelled is not None and not job.state.is_over:
             return replace(job, state=JobState.STOPPING, why=_ENDED)
         return job
@@ -242,7 +243,8 @@ class GkeJobs(Jobs):
 
     # ------------------------------------------------------------------ how far it is
 
-    def _of_thing(self, job: Job, thing: Object, shape: Shape, seconds: int | None) -> Job:
+    def _of_thing(self, job: Job, thing: Object, shape: Shape, asked: Mapping[str, Any]) -> Job:
+        seconds = json_object.whole(asked.get("seconds"))
         name, end, own = job.name, shape.end(thing), self._pods(job.name, shape)
         restarts = shape.restarts(thing)
         if restarts is None:
@@ -279,9 +281,12 @@ class GkeJobs(Jobs):
             attempt=restarts + 1 if started else 0,
             began=job_folder.moment(started),
             ends=job_folder.moment(started + seconds) if started and seconds else None,
-            events=tuple(
-                f"attempt {it} failed: {why}; restart {it} of {job.restarts}"
-                for it, why in failures.items()
+            events=(
+                *(
+                    f"attempt {it} failed: {why}; restart {it} of {job.restarts}"
+                    for it, why in failures.items()
+                ),
+                *_why_not(job, restarts, asked),
             ),
         )
 
@@ -462,6 +467,18 @@ def _until(spec: JobSpec, pool: GpuPool) -> str:
         return f"until it ends, {amounts.span(most)} at most"
     run = pool.max_run_seconds
     return "until it ends" + (f", each node {amounts.span(run)} at most" if run else "")
+
+
+def _why_not(job: Job, restarts: int, asked: Mapping[str, Any]) -> Iterator[str]:
+    """Why a job has failed of which restarts are left."""
+    failure = job.failure
+    if job.state is JobState.FAILED and restarts < job.restarts and failure and failure.exit_code:
+        same = "another attempt would do the same"
+        why = "--restart-on is lost" if asked.get("restart_on") == RestartOn.LOST else same
+        yield (
+            f"attempt {restarts + 1} failed: {failure.words}; no restart: all of its nodes were"
+            f" there, and {why}; --restart-on any begins it again all the same"
+        )
 
 
 def _shape(*, ray: object) -> Shape:
