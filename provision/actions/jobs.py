@@ -28,6 +28,8 @@ _NEVER_BEGAN: Final = (
 )
 _POLL: Final = 3.0
 """Seconds of cloud time between two looks."""
+_BAR: Final = 100
+"""Characters of a progress bar that are shown."""
 _ENDING: Final = 300.0
 """Seconds of cloud time within which a job that is cancelled ends."""
 
@@ -104,7 +106,11 @@ def cancel(context: Context, jobs: Jobs, job: Job) -> None:
 
 
 class _Reader:
-    """Shows what rank 0 says, each byte once, in whole lines."""
+    """Shows what a rank says, each byte once, in whole lines, as a terminal would leave them.
+
+    A bar, which carriage returns draw over itself, is a line once it has ended; until then its
+    last state is in `bar`, for signs of life: programs draw nothing else for hours.
+    """
 
     def __init__(self, jobs: Jobs, console: Console) -> None:
         self._jobs = jobs
@@ -129,16 +135,29 @@ class _Reader:
             self._attempt, self._after = self._attempt + 1, 0
 
     def _say(self, text: str) -> None:
-        whole, newline, self._line = (self._line + text).rpartition("\n")
+        whole, newline, rest = (self._line + text).replace("\r\n", "\n").rpartition("\n")
+        # The last state may be half written: the one before it stays, and no more of them.
+        self._line = "\r".join(rest.split("\r")[-2:])
         if newline:
-            self._console.output(whole + newline)
+            self._console.output("".join(f"{_last(it)}\n" for it in whole.split("\n")))
+
+    @property
+    def bar(self) -> str:
+        """The last whole state of a line that is drawn over itself; "" for none."""
+        drawn, again, _ = self._line.rpartition("\r")
+        return drawn.strip()[:_BAR] if again else ""
 
     def end(self) -> None:
         """Show the rest, which may be no whole line."""
-        rest = self._line + self._decoder.decode(b"", final=True)
+        rest = _last(self._line + self._decoder.decode(b"", final=True))
         self._line = ""
         if rest:
             self._console.output(f"{rest}\n")
+
+
+def _last(line: str) -> str:
+    """What a line that is drawn over itself ends as."""
+    return next((it for it in reversed(line.split("\r")) if it.strip()), "")
 
 
 def show(context: Context, jobs: Jobs, job: Job) -> None:
@@ -197,15 +216,19 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
 def _hear(context: Context, jobs: Jobs, name: str) -> Job:
     """Show what it says, and what happens to it, until it is over."""
     reader = _Reader(jobs, context.console)
-    told = 0
+    told, said = 0, ""
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
         while True:
             job = find(context, jobs, name)
             for event in job.events[told:]:
                 context.console.progress(f"{name}: {event}")
             told = len(job.events)
-            stage.news(f"{name}: {screen.words(job)}")
+            if screen.words(job) != said:
+                said = screen.words(job)
+                stage.news(f"{name}: {said}")
             reader.read(job)
+            # Its bar is drawn in place on a terminal, and is no news in a log.
+            stage.counts(f"{name}: {reader.bar or said}")
             if job.state.is_over:
                 reader.end()
                 _judge(job)

@@ -28,6 +28,15 @@ class _Log:
     def end(self) -> None:
         self._reader.end()
 
+    @property
+    def bar(self) -> str:
+        return self._reader.bar
+
+    @property
+    def held(self) -> int:
+        """How much of a line that has not ended is kept."""
+        return len(self._reader._line)
+
 
 def test_lines_and_letters_that_were_cut_are_shown_whole_and_once() -> None:
     text = "größe 1\nzwei"
@@ -55,3 +64,25 @@ def test_what_is_too_old_is_said_to_be_gone() -> None:
     log.attempts[1] = [(1_000_000, b"late\n")]
     log.read(1)
     assert log.shown == ["1,000,000 bytes of the log are too old, and are gone", "late\n"]
+
+
+def test_a_bar_that_is_drawn_over_itself_is_a_sign_of_life_and_then_one_line() -> None:
+    log = _Log()
+    log.attempts[1] = [(0, b"loading\n\r 1%|#   |\r 50%|##  |\r 7")]
+    log.read(1)
+    assert log.shown == ["loading\n"]
+    assert log.bar == "50%|##  |"
+    log.attempts[1].append((32, b"5%|### |\r100%|####|\ndone\r\n"))
+    log.read(1)
+    assert log.shown == ["loading\n", "100%|####|\ndone\n"]
+    assert not log.bar
+
+
+def test_an_hour_of_a_bar_is_not_kept() -> None:
+    log = _Log()
+    log.attempts[1] = [(8 * at, b"\r%6d%%" % at) for at in range(10_000)]
+    log.read(1)
+    assert log.bar == "9998%"
+    assert log.held < 20
+    log.end()
+    assert log.shown == ["  9999%\n"]
