@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -62,7 +63,12 @@ def act(context: Context, action: Action) -> None:
     elif context.follow:
         follow(context, jobs, job.name)
     else:
-        show(context, jobs, job)
+        readers = _readers(context, jobs, job)
+        for reader in readers:
+            reader.read(job)
+            reader.end()
+        if not any(it.has_shown for it in readers):
+            context.console.progress(f"{job.name} has said nothing so far: {screen.words(job)}")
 
 
 def opened(context: Context) -> Jobs:
@@ -112,18 +118,27 @@ class _Reader:
     last state is in `bar`, for signs of life: programs draw nothing else for hours.
     """
 
-    def __init__(self, jobs: Jobs, console: Console) -> None:
+    def __init__(
+        self, jobs: Jobs, console: Console, rank: int = 0, prefix: str = "", tail: int | None = None
+    ) -> None:
         self._jobs = jobs
         self._console = console
+        self._rank = rank
+        self._prefix = prefix
+        # The last lines of what there is at the first look; None to show all.
+        self._kept: deque[str] | None = None if tail is None else deque(maxlen=tail)
         self._attempt = 0
         self._after = 0
         self._line = ""
+        self.has_shown = False
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def read(self, job: Job) -> None:
         """Show what is new, of each attempt until now."""
+        if self._kept is not None:
+            self._attempt = job.attempt
         while self._attempt <= job.attempt:
-            for begins, piece in self._jobs.log(job, self._attempt, self._after):
+            for begins, piece in self._jobs.log(job, self._attempt, self._rank, self._after):
                 if begins > self._after:
                     lost = begins - self._after
                     self._console.progress(f"{lost:,} bytes of the log are too old, and are gone")
@@ -133,13 +148,23 @@ class _Reader:
                 break
             self.end()
             self._attempt, self._after = self._attempt + 1, 0
+        if self._kept is not None:
+            kept, self._kept = self._kept, None
+            self._out(list(kept))
 
     def _say(self, text: str) -> None:
         whole, newline, rest = (self._line + text).replace("\r\n", "\n").rpartition("\n")
         # The last state may be half written: the one before it stays, and no more of them.
         self._line = "\r".join(rest.split("\r")[-2:])
         if newline:
-            self._console.output("".join(f"{_last(it)}\n" for it in whole.split("\n")))
+            self._out([_last(it) for it in whole.split("\n")])
+
+    def _out(self, lines: list[str]) -> None:
+        if self._kept is not None:
+            self._kept.extend(lines)
+        elif lines:
+            self.has_shown = True
+            self._console.output("".join(f"{self._prefix}{it}\n" for it in lines))
 
     @property
     def bar(self) -> str:
@@ -152,7 +177,7 @@ class _Reader:
         rest = _last(self._line + self._decoder.decode(b"", final=True))
         self._line = ""
         if rest:
-            self._console.output(f"{rest}\n")
+            self._out([rest])
 
 
 def _last(line: str) -> str:
@@ -160,11 +185,24 @@ def _last(line: str) -> str:
     return next((it for it in reversed(line.split("\r")) if it.strip()), "")
 
 
-def show(context: Context, jobs: Jobs, job: Job) -> None:
-    """Show what a job has said so far."""
-    reader = _Reader(jobs, context.console)
-    reader.read(job)
-    reader.end()
+def _readers(context: Context, jobs: Jobs, job: Job) -> list[_Reader]:
+    """Those of the ranks that the command line asks for.
+
+    Raises:
+        SettingsError: The job has no such rank.
+    """
+    rank, tail = context.settings.log_rank, context.settings.log_tail
+    most = len(job.machines) or job.nodes or 1
+    if rank is None:
+        return [_Reader(jobs, context.console, it, f"[{it}] ", tail) for it in range(most)]
+    if rank >= most:
+        raise SettingsError(
+            f"{job.name} has no rank {rank}: it has {most} of them, from 0 on",
+            code=Code.INVALID_COMMAND_LINE,
+            fix=f"--rank {most - 1}, or --rank all",
+            setting="--rank",
+        )
+    return [_Reader(jobs, context.console, rank, "", tail)]
 
 
 def follow(context: Context, jobs: Jobs, name: str) -> Job:
@@ -215,7 +253,7 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
 
 def _hear(context: Context, jobs: Jobs, name: str) -> Job:
     """Show what it says, and what happens to it, until it is over."""
-    reader = _Reader(jobs, context.console)
+    readers = _readers(context, jobs, find(context, jobs, name))
     told, said = 0, ""
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
         while True:
@@ -226,11 +264,13 @@ def _hear(context: Context, jobs: Jobs, name: str) -> Job:
             if screen.words(job) != said:
                 said = screen.words(job)
                 stage.news(f"{name}: {said}")
-            reader.read(job)
+            for reader in readers:
+                reader.read(job)
             # Its bar is drawn in place on a terminal, and is no news in a log.
-            stage.counts(f"{name}: {reader.bar or said}")
+            stage.counts(f"{name}: {readers[0].bar or said}")
             if job.state.is_over:
-                reader.end()
+                for reader in readers:
+                    reader.end()
                 _judge(job)
                 return job
             context.clock.pause(_POLL)

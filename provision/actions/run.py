@@ -129,7 +129,7 @@ def _settle(context: Context) -> str:
     if not one.state.is_over:
         with phases.aside(context):
             jobs_action.cancel(context, jobs, one)
-    said = b"".join(piece for _, piece in jobs.log(one, one.attempt, 0))
+    said = b"".join(piece for _, piece in jobs.log(one, one.attempt, 0, 0))
     if not said:
         return ""
     name = Log.name(one.name)

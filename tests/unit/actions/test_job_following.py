@@ -11,14 +11,14 @@ from provision.documents.job import Job, JobState
 class _Log:
     """The logs of a job, by attempt."""
 
-    def __init__(self) -> None:
+    def __init__(self, rank: int = 0, prefix: str = "", tail: int | None = None) -> None:
         self.attempts: dict[int, list[tuple[int, bytes]]] = {}
         self.shown: list[str] = []
         console = SimpleNamespace(output=self.shown.append, progress=self.shown.append)
-        self._reader = jobs._Reader(cast("Any", self), cast("Any", console))
+        self._reader = jobs._Reader(cast("Any", self), cast("Any", console), rank, prefix, tail)
 
-    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
-        del job
+    def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
+        del job, rank
         yield from [piece for piece in self.attempts.get(attempt, []) if piece[0] >= after]
 
     def read(self, attempt: int) -> None:
@@ -86,3 +86,13 @@ def test_an_hour_of_a_bar_is_not_kept() -> None:
     assert log.held < 20
     log.end()
     assert log.shown == ["  9999%\n"]
+
+
+def test_the_last_lines_are_those_of_the_last_attempt_and_what_follows_is_whole() -> None:
+    log = _Log(rank=3, prefix="[3] ", tail=2)
+    log.attempts = {1: [(0, b"early\n")], 2: [(0, b"one\ntwo\nthree\n")]}
+    log.read(2)
+    assert log.shown == ["[3] two\n[3] three\n"]
+    log.attempts[2].append((14, b"four\nfive\nsix\n"))
+    log.read(2)
+    assert log.shown[1:] == ["[3] four\n[3] five\n[3] six\n"]
