@@ -86,7 +86,7 @@ _LAUNCHERS: Final[Mapping[str, _Launcher]] = {
     "uv run": _Launcher(flags=r"(?!)", valued=r"(?!)"),
 }
 _MEET: Final = (
-    "accelerate launch --num_machines $NNODES --machine_rank $NODE_RANK"
+    "accelerate launch --multi_gpu --num_machines $NNODES --machine_rank $NODE_RANK"
     " --num_processes $((NNODES * NPROC_PER_NODE))"
     " --main_process_ip $MASTER_ADDR --main_process_port $MASTER_PORT SCRIPT"
 )
