@@ -19,9 +19,12 @@ from provision.settings.choices import Action
 from provision.spec import job as naming
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provision.console import Console
     from provision.context import Context
     from provision.deployment.kind import Jobs
+    from provision.state.record import Record
 
 _NEVER_BEGAN: Final = (
     "correct --image, or let the machines' account read it, and run it again; this job"
@@ -71,10 +74,11 @@ def act(context: Context, action: Action) -> None:
             context.console.progress(f"{job.name} has said nothing so far: {screen.words(job)}")
 
 
-def opened(context: Context) -> Jobs:
-    """The jobs of the cluster."""
+def opened(context: Context, judge: Callable[[Record], None] = lambda _: None) -> Jobs:
+    """The jobs of the cluster; `judge` looks at its record before them."""
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
+    judge(record)
     return registry.named(record.kind).jobs(context, cloud, record)
 
 

@@ -669,3 +669,19 @@ def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
             assert (shown["name"], shown["ssh"]) == (vm["name"], vm["ssh"])
     unknown = rehearsal.run("Ssh", behind=("7",), **TWO)
     assert (unknown.code, unknown.problem["what"]) == (2, "There is no VM 7")
+
+
+def test_a_job_does_not_begin_where_the_cluster_lacks_a_mount_that_its_settings_name(
+    standing: Rehearse, folder: Path
+) -> None:
+    rehearsal = standing(TWO)
+    rehearsal.settings |= {**TWO, "GCS_MOUNT_LIST": "my-bucket:/mnt/new", "IDLE_TIMEOUT": "2h"}
+    refused = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
+    assert (refused.code, refused.problem["setting"]) == (2, "GCS_MOUNT_LIST")
+    assert "my-bucket" in refused.problem["what"]
+    assert not [name for name in rehearsal.objects() if "/jobs/" in name]
+
+    del rehearsal.settings["GCS_MOUNT_LIST"]
+    ended = _run(rehearsal, "--detach", "--", "torchrun", "train.py", folder=folder)
+    assert ended.code == 0, ended.said
+    assert "not by these settings: IDLE_TIMEOUT unset -> 7200" in ended.said
