@@ -23,11 +23,12 @@ from provision.kinds import connection, registry
 from provision.lifecycle import consent, ownership, phases, plan_document
 from provision.lifecycle.consent import Stake, Way
 from provision.screens import jobs as screen
+from provision.settings import masking
 from provision.spec import job, script
 from provision.terraform.log import Log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from provision.context import Context
     from provision.deployment.kind import Jobs
@@ -68,7 +69,7 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         notes = script.require_there(spec, context.settings, entries, why_not)
         settings = context.settings
         most = 1 if settings.is_gke or settings.is_ray else settings.instance_count
-        context.note([*notes, *script.alone(spec, spec.nodes or most)])
+        context.note([*_worth_knowing(context), *notes, *script.alone(spec, spec.nodes or most)])
 
     # A folder that is not there, too large, or without the program is told before machines cost.
     to = "the job's machines"
@@ -88,6 +89,27 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         return
     ended = jobs_action.follow(context, jobs, name)
     context.console.result(screen.end(ended))
+
+
+def _worth_knowing(context: Context) -> Iterator[Problem]:
+    """What the job would give away, or lose."""
+    settings = context.settings
+    told = ", ".join(f"--env {name}" for name in context.env if masking.is_telling(name))
+    if told:
+        yield Problem(
+            code=Code.NOTE,
+            what=f"{told} has what looks like a credential",
+            why="the job keeps it in the state's bucket, where whoever may read that reads it",
+            fix="keep it in Secret Manager: SECRETS=NAME=projects/<project>/secrets/<secret>, and"
+            " Create",
+        )
+    if context.destroy_after and not (settings.gcs_mount_list or settings.nfs_fileshare_list):
+        yield Problem(
+            code=Code.NOTE,
+            what="Neither bucket nor share is mounted: what the job writes ends with the cluster",
+            why="--destroy-after removes its machines; only the log of rank 0 is kept",
+            fix="GCS_MOUNT_LIST=my-bucket:/mnt/results, and write there",
+        )
 
 
 def _require_as_made(context: Context, record: Record) -> None:

@@ -682,6 +682,8 @@ def test_a_job_does_not_begin_where_the_cluster_lacks_a_mount_that_its_settings_
     assert not [name for name in rehearsal.objects() if "/jobs/" in name]
 
     del rehearsal.settings["GCS_MOUNT_LIST"]
-    ended = _run(rehearsal, "--detach", "--", "torchrun", "train.py", folder=folder)
+    given = ("--detach", "--env", "WANDB_API_KEY=1")
+    ended = _run(rehearsal, *given, "--", "torchrun", "train.py", folder=folder)
     assert ended.code == 0, ended.said
+    assert "--env WANDB_API_KEY has what looks like a credential" in ended.said
     assert "not by these settings: IDLE_TIMEOUT unset -> 7200" in ended.said
