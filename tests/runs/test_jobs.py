@@ -214,8 +214,9 @@ def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
 ) -> None:
     rehearsal = there(rate=0.01)
     _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
-    ended = _run(rehearsal, "--", "echo", "second", folder=folder, CAPACITY_TIMEOUT="10s")
+    ended = _run(rehearsal, "--wait=60s", "--", "echo", "second", folder=folder)
     assert ended.code == 75
+    assert ended.problem["why"].startswith("--wait is over")
     assert "echo-1 has not begun: sleep-1 is before it" in ended.problem["what"]
     status = rehearsal.run("Status")
     assert [it["name"] for it in status.document["jobs"]] == ["sleep-1", "echo-1"]
