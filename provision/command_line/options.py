@@ -57,6 +57,7 @@ class Option(enum.StrEnum):
     QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
     RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
+    WAIT = "--wait", "TIME", "follow it so long while others are before it", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures", Action.RUN
     RESTART_ON = "--restart-on", "WORD", "its own failures: after none (lost), or any", Action.RUN
     CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
@@ -68,6 +69,8 @@ class Option(enum.StrEnum):
     POOL = "--pool", "NAME", "GKE: test this node pool alone", Action.TEST
     CORDON = "--cordon", "", "GKE: cordon the nodes that are at fault", Action.TEST
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
+    RANK = "--rank", "RANK", "that of the machine of the job to show, or all", Action.LOGS
+    TAIL = "--tail", "LINES", "the last lines of what it has said so far", Action.LOGS
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY, Action.RUN, Action.BAKE),
@@ -129,11 +132,13 @@ FORMATS = tuple(str(one) for one in Output)
 
 OF_A_JOB = frozenset(
     {
-        *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS, Option.RESTART_ON),
+        *(Option.NAME, Option.NODES, Option.TIME, Option.WAIT),
+        *(Option.RESTARTS, Option.RESTART_ON),
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
     }
 )
 """The options that JOB_OPTIONS may have."""
+_ALSO_SETTINGS = frozenset({Option.POOL, Option.CORDON, Option.RANK, Option.TAIL})
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,7 @@ class Options:
         found = {
             str(option): text or "yes"
             for option, text in self.given.items()
-            if option in OF_A_JOB | {Option.POOL, Option.CORDON}
+            if option in OF_A_JOB | _ALSO_SETTINGS
         }
         return {"ACTION": str(self.action), **found} if self.action else found
 

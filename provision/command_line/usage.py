@@ -44,9 +44,6 @@ def _about() -> Mapping[Action, _About]:
 def overview() -> str:
     """The overview, on one screen."""
     common = [option for option in Option if option.actions == frozenset(Action)]
-    # Run has too many of its own for one screen of all.
-    left = {frozenset(Action), frozenset({Action.RUN})}
-    others = ", ".join(option for option in Option if option.actions not in left)
     return _text(
         [
             *_usage("ACTION"),
@@ -56,8 +53,8 @@ def overview() -> str:
             "actions, in upper or lower case:",
             *_table((str(action), _about()[action].line) for action in Action),
             *_paragraph(
-                f"Options, see ACTION --help: {', '.join(common)}; for some actions,"
-                f" {others}; Run has more of its own. More: --help settings; docs/"
+                f"Options of all actions: {', '.join(common)}; those of one: ACTION --help."
+                " More: --help settings; docs/"
             ),
         ]
     )

@@ -25,10 +25,15 @@ def clean(world: World) -> Iterator[World]:
     queues.clear(world)
 
 
-def _submit(world: World, thing: Object | None = None, **labels: str) -> Object:
-    """A job, else the example, for two nodes; its pods run until somebody ends them."""
-    thing = thing or jobs.torchrun(FACTS, POOL, 2)
+def _submit(world: World, **labels: str) -> Object:
+    """The example for two nodes, whose pods run until somebody ends them."""
+    thing = jobs.torchrun(FACTS, POOL, 2)
     thing["metadata"]["labels"] |= labels
+    return _create(world, thing)
+
+
+def _create(world: World, thing: Object) -> Object:
+    """A job whose pods run until somebody ends them."""
     (part,) = thing["spec"]["replicatedJobs"]
     template = part["template"]["spec"]["template"]
     annotations = {**template.get("metadata", {}).get("annotations", {}), processes.STAYS: "true"}
@@ -107,7 +112,7 @@ def test_a_job_of_run_that_would_fail_again_ends_its_set(
     clean: World, code: int, restarts: tuple[int, int]
 ) -> None:
     wanted = samples.wanted(FACTS, ("true",), restarts=3)
-    job_set = _submit(clean, run_jobs.JOB_SET.build(FACTS, wanted))
+    job_set = _create(clean, run_jobs.JOB_SET.build(FACTS, wanted))
     _grant(clean, job_set)
     _fail(clean, _pods(clean, job_set)[0], code)
     if code == run_jobs.HOPELESS:
