@@ -71,9 +71,10 @@ class Option(enum.StrEnum):
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
     RANK = "--rank", "RANK", "that of the machine of the job to show, or all", Action.LOGS
     TAIL = "--tail", "LINES", "the last lines of what it has said so far", Action.LOGS
+    ALL = "--all", "", "cancel all jobs of Run that are not over", Action.CANCEL
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
-        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.BAKE),
+        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.CANCEL, Action.BAKE),
     )
     BREAK_LOCK = (
         *("--break-lock", "ID", "release the lock with this ID, which a dead run left"),
@@ -149,6 +150,7 @@ class Options:
     # the options, with their values, of one that came again the last; "" for none
     given: Mapping[Option, str] = field(default_factory=lambda: MappingProxyType({}))
     job: str = ""  # the job, VM or image that is named behind an action about one; "" for none
+    others: tuple[str, ...] = ()  # the jobs behind that one
     command: tuple[str, ...] = ()  # what stands behind `--`
     # the variables of the job
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

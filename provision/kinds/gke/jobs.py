@@ -146,14 +146,15 @@ class GkeJobs(Jobs):
         """The names of all jobs, the newest last; first those that others have submitted."""
         return [*(it.name for it in self._others()), *self._jobs.names()]
 
-    def unfinished(self) -> Sequence[str]:
+    def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those of Run that are not over."""
         known = self._jobs.names()
         if not known:
             return ()
         going = (it for it in self._things() if _SHAPES[it["kind"]].end(it) is None)
         alive = {it["metadata"]["name"] for it in going}
-        return [it for it in known if it in alive and not self._jobs.ends_cluster(it)]
+        mine = [it for it in known if it in alive]
+        return [it for it in mine if every or not self._jobs.ends_cluster(it)]
 
     def find(self, name: str) -> Job | None:
         """How far a job is, by its object, the queue, and what its pods have kept."""
