@@ -57,6 +57,7 @@ class Option(enum.StrEnum):
     QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
     RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
+    SETUP = "--setup", "LINE", "install its packages so, once for its folder's", Action.RUN
     WAIT = "--wait", "TIME", "follow it so long while others are before it", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures", Action.RUN
     RESTART_ON = "--restart-on", "WORD", "its own failures: after none (lost), or any", Action.RUN
@@ -133,7 +134,7 @@ FORMATS = tuple(str(one) for one in Output)
 
 OF_A_JOB = frozenset(
     {
-        *(Option.NAME, Option.NODES, Option.TIME, Option.WAIT),
+        *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
         *(Option.RESTARTS, Option.RESTART_ON),
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
     }

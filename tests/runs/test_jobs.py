@@ -718,6 +718,22 @@ def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
     assert (unknown.code, unknown.problem["what"]) == (2, "There is no VM 7")
 
 
+def test_what_a_folder_asks_for_is_installed_unless_somebody_says_otherwise(
+    standing: Rehearse, folder: Path
+) -> None:
+    rehearsal = standing(TWO)
+    (folder / "requirements.txt").write_text("einops\n")
+    ended = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
+    assert ended.code == 0, ended.said
+    assert "The packages of requirements.txt are installed on each machine" in ended.said
+    said = ended.said.splitlines()
+    assert said.index("packages would be installed here: a rehearsal installs none") < said.index(
+        "epoch 1"
+    )
+    without = _run(rehearsal, "--setup=none", "--", "torchrun", "train.py", folder=folder)
+    assert "packages" not in without.said
+
+
 def test_a_job_does_not_begin_where_the_cluster_lacks_a_mount_that_its_settings_name(
     standing: Rehearse, folder: Path
 ) -> None:
