@@ -58,7 +58,7 @@ check: $(VENV)/.develop ## linters, types, formats
 	$(BIN)/shellcheck $(SHELL_FILES)
 
 # Which layers there are, what each needs and how it is run: tests/layers.py.
-LAYERS := $(BIN)/python -m tests.layers --workers $(WORKERS) $(if $(PROVIDER),--provider "$(PROVIDER)")
+LAYERS := $(BIN)/python -m tests.layers --workers $(WORKERS) $(if $(PROVIDER),--provider "$(PROVIDER)") $(if $(QUICK),--short)
 # How many examples hypothesis draws: quick or usual; CI draws more than a desk.
 PROFILE ?= quick
 .PHONY: test test-rest test-all test-every
@@ -91,7 +91,7 @@ test-startup: ## the real start-up script in namespaces and on real Debians, Ray
 test-browser: ## the report's page in a real browser
 test-kubernetes: ## a real Kubernetes and Kueue; needs Go, and 8 minutes to build them once
 test-image: ## the Dockerfile, built and run; root on Debian, or an engine that is there
-test-provider: ## whole runs with HashiCorp's own google provider, PROVIDER=FILE
+test-provider: ## whole runs with HashiCorp's own google provider, PROVIDER=FILE; QUICK=yes: half an hour of them
 
 GOLDENS := $(PYTEST) -n $(WORKERS) --dist worksteal --goldens tests
 .PHONY: test-golden goldens

@@ -24,6 +24,7 @@ LOGIN = {
 """What `gcloud auth application-default login` writes."""
 _PROXY = {"HTTPS_PROXY", "https_proxy"}
 
+
 @pytest.fixture
 def company(tmp_path: Path) -> Company:
     """Who runs the proxy."""
