@@ -26,15 +26,19 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Two stages: the rehearsal needs no test tools. hatchling, which installs the project itself,
-# is in both.
+# is in both. Each is marked by what it was made of: in a fresh checkout all files are new, and
+# what is installed may be there all the same.
+IS_THERE = [ "$$(cat $@ 2>/dev/null)" = "$$(cat $^ | cksum)" ]
+MARK = cat $^ | cksum >$@
+
 $(VENV)/.rehearsal: requirements/rehearsal.txt pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --require-hashes -r requirements/rehearsal.txt
-	$(PIP) install --no-deps --no-build-isolation --editable .
-	@touch $@
+	@$(IS_THERE) || { set -x; $(PIP) install --require-hashes -r requirements/rehearsal.txt \
+		&& $(PIP) install --no-deps --no-build-isolation --editable .; }
+	@$(MARK)
 
 $(VENV)/.develop: requirements/develop.txt $(VENV)/.rehearsal
-	$(PIP) install --require-hashes -r requirements/develop.txt
-	@touch $@
+	@$(IS_THERE) || { set -x; $(PIP) install --require-hashes -r requirements/develop.txt; }
+	@$(MARK)
 
 .PHONY: setup
 setup: $(VENV)/.develop ## install everything for work on the project into .venv
