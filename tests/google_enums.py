@@ -282,9 +282,8 @@ ENUMS: Final = (
     ),
     Enum(
         place="container.v1 UpgradeSettings.strategy",
-        files=(_POOL,),
+        files=(_POOL, "provision/terraform/plan.py"),
         left={
-            "GKE sets it for flex start and queues itself": "SHORT_LIVED",
             "it takes twice the machines": "BLUE_GREEN",
         },
     ),
