@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from typing import Final
 
 from provision.catalogue import filestores, machines
@@ -111,6 +109,13 @@ ENUMS: Final = (
     Enum(
         place="compute.v1 InstanceGroupManagerInstanceLifecyclePolicy.defaultActionOnFailure",
         files=(_GROUP,),
+    ),
+    Enum(
+        place="compute.v1 InstancesReportHostAsFaultyRequestFaultReason.behavior",
+        ours=frozenset(instances.Fault),
+        left={
+            "what no check of ours sees": "SILENT_DATA_CORRUPTION",
+        },
     ),
     Enum(
         place="compute.v1 NetworkInterface.nicType",
@@ -241,15 +246,6 @@ ENUMS: Final = (
         files=("provision/lifecycle/calendar.py",),
         left={
             "zones that are not named are not asked for": "DENY",
-        },
-    ),
-    Enum(
-        place="compute.v1 InstancesReportHostAsFaultyRequestFaultReason.behavior",
-        ours=frozenset(re.findall(r"behavior=([A-Z_]+)", inspect.getsource(instances))),
-        left={
-            "the command is told for GPUs that are broken": (
-                "CHIP_ERROR PERFORMANCE SILENT_DATA_CORRUPTION"
-            ),
         },
     ),
     Enum(

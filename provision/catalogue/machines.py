@@ -503,6 +503,14 @@ n1-standard-8.
 """
 
 
+NOT_SET_UP: Final[Mapping[str, str]] = {"a5x": "A5X"}
+"""Series with GPUs that Google has and this tool can make nothing of -> their titles.
+
+A5X: Arm, bare metal, bound to a reservation, and a network of GPUs of a kind of its own (IRDMA, as
+GKE's network driver has it, 2026); no public page has its sizes.
+"""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tables:
     """Look-up tables by name, made from the rows."""

@@ -151,6 +151,16 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
             note=True,
         )
         return
+    title = machines.NOT_SET_UP.get(name.partition("-")[0])
+    if title is not None:
+        yield Finding(
+            field="vm_type",
+            what=f"is of {title}, which this tool does not set up",
+            why=f"{title} machines are Arm and bare metal, bound to a reservation, and their GPUs"
+            " have a network of a kind that it does not make",
+            fix="VM_TYPE=a4x-highgpu-4g with a reservation of that; or Cluster Toolkit",
+        )
+        return
     like = suggestions.like(name)
     yield Finding(
         code=Code.NOT_CHECKED,
