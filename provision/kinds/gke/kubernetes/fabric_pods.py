@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import machine_sizes, machines
 from provision.kinds.gke.kubernetes import nccl, stages
-from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
+from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL, placement
 from provision.kinds.gke.kubernetes.objects import mount, variables
 
 if TYPE_CHECKING:
@@ -112,8 +112,11 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     spec: Object = {"serviceAccountName": stages.account_name(facts)}
     if kind is not Kind.HEAD:
         flex = {FLEX_LABEL: "true"} if pool.mode.means.flex_start else {}
-        spec["nodeSelector"] = {POOL_LABEL: pool.name, **flex}
-        spec["tolerations"] = [dict(GPU_TOLERATION)]
+        spec |= {
+            "nodeSelector": {POOL_LABEL: pool.name, **flex},
+            "tolerations": [dict(GPU_TOLERATION)],
+        }
+        annotations |= placement(facts, pool)
     annotations |= STAYS
     # The end of its log is then in the pod, and outlasts the node for a moment.
     wanted = {"terminationMessagePolicy": "FallbackToLogsOnError", **container}
