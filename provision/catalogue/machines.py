@@ -503,6 +503,11 @@ n1-standard-8.
 """
 
 
+TWO_INTERFACES: Final = frozenset({"g4-standard-384"})
+"""Machine types that fill their network by two gVNICs, without a network for GPUs.
+
+Cluster Toolkit's gke-g4 (10470803) has the second; "required to fill 400 Gbps", as a user says.
+"""
 NOT_SET_UP: Final[Mapping[str, str]] = {"a5x": "A5X"}
 """Series with GPUs that Google has and this tool can make nothing of -> their titles.
 

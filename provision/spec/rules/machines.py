@@ -193,6 +193,20 @@ def _interfaces(case: Case) -> Iterator[Finding]:
         )
 
 
+@RULES.on("vm_type")
+def _second_interface(case: Case) -> Iterator[Finding]:
+    if case.settings.vm_type in machines.TWO_INTERFACES:
+        yield Finding(
+            code=Code.SLOWER,
+            field="vm_type",
+            what="has two network interfaces, of which NCCL uses the first",
+            why="Google's blueprint gives these nodes a second gVNIC, on a network of its own; this tool"
+            " makes such for GPU networks alone: between machines it is about half the bandwidth",
+            fix="nothing for work on one machine; for more, Cluster Toolkit's gke-g4",
+            note=True,
+        )
+
+
 def _with_interfaces(machine: MachineType) -> str:
     """The smallest machine type of the family that supports the usual number of interfaces."""
     kin = (other for other in machines.MACHINE_TYPES.values() if other.family is machine.family)

@@ -43,6 +43,9 @@ VM_TYPE=a3-megagpu-8g ~> NETWORK_CONFIG: one network interface instead of 9
 @MULTI VM_TYPE=(a3-megagpu-8g|a9-highgpu-8g) -- NETWORK_CONFIG
 VM_TYPE=g2-standard-4 NETWORK_CONFIG=new_network -- NETWORK_CONFIG
 @GKE VM_TYPE=(a3-megagpu-8g|g2-standard-4) -- NETWORK_CONFIG
+VM_TYPE=g4-standard-384 ENABLE_SPOT=yes ~> VM_TYPE: two network interfaces | half the bandwidth
+@GKE VM_TYPE=g4-standard-384 ENABLE_SPOT=yes ~> VM_TYPE: two network interfaces
+VM_TYPE=g4-standard-192 ENABLE_SPOT=yes -- VM_TYPE
 """
 
 
