@@ -200,8 +200,8 @@ def _second_interface(case: Case) -> Iterator[Finding]:
             code=Code.SLOWER,
             field="vm_type",
             what="has two network interfaces, of which NCCL uses the first",
-            why="Google's blueprint gives these nodes a second gVNIC, on a network of its own; this tool"
-            " makes such for GPU networks alone: between machines it is about half the bandwidth",
+            why="Google's blueprint gives these nodes a second gVNIC on a network of its own, this"
+            " tool does not: between machines it is about half the bandwidth",
             fix="nothing for work on one machine; for more, Cluster Toolkit's gke-g4",
             note=True,
         )
