@@ -214,7 +214,6 @@ def test_an_a3_ultra_gets_gib_in_one_version_which_is_held(vm: VM) -> None:
     ]
 
 
-@pytest.mark.slow(sibling="::test_an_a3_ultra_gets_gib_in_one_version_which_is_held")
 def test_on_a4_the_settings_of_gib_count_that_it_makes_there_not_the_images(vm: VM) -> None:
     fabrics.a3_ultra(vm, tuner="a4")
 
