@@ -125,7 +125,7 @@ def a3_ultra(vm: VM, *, active: int = 2, tuner: str = "a3u") -> None:
     (vm.disk / "simulated/gib").write_text(tuner)
     for number in range(2):
         vm.add_interface(f"gpu{number}rdma0", f"10.{number + 1}.0.2", mtu=8896)
-        port = vm.disk / f"sys/class/infiniband/mlx5_{number}/ports/1"
+        port = vm.disk / f"sys/class/infiniband/rocep{145 + number}s0/ports/1"
         port.mkdir(parents=True)
         (port / "state").write_text("4: ACTIVE\n" if number < active else "1: DOWN\n")
     fabric = {"kind": "gib", "interfaces": 2, "plugin": STACKS[Fabric.GIB].package, "daemon": None}
