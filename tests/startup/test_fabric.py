@@ -31,6 +31,7 @@ def _login(vm: VM, **variables: str) -> dict[str, str]:
 
 
 _PAGE: Final = Path(__file__).parents[2] / "docs/how-to/gpu-network.md"
+_LINKER: Final = "etc/ld.so.conf.d/gib.conf"
 _UNIT: Final = """
 import sys
 sys.path.append("/stubs")
@@ -219,6 +220,7 @@ def test_on_a4_the_settings_of_gib_count_that_it_makes_there_not_the_images(vm: 
 
     assert vm.boot().returncode == 0, vm.detail("fabric")
 
+    assert vm.exists(_LINKER)
     assert _login(vm)["NCCL_TUNER_CONFIG_PATH"].endswith("tuner_config_a4.txtpb")
     _assert_as_the_page_says(vm, "A4")
 
@@ -246,6 +248,7 @@ def test_a_vm_with_one_interface_has_nothing_to_choose(vm: VM) -> None:
 
     assert vm.detail("fabric") == "NCCL uses the one network interface that there is"
     assert not vm.exists("etc/aiinfra/nccl.env")
+    assert (vm.exists(_LINKER), vm.calls("ldconfig")) == (False, ["ldconfig "])
     assert _login(vm)["IMAGE_NAME"] == "a-stage"
     assert _faults_of_login(vm) == []
     _assert_as_the_page_says(vm, "one interface")
