@@ -57,6 +57,7 @@ class Option(enum.StrEnum):
     QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
     RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
+    WAIT = "--wait", "TIME", "follow it so long while others are before it", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures", Action.RUN
     CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
     DESTROY_AFTER = (
@@ -130,7 +131,7 @@ FORMATS = tuple(str(one) for one in Output)
 
 OF_A_JOB = frozenset(
     {
-        *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS),
+        *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS, Option.WAIT),
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
     }
 )
