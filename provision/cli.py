@@ -62,7 +62,8 @@ _OF_A_JOB = (
 _OF_WHAT_EXISTS = {
     **dict.fromkeys((Action.DESTROY, Action.STATUS), _IDENTITY),
     Action.TEST: (*_IDENTITY, "TEST_NODES", "TEST_POOL", "TEST_CORDON"),
-    **dict.fromkeys((Action.JOBS, Action.LOGS, Action.CANCEL, Action.SSH), _IDENTITY),
+    **dict.fromkeys((Action.JOBS, Action.CANCEL, Action.SSH), _IDENTITY),
+    Action.LOGS: (*_IDENTITY, "LOG_RANK", "LOG_TAIL"),
     Action.RUN: _OF_A_JOB,
 }
 """Actions that work on an existing deployment -> the settings that matter, whatever the others."""

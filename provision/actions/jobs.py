@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,8 @@ _NEVER_BEGAN: Final = (
 )
 _POLL: Final = 3.0
 """Seconds of cloud time between two looks."""
+_BAR: Final = 100
+"""Characters of a progress bar that are shown."""
 _ENDING: Final = 300.0
 """Seconds of cloud time within which a job that is cancelled ends."""
 
@@ -60,7 +63,12 @@ def act(context: Context, action: Action) -> None:
     elif context.follow:
         follow(context, jobs, job.name)
     else:
-        show(context, jobs, job)
+        readers = _readers(context, jobs, job)
+        for reader in readers:
+            reader.read(job)
+            reader.end()
+        if not any(it.has_shown for it in readers):
+            context.console.progress(f"{job.name} has said nothing so far: {screen.words(job)}")
 
 
 def opened(context: Context) -> Jobs:
@@ -104,20 +112,33 @@ def cancel(context: Context, jobs: Jobs, job: Job) -> None:
 
 
 class _Reader:
-    """Shows what rank 0 says, each byte once, in whole lines."""
+    """Shows what a rank says, each byte once, in whole lines, as a terminal would leave them.
 
-    def __init__(self, jobs: Jobs, console: Console) -> None:
+    A bar, which carriage returns draw over itself, is a line once it has ended; until then its
+    last state is in `bar`, for signs of life: programs draw nothing else for hours.
+    """
+
+    def __init__(
+        self, jobs: Jobs, console: Console, rank: int = 0, prefix: str = "", tail: int | None = None
+    ) -> None:
         self._jobs = jobs
         self._console = console
+        self._rank = rank
+        self._prefix = prefix
+        # The last lines of what there is at the first look; None to show all.
+        self._kept: deque[str] | None = None if tail is None else deque(maxlen=tail)
         self._attempt = 0
         self._after = 0
         self._line = ""
+        self.has_shown = False
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def read(self, job: Job) -> None:
         """Show what is new, of each attempt until now."""
+        if self._kept is not None:
+            self._attempt = job.attempt
         while self._attempt <= job.attempt:
-            for begins, piece in self._jobs.log(job, self._attempt, self._after):
+            for begins, piece in self._jobs.log(job, self._attempt, self._rank, self._after):
                 if begins > self._after:
                     lost = begins - self._after
                     self._console.progress(f"{lost:,} bytes of the log are too old, and are gone")
@@ -127,25 +148,61 @@ class _Reader:
                 break
             self.end()
             self._attempt, self._after = self._attempt + 1, 0
+        if self._kept is not None:
+            kept, self._kept = self._kept, None
+            self._out(list(kept))
 
     def _say(self, text: str) -> None:
-        whole, newline, self._line = (self._line + text).rpartition("\n")
+        whole, newline, rest = (self._line + text).replace("\r\n", "\n").rpartition("\n")
+        # The last state may be half written: the one before it stays, and no more of them.
+        self._line = "\r".join(rest.split("\r")[-2:])
         if newline:
-            self._console.output(whole + newline)
+            self._out([_last(it) for it in whole.split("\n")])
+
+    def _out(self, lines: list[str]) -> None:
+        if self._kept is not None:
+            self._kept.extend(lines)
+        elif lines:
+            self.has_shown = True
+            self._console.output("".join(f"{self._prefix}{it}\n" for it in lines))
+
+    @property
+    def bar(self) -> str:
+        """The last whole state of a line that is drawn over itself; "" for none."""
+        drawn, again, _ = self._line.rpartition("\r")
+        return drawn.strip()[:_BAR] if again else ""
 
     def end(self) -> None:
         """Show the rest, which may be no whole line."""
-        rest = self._line + self._decoder.decode(b"", final=True)
+        rest = _last(self._line + self._decoder.decode(b"", final=True))
         self._line = ""
         if rest:
-            self._console.output(f"{rest}\n")
+            self._out([rest])
 
 
-def show(context: Context, jobs: Jobs, job: Job) -> None:
-    """Show what a job has said so far."""
-    reader = _Reader(jobs, context.console)
-    reader.read(job)
-    reader.end()
+def _last(line: str) -> str:
+    """What a line that is drawn over itself ends as."""
+    return next((it for it in reversed(line.split("\r")) if it.strip()), "")
+
+
+def _readers(context: Context, jobs: Jobs, job: Job) -> list[_Reader]:
+    """Those of the ranks that the command line asks for.
+
+    Raises:
+        SettingsError: The job has no such rank.
+    """
+    rank, tail = context.settings.log_rank, context.settings.log_tail
+    most = len(job.machines) or job.nodes or 1
+    if rank is None:
+        return [_Reader(jobs, context.console, it, f"[{it}] ", tail) for it in range(most)]
+    if rank >= most:
+        raise SettingsError(
+            f"{job.name} has no rank {rank}: it has {most} of them, from 0 on",
+            code=Code.INVALID_COMMAND_LINE,
+            fix=f"--rank {most - 1}, or --rank all",
+            setting="--rank",
+        )
+    return [_Reader(jobs, context.console, rank, "", tail)]
 
 
 def follow(context: Context, jobs: Jobs, name: str) -> Job:
@@ -196,18 +253,24 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
 
 def _hear(context: Context, jobs: Jobs, name: str) -> Job:
     """Show what it says, and what happens to it, until it is over."""
-    reader = _Reader(jobs, context.console)
-    told = 0
+    readers = _readers(context, jobs, find(context, jobs, name))
+    told, said = 0, ""
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
         while True:
             job = find(context, jobs, name)
             for event in job.events[told:]:
                 context.console.progress(f"{name}: {event}")
             told = len(job.events)
-            stage.news(f"{name}: {screen.words(job)}")
-            reader.read(job)
+            if screen.words(job) != said:
+                said = screen.words(job)
+                stage.news(f"{name}: {said}")
+            for reader in readers:
+                reader.read(job)
+            # Its bar is drawn in place on a terminal, and is no news in a log.
+            stage.counts(f"{name}: {readers[0].bar or said}")
             if job.state.is_over:
-                reader.end()
+                for reader in readers:
+                    reader.end()
                 _judge(job)
                 return job
             context.clock.pause(_POLL)

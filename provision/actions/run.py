@@ -60,7 +60,10 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
     own = dataclasses.replace(context, copy=_folder(context))
 
     def judge(entries: Mapping[str, int], why_not: WhyNot) -> None:
-        context.note(script.require_there(spec, context.settings, entries, why_not))
+        notes = script.require_there(spec, context.settings, entries, why_not)
+        settings = context.settings
+        most = 1 if settings.is_gke or settings.is_ray else settings.instance_count
+        context.note([*notes, *script.alone(spec, spec.nodes or most)])
 
     # A folder that is not there, too large, or without the program is told before machines cost.
     to = "the job's machines"
@@ -129,7 +132,7 @@ def _settle(context: Context) -> str:
     if not one.state.is_over:
         with phases.aside(context):
             jobs_action.cancel(context, jobs, one)
-    said = b"".join(piece for _, piece in jobs.log(one, one.attempt, 0))
+    said = b"".join(piece for _, piece in jobs.log(one, one.attempt, 0, 0))
     if not said:
         return ""
     name = Log.name(one.name)

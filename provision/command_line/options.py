@@ -67,6 +67,8 @@ class Option(enum.StrEnum):
     POOL = "--pool", "NAME", "GKE: test this node pool alone", Action.TEST
     CORDON = "--cordon", "", "GKE: cordon the nodes that are at fault", Action.TEST
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
+    RANK = "--rank", "RANK", "that of the machine of the job to show, or all", Action.LOGS
+    TAIL = "--tail", "LINES", "the last lines of what it has said so far", Action.LOGS
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY, Action.RUN, Action.BAKE),
@@ -133,6 +135,7 @@ OF_A_JOB = frozenset(
     }
 )
 """The options that JOB_OPTIONS may have."""
+_ALSO_SETTINGS = frozenset({Option.POOL, Option.CORDON, Option.RANK, Option.TAIL})
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,7 @@ class Options:
         found = {
             str(option): text or "yes"
             for option, text in self.given.items()
-            if option in OF_A_JOB | {Option.POOL, Option.CORDON}
+            if option in OF_A_JOB | _ALSO_SETTINGS
         }
         return {"ACTION": str(self.action), **found} if self.action else found
 

@@ -28,7 +28,7 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("mock", "simulate"), "--rehearse"),
     "action": "the action alone, as in: Create --yes",
     "follow": "Logs NAME --follow",
-    **dict.fromkeys(("lines", "n", "tail"), "Logs NAME, with | tail behind it"),
+    **dict.fromkeys(("lines", "n"), "Logs NAME --tail LINES"),
     **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
     "command": "Run -- COMMAND",
     **dict.fromkeys(("set", "var"), "NAME=value in the env.list"),
@@ -36,7 +36,7 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
 _WITH_VALUE: Final = frozenset(
     {
         *("command", "f", "file", "format", "lines", "n", "nnodes", "node-count", "num-nodes", "o"),
-        *("out", "set", "tail", "var"),
+        *("out", "set", "var"),
     }
 )
 _DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "v", "volume"})

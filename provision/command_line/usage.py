@@ -44,7 +44,6 @@ def _about() -> Mapping[Action, _About]:
 def overview() -> str:
     """The overview, on one screen."""
     common = [option for option in Option if option.actions == frozenset(Action)]
-    others = ", ".join(option for option in Option if option not in common)
     return _text(
         [
             *_usage("ACTION"),
@@ -54,8 +53,8 @@ def overview() -> str:
             "actions, in upper or lower case:",
             *_table((str(action), _about()[action].line) for action in Action),
             *_paragraph(
-                f"Options, see ACTION --help: {', '.join(common)}; for some actions,"
-                f" {others}. More: --help settings; docs/"
+                f"Options of all actions: {', '.join(common)}; those of one: ACTION --help."
+                " More: --help settings; docs/"
             ),
         ]
     )

@@ -74,8 +74,8 @@ class Jobs(ABC):
         """How far a job is; None if there is none of this name."""
 
     @abstractmethod
-    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
-        """What rank 0 has said in an attempt: where in the log a piece begins, and the piece."""
+    def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
+        """What a rank has said in an attempt: where in the log a piece begins, and the piece."""
 
     @abstractmethod
     def cancel(self, job: Job) -> None:

@@ -35,7 +35,7 @@ ORDER: Final = "index"
 """The one object beside the jobs that is none: the order in which VMs take them."""
 ASKED: Final = Stored("jobs/{}.json", Writer.PROGRAM, objects.said, most=objects.MANY)
 _PIECE: Final = Stored(
-    "{}/jobs/{}/logs/{}/0/{}", Writer.MACHINES, bytes, largest=2**23, most=objects.MANY
+    "{}/jobs/{}/logs/{}/{}/{}", Writer.MACHINES, bytes, largest=2**23, most=objects.MANY
 )
 
 
@@ -85,9 +85,9 @@ class JobFolder:
         """Whether the cluster is destroyed after a job, to which its Run has agreed."""
         return bool((self.asked(name) or {}).get("ends_cluster"))
 
-    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
-        """The pieces of what rank 0 said, in their order."""
-        of = (self._told, job.name, str(attempt))
+    def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
+        """The pieces of what a rank said, in their order."""
+        of = (self._told, job.name, str(attempt), str(rank))
         for begins in self._folder.names(_PIECE, *of, first=f"{after:015d}"):
             piece = self._folder.read(_PIECE, *of, begins) if begins.isdigit() else None
             if piece is not None:  # what is too old goes

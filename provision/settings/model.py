@@ -667,6 +667,10 @@ class Settings(BaseSettings):
     job_queue: QueueName | None = _option("Run --queue", "team-a", only_with=_GKE)
     job_priority: values.PriorityWord | None = _option("Run --priority", "high", only_with=_GKE)
 
+    # --- Those of Logs
+    log_rank: values.Rank = _option("Logs --rank", "all", 0)
+    log_tail: values.Count | None = _option("Logs --tail", "20")
+
 
 def _extra(name: str) -> dict[str, Any]:
     """What `_setting` says of a field beside its description."""

@@ -72,6 +72,11 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def rank(text: str) -> int | None:
+    """The rank of a machine in a job; None for `all`."""
+    return None if text == "all" else whole_number(text)
+
+
 def amount(text: str) -> float:
     """A number of US dollars: `100`, `7.50`, `$1,000`, `100 USD`."""
     found = _DOLLARS.fullmatch(text)

@@ -589,6 +589,7 @@ Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
 
 _Whole = Annotated[int, BeforeValidator(parsing.whole_number)]
 Count = Annotated[_Whole, Field(ge=1)]
+Rank = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(parsing.rank)]
 Nodes = Annotated[_Whole, Field(ge=0, le=limits.MOST_NODES)]
 MostNodes = Annotated[_Whole, Field(ge=1, le=limits.MOST_NODES)]
 PodsPerNode = Annotated[_Whole, Field(ge=limits.LEAST_PODS, le=limits.USUAL_PODS)]

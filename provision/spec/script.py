@@ -1,4 +1,6 @@
-"""What a job's command needs of the folder that travels, looked at before anything costs.
+"""What a job's command needs of the folder that travels and of the other machines.
+
+It is looked at before anything costs.
 
 A job begins in its copy of the folder, on VMs and in each container. So a relative path that is
 not in it can't be there. Nothing is said of absolute paths, of programs that the machines or the
@@ -22,7 +24,7 @@ from provision.errors import Problem, SettingsError
 from provision.settings import masking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from provision.settings.model import Settings
@@ -83,6 +85,25 @@ _LAUNCHERS: Final[Mapping[str, _Launcher]] = {
     "deepspeed": _DEEPSPEED,
     "uv run": _Launcher(flags=r"(?!)", valued=r"(?!)"),
 }
+_MEET: Final = (
+    "accelerate launch --multi_gpu --num_machines $NNODES --machine_rank $NODE_RANK"
+    " --num_processes $((NNODES * NPROC_PER_NODE))"
+    " --main_process_ip $MASTER_ADDR --main_process_port $MASTER_PORT SCRIPT"
+)
+# A launcher that would begin a program of its own on each machine -> the words by which it meets
+# the others (in none of what is sought, if there are no such), and what to write.
+_ALONE: Final[Mapping[str, tuple[str, str]]] = {
+    "accelerate launch": (
+        r"--num.machines(=.*)?|--config.file(=.*)?",
+        f"torchrun SCRIPT, which runs its programs as well; or bash -c '{_MEET}'",
+    ),
+    "deepspeed": (r"--node.rank(=.*)?", "torchrun SCRIPT, with --deepspeed where it was"),
+    "tune run": (
+        r"--nnodes(=.*)?",
+        "bash -c 'tune run --nnodes $NNODES --nproc_per_node $NPROC_PER_NODE RECIPE'",
+    ),
+    "torchrun": (r"(?!--standalone).*", "remove --standalone"),
+}
 _ALSO_TORCHRUN: Final = frozenset({"torch.distributed.run", "torch.distributed.launch"})
 
 
@@ -119,6 +140,27 @@ def require_there(
     raise SettingsError.of([found])
 
 
+def alone(spec: JobSpec, machines: int) -> list[Problem]:
+    """A note on a launcher that knows nothing of the job's other machines, and ends with 0."""
+    for words in _commands(spec.command) if machines > 1 else ():
+        program, rest = _program(words)
+        meets, fix = _ALONE.get(program, (".*", ""))
+        before = list(itertools.takewhile(lambda it: not it.endswith(".py"), rest))
+        by_others = any(re.fullmatch(meets, it) for it in before)
+        is_alone = "--standalone" in before if program == "torchrun" else not by_others
+        if fix and is_alone:
+            return [
+                Problem(
+                    code=Code.NOTE,
+                    what=f"{program} would train on each of {machines} machines alone",
+                    why="as it is called it looks for no other machine, so each begins a training"
+                    " of its own, and ends as if all were well",
+                    fix=fix,
+                )
+            ]
+    return []
+
+
 def _require_words(words: Sequence[str]) -> None:
     whole = words[0] if len(words) == 1 else shlex.join(words)
     if not _NEEDS_SHELL.search(words[0]):
@@ -140,15 +182,59 @@ def _needed(words: Sequence[str]) -> _Needed | None:
         return None
     if "/" in words[0] and words[0][0] not in "/~":
         return _Needed(words[0])
-    program = posixpath.basename(words[0])
-    if program in {"accelerate", "uv"}:
-        program, words = " ".join([program, *words[1:2]]), words[1:]
+    program, rest = _program(words)
     if re.fullmatch(r"python[\d.]*", program):
-        return _script(_PYTHON, program, words[1:])
-    if program in {"bash", "sh"} and re.fullmatch(r"-[a-z]*c", "".join(words[1:2])):
-        return _needed(_first_command(words[2])) if words[2:] else None
+        return _script(_PYTHON, program, rest)
+    if _is_line(program, rest):
+        return _needed(_first_command(rest[1]))
     launcher = _LAUNCHERS.get(program)
-    return _script(launcher, program, words[1:]) if launcher else None
+    return _script(launcher, program, rest) if launcher else None
+
+
+def _program(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The program that words begin with, of two words where the second is its command."""
+    words = list(itertools.dropwhile(_IN_FRONT.fullmatch, words))
+    program = posixpath.basename(words[0]) if words else ""
+    if program in {"accelerate", "tune", "uv"}:
+        return " ".join([program, *words[1:2]]), words[2:]
+    return program, words[1:]
+
+
+def _is_line(program: str, rest: Sequence[str]) -> bool:
+    """Whether a shell is given a line to run."""
+    is_asked = re.fullmatch(r"-[a-z]*c", "".join(rest[:1]))
+    return program in {"bash", "sh"} and is_asked is not None and len(rest) > 1
+
+
+def _commands(words: Sequence[str]) -> Iterator[list[str]]:
+    """The commands of a line of shell; else the words."""
+    program, rest = _program(words)
+    if not _is_line(program, rest):
+        yield list(words)
+        return
+    for is_between, command in itertools.groupby(_tokens(rest[1]), _is_operator):
+        if not is_between:
+            yield list(command)
+
+
+def _first_command(line: str) -> list[str]:
+    """The words with which a line of shell begins, as far as no shell changes them."""
+    plain = itertools.takewhile(lambda it: not _EXPANDED.search(it), _tokens(line))
+    return list(itertools.takewhile(lambda it: not _is_operator(it), plain))
+
+
+def _is_operator(token: str) -> bool:
+    return not set(token) - set("();<>|&")
+
+
+def _tokens(line: str) -> list[str]:
+    """The words and operators of a line of shell; none of one that no shell would read."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        return list(lexer)
+    except ValueError:
+        return []
 
 
 def _script(launcher: _Launcher, program: str, words: Sequence[str]) -> _Needed | None:
@@ -173,18 +259,6 @@ def _script(launcher: _Launcher, program: str, words: Sequence[str]) -> _Needed 
         else:
             return _needed(words[at:]) if program == "uv run" else None
     return None
-
-
-def _first_command(line: str) -> list[str]:
-    """The words with which a line of shell begins, as far as no shell changes them."""
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    try:
-        tokens = list(lexer)
-    except ValueError:
-        return []
-    plain = itertools.takewhile(lambda it: not _EXPANDED.search(it), tokens)
-    return list(itertools.takewhile(lambda it: set(it) - set("();<>|&"), plain))
 
 
 def _judged(needed: _Needed, entries: Mapping[str, int], why_not: WhyNot) -> Problem | None:

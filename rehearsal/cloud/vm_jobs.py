@@ -236,12 +236,13 @@ class _Group:
         self._kept["course"] = None if is_over else course
 
     def _say(self, course: Resource, lines: list[str]) -> None:
-        """Write what rank 0 has said since the last piece."""
+        """Write what each rank has said since its last piece: all run the same."""
         text = "".join(f"{line}\n" for line in lines).encode()
         written = self._kept["written"]
         if text[written:]:
-            prefix = f"vms/jobs/{course['name']}/logs/{course['attempt']}/0/"
-            self._write(f"{prefix}{written:015d}", text[written:])
+            prefix = f"vms/jobs/{course['name']}/logs/{course['attempt']}"
+            for node in course["nodes"]:
+                self._write(f"{prefix}/{node['rank']}/{written:015d}", text[written:])
             self._kept["written"] = len(text)
 
     def _files(self, spec: Resource) -> Mapping[str, str]:

@@ -111,6 +111,13 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     assert [job["name"] for job in listed] == ["train-1", "train-2"]
     logs = rehearsal.run("Logs", behind=("train-1",))
     assert re.findall(r"^epoch \d$", logs.said, re.MULTILINE) == ["epoch 1", "epoch 2"]
+    every = rehearsal.run("Logs", "--rank=all", "--tail=1", behind=("train-1",))
+    assert re.findall(r"^\S* ?epoch \d$", every.said, re.MULTILINE) == [
+        f"[{it}] epoch 2" for it in range(machines)
+    ]
+    assert rehearsal.run("Logs", "--rank=last").code == 2
+    beyond = rehearsal.run("Logs", "--rank=9", behind=("train-1",))
+    assert (beyond.code, beyond.problem["fix"]) == (2, f"--rank {machines - 1}, or --rank all")
 
 
 @pytest.mark.parametrize(

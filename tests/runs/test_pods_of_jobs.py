@@ -294,6 +294,8 @@ def test_a_job_says_what_its_processes_need_and_what_somebody_set_wins() -> None
     values = {it["name"]: it.get("value", "") for it in container["env"]}
     assert len(values) == len(container["env"])
     assert {"PET_NNODES", "PET_NODE_RANK", "JAX_PROCESS_ID", "JOB_NAME"} <= values.keys()
+    assert {"JAX_COORDINATOR_IP", "GPUS_PER_NODE", "JOB_IDENTIFIER"} <= values.keys()
+    assert values["NCCL_PLUGIN_PATH"] == "/usr/local/nvidia/lib64"
     assert (values["MASTER_PORT"], values["PRICE"]) == ("1", "$$5 $$(NNODES)")
     assert container["image"] == "i:1"
 

@@ -23,6 +23,9 @@ _JAX = (
     "scipy==1.15.3",
 )  # fmt: skip
 
+# The newest that knows Debian's PyTorch 1.13, with what it imports that Ray does not bring.
+_LAUNCHERS = ("accelerate==0.25.0", "huggingface-hub==0.20.3", "safetensors==0.4.5", "tqdm==4.67.1")
+
 
 @dataclass(frozen=True)
 class Environment:
@@ -40,6 +43,23 @@ def ray_and_torch() -> Environment:
         if missing:
             _make(folder, version, debian=debian)
     return Environment(folder / "venv/bin/python", _variables(folder) if debian else {})
+
+
+def launchers() -> Environment:
+    """PyTorch as above, with the launchers that a page has a line for."""
+    found = ray_and_torch()
+    with made_once(f"{_LAUNCHERS[0]}-{found.python.parents[2].name}") as (folder, missing):
+        if missing:
+            shutil.copytree(found.python.parents[1], folder / "venv", symlinks=True)
+            uv = Path(sys.executable).with_name("uv")
+            python = folder / "venv/bin/python"
+            _run(uv, "pip", "install", "--quiet", "--no-deps", "--python", python, *_LAUNCHERS)
+            torchrun = python.with_name("torchrun")
+            torchrun.write_text(f"#!{python}\nfrom torch.distributed.run import main\nmain()\n")
+            torchrun.chmod(0o755)
+    # PyTorch 1.13 on Python 3.11 knows no others than 1 and 2.
+    odd = {"PET_REDIRECTS": "1", "PET_TEE": "1"} if found.variables else {}
+    return Environment(folder / "venv/bin/python", {**found.variables, **odd})
 
 
 def jax(python: str) -> Path:

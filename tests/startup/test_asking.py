@@ -118,14 +118,14 @@ def test_what_run_submits_the_agents_run_and_what_it_says_comes_back_whole(
             JobState.SUCCEEDED,
             ("vm-1", "vm-2"),
         )
-        pieces = list(jobs.log(done, 1, 0))
+        pieces = list(jobs.log(done, 1, 0, 0))
         said = b"".join(piece for _, piece in pieces)
         assert [begins for begins, _ in pieces][1:] == [
             sum(len(it) for _, it in pieces[:number]) for number in range(1, len(pieces))
         ]
         assert said.decode().splitlines() == [f"hej {it}" for it in range(1, 100_001)]
         (_, last) = pieces[-1]
-        assert list(jobs.log(done, 1, len(said) - len(last))) == [pieces[-1]]
+        assert list(jobs.log(done, 1, 0, len(said) - len(last))) == [pieces[-1]]
 
         # Two at the same moment get names and places of their own.
         again = JobSpec(name="count", command=("sleep", "900"))

@@ -180,9 +180,9 @@ class GkeJobs(Jobs):
             return replace(job, state=JobState.STOPPING, why=_ENDED)
         return job
 
-    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
+    def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
-        return self._jobs.log(job, attempt, after)
+        return self._jobs.log(job, attempt, rank, after)
 
     def cancel(self, job: Job) -> None:
         """Delete its object, with which its pods, its place in the queue and its requests go."""

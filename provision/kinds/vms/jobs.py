@@ -115,9 +115,9 @@ class VmJobs(Jobs):
             it for it in self._order() if not self._is_over(it) and not self._jobs.ends_cluster(it)
         ]
 
-    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
+    def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
-        return self._jobs.log(job, attempt, after)
+        return self._jobs.log(job, attempt, rank, after)
 
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""

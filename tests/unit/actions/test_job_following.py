@@ -11,14 +11,14 @@ from provision.documents.job import Job, JobState
 class _Log:
     """The logs of a job, by attempt."""
 
-    def __init__(self) -> None:
+    def __init__(self, rank: int = 0, prefix: str = "", tail: int | None = None) -> None:
         self.attempts: dict[int, list[tuple[int, bytes]]] = {}
         self.shown: list[str] = []
         console = SimpleNamespace(output=self.shown.append, progress=self.shown.append)
-        self._reader = jobs._Reader(cast("Any", self), cast("Any", console))
+        self._reader = jobs._Reader(cast("Any", self), cast("Any", console), rank, prefix, tail)
 
-    def log(self, job: Job, attempt: int, after: int) -> Iterator[tuple[int, bytes]]:
-        del job
+    def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
+        del job, rank
         yield from [piece for piece in self.attempts.get(attempt, []) if piece[0] >= after]
 
     def read(self, attempt: int) -> None:
@@ -27,6 +27,15 @@ class _Log:
 
     def end(self) -> None:
         self._reader.end()
+
+    @property
+    def bar(self) -> str:
+        return self._reader.bar
+
+    @property
+    def held(self) -> int:
+        """How much of a line that has not ended is kept."""
+        return len(self._reader._line)
 
 
 def test_lines_and_letters_that_were_cut_are_shown_whole_and_once() -> None:
@@ -55,3 +64,35 @@ def test_what_is_too_old_is_said_to_be_gone() -> None:
     log.attempts[1] = [(1_000_000, b"late\n")]
     log.read(1)
     assert log.shown == ["1,000,000 bytes of the log are too old, and are gone", "late\n"]
+
+
+def test_a_bar_that_is_drawn_over_itself_is_a_sign_of_life_and_then_one_line() -> None:
+    log = _Log()
+    log.attempts[1] = [(0, b"loading\n\r 1%|#   |\r 50%|##  |\r 7")]
+    log.read(1)
+    assert log.shown == ["loading\n"]
+    assert log.bar == "50%|##  |"
+    log.attempts[1].append((32, b"5%|### |\r100%|####|\ndone\r\n"))
+    log.read(1)
+    assert log.shown == ["loading\n", "100%|####|\ndone\n"]
+    assert not log.bar
+
+
+def test_an_hour_of_a_bar_is_not_kept() -> None:
+    log = _Log()
+    log.attempts[1] = [(8 * at, b"\r%6d%%" % at) for at in range(10_000)]
+    log.read(1)
+    assert log.bar == "9998%"
+    assert log.held < 20
+    log.end()
+    assert log.shown == ["  9999%\n"]
+
+
+def test_the_last_lines_are_those_of_the_last_attempt_and_what_follows_is_whole() -> None:
+    log = _Log(rank=3, prefix="[3] ", tail=2)
+    log.attempts = {1: [(0, b"early\n")], 2: [(0, b"one\ntwo\nthree\n")]}
+    log.read(2)
+    assert log.shown == ["[3] two\n[3] three\n"]
+    log.attempts[2].append((14, b"four\nfive\nsix\n"))
+    log.read(2)
+    assert log.shown[1:] == ["[3] four\n[3] five\n[3] six\n"]

@@ -137,7 +137,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
         value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"], Option.ENV: ["A=b"]}
-        value |= {it: ["1"] for it in (*OF_A_JOB, Option.POOL)}
+        value |= {it: ["1"] for it in (*OF_A_JOB, Option.POOL, Option.RANK, Option.TAIL)}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
         expected = [] if action in option.actions else [f"{action} does not support {option}"]
@@ -151,7 +151,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         **{str(it): ["Run"] for it in OF_A_JOB},
         "--nodes": ["Run", "Test"],
         **{f"--{it}": ["Test"] for it in ("pool", "cordon")},
-        "--follow": ["Logs"],
+        **{f"--{it}": ["Logs"] for it in ("follow", "rank", "tail")},
         "--yes": ["Bake", "Create", "Destroy", "Run"],
         "--full": ["Bake", "Create", "Debug", "Destroy", "Plan", "Status"],
         "--offline": ["Validate"],

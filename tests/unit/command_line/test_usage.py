@@ -35,14 +35,15 @@ def test_a_help_fits_a_screen_of_24_lines_and_80_columns(name: str) -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_the_overview_explains_every_action_in_a_line_and_names_every_option() -> None:
+def test_the_overview_explains_every_action_in_a_line_and_each_option_is_where_it_is_for() -> None:
     lines = SCREENS["overview"].splitlines()
 
     for action in Action:
         (line,) = [line for line in lines if line.startswith(f"  {action} ")]
         assert len(line.split()) > 3
     for option in Option:
-        assert str(option) in SCREENS["overview"]
+        of_all = ["overview"] if option.actions == frozenset(Action) else []
+        assert all(str(option) in SCREENS[it] for it in (*of_all, *map(str, option.actions)))
 
 
 @pytest.mark.parametrize("action", Action)

@@ -197,3 +197,50 @@ def test_a_shell_may_find_its_script_among_the_programs_of_an_image(
     assert "did you mean train.sh?" in note.fix
     assert refused("bash", "./trian.sh", **settings)
     assert refused("python", "trian.py", **settings)
+
+
+@pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("accelerate launch train.py --num_machines 4", "accelerate launch"),
+        ("bash -c 'pip install -r requirements.txt && accelerate launch train.py'", "accelerate"),
+        ("deepspeed train.py --deepspeed ds.json", "deepspeed"),
+        ("tune run full_finetune_distributed --config a.yaml", "tune run"),
+        ("torchrun --standalone --nproc-per-node=8 train.py", "torchrun"),
+    ],
+)
+def test_a_launcher_that_looks_for_no_other_machine_is_told_before_it_trains_alone(
+    line: str, program: str
+) -> None:
+    spec = job.of(Settings(MANDATORY), shlex.split(line), {})
+    (note,) = script.alone(spec, 2)
+    assert note.what.startswith(program)
+    assert note.fix
+    assert script.alone(spec, 1) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torchrun train.py --standalone",
+        "accelerate launch --num_machines 2 --machine_rank 0 train.py",
+        "accelerate launch --config_file=all.yaml train.py",
+        "tune run --nnodes 2 full_finetune_distributed",
+        "python train.py",
+        "bash -c 'accelerate launch --num_machines $NNODES --num_processes $((NNODES * 8)) t.py'",
+        "bash -c 'unclosed",
+    ],
+)
+def test_nothing_is_said_of_programs_that_meet_or_of_which_nothing_is_known(line: str) -> None:
+    words = shlex.split(line) if line.count("'") != 1 else ["bash", "-c", "'unclosed"]
+    assert script.alone(job.of(Settings(MANDATORY), words, {}), 2) == []
+
+
+def test_what_is_to_be_written_for_a_launcher_says_nothing_more() -> None:
+    for words in ("accelerate launch t.py", "deepspeed t.py", "tune run t"):
+        spec = job.of(Settings(MANDATORY), words.split(), {})
+        fix = script.alone(spec, 2)[0].fix
+        for line in fix.split("; or "):
+            command, _, _ = line.partition(", ")
+            again = job.of(Settings(MANDATORY), shlex.split(command), {})
+            assert script.alone(again, 2) == []

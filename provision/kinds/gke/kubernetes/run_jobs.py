@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import limits
 from provision.documents import json_object
-from provision.kinds.gke.kubernetes import fabric_pods, job_attendant, jobs, kueue, pods
+from provision.kinds.gke.kubernetes import (
+    fabric_pods,
+    job_attendant,
+    jobs,
+    kueue,
+    nccl,
+    pods,
+)
 from provision.kinds.gke.kubernetes.fabric_pods import RANK_LABEL, SET_LABEL
 from provision.kinds.gke.kubernetes.objects import (
     OURS,
@@ -213,8 +220,15 @@ def _container(wanted: Wanted) -> Object:
     names = ("NNODES", "NODE_RANK", "NPROC_PER_NODE", "MASTER_ADDR", "MASTER_PORT")
     others = {
         "JAX_COORDINATOR_ADDRESS": f"$(MASTER_ADDR):{_JAX_PORT}",
+        # MaxText reads these two, and trains on each node alone where they are missing.
+        "JAX_COORDINATOR_IP": "$(MASTER_ADDR)",
+        "JAX_COORDINATOR_PORT": _JAX_PORT,
         "JAX_NUM_PROCESSES": "$(NNODES)",
         "JAX_PROCESS_ID": "$(NODE_RANK)",
+        # The launchers of Google's GPU recipes take these; LD_LIBRARY_PATH is what the last one is.
+        "GPUS_PER_NODE": "$(NPROC_PER_NODE)",
+        "JOB_IDENTIFIER": wanted.name,
+        "NCCL_PLUGIN_PATH": nccl.LIBRARIES,
         **{f"PET_{name}": f"$({name})" for name in names},
     }
     ours = [

@@ -24,6 +24,13 @@ FOLDER = "run/aiinfra"
 """Where it is, below the root."""
 
 _USUAL = frozenset({"NODE_RANK", "NNODES", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE"})
+_OF_OTHERS = {
+    "JAX_COORDINATOR_IP": "MASTER_ADDR",
+    "JAX_COORDINATOR_PORT": "MASTER_PORT",
+    "JAX_NUM_PROCESSES": "NNODES",
+    "JAX_PROCESS_ID": "NODE_RANK",
+    "GPUS_PER_NODE": "NPROC_PER_NODE",  # of Google's GPU recipes
+}
 _MASTER_PORT = 29500  # torchrun's own default
 _POLL = 1.0  # seconds
 
@@ -54,17 +61,17 @@ def environment(known: roster.Roster, name: str, slots: Slots) -> dict[str, str]
 
 
 def launchers(usual: Mapping[str, str]) -> dict[str, str]:
-    """What torchrun and JAX read of the variables above, as far as those are there.
+    """What launchers read of the variables above, as far as those are there.
 
     torchrun takes the default of each option from PET_<OPTION> (torch/distributed/run.py), JAX its
-    coordinator's address from JAX_COORDINATOR_ADDRESS (jax/_src/distributed.py). They are for
+    coordinator's address from JAX_COORDINATOR_ADDRESS (jax/_src/distributed.py), MaxText from _IP
+    and _PORT (max_utils.py), and without them each of its machines trains alone. They are for
     commands and jobs alone: in a login shell, torchrun for one VM would wait for all.
     """
     found = {f"PET_{name}": text for name, text in usual.items() if name in _USUAL}
     if "MASTER_ADDR" in usual and "MASTER_PORT" in usual:
         found["JAX_COORDINATOR_ADDRESS"] = f"{usual['MASTER_ADDR']}:{usual['MASTER_PORT']}"
-    known = {"JAX_NUM_PROCESSES": "NNODES", "JAX_PROCESS_ID": "NODE_RANK"}
-    return {**found, **{name: usual[own] for name, own in known.items() if own in usual}}
+    return {**found, **{name: usual[own] for name, own in _OF_OTHERS.items() if own in usual}}
 
 
 def hostfile(known: roster.Roster, slots: Slots) -> str:
