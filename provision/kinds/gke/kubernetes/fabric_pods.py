@@ -212,10 +212,10 @@ def job_set(
     }
 
 
-def restarted(most: int, rule: Object) -> Object:
+def restarted(most: int, *rules: Object) -> Object:
     """The part of a JobSet's spec that has all of it begun again, so often at most."""
     # The GPUs of a pod are free when it is gone, not when it is told to go.
-    policy = {"maxRestarts": most, "restartStrategy": "BlockingRecreate", "rules": [rule]}
+    policy = {"maxRestarts": most, "restartStrategy": "BlockingRecreate", "rules": [*rules]}
     return {"failurePolicy": policy}
 
 
