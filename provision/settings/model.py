@@ -677,6 +677,9 @@ class Settings(BaseSettings):
     log_rank: values.Rank = _option("Logs --rank", "all", 0)
     log_tail: values.Count | None = _option("Logs --tail", "20")
 
+    # --- That of Ssh
+    ssh_forward: values.Port | None = _option("Ssh --forward", "6006")
+
 
 def _extra(name: str) -> dict[str, Any]:
     """What `_setting` says of a field beside its description."""
