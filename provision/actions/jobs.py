@@ -19,9 +19,12 @@ from provision.settings.choices import Action
 from provision.spec import job as naming
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provision.console import Console
     from provision.context import Context
     from provision.deployment.kind import Jobs
+    from provision.state.record import Record
 
 _NEVER_BEGAN: Final = (
     "correct --image, or let the machines' account read it, and run it again; this job"
@@ -71,10 +74,11 @@ def act(context: Context, action: Action) -> None:
             context.console.progress(f"{job.name} has said nothing so far: {screen.words(job)}")
 
 
-def opened(context: Context) -> Jobs:
-    """The jobs of the cluster."""
+def opened(context: Context, judge: Callable[[Record], None] = lambda _: None) -> Jobs:
+    """The jobs of the cluster; `judge` looks at its record before them."""
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
+    judge(record)
     return registry.named(record.kind).jobs(context, cloud, record)
 
 
@@ -224,9 +228,9 @@ def follow(context: Context, jobs: Jobs, name: str) -> Job:
 
 
 def _await(context: Context, jobs: Jobs, name: str) -> None:
-    """Wait until the first attempt begins."""
+    """Wait until the first attempt begins: for the jobs before it, and then for machines."""
+    is_behind, limit, deadline = None, "", None
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
-        deadline = stage.deadline(context.settings.capacity_timeout, _POLL)
         while True:
             job = find(context, jobs, name)
             has_failed = job.attempt and job.state is JobState.FAILED
@@ -241,14 +245,29 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
                 fix = _NEVER_BEGAN if job.failure.machine else remedy
                 context.report.jobs = [job := replace(job, state=JobState.FAILED)]
                 _judge(job, fix)
-            if deadline.is_over:
+            if is_behind is not bool(job.place):
+                is_behind = bool(job.place)
+                limit, seconds = _limit(context, is_behind=is_behind)
+                deadline = stage.deadline(seconds, _POLL) if seconds else None
+            if deadline and deadline.is_over:
                 raise StillWaiting(
                     f"{name} has not begun: {screen.words(job)}",
-                    why="CAPACITY_TIMEOUT is over; the job stays, and begins when it can",
+                    why=f"{limit} is over; the job stays, and begins when it can",
                     fix=f"aiinfra Logs {name} --follow to wait on; aiinfra Cancel {name} to give it"
                     " up",
                 )
-            deadline.pause()
+            context.clock.pause(_POLL)
+
+
+def _limit(context: Context, *, is_behind: bool) -> tuple[str, int | None]:
+    """The setting that limits a wait, and its seconds: for jobs before this one, or for machines.
+
+    A queue of one's own is not Google's capacity: who sits at a terminal ends that wait.
+    """
+    settings = context.settings
+    if not is_behind or not (settings.job_wait or context.console.is_terminal):
+        return "CAPACITY_TIMEOUT", settings.capacity_timeout
+    return "--wait", settings.job_wait
 
 
 def _hear(context: Context, jobs: Jobs, name: str) -> Job:

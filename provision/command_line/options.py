@@ -57,6 +57,8 @@ class Option(enum.StrEnum):
     QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
     RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
+    SETUP = "--setup", "LINE", "install its packages so, once for its folder's", Action.RUN
+    WAIT = "--wait", "TIME", "follow it so long while others are before it", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures", Action.RUN
     CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
     DESTROY_AFTER = (
@@ -130,7 +132,8 @@ FORMATS = tuple(str(one) for one in Output)
 
 OF_A_JOB = frozenset(
     {
-        *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS),
+        *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS, Option.WAIT),
+        Option.SETUP,
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
     }
 )

@@ -214,8 +214,9 @@ def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
 ) -> None:
     rehearsal = there(rate=0.01)
     _run(rehearsal, "--detach", "--", "sleep", "90000", folder=folder)
-    ended = _run(rehearsal, "--", "echo", "second", folder=folder, CAPACITY_TIMEOUT="10s")
+    ended = _run(rehearsal, "--wait=60s", "--", "echo", "second", folder=folder)
     assert ended.code == 75
+    assert ended.problem["why"].startswith("--wait is over")
     assert "echo-1 has not begun: sleep-1 is before it" in ended.problem["what"]
     status = rehearsal.run("Status")
     assert [it["name"] for it in status.document["jobs"]] == ["sleep-1", "echo-1"]
@@ -669,3 +670,37 @@ def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
             assert (shown["name"], shown["ssh"]) == (vm["name"], vm["ssh"])
     unknown = rehearsal.run("Ssh", behind=("7",), **TWO)
     assert (unknown.code, unknown.problem["what"]) == (2, "There is no VM 7")
+
+
+def test_what_a_folder_asks_for_is_installed_unless_somebody_says_otherwise(
+    standing: Rehearse, folder: Path
+) -> None:
+    rehearsal = standing(TWO)
+    (folder / "requirements.txt").write_text("einops\n")
+    ended = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
+    assert ended.code == 0, ended.said
+    assert "The packages of requirements.txt are installed on each machine" in ended.said
+    said = ended.said.splitlines()
+    assert said.index("packages would be installed here: a rehearsal installs none") < said.index(
+        "epoch 1"
+    )
+    without = _run(rehearsal, "--setup=none", "--", "torchrun", "train.py", folder=folder)
+    assert "packages" not in without.said
+
+
+def test_a_job_does_not_begin_where_the_cluster_lacks_a_mount_that_its_settings_name(
+    standing: Rehearse, folder: Path
+) -> None:
+    rehearsal = standing(TWO)
+    rehearsal.settings |= {**TWO, "GCS_MOUNT_LIST": "my-bucket:/mnt/new", "IDLE_TIMEOUT": "2h"}
+    refused = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
+    assert (refused.code, refused.problem["setting"]) == (2, "GCS_MOUNT_LIST")
+    assert "my-bucket" in refused.problem["what"]
+    assert not [name for name in rehearsal.objects() if "/jobs/" in name]
+
+    del rehearsal.settings["GCS_MOUNT_LIST"]
+    given = ("--detach", "--env", "WANDB_API_KEY=1")
+    ended = _run(rehearsal, *given, "--", "torchrun", "train.py", folder=folder)
+    assert ended.code == 0, ended.said
+    assert "--env WANDB_API_KEY has what looks like a credential" in ended.said
+    assert "not by these settings: IDLE_TIMEOUT unset -> 7200" in ended.said

@@ -112,7 +112,7 @@ Status --copy /nonexistent --offline -> Status does not support --copy; it is fo
 """
 )
 OF_A_JOB = (
-    *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS),
+    *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS, Option.WAIT, Option.SETUP),
     *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
 )
 ONE_OF_THEM = f"one of {', '.join(Action)}"
