@@ -62,11 +62,11 @@ class Jobs(ABC):
         """The names of all jobs, the newest last."""
 
     @abstractmethod
-    def unfinished(self) -> Sequence[str]:
-        """The names of the jobs that run or wait for their turn, in their order.
+    def unfinished(self, *, every: bool = False) -> Sequence[str]:
+        """The names of the jobs of Run that run or wait for their turn, in their order.
 
-        Those whose Run destroys the cluster are not among them: who submitted one has agreed to its
-        end.
+        Those whose Run destroys the cluster are not among them, unless `every` one is meant: who
+        submitted one has agreed to its end.
         """
 
     @abstractmethod

@@ -243,8 +243,12 @@ def _leaving(changes: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def _interfaces(pool: Mapping[str, Any]) -> bool:
-    networks = pool.get("network_config") or []
-    return any(network.get("additional_node_network_configs") for network in networks)
+    """Whether a pool is in more networks than one, but for those that GKE makes by a profile."""
+    return any(
+        network.get("additional_node_network_configs")
+        and not network.get("accelerator_network_profile")
+        for network in pool.get("network_config") or []
+    )
 
 
 def _pools(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

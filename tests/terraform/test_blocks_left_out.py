@@ -27,6 +27,8 @@ HARMLESS: Final = {
     "google_container_node_pool.initial_node_count": "it is of the beginning, and ignored later",
     "google_container_node_pool.upgrade_settings": "a pool becomes one of flex start or a queue by"
     " being replaced",
+    "google_container_node_pool.node_config.gpudirect_strategy": "a pool's RDMA becomes GKE's"
+    " by being replaced",
     "google_container_node_pool.network_config.additional_node_network_configs": "another machine"
     " type replaces the pool, and so does another network",
     "google_compute_subnetwork.secondary_ip_range": "a prefix never changes its kind of cluster",

@@ -178,14 +178,17 @@ def test_a_cluster_without_multi_networking_is_replaced_for_a_pool_with_networks
         values = {"name": "np-gke", "enable_multi_networking": on}
         return _change("google_container_cluster.c", actions, values, values)
 
-    def pool(*interfaces: dict[str, str]) -> dict[str, Any]:
-        values = {"network_config": [{"additional_node_network_configs": list(interfaces)}]}
+    def pool(*interfaces: dict[str, str], **network: str) -> dict[str, Any]:
+        made = {"additional_node_network_configs": list(interfaces), **network}
+        values = {"network_config": [made]}
         return _change("google_container_node_pool.p", "delete create", values, values)
 
     more = {"network": "np-gpu-net-1", "subnetwork": "np-gpu-subnet-1"}
     assert _replaced_too(cluster("no-op", on=False), pool(more)) == ["google_container_cluster.c"]
     assert _replaced_too(cluster("no-op", on=False), pool()) == []
     assert _replaced_too(cluster("no-op", on=True), pool(more)) == []
+    by_gke = pool(more, accelerator_network_profile="auto")
+    assert _replaced_too(cluster("no-op", on=False), by_gke) == []
 
 
 def test_a_subnetwork_is_replaced_with_its_cluster_where_a_range_of_pods_would_change() -> None:
