@@ -11,17 +11,29 @@ from provision.codes import Code
 from provision.context import connect
 from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError, Interrupted, SettingsError, StateError, StillWaiting
+from provision.errors import (
+    ClusterError,
+    Declined,
+    Interrupted,
+    SettingsError,
+    StateError,
+    StillWaiting,
+)
 from provision.kinds import registry
-from provision.lifecycle import ownership
+from provision.lifecycle import consent, ownership
+from provision.lifecycle.consent import Stake, Way
 from provision.screens import jobs as screen
+from provision.screens import layout
 from provision.settings.choices import Action
 from provision.spec import job as naming
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provision.console import Console
     from provision.context import Context
     from provision.deployment.kind import Jobs
+    from provision.state.record import Record
 
 _NEVER_BEGAN: Final = (
     "correct --image, or let the machines' account read it, and run it again; this job"
@@ -43,13 +55,29 @@ def act(context: Context, action: Action) -> None:
         StillWaiting: A job that is followed has not begun in time.
     """
     wanted = context.job or context.settings.job_name or ""
-    if action is Action.CANCEL and not wanted:
+    if action is Action.CANCEL and context.every and context.job:
+        raise SettingsError(
+            "Cancel has --all and the name of a job",
+            code=Code.INVALID_COMMAND_LINE,
+            fix="remove one of them",
+        )
+    if action is Action.CANCEL and not wanted and not context.every:
         raise SettingsError(
             "Cancel has no job",
             code=Code.INVALID_COMMAND_LINE,
-            fix="write its name behind it: Cancel NAME; Jobs lists them",
+            fix="write names behind it, as Cancel train-1 train-2, or --all; Jobs lists them",
         )
     jobs = opened(context)
+    if action is Action.CANCEL:
+        names = (wanted, *context.others)
+        meant = (
+            _agreed(context, jobs)
+            if context.every
+            else [_meant(context, jobs, name) for name in names]
+        )
+        # Two words may mean one job.
+        cancel(context, jobs, *{it.name: it for it in meant}.values())
+        return
     if action is Action.JOBS and not context.job:
         found = filter(None, map(jobs.find, jobs.names()))
         context.report.jobs = list(found)
@@ -58,8 +86,6 @@ def act(context: Context, action: Action) -> None:
     job = _meant(context, jobs, wanted)
     if action is Action.JOBS:
         context.console.show(screen.whole(job), as_result=True)
-    elif action is Action.CANCEL:
-        cancel(context, jobs, job)
     elif context.follow:
         follow(context, jobs, job.name)
     else:
@@ -71,10 +97,11 @@ def act(context: Context, action: Action) -> None:
             context.console.progress(f"{job.name} has said nothing so far: {screen.words(job)}")
 
 
-def opened(context: Context) -> Jobs:
-    """The jobs of the cluster."""
+def opened(context: Context, judge: Callable[[Record], None] = lambda _: None) -> Jobs:
+    """The jobs of the cluster; `judge` looks at its record before them."""
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
+    judge(record)
     return registry.named(record.kind).jobs(context, cloud, record)
 
 
@@ -85,30 +112,67 @@ def _meant(context: Context, jobs: Jobs, wanted: str) -> Job:
     return find(context, jobs, name or wanted or "yet")
 
 
-def cancel(context: Context, jobs: Jobs, job: Job) -> None:
-    """End a job, and wait until it has ended; one that is over is no error.
+def cancel(context: Context, jobs: Jobs, *asked: Job) -> None:
+    """End jobs, and wait until they have ended; one that is over is no error.
 
     Raises:
-        ClusterError: It did not end in time.
+        ClusterError: They did not end in time.
     """
-    if job.state.is_over:
-        context.console.result(f"{job.name} is over: {job.state}")
-        return
-    jobs.cancel(job)
+    for job in asked:
+        if job.state.is_over:
+            context.console.result(f"{job.name} is over: {job.state}")
+        else:
+            jobs.cancel(job)
+    left = [job for job in asked if not job.state.is_over]
     with context.progress.stage(StageName.JOB, OnInterrupt.KEEPS) as stage:
         deadline = stage.deadline(_ENDING, _POLL)
-        while not (job := find(context, jobs, job.name)).state.is_over:
-            stage.news(f"{job.name}: {screen.words(job)}")
-            if deadline.is_over:
+        while left:
+            found = {it.name: find(context, jobs, it.name) for it in left}
+            asked = tuple(found.get(it.name, it) for it in asked)
+            for it in found.values():
+                stage.news(f"{it.name}: {screen.words(it)}")
+                if it.state.is_over:
+                    context.console.result(f"{it.name} is {it.state}")
+            left = [it for it in found.values() if not it.state.is_over]
+            context.report.jobs = list(asked)
+            if left and deadline.is_over:
+                names = ", ".join(it.name for it in left)
                 raise ClusterError(
-                    f"{job.name} is to end, and has not ended yet: {job.state}",
+                    f"{names} is to end, and has not ended yet: {left[0].state}",
                     code=Code.NOT_IN_TIME,
                     why="its machines do not answer, or wait for one that comes before it",
-                    fix=f"aiinfra Jobs {job.name} shows when it is over; Status shows them",
+                    fix="aiinfra Jobs shows when it is over; Status shows its machines",
                 )
-            deadline.pause()
-        stage.counts(f"{job.name}: {job.state}")
-    context.console.result(f"{job.name} is {job.state}")
+            if left:
+                deadline.pause()
+        stage.counts(", ".join(f"{it.name}: {it.state}" for it in asked))
+
+
+def _agreed(context: Context, jobs: Jobs) -> list[Job]:
+    """All jobs of Run that are not over, if somebody agrees to the end of them.
+
+    Raises:
+        Declined: Somebody does not.
+        SettingsError: Nobody can be asked.
+    """
+    names = jobs.unfinished(every=True)
+    if not names:
+        context.console.result("No job of Run is under way")
+    if names and not context.agreed:
+        ends = f"{layout.counted(len(names), 'job')}: {', '.join(names)}"
+        terminal = context.console.is_terminal
+        if consent.way([Stake.EVERY_JOB], terminal=terminal) is Way.REFUSES:
+            raise SettingsError(
+                f"This Cancel would end {ends}",
+                code=Code.APPROVAL_NEEDED,
+                fix="if that is what you want, run it again with --yes, which agrees to it",
+            )
+        context.console.progress(f"Cancel ends {ends}")
+        with consent.unanswered("no job was cancelled"):
+            agrees = context.console.ask("End them?")
+        if not agrees:
+            raise Declined("No job was cancelled, as you said")
+    return [find(context, jobs, name) for name in names]
 
 
 class _Reader:
@@ -224,9 +288,9 @@ def follow(context: Context, jobs: Jobs, name: str) -> Job:
 
 
 def _await(context: Context, jobs: Jobs, name: str) -> None:
-    """Wait until the first attempt begins."""
+    """Wait until the first attempt begins: for the jobs before it, and then for machines."""
+    is_behind, limit, deadline = None, "", None
     with context.progress.stage(StageName.JOB, OnInterrupt.JOB_GOES_ON) as stage:
-        deadline = stage.deadline(context.settings.capacity_timeout, _POLL)
         while True:
             job = find(context, jobs, name)
             has_failed = job.attempt and job.state is JobState.FAILED
@@ -241,14 +305,29 @@ def _await(context: Context, jobs: Jobs, name: str) -> None:
                 fix = _NEVER_BEGAN if job.failure.machine else remedy
                 context.report.jobs = [job := replace(job, state=JobState.FAILED)]
                 _judge(job, fix)
-            if deadline.is_over:
+            if is_behind is not bool(job.place):
+                is_behind = bool(job.place)
+                limit, seconds = _limit(context, is_behind=is_behind)
+                deadline = stage.deadline(seconds, _POLL) if seconds else None
+            if deadline and deadline.is_over:
                 raise StillWaiting(
                     f"{name} has not begun: {screen.words(job)}",
-                    why="CAPACITY_TIMEOUT is over; the job stays, and begins when it can",
+                    why=f"{limit} is over; the job stays, and begins when it can",
                     fix=f"aiinfra Logs {name} --follow to wait on; aiinfra Cancel {name} to give it"
                     " up",
                 )
-            deadline.pause()
+            context.clock.pause(_POLL)
+
+
+def _limit(context: Context, *, is_behind: bool) -> tuple[str, int | None]:
+    """The setting that limits a wait, and its seconds: for jobs before this one, or for machines.
+
+    A queue of one's own is not Google's capacity: who sits at a terminal ends that wait.
+    """
+    settings = context.settings
+    if not is_behind or not (settings.job_wait or context.console.is_terminal):
+        return "CAPACITY_TIMEOUT", settings.capacity_timeout
+    return "--wait", settings.job_wait
 
 
 def _hear(context: Context, jobs: Jobs, name: str) -> Job:

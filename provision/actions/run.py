@@ -6,9 +6,10 @@ With `--create` the cluster is made first; with `--destroy-after` it is destroye
 from __future__ import annotations
 
 import dataclasses
+import json
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from provision.actions import copied_folder
 from provision.actions import jobs as jobs_action
@@ -16,22 +17,27 @@ from provision.actions.create import create
 from provision.actions.destroy import after_all
 from provision.codes import Code
 from provision.context import connect
-from provision.errors import Declined, SettingsError
+from provision.errors import Declined, Problem, SettingsError
 from provision.files import COPY_FOLDER
 from provision.kinds import connection, registry
-from provision.lifecycle import consent, ownership, phases
+from provision.lifecycle import consent, ownership, phases, plan_document
 from provision.lifecycle.consent import Stake, Way
 from provision.screens import jobs as screen
-from provision.spec import job, script
+from provision.settings import masking
+from provision.spec import job, packages, script
 from provision.terraform.log import Log
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from provision.context import Context
     from provision.deployment.kind import Jobs
     from provision.spec.job import JobSpec
     from provision.spec.script import WhyNot
+    from provision.state.record import Record
+
+_STOOD_ON: Final = frozenset({"GCS_MOUNT_LIST", "NFS_FILESHARE_LIST", "SECRETS"})
+"""Settings without which a job would seem to work, and lose what it writes."""
 
 
 def run(context: Context) -> None:
@@ -58,12 +64,15 @@ def run(context: Context) -> None:
 
 def _make_and_run(context: Context, spec: JobSpec) -> None:
     own = dataclasses.replace(context, copy=_folder(context))
+    setup = ""
 
     def judge(entries: Mapping[str, int], why_not: WhyNot) -> None:
+        nonlocal setup
+        setup = _setup(context, spec, entries)
         notes = script.require_there(spec, context.settings, entries, why_not)
         settings = context.settings
         most = 1 if settings.is_gke or settings.is_ray else settings.instance_count
-        context.note([*notes, *script.alone(spec, spec.nodes or most)])
+        context.note([*_worth_knowing(context), *notes, *script.alone(spec, spec.nodes or most)])
 
     # A folder that is not there, too large, or without the program is told before machines cost.
     to = "the job's machines"
@@ -72,10 +81,11 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         if makes:
             job.require_possible(spec, context.settings)
             create(context, copies=False)
-        jobs = jobs_action.opened(context)
+        jobs = jobs_action.opened(context, lambda it: _require_as_made(context, it))
         # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
         _agree(context, jobs, spec, asks=not (makes or context.agreed))
-        name = jobs.submit(spec, archive)
+        command = packages.wrapped(spec.command, setup)
+        name = jobs.submit(dataclasses.replace(spec, command=command), archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
     if context.detach:
         jobs_action.find(context, jobs, name)
@@ -83,6 +93,81 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         return
     ended = jobs_action.follow(context, jobs, name)
     context.console.result(screen.end(ended))
+
+
+def _setup(context: Context, spec: JobSpec, entries: Collection[str]) -> str:
+    """What installs the job's packages on each machine, which is said; "" for nothing."""
+    asked = context.settings.job_setup
+    line, source = packages.wanted(asked, entries), packages.source(entries)
+    if not line:
+        return ""
+    if spec.ray or context.settings.is_ray:
+        context.console.progress(
+            f"{source} is copied, and not installed: on Ray, runtime_env of ray.init has packages"
+        )
+        return ""
+    by = f"--setup {packages.NONE} leaves them out" if asked is None else "--setup"
+    context.console.progress(
+        f"The packages of {source if asked is None else 'the job'} are installed on each machine,"
+        f" once for their content; {by}"
+    )
+    return line
+
+
+def _worth_knowing(context: Context) -> Iterator[Problem]:
+    """What the job would give away, or lose."""
+    settings = context.settings
+    told = ", ".join(f"--env {name}" for name in context.env if masking.is_telling(name))
+    if told:
+        yield Problem(
+            code=Code.NOTE,
+            what=f"{told} has what looks like a credential",
+            why="the job keeps it in the state's bucket, where whoever may read that reads it",
+            fix="keep it in Secret Manager: SECRETS=NAME=projects/<project>/secrets/<secret>, and"
+            " Create",
+        )
+    if context.destroy_after and not (settings.gcs_mount_list or settings.nfs_fileshare_list):
+        yield Problem(
+            code=Code.NOTE,
+            what="Neither bucket nor share is mounted: what the job writes ends with the cluster",
+            why="--destroy-after removes its machines; only the log of rank 0 is kept",
+            fix="GCS_MOUNT_LIST=my-bucket:/mnt/results, and write there",
+        )
+
+
+def _require_as_made(context: Context, record: Record) -> None:
+    """See that the cluster has what the settings say of mounts and secrets; note what else differs.
+
+    A job would write to a folder of its machines where it takes a bucket for mounted.
+    """
+    given = {name.upper() for name in context.settings.model_fields_set}
+    now = context.report.settings or {}
+    changed = [
+        it
+        for it in plan_document.changed_settings(record.settings, now, given)
+        if it.setting in given
+    ]
+    for it in changed:
+        if it.setting not in _STOOD_ON:
+            continue
+        before, wanted = record.settings.get(it.setting) or [], now.get(it.setting) or []
+        if any(one not in before for one in json.loads(json.dumps(wanted, default=str))):
+            raise SettingsError(
+                f"The cluster was made without what {it.setting} has now: {it.words}",
+                code=Code.WITHOUT_EFFECT,
+                why="only Create gives its machines and pods what they mount and read",
+                fix=f"Create, with --replace-vms where VMs run; or leave {it.setting} as it was",
+                setting=it.setting,
+            )
+    if changed:
+        told = "; ".join(f"{it.setting} {it.words}" for it in changed)
+        note = Problem(
+            code=Code.NOTE,
+            what=f"The cluster is as its last Create made it, and not by these settings: {told}",
+            why="Run changes no cluster",
+            fix="Plan shows what Create would do",
+        )
+        context.note([note])
 
 
 def _agree(context: Context, jobs: Jobs, spec: JobSpec, *, asks: bool) -> None:

@@ -18,7 +18,6 @@ SCHEMAS: Final = TREE / "rehearsal" / "provider" / "schema" / "resources"
 HARMLESS: Final = {
     "google_container_cluster.master_authorized_networks_config": "it is left out where no address"
     " is open, so that nobody is let in by it",
-    "google_container_cluster.database_encryption": "what is encrypted with a key stays so",
     "google_container_cluster.addons_config.ray_operator_config.ray_cluster_logging_config": "it"
     " is left out where the operator itself is switched off",
     "google_container_cluster.addons_config.ray_operator_config.ray_cluster_monitoring_config": "it"

@@ -28,6 +28,7 @@ from provision.lifecycle.phases import Phase
 from provision.spec.capacity import Mode
 from provision.spec.pools import Pool, Size
 from provision.state.objects import Stored, Writer
+from provision.terraform.plan import SHORT_LIVED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -316,7 +317,7 @@ def first_kind(
 def behind(cloud: Cloud, spec: GkeSpec, cluster: Mapping[str, Any]) -> dict[str, str]:
     """The pools that are to get their control plane's version, and that version.
 
-    Those with nodes are left as they are: an upgrade replaces their nodes.
+    Those whose nodes an upgrade would replace are left as they are.
     """
     if not cluster:
         return {}
@@ -325,8 +326,14 @@ def behind(cloud: Cloud, spec: GkeSpec, cluster: Mapping[str, Any]) -> dict[str,
     return {
         name: target
         for name, pool in node_pools(cluster).items()
-        if name in scaling and pool.get("version") != target and _is_empty(cloud, pool)
+        if name in scaling
+        and pool.get("version") != target
+        and (_keeps_nodes(pool) or _is_empty(cloud, pool))
     }
+
+
+def _keeps_nodes(pool: Mapping[str, Any]) -> bool:
+    return bool((pool.get("upgradeSettings") or {}).get("strategy") == SHORT_LIVED)
 
 
 def _is_empty(cloud: Cloud, pool: Mapping[str, Any]) -> bool:

@@ -234,6 +234,17 @@ def test_vms_of_a_replaced_flex_start_group_are_missed_unless_the_plan_asks_for_
     assert plans.read({"resource_changes": [flex]}).emptied == 0
 
 
+def test_a_group_that_is_replaced_for_its_workload_policy_alone_is_told_from_others() -> None:
+    group = _group("delete create")
+    for paths, is_told in {
+        (("resource_policies", 0, "workload_policy"),): True,
+        (("resource_policies",), ("zone",)): False,
+        (): False,
+    }.items():
+        group["change"]["replace_paths"] = [list(it) for it in paths]
+        assert plans.read({"resource_changes": [group]}).unbinds is is_told
+
+
 def test_a_moved_group_and_a_moved_node_pool_are_told_by_their_machines() -> None:
     plan = plans.read({"resource_changes": [_network("delete create"), _group("delete create")]})
     assert [loss.words for loss in plan.losses] == [

@@ -57,6 +57,8 @@ class GpuPool:
     # the networks of each node's interfaces after the first, in their order, by their names in
     # Kubernetes
     networks: tuple[_Name, ...] = ()
+    # whether the queue chooses nodes by where they stand (ADR 89)
+    placed: bool = False
     managed: bool = False  # whether GKE gives its pods the interfaces that they claim (ADR 87)
 
     @property
@@ -254,5 +256,16 @@ def _pool(
         mode=asked.mode if asked.mode.means.bound else Mode(made["mode"]),
         max_run_seconds=asked.max_run_seconds,
         networks=tuple(networks.get(asked.network_kind, ())),
+        placed=_is_placed(asked),
         managed=managed and asked.network_kind is not None,
     )
+
+
+def _is_placed(asked: Pool) -> bool:
+    """Whether Google's blueprints have the queue choose nodes by where they stand (ADR 89).
+
+    The queue only sees nodes that are there, so that of a pool that scales none would ever come.
+    """
+    machine = machines.lookup(asked.machine_type)
+    networked = machine is not None and machine.gpu_network is not None
+    return networked and asked.mode.means.bound and asked.size.count is not None

@@ -29,6 +29,24 @@ def _make(api: Api, pool: Json) -> None:
     api.gke("POST", POOLS, {"nodePool": pool})
 
 
+@pytest.mark.parametrize(
+    ("version", "pool", "strategy"),
+    [
+        ("", POOL, "SURGE"),
+        ("", FLEX, "SHORT_LIVED"),
+        ("", QUEUED, "SHORT_LIVED"),
+        ("1.31.14-gke.1986000", QUEUED, "SURGE"),
+    ],
+)
+def test_google_chooses_how_a_pool_is_upgraded(
+    api: Api, version: str, pool: Json, strategy: str
+) -> None:
+    api.cluster(initialClusterVersion=version, **EXTENDED)
+    _make(api, pool)
+    (made,) = (it for it in api.gke("GET", POOLS)["nodePools"] if it["name"] == pool["name"])
+    assert made["upgradeSettings"]["strategy"] == strategy
+
+
 def _refusal(api: Api, pool: Json) -> str:
     code, reason, words = api.refused("container", "POST", POOLS, {"nodePool": pool})
     assert (code, reason) == (400, "invalid")

@@ -168,6 +168,13 @@ def test_a_pool_without_nodes_gets_the_version_of_its_control_plane(
     assert found == ({"np-nodepool-1": given} if given else {})
 
 
+def test_a_pool_whose_nodes_no_upgrade_ends_gets_it_with_nodes_too() -> None:
+    pool = {"name": "np-a", "version": OLD, "upgradeSettings": {"strategy": "SHORT_LIVED"}}
+    spec = having(version=None, gpu_pools=[having(name="np-a", size=SCALES)])
+    cluster = {"currentMasterVersion": MASTER, "nodePools": [pool]}
+    assert control_plane.behind(having(), spec, cluster) == {"np-a": MASTER}
+
+
 TAINTED = Creation(
     address="module.pools.one",
     type="google_container_node_pool",

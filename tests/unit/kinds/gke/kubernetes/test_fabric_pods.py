@@ -296,6 +296,32 @@ def test_a_users_command_starts_in_the_environment_of_the_network(tmp_path: Path
     assert ran.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("says", "words"),
+    [
+        (r"printf '0\n0\n0\n0\n0\n0\n0\n0\n'", ""),
+        (r"printf '[N/A]\n0\n0\n0\n0\n0\n0\n0\n'", ""),
+        (r"printf '0\n0\n0\n0\n0\n0\n0\n'", "fewer than the 8 GPUs"),
+        (r"printf '0\n0\n0\n20\n0\n0\n0\n0\n'", "memory errors"),
+        ("echo 'No devices were found'; exit 6", "does not answer: No devices were found"),
+    ],
+    ids=["well", "not-told", "one-lost", "memory", "no-driver"],
+)
+def test_a_pod_on_a_node_with_bad_gpus_ends_before_nccl_waits_for_them(
+    tmp_path: Path, says: str, words: str
+) -> None:
+    (tmp_path / "profile.sh").touch()
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{says}\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    job = _job(MEGA, ["echo", "runs"])
+    script = nccl.FABRICS[GpuNetwork.TCPXO].script
+    command = [word.replace(script, str(tmp_path / "profile.sh")) for word in job["command"]]
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **_env(job)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == ((1, "") if words else (0, "runs\n"))
+    assert words in ended.stderr
+
+
 def test_what_a_user_gives_a_container_stays_and_arm_machines_get_no_plugin() -> None:
     container: dict[str, Any] = {
         "name": "own",
