@@ -135,7 +135,7 @@ FORMATS = tuple(str(one) for one in Output)
 
 OF_A_JOB = frozenset(
     {
-        *(Option.NAME, Option.NODES, Option.TIME, Option.WAIT, Option.SETUP),
+        *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
         *(Option.RESTARTS, Option.RESTART_ON),
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
     }

@@ -114,7 +114,7 @@ Status --copy /nonexistent --offline -> Status does not support --copy; it is fo
 """
 )
 OF_A_JOB = (
-    *(Option.NAME, Option.NODES, Option.TIME, Option.WAIT, Option.SETUP),
+    *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
     *(Option.RESTARTS, Option.RESTART_ON),
     *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
 )
