@@ -222,6 +222,16 @@ class Kind(ABC, Generic[SpecT]):
         del cloud, replaced
         return ()
 
+    def keeping_policy(
+        self, cloud: Cloud, target: Deployment[SpecT]
+    ) -> tuple[Deployment[SpecT], str] | None:
+        """The deployment with the workload policy of machines that run, and what replaces those.
+
+        None where there are none, or those of the settings can't come by it.
+        """
+        del cloud, target
+        return None
+
     def require_replaceable(self, spec: SpecT) -> None:
         """See that running machines can be replaced (`--replace-vms`)."""
         del spec

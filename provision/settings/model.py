@@ -185,9 +185,9 @@ class Settings(BaseSettings):
     )
     zone: values.Zones = _setting(
         "The zone of the machines, which must offer their GPUs; or several, of which Create takes"
-        " the first that has all machines: in order (`us-central1-a,us-east4-b`), or by price those"
-        " that a pattern fits (`us-central1-*`), or all (`any` or `cheapest`); on GKE of one"
-        " region.",
+        " the first that has all machines: in order (`us-central1-a,us-east4-b`), or by what"
+        " Google says of its capacity (Spot, flex start) and by price those that a pattern fits"
+        " (`us-central1-*`) or all (`any`), or by price alone (`cheapest`); on GKE of one region.",
         "us-central1-a",
         PydanticUndefined,
     )
@@ -676,6 +676,9 @@ class Settings(BaseSettings):
     # --- Those of Logs
     log_rank: values.Rank = _option("Logs --rank", "all", 0)
     log_tail: values.Count | None = _option("Logs --tail", "20")
+
+    # --- That of Ssh
+    ssh_forward: values.Port | None = _option("Ssh --forward", "6006")
 
 
 def _extra(name: str) -> dict[str, Any]:

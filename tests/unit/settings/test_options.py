@@ -49,6 +49,10 @@ def test_the_command_line_goes_before_job_options() -> None:
 
 def test_an_action_in_the_settings_has_its_options_too() -> None:
     assert _settings({"--nodes": "3"}, **GKE, ACTION="test").test_nodes == 3
+    pools = "name=a,vm_type=a3-megagpu-8g,count=2"
+    asked = {**GKE, "ACTION": "test", "GKE_NODE_POOLS": pools}
+    # What a pool of one's own has is not what INSTANCE_COUNT says when nobody sets it.
+    assert _settings({}, **{it: asked[it] for it in asked if it != "VM_TYPE"}).test_nodes == 2
     assert _settings({"--nodes": "3"}, ACTION="Run").job_nodes == 3
 
 
