@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from typing import Final
 
 from provision.catalogue import filestores, machines
@@ -111,6 +109,13 @@ ENUMS: Final = (
     Enum(
         place="compute.v1 InstanceGroupManagerInstanceLifecyclePolicy.defaultActionOnFailure",
         files=(_GROUP,),
+    ),
+    Enum(
+        place="compute.v1 InstancesReportHostAsFaultyRequestFaultReason.behavior",
+        ours=frozenset(instances.Fault),
+        left={
+            "what no check of ours sees": "SILENT_DATA_CORRUPTION",
+        },
     ),
     Enum(
         place="compute.v1 NetworkInterface.nicType",
@@ -244,15 +249,6 @@ ENUMS: Final = (
         },
     ),
     Enum(
-        place="compute.v1 InstancesReportHostAsFaultyRequestFaultReason.behavior",
-        ours=frozenset(re.findall(r"behavior=([A-Z_]+)", inspect.getsource(instances))),
-        left={
-            "the command is told for GPUs that are broken": (
-                "CHIP_ERROR PERFORMANCE SILENT_DATA_CORRUPTION"
-            ),
-        },
-    ),
-    Enum(
         place="container.v1 Cluster.status",
         ours=frozenset(control_plane.State),
         others=frozenset({control_plane.State.RUNNING_WITH_ERROR}),
@@ -282,9 +278,8 @@ ENUMS: Final = (
     ),
     Enum(
         place="container.v1 UpgradeSettings.strategy",
-        files=(_POOL,),
+        files=(_POOL, "provision/terraform/plan.py"),
         left={
-            "GKE sets it for flex start and queues itself": "SHORT_LIVED",
             "it takes twice the machines": "BLUE_GREEN",
         },
     ),
@@ -353,7 +348,6 @@ ENUMS: Final = (
         place="container.v1 DatabaseEncryption.state",
         files=(_CLUSTER,),
         left={
-            "KMS_KEY that is removed leaves it as it is": "DECRYPTED",
             "Google writes it": "ALL_OBJECTS_ENCRYPTION_ENABLED UNKNOWN",
         },
     ),

@@ -185,16 +185,16 @@ def of_methods() -> frozenset[str]:
 
 def metrics() -> dict[str, set[str]]:
     """The metrics of Compute Engine's quotas that the online checks ask for."""
-    found = {it.cpu_quota: {it.name} for it in machines.FAMILIES.values()}
+    found = {"CPUS": {"N1"}}
     found |= {it.cpu_quota: {it.name} for it in machines.OTHER_SERIES.values()}
     for gpu in machines.GPUS.values():
         for metric in (quotas._preemptible(gpu), quotas._on_demand(gpu)):
             found[metric.name] = {gpu.name}
     for metric in quotas._OF_RESOURCES.values():
         found[metric.name] = {"networks"}
-    fixed = {quotas._LOCAL_SSD, quotas._PREEMPTIBLE_LOCAL_SSD, quotas._PREEMPTIBLE_CPUS}
+    fixed = {quotas._LOCAL_SSD, quotas._LOCAL_SSD_PER_FAMILY, quotas._PREEMPTIBLE_LOCAL_SSD}
     fixed |= {quotas._ADDRESSES, *quotas._DISKS.values()}
-    fixed |= {"INSTANCES", "CPUS_ALL_REGIONS", "GPUS_ALL_REGIONS"}
+    fixed |= {quotas._PREEMPTIBLE_CPUS, "INSTANCES", "CPUS_ALL_REGIONS", "GPUS_ALL_REGIONS"}
     return found | {it: {"every machine"} for it in fixed}
 
 

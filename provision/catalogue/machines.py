@@ -168,7 +168,6 @@ class Family:
     name: str  # the name of its types without the last part, such as "a2-highgpu"
     title: str  # its name in Google's documentation, such as "A2 High"
     gpu: Gpu | None  # the GPU that its machines include; None if GPUs are attached (N1)
-    cpu_quota: str  # the quota for its vCPUs, such as "A2_CPUS"
     boot_disks: tuple[str, ...]  # the disk types that it can boot from, the preferred one first
     # the GPU network of its largest type, which also determines the NCCL installer; None if the
     # GPUs use the first interface
@@ -327,7 +326,6 @@ def _n1(kind: str, *sizes: int) -> Family:
         name=f"n1-{kind}",
         title="N1",
         gpu=None,
-        cpu_quota="CPUS",
         boot_disks=_PD,
         gpu_network=None,
         consumption=_USUAL_WAYS,
@@ -346,7 +344,7 @@ def _family(  # noqa: PLR0913, PLR0917 - each is a fact that a row must say
     sizes: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     **facts: Any,
 ) -> Family:
-    """A row with the sizes that Google told, and the quota of its series.
+    """A row with the sizes that Google told.
 
     `sizes`: field -> the last part of a name -> its value there, where it is not the usual one.
     """
@@ -361,7 +359,6 @@ def _family(  # noqa: PLR0913, PLR0917 - each is a fact that a row must say
         name=name,
         title=title,
         gpu=gpu,
-        cpu_quota=f"{name.partition('-')[0].upper()}_CPUS",
         boot_disks=boot_disks,
         gpu_network=gpu_network,
         consumption=consumption,
@@ -483,16 +480,23 @@ ROWS: Final = (
 """All families that the tool knows, one row each."""
 
 
+CPUS_PER_VM_FAMILY: Final = "CPUS_PER_VM_FAMILY"
+"""The quota of vCPUs of newer series, with a limit for each."""
+# Those of which compute v1 lists a quota (discovery document of 2026-11-06, Quota.metric).
+_LISTED: Final = frozenset({"c2", "c2d", "c3", "m1", "m2", "m3", "n2", "n2d", "t2a", "t2d"})
+
+
 def _plain(names: str) -> Iterable[Series]:
-    """Series whose vCPU quota has the name of the series."""
-    return (Series(name=name, cpu_quota=f"{name.upper()}_CPUS") for name in names.split())
+    for name in names.split():
+        own = f"{name.upper()}_CPUS" if name in _LISTED else CPUS_PER_VM_FAMILY
+        yield Series(name=name, cpu_quota=own)
 
 
 OTHER_SERIES: Final[Mapping[str, Series]] = {
     row.name: row
     for row in (
         *_plain("c2 c2d c3 c3d c4 c4a c4d h3 m1 m2 m3 m4 n2 n2d n4 n4a n4d t2a t2d x4 z3"),
-        Series(name="h4d", cpu_quota="H4D_CPUS", flex_start=True, flex_compact=True),
+        Series(name="h4d", cpu_quota=CPUS_PER_VM_FAMILY, flex_start=True, flex_compact=True),
         Series(name="e2", cpu_quota="CPUS"),
     )
 }
@@ -500,6 +504,19 @@ OTHER_SERIES: Final[Mapping[str, Series]] = {
 
 Some names differ in one letter from those of machines with GPUs: n2-standard-8 is not a typo of
 n1-standard-8.
+"""
+
+
+TWO_INTERFACES: Final = frozenset({"g4-standard-384"})
+"""Machine types that fill their network by two gVNICs, without a network for GPUs.
+
+Cluster Toolkit's gke-g4 (10470803) has the second; "required to fill 400 Gbps", as a user says.
+"""
+NOT_SET_UP: Final[Mapping[str, str]] = {"a5x": "A5X"}
+"""Series with GPUs that Google has and this tool can make nothing of -> their titles.
+
+A5X: Arm, bare metal, bound to a reservation, and a network of GPUs of a kind of its own (IRDMA, as
+GKE's network driver has it, 2026); no public page has its sizes.
 """
 
 
@@ -595,14 +612,16 @@ def plain_series(name: str) -> Series | None:
 
 
 def cpu_quota(name: str) -> str:
-    """The quota for the vCPUs of a machine type.
+    """The quota for the vCPUs of a machine type; "" if it needs that of its GPUs alone.
 
-    Google names it after the series; the rows have the exceptions.
+    So it is of all that include GPUs: "You don't need to request CPU quotas" (Compute Engine,
+    "Allocation quotas", of A2, A3, A4, A4X, A4X Max, G2 and G4, as quoted in September 2026).
     """
-    series = name.partition("-")[0]
-    rows: tuple[Family | Series, ...] = of_series(name)
-    rows += (OTHER_SERIES[series],) if series in OTHER_SERIES else ()
-    return rows[0].cpu_quota if rows else f"{series.upper()}_CPUS"
+    rows = of_series(name)
+    if rows:
+        return "CPUS" if rows[0].gpu is None else ""
+    other = plain_series(name)
+    return other.cpu_quota if other else CPUS_PER_VM_FAMILY
 
 
 def carrying(accelerator: str) -> tuple[str, ...]:

@@ -247,7 +247,8 @@ def _quota(group: Group, found: Sequence[Mapping[str, Any]], texts: RefusalTexts
     said = "\n".join(map(refusals.words, found))
     exceeded = refusals.quota(said)
     metric = exceeded.metric if exceeded else ""
-    family = refusals.quota_dimensions(found).get("gpu_family")
+    dimensions = refusals.quota_dimensions(found)
+    family = dimensions.get("gpu_family") or dimensions.get("vm_family")
     quota = f"quota {metric}".strip() + (f" for {family}" if family else "")
     amount = f"has a limit of {exceeded.limit:g}" if exceeded else "is exceeded"
     everywhere = exceeded is not None and exceeded.everywhere

@@ -40,6 +40,7 @@ _DISKS: Final[Mapping[str, str]] = {
     "pd-standard": "DISKS_TOTAL_GB",
 }
 _LOCAL_SSD: Final = "LOCAL_SSD_TOTAL_GB"
+_LOCAL_SSD_PER_FAMILY: Final = "LOCAL_SSD_TOTAL_STORAGE_PER_VM_FAMILY"
 _PREEMPTIBLE_LOCAL_SSD: Final = "PREEMPTIBLE_LOCAL_SSD_GB"
 _PREEMPTIBLE_CPUS: Final = "PREEMPTIBLE_CPUS"
 _ADDRESSES: Final = "IN_USE_ADDRESSES"
@@ -54,7 +55,11 @@ _NETWORKS: Final = (
 _INSTEAD: Final = dict.fromkeys(("NETWORKS", "SUBNETWORKS", "ROUTERS", "FIREWALLS"), _NETWORKS)
 """The project's quotas of networks and the like -> what else helps than more quota."""
 _FILES: Final = "file.googleapis.com"
+_COMPUTE: Final = "compute.googleapis.com"
 _CLOUD_QUOTAS: Final = "cloudquotas.googleapis.com"
+_ENABLE: Final = f"gcloud services enable {_CLOUD_QUOTAS}"
+_PER_VM_FAMILY: Final = "vm_family"
+"""The dimension of quotas of a family of machines, which compute v1 does not list."""
 _OLDER: Final = {"STANDARD": "BASIC_HDD", "PREMIUM": "BASIC_SSD"}
 """The older names of two tiers, which the API still answers."""
 
@@ -66,7 +71,8 @@ class Metric:
     name: str  # its metric, such as "PREEMPTIBLE_NVIDIA_A100_GPUS"
     everywhere: bool = False  # whether it is a global quota, for all regions together
     must: bool = False  # whether every project has it, so that its absence is worth a note
-    otherwise: str = ""  # the quota that applies instead if the project has none of this one
+    # the quota that applies instead if the project has none of this one
+    otherwise: Metric | None = field(default=None, compare=False)
     # the dimensions that distinguish it from other quotas of that name
     dimensions: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
@@ -74,6 +80,11 @@ class Metric:
     def words(self) -> str:
         """Its name, with its dimensions."""
         return " for ".join([self.name, *self.dimensions.values()])
+
+    @property
+    def filters(self) -> list[str]:
+        """By what it is found on Google's page of quotas, beside its region."""
+        return [self.name, *(f"{key} {value}" for key, value in self.dimensions.items())]
 
 
 # The project's quotas, but for that of resource policies, which is a region's (discovery document
@@ -91,7 +102,7 @@ _OF_RESOURCES: Final = {
 class _Usage:
     """A quota's limit and usage in a project."""
 
-    name: str
+    metric: Metric
     limit: float
     usage: float | None  # None if Google does not report it
 
@@ -129,18 +140,12 @@ def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
         found = _find(ctx, metric)
         if found is None:
             if metric.must:
-                yield note(
-                    Code.NOT_CHECKED,
-                    what=f"could not check whether the quota {metric.words} in {ctx.spec.region} is"
-                    " large enough",
-                    why="Google does not report such a quota for this project",
-                    fix=f"check it at {QUOTA_PAGE}?project={ctx.project}",
-                )
+                yield _not_known(ctx, metric)
             continue
         if need.most <= found.room(need.own):
             limit = int(found.limit) if math.isfinite(found.limit) else None
             used = None if found.usage is None else int(found.usage)
-            large = Quota(metric=found.name, limit=limit, used=used, needed=need.most)
+            large = Quota(metric=found.metric.name, limit=limit, used=used, needed=need.most)
             yield Finding(quota=large)
             continue
         twin = _find(ctx, need.twin) if need.twin else None
@@ -150,6 +155,20 @@ def quota(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
             yield _short(ctx, metric, found, need, Effect.NOTE)
     yield from _of_resources(ctx)
     yield from _of_shares(ctx)
+
+
+def _not_known(ctx: CheckContext[ClusterSpec], metric: Metric) -> Finding:
+    off = _PER_VM_FAMILY in metric.dimensions and not _tells_quotas(ctx)
+    by_hand = f"check it at {QUOTA_PAGE}?project={ctx.project}"
+    return note(
+        Code.NOT_CHECKED,
+        what=f"could not check whether the quota {metric.words} in {ctx.spec.region} is"
+        " large enough",
+        why=f"{ctx.project} has not enabled {_CLOUD_QUOTAS}, and no other API tells it"
+        if off
+        else "Google does not report such a quota for this project",
+        fix=f"{_ENABLE} --project {ctx.project}, or {by_hand}" if off else by_hand,
+    )
 
 
 def _fits(amount: int, movable: int, own: int, found: _Usage, twin: _Usage | None) -> bool:
@@ -169,7 +188,6 @@ def _short(
     effect: Effect = Effect.STOPS,
 ) -> Finding:
     place = "all regions" if metric.everywhere else ctx.spec.region
-    name = metric.words if found.name == metric.name else found.name
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
     usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
     own = f", {need.own} by this deployment" if need.own else ""
@@ -179,10 +197,12 @@ def _short(
         Code.QUOTA_EXCEEDED,
         effect,
         setting="NETWORK_CONFIG" if metric.name in _INSTEAD else setting,
-        what=f"the quota {name} in {place} is too small: this deployment needs {enough}{twin}",
+        what=f"the quota {found.metric.words} in {place} is too small: this deployment needs"
+        f" {enough}{twin}",
         why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
         fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
-        f"filter by {found.name} and {place}, select it, click Edit ({QUOTA_ROLE})\n"
+        f"filter by {' and '.join([*found.metric.filters, place])}, select it, click Edit"
+        f" ({QUOTA_ROLE})\n"
         f"{_INSTEAD.get(metric.name, _FEWER)}",
     )
 
@@ -286,18 +306,33 @@ def of_machine(pool: Pool, vcpus: int, project: str) -> Iterator[tuple[Metric, i
     own = path is not None and path.owner(project) == project
     if not (means.reserved and path is not None and (means.bound or own)):
         yield from _gpus(pool)
-        standard = machines.cpu_quota(pool.machine_type)
         # A project that never requested preemptible CPUs uses the standard quota.
-        spot = Metric(name=_PREEMPTIBLE_CPUS, otherwise=standard)
-        yield spot if means.preemptible else Metric(name=standard), vcpus
-        yield Metric(name="CPUS_ALL_REGIONS", everywhere=True), vcpus
+        if (standard := _cpus(pool)) is not None:
+            spot = Metric(name=_PREEMPTIBLE_CPUS, otherwise=standard)
+            yield spot if means.preemptible else standard, vcpus
+            yield Metric(name="CPUS_ALL_REGIONS", everywhere=True), vcpus
         if size := pool.machine.local_ssd_gb if pool.machine else 0:
-            spot = Metric(name=_PREEMPTIBLE_LOCAL_SSD, otherwise=_LOCAL_SSD)
-            yield spot if means.preemptible else Metric(name=_LOCAL_SSD), size
+            total = Metric(name=_LOCAL_SSD)
+            disks = _of_family(_LOCAL_SSD_PER_FAMILY, pool, otherwise=total)
+            spot = Metric(name=_PREEMPTIBLE_LOCAL_SSD, otherwise=disks)
+            yield spot if means.preemptible else disks, size
     yield Metric(name=_DISKS[pool.disk_type]), pool.disk_size_gb
     yield Metric(name="INSTANCES"), 1
     if pool.external_ip:
         yield Metric(name=_ADDRESSES), 1
+
+
+def _cpus(pool: Pool) -> Metric | None:
+    """The quota of the vCPUs; None for machines that need their GPUs' quota alone."""
+    name = machines.cpu_quota(pool.machine_type)
+    if name == machines.CPUS_PER_VM_FAMILY:
+        return _of_family(name, pool, must=True)
+    return Metric(name=name) if name else None
+
+
+def _of_family(name: str, pool: Pool, **more: Any) -> Metric:
+    family = pool.machine_type.partition("-")[0].upper()
+    return Metric(name=name, dimensions=MappingProxyType({_PER_VM_FAMILY: family}), **more)
 
 
 def _gpus(pool: Pool) -> Iterator[tuple[Metric, int]]:
@@ -334,7 +369,7 @@ def _preemptible_twin(pool: Pool, metric: Metric) -> Metric | None:
     gpu = machines.GPUS.get(pool.gpu_type or "")
     if gpu is not None and metric == _on_demand(gpu):
         return _preemptible(gpu)
-    twins = {_LOCAL_SSD: _PREEMPTIBLE_LOCAL_SSD}
+    twins = {_LOCAL_SSD_PER_FAMILY: _PREEMPTIBLE_LOCAL_SSD}
     twins[machines.cpu_quota(pool.machine_type)] = _PREEMPTIBLE_CPUS
     return Metric(name=twins[metric.name]) if metric.name in twins else None
 
@@ -344,14 +379,19 @@ def _preemptible_twin(pool: Pool, metric: Metric) -> Metric | None:
 
 def _find(ctx: CheckContext[ClusterSpec], metric: Metric) -> _Usage | None:
     """The quota's limit and usage; None if Google does not report it."""
+    if _PER_VM_FAMILY in metric.dimensions:
+        limit = _limit(ctx, _COMPUTE, f"{metric.name.replace('_', '-')}-per-project-region", metric)
+        if limit is not None:
+            return _Usage(metric, limit, usage=None)
+        return _find(ctx, metric.otherwise) if metric.otherwise else None
     path = f"projects/{ctx.project}"
     if not metric.everywhere:
         path += f"/regions/{ctx.spec.region}"
     entries = ctx.answers.get(Service.COMPUTE, path).get("quotas", [])
-    shown = {it["metric"]: _Usage(it["metric"], it["limit"], it["usage"]) for it in entries}
+    shown = {it["metric"]: _Usage(metric, it["limit"], it["usage"]) for it in entries}
     found = shown.get(metric.name)
     if metric.otherwise and (found is None or not found.limit):
-        return shown.get(metric.otherwise)
+        return _find(ctx, metric.otherwise)
     if found is not None or not metric.must:
         return found
     return _by_service_usage(ctx, metric)
@@ -374,7 +414,37 @@ def _by_service_usage(ctx: CheckContext[ClusterSpec], metric: Metric) -> _Usage 
     closest = max(fitting, key=lambda bucket: len(bucket.get("dimensions", {})))
     # Google omits a number that is 0.
     limit = int(closest.get("effectiveLimit", 0))
-    return _Usage(metric.name, math.inf if limit == _UNLIMITED else limit, usage=None)
+    return _Usage(metric, math.inf if limit == _UNLIMITED else limit, usage=None)
+
+
+def _tells_quotas(ctx: CheckContext[ClusterSpec]) -> bool:
+    return _CLOUD_QUOTAS in ctx.answers.enabled_apis(ctx.project)
+
+
+def _limit(
+    ctx: CheckContext[ClusterSpec], service: str, name: str, metric: Metric | None = None
+) -> float | None:
+    """The limit of a quota in the region, by Cloud Quotas; None if Google tells none.
+
+    Of a quota of machine families only a row that names the family counts: those without one are
+    for all others, and stand there without a number, which for GPU machines means nothing.
+    """
+    if not _tells_quotas(ctx):
+        return None
+    path = f"projects/{ctx.project}/locations/global/services/{service}/quotaInfos/{name}"
+    found = ctx.answers.find(Service.CLOUD_QUOTAS, path) or {}
+    family = dict(metric.dimensions) if metric else {}
+    fitting = []
+    for info in found.get("dimensionsInfos", []):
+        its = info.get("dimensions", {})
+        here = its.get("region") == ctx.spec.region
+        inside = "region" not in its and ctx.spec.region in info.get("applicableLocations", [])
+        if {key: its.get(key) for key in family} == family and (here or inside):
+            fitting.append((here, info.get("details", {})))
+    if not fitting:
+        return None
+    value = int(max(fitting, key=lambda one: one[0])[1].get("value", 0))
+    return math.inf if value == _UNLIMITED else value
 
 
 # ------------------------------------------------------------------ shares
@@ -386,20 +456,20 @@ def _of_shares(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
     for share in ctx.spec.shares:
         if share.tier in filestores.QUOTAS and share.size_gb is not None:
             wanted[share.tier] += share.size_gb
-    if wanted and _CLOUD_QUOTAS not in ctx.answers.enabled_apis(ctx.project):
+    if wanted and not _tells_quotas(ctx):
         yield note(
             Code.NOT_CHECKED,
             setting="NFS_FILESHARE_LIST",
             what="could not check whether Filestore's quota is large enough for the shares",
             why=f"{ctx.project} has not enabled {_CLOUD_QUOTAS}, and no other API tells it",
-            fix=f"gcloud services enable {_CLOUD_QUOTAS} --project {ctx.project}, or check it at"
+            fix=f"{_ENABLE} --project {ctx.project}, or check it at"
             f" {QUOTA_PAGE}?project={ctx.project}",
         )
         return
     region = ctx.spec.region
     for tier, needed in wanted.items():
         name = filestores.QUOTAS[tier]
-        limit = _limit_of_shares(ctx, name)
+        limit = _limit(ctx, _FILES, name)
         if limit is None:
             continue
         used, own = _used_by_shares(ctx, tier)
@@ -410,23 +480,12 @@ def _of_shares(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
                 setting="NFS_FILESHARE_LIST",
                 what=f"Filestore's quota {name} in {region} is too small: this deployment needs"
                 f" {needed} GiB of {tier}",
-                why=f"the limit of {ctx.project} is {limit} GiB, and {used} of it is used{mine}",
+                why=f"the limit of {ctx.project} is {int(limit)} GiB, and {used} of it is used"
+                f"{mine}",
                 fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
                 f"filter by {name} and {region}, select it, click Edit ({QUOTA_ROLE})\n"
                 "or use smaller shares, another tier, or a region that has quota",
             )
-
-
-def _limit_of_shares(ctx: CheckContext[ClusterSpec], name: str) -> int | None:
-    """The limit of a quota in the region, in GiB; None if there is none, or Google tells none."""
-    path = f"projects/{ctx.project}/locations/global/services/{_FILES}/quotaInfos/{name}"
-    found = ctx.answers.find(Service.CLOUD_QUOTAS, path) or {}
-    for info in found.get("dimensionsInfos", []):
-        own = info.get("dimensions", {}).get("region") == ctx.spec.region
-        if own or ctx.spec.region in info.get("applicableLocations", []):
-            value = int(info.get("details", {}).get("value", _UNLIMITED))
-            return None if value == _UNLIMITED else value
-    return None
 
 
 def _used_by_shares(ctx: CheckContext[ClusterSpec], tier: Tier) -> tuple[int, int]:

@@ -232,6 +232,10 @@ def _speaks(candidate: Candidate) -> str:
     known = [words for it in candidate.quotas if (words := _used(it))]
     if candidate.reservation:
         known.append(f"reservation {candidate.reservation}")
+    if candidate.obtainability is not None:
+        known.append(f"Google: {candidate.obtainability:.0%} likely")
+    if candidate.uptime_seconds:
+        known.append(f"most run {amounts.span(candidate.uptime_seconds)}")
     return ", ".join([*known, *candidate.remarks])
 
 
@@ -332,5 +336,5 @@ def _ready_head(seconds: float | None, remark: str, width: int) -> Iterator[Line
 
 def _ready_tail(seconds: float | None, amount: Amount | None, width: int) -> Iterator[Line]:
     costs = f"It costs {amounts.per_hour(amount)} from now on. " if amount else ""
-    then = "Next: Test, Status; Destroy ends it." if seconds is not None else "Destroy ends it."
+    then = "Next: Run -- COMMAND, Test, Status; Destroy ends it." if seconds is not None else "Destroy ends it."
     yield from layout.wrapped(costs + then, width, rest="    ")

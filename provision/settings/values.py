@@ -25,6 +25,7 @@ from provision.settings.choices import (
     Priority,
     ReleaseChannel,
     Restart,
+    RestartOn,
     Way,
 )
 from provision.settings.parsing import InvalidValueError, shorten
@@ -580,6 +581,7 @@ DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]
 PriceWord = Annotated[PriceList, BeforeValidator(parsing.choice(PriceList))]
 RestartWord = Annotated[Restart, BeforeValidator(parsing.choice(Restart))]
 PriorityWord = Annotated[Priority, BeforeValidator(parsing.choice(Priority))]
+JobRestartWord = Annotated[RestartOn, BeforeValidator(parsing.choice(RestartOn))]
 ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseChannel))]
 DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]
 
@@ -589,6 +591,7 @@ Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
 
 _Whole = Annotated[int, BeforeValidator(parsing.whole_number)]
 Count = Annotated[_Whole, Field(ge=1)]
+Port = Annotated[_Whole, Field(ge=1, le=65535)]
 Rank = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(parsing.rank)]
 Nodes = Annotated[_Whole, Field(ge=0, le=limits.MOST_NODES)]
 MostNodes = Annotated[_Whole, Field(ge=1, le=limits.MOST_NODES)]

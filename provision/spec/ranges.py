@@ -31,6 +31,8 @@ It is said of a pool's range; of a cluster's it is believed (gotchas, 2026-11-24
 SERVICES: Final = range(16, 28)
 """The prefixes that a range for Services can have (GKE, "VPC-native clusters", its table,
 undated); that others are refused is believed (gotchas, 2026-11-24)."""
+SMALLEST_SERVICES: Final = 28
+"""The one more that another copy of that table has, with 16 Services: Google decides."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,13 @@ _REPLACING: Final = ("disk_size_gb", "disk_type", "machine_type")
 
 Each "initiates an upgrade operation that migrates the nodes in the node pool" (container v1,
 UpdateNodePoolRequest: read in 2026-11). So does another version of a pool that has nodes; the plan
-asks for that of empty pools alone, which may get a node meanwhile.
+asks for that of empty pools alone, which may get a node meanwhile, and of `SHORT_LIVED` ones.
+"""
+SHORT_LIVED: Final = "SHORT_LIVED"
+"""The strategy of upgrades that GKE gives to pools of flex start and of queues.
+
+Their nodes run until their own end, and new ones are made as the pool is then (GKE, "Node upgrade
+strategies", 2026-04-13).
 """
 
 
@@ -87,6 +93,8 @@ class Plan:
     # whether what an earlier run made takes the place of what the state had, which is out of
     # Terraform's sight then
     displaces: bool = False
+    # whether a group is replaced for nothing but the workload policy that it loses
+    unbinds: bool = False
     # tainted node pools, which would be replaced because their creation failed
     tainted_pools: tuple[Creation, ...] = ()
     # existing resources that would be replaced, removed or shrunk, those that hold machines first
@@ -157,6 +165,7 @@ def read(document: Mapping[str, Any]) -> Plan:
         staying=staying,
         grants=tuple(_grants(document)),
         emptied=moves.emptied(document),
+        unbinds=moves.unbinds(document),
     )
 
 
@@ -320,7 +329,8 @@ def _smaller_pool(before: Values, after: Values) -> Iterator[tuple[str, int]]:
     version = after.get("version")
     if before.get("node_count") and version not in {None, before.get("version")}:
         changed.append("version")
-    if changed:
+    upgrades: Values = next(iter(before.get("upgrade_settings") or []), {})
+    if changed and upgrades.get("strategy") != SHORT_LIVED:
         count = before.get("node_count")
         how = "is replaced" if count == 1 else "are replaced one after the other"
         words = f"{pool}{moves.counted(count, 'node')} {how}, with all that runs there"

@@ -1,6 +1,7 @@
-"""Limits of quotas: Filestore's by Cloud Quotas v1, Compute Engine's by Service Usage v1beta1.
+"""Limits of quotas that no region shows.
 
-The latter tells also those that no region shows.
+Filestore's and those of machine families are told by Cloud Quotas v1, those of GPUs and of resize
+requests by Service Usage v1beta1.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _API: Final = "cloudquotas.googleapis.com"
+_COMPUTE: Final = "compute.googleapis.com"
 _SERVICE: Final = "file.googleapis.com"
 
 
@@ -81,17 +83,40 @@ def _get_share(request: Request, store: Store, project: str, quota: str) -> Repl
     if tier is None:
         raise GoogleError(404, f"Quota {base}/{quota} was not found.", status=None)
     limit = facts.limit_of_shares(tier, request.scenarios)
+    return _told(f"{base}/{quota}", _SERVICE, _row(limit))
+
+
+def _get_of_compute(request: Request, store: Store, project: str, quota: str) -> Reply:
+    owner = projects.permitted(project, store)
+    services.require(request, store, owner, _API, "Cloud Quotas API")
+    base = f"projects/{owner.number}/locations/global/services/{_COMPUTE}/quotaInfos"
+    if quota != facts.ID_OF_FAMILY:
+        raise GoogleError(404, f"Quota {base}/{quota} was not found.", status=None)
+    rows = (
+        _row(int(facts.limit_of_family(it, request.scenarios)), vm_family=it)
+        for it in facts.OF_FAMILY
+    )
+    # For all other families: a row without a number.
+    return _told(f"{base}/{quota}", _COMPUTE, *rows, _row(None))
+
+
+def _row(limit: int | None, **dimensions: str) -> dict[str, Any]:
+    # As every 64-bit number of these APIs: a text.
+    details = {} if limit is None else {"value": str(limit)}
+    row = {"details": details, "applicableLocations": list(places.REGIONS)}
+    return {**row, "dimensions": dimensions} if dimensions else row
+
+
+def _told(name: str, service: str, *rows: dict[str, Any]) -> Reply:
+    more = {key for row in rows for key in row.get("dimensions", ())}
     return Reply(
         body={
-            "name": f"{base}/{quota}",
-            "quotaId": quota,
-            "service": _SERVICE,
+            "name": name,
+            "quotaId": name.rpartition("/")[2],
+            "service": service,
             "isPrecise": True,
-            "dimensions": ["region"],
-            "dimensionsInfos": [
-                # As every 64-bit number of these APIs: a text.
-                {"details": {"value": str(limit)}, "applicableLocations": list(places.REGIONS)}
-            ],
+            "dimensions": ["region", *more],
+            "dimensionsInfos": list(rows),
         }
     )
 
@@ -102,11 +127,13 @@ shares = Routes(
         f"GET projects/{{project}}/locations/global/services/{_SERVICE}/quotaInfos/{{quota}}": (
             _get_share
         ),
+        f"GET projects/{{project}}/locations/global/services/{_COMPUTE}/quotaInfos/{{quota}}": (
+            _get_of_compute
+        ),
     }
 )
 
 
-_COMPUTE = "compute.googleapis.com"
 _RESIZE_REQUESTS = "active_resize_requests"
 _USUAL_RESIZE_REQUESTS = 100
 

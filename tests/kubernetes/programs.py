@@ -15,10 +15,10 @@ from tests.running import ran
 MODULES = Path(__file__).parent / "control_plane"
 KUEUE = AddOn(
     name="Kueue",
-    version="0.18.3",
-    sha256="d605eec48cc2c557ba5f3f66111af1f1265368dab1497eacc2292a140b023737",
+    version="0.19.2",
+    sha256="88881eb50734eb920b67486ebc2aa978ed325e1b12d99b22fc51a6d7e9e4d370",
 )
-"""The Kueue that is built here, an earlier patch of the product's (ADR 69)."""
+"""The Kueue that is built here: the product's, or an earlier patch of it (ADR 69)."""
 
 _KUBERNETES = "v1.36.1"
 # Without it the API server calls itself v0.0.0, and clients draw conclusions from that.

@@ -65,6 +65,15 @@ A4 = GpuPool(
     max_nodes=2,
     mode=Mode.RESERVATION_BOUND,
 )
+PLACED = GpuPool(
+    name="demo-h200-bound",
+    machine_type="a3-ultragpu-8g",
+    accelerator="nvidia-h200-141gb",
+    gpus=8,
+    max_nodes=3,
+    mode=Mode.RESERVATION_BOUND,
+    placed=True,
+)
 A2 = GpuPool(
     name="demo-a100-8g",
     machine_type="a2-highgpu-8g",
@@ -197,7 +206,9 @@ FLEX_QUEUED_ULTRA = facts(
     shares=(NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560),),
 )
 TWO_QUEUED = facts(T4, A100)
-ALL = (FLEX_QUEUED_ULTRA, TWO_QUEUED, facts(MEGA), facts(HIGH))
+BY_GKE = facts(dataclasses.replace(A4, managed=True))
+"""A cluster whose RDMA GKE manages."""
+ALL = (FLEX_QUEUED_ULTRA, TWO_QUEUED, facts(MEGA), facts(HIGH), facts(PLACED))
 
 
 def everything() -> ClusterFacts:
@@ -208,6 +219,7 @@ def everything() -> ClusterFacts:
         A100,
         MEGA,
         HIGH,
+        PLACED,
         networks=RDMA,
         buckets=FLEX_QUEUED_ULTRA.buckets,
         shares=FLEX_QUEUED_ULTRA.shares,

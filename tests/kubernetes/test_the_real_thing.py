@@ -1,5 +1,6 @@
 """What a real API server and a real Kueue make of our objects and jobs."""
 
+import copy
 import dataclasses
 import hashlib
 import time
@@ -21,6 +22,7 @@ from provision.kinds.gke.kubernetes import (
     status,
 )
 from provision.kinds.gke.kubernetes.client import Body, KubernetesError
+from provision.kinds.gke.kubernetes.fabric_pods import Kind
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.objects import MANAGER, Object, from_yaml, holds
 from provision.kinds.gke.kubernetes.stages import Stage
@@ -198,6 +200,32 @@ def test_kueues_manifest_made_of_its_sources_is_the_pinned_one_and_is_accepted(
             {"fieldManager": "try", "force": "true", "fieldValidation": "Strict", "dryRun": "All"},
             Body(thing, "application/apply-patch+yaml"),
         )
+
+
+def test_a_job_on_bound_nodes_gets_those_that_stand_together(queue: World) -> None:
+    for name, block in (("h0", "b1"), ("h1", "b2"), ("h2", "b2")):
+        places = (block, block, f"{block}-{name}", name)
+        queue.add_node(samples.PLACED, name, **dict(zip(kueue._LEVELS, places, strict=True)))
+    facts = samples.facts(samples.PLACED)
+    container: Object = {"name": "x", "image": "x", "command": ["true"]}
+    pod = fabric_pods.template(facts, samples.PLACED, container, Kind.PART)
+    container["resources"] = {"limits": {kueue.GPU: "8"}, "requests": {"cpu": "1", kueue.GPU: "8"}}
+    pod["spec"] |= {"restartPolicy": "Never", "serviceAccountName": "default"}
+    own = copy.deepcopy(pod)
+    del own["metadata"]["annotations"][next(iter(kueue.PLACED))]
+    for name, template, size in (("own", own, 1), ("together", pod, 2)):
+        spec = {"parallelism": size, "completions": size, "template": template, "suspend": True}
+        labels = {kueue.QUEUE_LABEL: kueue.LOCAL_QUEUE}
+        metadata = {"name": name, "namespace": "default", "labels": labels}
+        job: Object = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+        queue.cluster.create(job)
+    queue.until(lambda: _find(queue, job).get("status", {}).get("succeeded") == 2)
+    pods = queue.cluster.all("v1", "Pod", "default", "job-name=together")
+    assert {it["spec"]["nodeName"] for it in pods} == {"h1", "h2"}
+    # What asks for no place gets none, and is told how to ask.
+    works = {it.name: it for it in status.read(queue.cluster).workloads}
+    assert works["Job own"].state == "pending"
+    assert "kueue.x-k8s.io/podset-preferred-topology" in works["Job own"].advice
 
 
 def test_a_gpu_job_waits_for_its_request_and_runs_when_that_is_granted(queue: World) -> None:

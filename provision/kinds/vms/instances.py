@@ -6,6 +6,7 @@ What a VM found about itself is judged by what its machine type promises.
 from __future__ import annotations
 
 import datetime as dt
+import enum
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -454,7 +455,15 @@ def due(vm: Vm) -> tuple[int | None, Gpu | None]:
     return machine.gpus or 0, machine.family.gpu
 
 
-def another_host(names: Sequence[str], where: str, *, bound: bool) -> str:
+class Fault(enum.StrEnum):
+    """What a host is reported for: values of `faultReasons` (compute v1)."""
+
+    XID = "UNRECOVERABLE_GPU_ERROR"
+    GPU = "CHIP_ERROR"
+    SLOW = "PERFORMANCE"
+
+
+def another_host(names: Sequence[str], where: str, *, bound: bool, fault: Fault = Fault.XID) -> str:
     """How VMs get another host.
 
     A bound VM that is recreated may come back to the same host; Google takes such a VM to another
@@ -469,7 +478,7 @@ def another_host(names: Sequence[str], where: str, *, bound: bool) -> str:
     return (
         "report its host, which stops the VM and takes it to another host where it can: gcloud"
         f" compute instances report-host-as-faulty {' or '.join(names)} {where.partition(' ')[2]}"
-        " --disruption-schedule=IMMEDIATE --fault-reasons=behavior=UNRECOVERABLE_GPU_ERROR"
+        f" --disruption-schedule=IMMEDIATE --fault-reasons=behavior={fault}"
     )
 
 

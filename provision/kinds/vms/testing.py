@@ -158,7 +158,9 @@ def of_vms(vms: Sequence[Vm], checked: Mapping[str, VmCheck], where: str) -> lis
     def fix(name: str) -> str:
         users = checked[name].users
         freed = f"end {words.listed(users)}, or let them end; then " if users else ""
-        return freed + instances.another_host([name], where, bound=by_name[name].bound)
+        return freed + instances.another_host(
+            [name], where, bound=by_name[name].bound, fault=instances.Fault.GPU
+        )
 
     in_order = {vm.name: checked[vm.name] for vm in vms}
     found = diagnosis.of_single(in_order, lambda name: by_name[name].machine_type, fix)
@@ -495,14 +497,16 @@ def problems(measured: Measured, where: str) -> list[Problem]:
             failed(
                 f"{name}: {why}",
                 why="the others were measured without it",
-                fix=instances.another_host([name], where, bound=bound),
+                fix=instances.another_host([name], where, bound=bound, fault=instances.Fault.GPU),
             )
             for name, why in blamed.items()
         ]
     bar = diagnosis.bar(next(iter(plan.vms.values())).machine_type, plan.reference)
     remedies = Remedies(
         members="VMs",
-        another=lambda vms: instances.another_host(vms, where, bound=bound),
+        another=lambda vms: instances.another_host(
+            vms, where, bound=bound, fault=instances.Fault.SLOW
+        ),
         more="set INSTANCE_COUNT to more, run Create, and Test again",
         closer="set ENABLE_COMPACT_PLACEMENT=yes, so that new VMs stand close to each other, and"
         " run Create with --replace-vms",

@@ -151,6 +151,16 @@ def _unknown_machine(case: Case) -> Iterator[Finding]:
             note=True,
         )
         return
+    title = machines.NOT_SET_UP.get(name.partition("-")[0])
+    if title is not None:
+        yield Finding(
+            field="vm_type",
+            what=f"is of {title}, which this tool does not set up",
+            why=f"{title} machines are Arm and bare metal, bound to a reservation, and their GPUs"
+            " have a network of a kind that it does not make",
+            fix="VM_TYPE=a4x-highgpu-4g with a reservation of that; or Cluster Toolkit",
+        )
+        return
     like = suggestions.like(name)
     yield Finding(
         code=Code.NOT_CHECKED,
@@ -189,6 +199,20 @@ def _interfaces(case: Case) -> Iterator[Finding]:
             " nothing uses unless your programs do",
             why=f"{machine.name} has no network for its GPUs: NCCL is told the first interface",
             fix="NETWORK_CONFIG=new_network",
+            note=True,
+        )
+
+
+@RULES.on("vm_type")
+def _second_interface(case: Case) -> Iterator[Finding]:
+    if case.settings.vm_type in machines.TWO_INTERFACES:
+        yield Finding(
+            code=Code.SLOWER,
+            field="vm_type",
+            what="has two network interfaces, of which NCCL uses the first",
+            why="Google's blueprint gives these nodes a second gVNIC on a network of its own, this"
+            " tool does not: between machines it is about half the bandwidth",
+            fix="nothing for work on one machine; for more, Cluster Toolkit's gke-g4",
             note=True,
         )
 

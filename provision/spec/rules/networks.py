@@ -70,6 +70,7 @@ def _own_ranges(case: Case) -> Iterator[Finding]:
             what=f"is a /{services.prefixlen}",
             why=f"GKE takes a /{ranges.SERVICES[0]} to a /{ranges.SERVICES[-1]} for Services",
             fix="a /20, which has room for 4,096 Services",
+            note=services.prefixlen == ranges.SMALLEST_SERVICES,
         )
     whole = spec.ranges.whole
     if settings.nfs_fileshare_list and not any(whole.subnet_of(it) for it in PRIVATE):

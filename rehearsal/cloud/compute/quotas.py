@@ -36,7 +36,7 @@ _NO_ON_DEMAND = "no-on-demand-quota"
 
 @dataclass(frozen=True)
 class Quota:
-    """A quota that the GPUs of a VM count against."""
+    """A quota that VMs count against."""
 
     metric: str  # its name, such as "NVIDIA_A100_GPUS"
     dimensions: Mapping[str, str]  # what more tells it from others of that name
@@ -130,7 +130,31 @@ def refusal(call: Call, template: Resource, count: int) -> Resource | None:
         most = quotas.limit(metric, call.request.scenarios)
         if amount and used.get(metric, 0) + amount * count > most:
             return Quota(metric, {"region": region}).exceeded(most)
-    return None
+    return None if paid_for else _of_family(call, wanted, region, count)
+
+
+def _of_family(call: Call, wanted: Resource, region: str, count: int) -> Resource | None:
+    """Why so many more VMs would have too many vCPUs of their family, or None."""
+    family = _family(wanted["machineType"])
+    if family not in quotas.OF_FAMILY or _is_preemptible(wanted):
+        return None
+    used = sum(
+        offers.vcpus(links.last(it["machineType"])) or 0
+        for it in _instances(call, region)
+        if _family(links.last(it["machineType"])) == family and not _is_preemptible(it)
+    )
+    most = quotas.limit_of_family(family, call.request.scenarios)
+    if used + (offers.vcpus(wanted["machineType"]) or 0) * count <= most:
+        return None
+    return Quota("CPUS_PER_VM_FAMILY", {"region": region, "vm_family": family}).exceeded(most)
+
+
+def _family(machine: str) -> str:
+    return machine.partition("-")[0].upper()
+
+
+def _is_preemptible(vm: Resource) -> bool:
+    return vm["scheduling"]["provisioningModel"] in _PREEMPTIBLE
 
 
 _NEVER_RESERVED = frozenset({"INSTANCES", "IN_USE_ADDRESSES", *quotas.OF_DISKS.values()})
@@ -215,7 +239,8 @@ def of_project(call: Call) -> list[Resource]:
     """The quotas that hold for all regions together."""
     found = [it for _, it in resources.each(call, INSTANCE, f"projects/{call.project}/")]
     gpus = sum(it["acceleratorCount"] for vm in found for it in vm["guestAccelerators"])
-    cpus = sum(offers.vcpus(links.last(vm["machineType"])) or 0 for vm in found)
+    plain = (machines.find(links.last(vm["machineType"])) for vm in found)
+    cpus = sum(it.vcpus for it in plain if it and not it.gpu)
     scenarios = call.request.scenarios
     return [
         _shown("CPUS_ALL_REGIONS", quotas.limit("CPUS", scenarios), cpus),
@@ -260,16 +285,16 @@ def _of_template(wanted: Resource) -> Iterator[tuple[str, int]]:
 
 def _of_machine(vm: Resource, machine: str) -> Iterator[tuple[str, int]]:
     """What a VM, made or to be made, uses of the quotas that are not of GPUs or disks."""
-    series = machine.partition("-")[0].upper()
+    series = _family(machine)
     own = "CPUS" if series in {"E2", "F1", "G1", "N1"} else f"{series}_CPUS"
-    preemptible = vm["scheduling"]["provisioningModel"] in _PREEMPTIBLE
+    preemptible = _is_preemptible(vm)
     metric = "PREEMPTIBLE_CPUS" if preemptible else own
-    if metric in quotas.OF_REGION:
+    known = machines.find(machine)
+    if metric in quotas.OF_REGION and not (known and known.gpu):
         yield metric, offers.vcpus(machine) or 0
     yield "INSTANCES", 1
     addresses = [it for it in vm["networkInterfaces"] if it.get("accessConfigs")]
     yield "IN_USE_ADDRESSES", len(addresses)
-    known = machines.find(machine)
     ssds = quotas.PREEMPTIBLE_LOCAL_SSD if preemptible else quotas.LOCAL_SSD
     yield ssds, known.local_ssd_gib if known else 0
 

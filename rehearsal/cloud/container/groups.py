@@ -44,21 +44,39 @@ class Made:
 
 def make(request: Request, store: Store, cluster: Record, pool: Record) -> Made:
     """Make the groups of a pool, of its initial size each."""
-    project = "/".join(pool["selfLink"].partition("projects/")[2].split("/")[:1])
-    template = _short(cluster["name"], pool, "")
-    properties = _properties(store, f"projects/{project}", cluster, pool)
-    reservation = _reservation_of(request, store, project, pool)
-    if reservation is not None:
-        properties["scheduling"] = _scheduling_of_reserved(reservation, properties["scheduling"])
-    body = {"name": template, "properties": properties}
-    _compute(request, store, "POST", f"projects/{project}/global/instanceTemplates", body)
-    path = f"projects/{project}/global/instanceTemplates/{template}"
+    path, properties = _template(request, store, cluster, pool)
     asked, count = _in_stock(request, properties), pool["initialNodeCount"]
     made = [
         _group(asked, store, cluster["name"], pool, zone, path, count) for zone in pool["locations"]
     ]
     error = next((it for _, it in made if it is not None), None)
     return Made([url for url, _ in made], [path], error)
+
+
+def renew(request: Request, store: Store, cluster: Record, pool: Record) -> list[str]:
+    """Have new nodes of a pool made as it is now; its templates, the newest first."""
+    path, _ = _template(request, store, cluster, pool)
+    for url in pool["instanceGroupUrls"]:
+        body = {"versions": [{"instanceTemplate": path}]}
+        _compute(request, store, "PATCH", url.removeprefix(_COMPUTE), body)
+    return [path, *pool["_templates"]]
+
+
+def _template(
+    request: Request, store: Store, cluster: Record, pool: Record
+) -> tuple[str, dict[str, Any]]:
+    """Make a template for nodes of a pool; its path, and what they are made of."""
+    project = "/".join(pool["selfLink"].partition("projects/")[2].split("/")[:1])
+    before = len(pool.get("_templates", ()))
+    template = _short(cluster["name"], pool, str(before) if before else "")
+    properties = _properties(store, f"projects/{project}", cluster, pool)
+    reservation = _reservation_of(request, store, project, pool)
+    if reservation is not None:
+        properties["scheduling"] = _scheduling_of_reserved(reservation, properties["scheduling"])
+    body = {"name": template, "properties": properties}
+    path = f"projects/{project}/global/instanceTemplates"
+    _compute(request, store, "POST", path, body)
+    return f"{path}/{template}", properties
 
 
 def move(request: Request, store: Store, cluster: Record, pool: Record) -> Made:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.cloud import policies
 from rehearsal.cloud.container import cluster_networks, groups, operations, records, rules
 from rehearsal.cloud.container.records import CLUSTERS, POOLS, ROOT, Record
+from rehearsal.cloud.facts.gke_versions import numbers
 from rehearsal.cloud.wire import GoogleError, Reply
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ _CONFIG: Final[Record] = {
     "effectiveCgroupMode": "EFFECTIVE_CGROUP_MODE_V2",
 }
 _UPGRADES: Final[Record] = {"maxSurge": 1, "strategy": "SURGE"}
+# Of pools of flex start, and of queues from this version on: nodes run until their end, new ones
+# are made as the pool is then (GKE, "Node upgrade strategies", 2026-04-13).
+_SHORT_LIVED: Final[Record] = {"strategy": "SHORT_LIVED"}
+_SHORT_LIVED_QUEUES: Final = "1.32.2-gke.1652000"
 _MARK: Final = "goog-gke-node-pool-provisioning-model"
 
 
@@ -76,6 +81,10 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
     made = groups.make(request, store, cluster, pool)
     pool["instanceGroupUrls"] = made.urls
     pool["_templates"] = made.templates
+    if pool["networkConfig"].get("acceleratorNetworkProfile"):
+        # GKE's own networks: its VMs are shown with the first interface alone.
+        own = {"additionalNodeNetworkConfigs": rules.networks_of(pool)}
+        pool["networkConfig"] = {**pool["networkConfig"], **own}
     records.keep(store, POOLS, name, pool)
     error = made.error or cluster_networks.refusal(request, store, cluster_name)
     if error is not None:
@@ -107,12 +116,18 @@ def _completed(cluster: Record, given: Record) -> Record:
         "config": _config(pool.get("config") or {}),
         "locations": pool.get("locations") or cluster["locations"],
         "networkConfig": records.completed(pool.get("networkConfig") or {}, own),
-        "upgradeSettings": pool.get("upgradeSettings") or dict(_UPGRADES),
+        "upgradeSettings": pool.get("upgradeSettings") or _upgrades(cluster, pool),
         # Upgrades and repairs are on unless somebody says otherwise; repairs not with flex start.
         "management": pool.get("management", {"autoUpgrade": True, "autoRepair": repairs}),
         "maxPodsConstraint": most,
         "version": pool.get("version") or cluster["currentMasterVersion"],
     }
+
+
+def _upgrades(cluster: Record, pool: Record) -> Record:
+    new = numbers(cluster["currentMasterVersion"]) >= numbers(_SHORT_LIVED_QUEUES)
+    short = rules.is_flex(pool) or (rules.is_queued(pool) and new)
+    return dict(_SHORT_LIVED if short else _UPGRADES)
 
 
 def _check_account(request: Request, store: Store, email: str) -> None:
@@ -219,7 +234,7 @@ _MEANS: Final = frozenset({"name", "nodePoolId", "clusterId", "projectId", "zone
 def update(  # noqa: PLR0913, PLR0917 - the parts of the path
     request: Request, store: Store, project: str, location: str, cluster: str, pool: str
 ) -> Reply:
-    """Change what a pool's nodes are made of; nodes are replaced by and by."""
+    """Change what a pool's new nodes are made of; that others are replaced is left out."""
     name, record = _idle(request, store, project, location, cluster, pool)
     changed = dict(record)
     config = dict(record["config"])
@@ -231,9 +246,11 @@ def update(  # noqa: PLR0913, PLR0917 - the parts of the path
     size = config.get("diskSizeGb")
     config["diskSizeGb"] = int(size) if size else size
     changed["config"] = {key: value for key, value in config.items() if value is not None}
+    owner = records.require(request, store, CLUSTERS, name.partition("/nodePools/")[0])
+    if changed["config"] != record["config"]:
+        changed["_templates"] = groups.renew(request, store, owner, changed)
     if set(changed["locations"]) == set(record["locations"]):
         return _changed(request, store, name, changed, "UPDATE_NODE_POOL")
-    owner = records.require(request, store, CLUSTERS, name.partition("/nodePools/")[0])
     made = groups.move(request, store, owner, changed)
     changed["instanceGroupUrls"] = made.urls
     return _lacking(request, store, name, changed, "UPDATE_NODE_POOL", made.error)

@@ -19,6 +19,9 @@ OF_REGION: Final = tuple(_FACTS["of_region"])
 """The quotas of each region."""
 OF_DISKS: Final[Mapping[str, str]] = _FACTS["of_disks"]
 """Type of a disk -> the quota that its GB count against."""
+OF_FAMILY: Final[Mapping[str, Mapping[str, int]]] = _FACTS["of_family"]["families"]
+"""Family of machines -> how many of its vCPUs a project may have in a region."""
+ID_OF_FAMILY: Final[str] = _FACTS["of_family"]["id"]
 LOCAL_SSD: Final = "LOCAL_SSD_TOTAL_GB"
 PREEMPTIBLE_LOCAL_SSD: Final = "PREEMPTIBLE_LOCAL_SSD_GB"
 LONGEST_PREEMPTIBLE_RUN: Final[int] = _FACTS["longest_run_on_preemptible_quota_seconds"]
@@ -31,6 +34,11 @@ def limit(metric: str, scenarios: frozenset[str]) -> float:
     """How much a project may have of a quota of Compute Engine."""
     limits = {**_FACTS["of_project"], **_FACTS["of_region"]}[metric]
     return float(limits["small" if SMALL in scenarios else "usual"])
+
+
+def limit_of_family(family: str, scenarios: frozenset[str]) -> float:
+    """How many vCPUs of a family of machines a project may have in a region."""
+    return float(OF_FAMILY[family]["small" if SMALL in scenarios else "usual"])
 
 
 def limit_of_shares(tier: str, scenarios: frozenset[str]) -> int:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 
 API: Final = "kueue.x-k8s.io/v1beta2"
+_TOPOLOGY: Final = frozenset(
+    f"kueue.x-k8s.io/podset-{how}-topology" for how in ("preferred", "required", "unconstrained")
+)
+"""The annotations of pods whose nodes Kueue chooses by where they stand."""
 _STOPPED: Final = frozenset({"Hold", "HoldAndDrain"})
 
 Usage = dict[tuple[str, str], Decimal]
@@ -259,11 +263,29 @@ def _flavor(
         if not selector.items() <= labels[name].items():
             problems.append(f"flavor {name} doesn't match node affinity")
             continue
+        if (misplaced := _misplaced(name, known[name], pods)) is not None:
+            problems.append(misplaced)
+            continue
         lacking = list(_lacking(flavor, wanted, taken))
         if not lacking:
             return _Choice(name, [])
         problems += lacking
     return _Choice("", problems)
+
+
+def _misplaced(name: str, flavor: Object | None, pods: PodSet) -> str | None:
+    """Why pods can't have a flavor whose nodes Kueue chooses by their place, or one that is none.
+
+    In the words of Kueue 0.19.2 (tas_flavorassigner.go), in a queue that has flavors of both kinds.
+    """
+    annotations = (pods.template.get("metadata") or {}).get("annotations") or {}
+    asked = any(key in _TOPOLOGY for key in annotations)
+    has = "topologyName" in ((flavor or {}).get("spec") or {})
+    if has and not asked:
+        return f'Flavor "{name}" supports only TopologyAwareScheduling'
+    if asked and not has:
+        return f'Flavor "{name}" does not support TopologyAwareScheduling'
+    return None
 
 
 def _labels(flavor: Object | None) -> dict[str, Any]:

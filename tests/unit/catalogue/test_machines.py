@@ -75,9 +75,10 @@ def test_an_accelerator_knows_the_machines_that_carry_it() -> None:
     assert machines.carrying("nvidia-tesla-t4") == ()
 
 
-def test_processors_are_counted_by_the_quota_of_their_series() -> None:
-    quotas = {"a2-highgpu-1g": "A2_CPUS", "a3-edgegpu-8g": "A3_CPUS", "n1-custom-4-8192": "CPUS"}
-    quotas |= {"e2-standard-4": "CPUS", "c4-standard-48": "C4_CPUS", "q9-standard-8": "Q9_CPUS"}
+def test_processors_are_counted_by_the_quota_of_their_series_or_not_beside_gpus() -> None:
+    quotas = {"a2-highgpu-1g": "", "a3-edgegpu-8g": "", "n1-custom-4-8192": "CPUS"}
+    quotas |= {"e2-standard-4": "CPUS", "c3-standard-4": "C3_CPUS"}
+    quotas |= dict.fromkeys(("c4-standard-48", "q9-standard-8"), "CPUS_PER_VM_FAMILY")
     assert {name: machines.cpu_quota(name) for name in quotas} == quotas
 
 

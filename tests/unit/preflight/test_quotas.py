@@ -43,7 +43,7 @@ NEEDS = """
 instance_count=3 | NVIDIA_A100_GPUS | 6
 enable_spot=yes | PREEMPTIBLE_NVIDIA_A100_GPUS | 2
 enable_flex_start=yes max_run_duration=1d | PREEMPTIBLE_NVIDIA_A100_GPUS | 2
-instance_count=2 | A2_CPUS | 48
+instance_count=2 vm_type=n1-standard-8 | CPUS | 16
 disk_size_gb=500 | SSD_TOTAL_GB | 500
 instance_count=2 | IN_USE_ADDRESSES | 2
 network_config=new_network | IN_USE_ADDRESSES | 1
@@ -75,10 +75,13 @@ limit-all GPUS_ALL_REGIONS 1 :: -> REGION: GPUS_ALL_REGIONS in all regions
 @REQUESTS = {"consumerQuotaLimits": [{"quotaBuckets": [{"effectiveLimit": "0"}]}]} ::
     enable_flex_start=yes max_run_duration=1d -> VM_TYPE: ACTIVE_RESIZE_REQUESTS
 # Who has no preemptible CPUs uses the standard ones.
-limit PREEMPTIBLE_CPUS 0; limit A2_CPUS 12 :: enable_spot=yes -> VM_TYPE: the quota A2_CPUS
-limit PREEMPTIBLE_CPUS 24; limit A2_CPUS 12 :: enable_spot=yes --
+@N1; limit PREEMPTIBLE_CPUS 0; limit CPUS 4 :: @PLAIN enable_spot=yes -> VM_TYPE: the quota CPUS
+@N1; limit PREEMPTIBLE_CPUS 24; limit CPUS 4 :: @PLAIN enable_spot=yes --
+# Machines that include GPUs need the quota of these alone.
+limit A2_CPUS 0; limit PREEMPTIBLE_CPUS 0; limit-all CPUS_ALL_REGIONS 1 :: --
+@N1; limit-all CPUS_ALL_REGIONS 1 :: @PLAIN -> REGION: the quota CPUS_ALL_REGIONS
 # A reservation has used the quota of its machines.
-@NO_A2 :: reservation_name=mine skip_checks=reservation --
+limit NVIDIA_A100_GPUS 0 :: reservation_name=mine skip_checks=reservation --
 # The room to grow of a pool is worth a note alone.
 limit NVIDIA_A100_GPUS 4 :: orchestrator_type=gke gke_min_node_count=1 gke_max_node_count=8
     ~> VM_TYPE: this deployment needs 2 now and up to 16
@@ -86,9 +89,10 @@ limit RESOURCE_POLICIES 3 3 :: enable_compact_placement=yes
     -> VM_TYPE: the quota RESOURCE_POLICIES in us-central1 is too small
 limit RESOURCE_POLICIES 3 3 :: --
 # Machines that end within seven days may use either quota.
-@NO_A2; limit PREEMPTIBLE_CPUS 24 :: max_run_duration=7d --
-limit NVIDIA_A100_GPUS 0; limit PREEMPTIBLE_CPUS 24 :: -> VM_TYPE: the quota NVIDIA_A100_GPUS
-limit A2_CPUS 0; limit PREEMPTIBLE_CPUS 24 :: -> VM_TYPE: the quota A2_CPUS
+limit NVIDIA_A100_GPUS 0 :: max_run_duration=7d --
+limit NVIDIA_A100_GPUS 0 :: -> VM_TYPE: the quota NVIDIA_A100_GPUS
+@N1; limit CPUS 0; limit PREEMPTIBLE_CPUS 24 :: @PLAIN max_run_duration=7d --
+@N1; limit CPUS 0; limit PREEMPTIBLE_CPUS 24 :: @PLAIN -> VM_TYPE: the quota CPUS
 limit NVIDIA_A100_GPUS 1; limit PREEMPTIBLE_NVIDIA_A100_GPUS 1 :: max_run_duration=7d
     -> VM_TYPE: the quota NVIDIA_A100_GPUS
     | needs 2, or of PREEMPTIBLE_NVIDIA_A100_GPUS in its place
@@ -114,7 +118,8 @@ MEGAS: dict[str, dict[str, Any]] = {
     TABLE,
     A3_MEGA="vm_type=a3-megagpu-8g disk_type=hyperdisk-balanced",
     MEGA="; ".join(f"{path} = {json.dumps(it)}" for path, it in MEGAS.items()),
-    NO_A2="limit NVIDIA_A100_GPUS 0; limit A2_CPUS 0",
+    N1=f'{ZONE}/machineTypes/n1-standard-8 = {{"guestCpus": 8}}',
+    PLAIN="vm_type=n1-standard-8",
     REQUESTS=f"{METRICS}%2Factive_resize_requests",
 )
 def test_what_is_made_fits_into_its_quotas_or_is_refused(google: Google, row: Row) -> None:
@@ -123,6 +128,61 @@ def test_what_is_made_fits_into_its_quotas_or_is_refused(google: Google, row: Ro
     found = google.check(row.environ)
 
     row.is_said_by(found.problems, found.notes)
+
+
+def _of_family(google: Google, name: str, *rows: dict[str, Any]) -> None:
+    """Have Cloud Quotas tell the limits of a quota of machine families."""
+    google.apis.add("cloudquotas")
+    path = f"{PROJECT}/locations/global/services/compute.googleapis.com/quotaInfos/{name}"
+    google.documents[f"{path}-per-project-region"] = {"dimensionsInfos": list(rows)}
+
+
+def _row(value: str, **dimensions: str) -> dict[str, Any]:
+    details = {"value": value} if value else {}
+    return {"dimensions": dimensions, "details": details, "applicableLocations": ["us-central1"]}
+
+
+C4 = {"vm_type": "c4-standard-8", "disk_type": "hyperdisk-balanced"}
+
+
+def test_vcpus_of_newer_families_have_a_quota_for_each_that_cloud_quotas_tells(
+    google: Google,
+) -> None:
+    google.documents[f"{ZONE}/machineTypes/c4-standard-8"] = {"guestCpus": 8}
+    (unknown,) = google.check(C4).notes
+    assert "could not check whether the quota CPUS_PER_VM_FAMILY for C4" in unknown.what
+    assert "gcloud services enable cloudquotas.googleapis.com" in unknown.fix
+
+    quota = "CPUS-PER-VM-FAMILY"
+    default, other = _row("8", vm_family="C4"), _row("1", vm_family="N4")
+    _of_family(google, quota, default, other, _row(""))
+    assert google.check(C4).problems == []
+    # The region's own row counts before that of all regions.
+    _of_family(google, quota, default, _row("7", vm_family="C4", region="us-central1"), _row(""))
+    (problem,) = google.check(C4).problems
+    assert "the quota CPUS_PER_VM_FAMILY for C4 in us-central1 is too small" in problem.what
+    assert "filter by CPUS_PER_VM_FAMILY and vm_family C4 and us-central1" in problem.fix
+    # Rows of other families, and those of none, say nothing of this one.
+    _of_family(google, quota, other, _row(""))
+    assert google.check(C4).problems == []
+
+
+def test_local_ssds_count_against_the_quota_of_their_family_where_it_is_named(
+    google: Google,
+) -> None:
+    google.have("; ".join(f"{path} = {json.dumps(it)}" for path, it in MEGAS.items()))
+    google.limit("LOCAL_SSD_TOTAL_GB", 0)
+    mega = {"vm_type": "a3-megagpu-8g", "disk_type": "hyperdisk-balanced"}
+    quota = "LOCAL-SSD-TOTAL-STORAGE-PER-VM-FAMILY"
+    _of_family(google, quota, _row("9000", vm_family="Z3"), _row(""))
+    (problem,) = google.check(mega).problems
+    assert "the quota LOCAL_SSD_TOTAL_GB" in problem.what
+
+    _of_family(google, quota, _row("6000", vm_family="A3"))
+    assert google.check(mega).problems == []
+    _of_family(google, quota, _row("5999", vm_family="A3"))
+    (problem,) = google.check(mega).problems
+    assert "LOCAL_SSD_TOTAL_STORAGE_PER_VM_FAMILY for A3" in problem.what
 
 
 def test_newer_gpus_share_a_quota_that_service_usage_tells_by_family_and_region(

@@ -127,6 +127,9 @@ def _disk(size: int) -> dict[str, Any]:
     return {"node_count": 2, "node_config": [{"disk_size_gb": size, "machine_type": "e2"}]}
 
 
+SHORT: dict[str, Any] = {"upgrade_settings": [{"strategy": "SHORT_LIVED"}]}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "loss"),
     [
@@ -143,6 +146,9 @@ def _disk(size: int) -> dict[str, Any]:
             *({"node_count": 2, "version": "1.34"}, {"node_count": 2, "version": "1.35"}),
             f"{REPLACED}: version",
         ),
+        # Pools of flex start and queues: their nodes run until their end.
+        (SHORT | _disk(100), _disk(200), ""),
+        (SHORT | {"node_count": 2}, {"node_count": 1}, "1 of 2 nodes ends; Google chooses which"),
         ({"node_count": 0, "version": "1.34"}, {"node_count": 0, "version": "1.35"}, ""),
     ],
 )

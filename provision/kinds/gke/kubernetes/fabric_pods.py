@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from provision.catalogue import machine_sizes, machines
 from provision.kinds.gke.kubernetes import nccl, stages
-from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL
+from provision.kinds.gke.kubernetes.kueue import GPU, GPU_TOLERATION, POOL_LABEL, placement
 from provision.kinds.gke.kubernetes.objects import mount, variables
 
 if TYPE_CHECKING:
@@ -52,6 +52,18 @@ _TORCH: Final = (
     ' take one of PyTorch 2.6 or older, such as nvcr.io/nvidia/pytorch:25.01-py3" >&2;'
     " exit 1;; esac"
 )
+# As the init container gpu-healthcheck of Cluster Toolkit's examples: NCCL waits for ever for a GPU
+# that is not there. A driver that does not answer may never do, so it is waited for a minute.
+_HEALTH: Final = """\
+if type nvidia-smi >/dev/null 2>&1; then
+  own_errors="$(timeout 60 nvidia-smi --format=csv,noheader,nounits \\
+    --query-gpu=ecc.errors.uncorrected.volatile.total)" ||
+    { echo "the GPU driver of this node does not answer: ${own_errors}" >&2; exit 1; }
+  [ "$(wc -l <<<"${own_errors}")" -ge {gpus} ] ||
+    { echo "this node has fewer than the {gpus} GPUs of its machine type" >&2; exit 1; }
+  [[ ! "${own_errors}" =~ [1-9] ]] ||
+    { echo "a GPU of this node has memory errors that were not corrected: reset it" >&2; exit 1; }
+fi"""
 # GKE mounts the driver and leaves it to the image to look there, which not every one does (NVIDIA's
 # since CUDA 12.8.1 do not): programs then see no GPUs. What an image has set itself stays.
 _PROGRAMS: Final = f'export PATH="${{PATH}}:{nccl.NVIDIA}/bin" LD_LIBRARY_PATH='
@@ -112,8 +124,11 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
     spec: Object = {"serviceAccountName": stages.account_name(facts)}
     if kind is not Kind.HEAD:
         flex = {FLEX_LABEL: "true"} if pool.mode.means.flex_start else {}
-        spec["nodeSelector"] = {POOL_LABEL: pool.name, **flex}
-        spec["tolerations"] = [dict(GPU_TOLERATION)]
+        spec |= {
+            "nodeSelector": {POOL_LABEL: pool.name, **flex},
+            "tolerations": [dict(GPU_TOLERATION)],
+        }
+        annotations |= placement(facts, pool)
     annotations |= STAYS
     # The end of its log is then in the pod, and outlasts the node for a moment.
     wanted = {"terminationMessagePolicy": "FallbackToLogsOnError", **container}
@@ -123,13 +138,13 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
         software = nccl.software(facts, pool)
         if kind is not Kind.HEAD:
             annotations |= stages.network_annotations(pool)
-            wanted["resources"] = _resources(pool)
+            _ask(spec, wanted, pool)
             lines.append(_NCCL if software else _DRIVER)
         if software and kind is not Kind.HEAD:
             fabric, stack = software
             annotations |= _devices(fabric, pool)
             _join(wanted, fabric, pool)
-            volumes += [*_volumes(fabric), nccl.READY_VOLUME]
+            volumes += [*_volumes(fabric), *([nccl.READY_VOLUME] if fabric.installer else [])]
             beside_it = {
                 f"{nccl.BIN}/nvidia/lib64": nccl.LIBRARIES,
                 "/sys": "/hostsysfs",
@@ -144,7 +159,7 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
                 before.append(bring)
                 volumes.append({"name": bring["name"], "emptyDir": {}})
                 _extend(wanted, "volumeMounts", [dict(nccl.BROUGHT_MOUNT)])
-            lines += _lines(fabric, pool, kind)
+            lines += [*_health(pool, kind), *_lines(fabric, pool, kind)]
         if facts.secrets:
             before.append(_read_secrets(facts))
             memory = {"medium": "Memory", "sizeLimit": "16Mi"}
@@ -197,10 +212,10 @@ def job_set(
     }
 
 
-def restarted(most: int, rule: Object) -> Object:
+def restarted(most: int, *rules: Object) -> Object:
     """The part of a JobSet's spec that has all of it begun again, so often at most."""
     # The GPUs of a pod are free when it is gone, not when it is told to go.
-    policy = {"maxRestarts": most, "restartStrategy": "BlockingRecreate", "rules": [rule]}
+    policy = {"maxRestarts": most, "restartStrategy": "BlockingRecreate", "rules": [*rules]}
     return {"failurePolicy": policy}
 
 
@@ -232,14 +247,21 @@ def _read_secrets(facts: ClusterFacts) -> Object:
     }
 
 
-def _resources(pool: GpuPool) -> Object:
-    """All GPUs of a node and nearly all else; no limit of vCPUs, which would only slow it down."""
+def _ask(pod: Object, container: Object, pool: GpuPool) -> None:
+    """Ask for all GPUs and interfaces of a node and nearly all else.
+
+    There is no limit of vCPUs, which would only slow it down.
+    """
     asked, limits = {GPU: str(pool.gpus)}, {GPU: str(pool.gpus)}
     room = room_on(pool.machine_type)
     if room is not None:
         asked |= {"cpu": room.cpu, "memory": room.memory}
         limits |= {"memory": room.memory}
-    return {"requests": asked, "limits": limits}
+    container["resources"] = {"requests": asked, "limits": limits}
+    if pool.claimed:
+        claim = stages.claim(pool)
+        pod["resourceClaims"] = [claim]
+        container["resources"]["claims"] = [{"name": claim["name"]}]
 
 
 def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
@@ -252,6 +274,10 @@ def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:
     if fabric.capabilities:
         added = {"capabilities": {"add": list(fabric.capabilities)}}
         container["securityContext"] = {**container.get("securityContext", {}), **added}
+
+
+def _health(pool: GpuPool, kind: Kind) -> list[str]:
+    return [_HEALTH.replace("{gpus}", str(pool.gpus))] if kind is Kind.WHOLE else []
 
 
 def _lines(fabric: PodFabric, pool: GpuPool, kind: Kind) -> list[str]:

@@ -52,6 +52,17 @@ _LONGEST_WAIT: Final = 12 * 3600
 """Seconds that a job waits in Google's queue for its nodes; then it gives up its place and its GPUs
 of the quota, and asks again after the others (ADR 59)."""
 
+TOPOLOGY: Final = "gke-default"
+"""Where nodes stand, from the whole to the part, as Cluster Toolkit's blueprints write it."""
+_LEVELS: Final = (
+    "cloud.google.com/gce-topology-block",
+    "cloud.google.com/gce-topology-subblock",
+    "cloud.google.com/gce-topology-host",
+    "kubernetes.io/hostname",
+)
+PLACED: Final = {"kueue.x-k8s.io/podset-preferred-topology": _LEVELS[-1]}
+"""The annotation of pods that Kueue puts as close to each other as there is room."""
+
 GPU: Final = "nvidia.com/gpu"
 QUEUED_TAINT: Final = "cloud.google.com/gke-queued"
 POOL_LABEL: Final = "cloud.google.com/gke-nodepool"
@@ -92,6 +103,7 @@ def objects(facts: ClusterFacts) -> list[Object]:
         return []
     return [
         build(API, "ResourceFlavor", DEFAULT_FLAVOR, spec={}),
+        *_topology(facts),
         *(_flavor(pool) for pool in facts.pools),
         *(_check() if facts.queued_pools else []),
         *_queues(facts),
@@ -157,6 +169,26 @@ def quantity(number: int) -> str:
     return str(number)
 
 
+def _topology(facts: ClusterFacts) -> list[Object]:
+    if not any(pool.placed for pool in facts.pools):
+        return []
+    levels = [{"nodeLabel": label} for label in _LEVELS]
+    return [build(API, "Topology", TOPOLOGY, spec={"levels": levels})]
+
+
+def placement(facts: ClusterFacts, pool: GpuPool) -> dict[str, str]:
+    """The annotations of pods in the queue, by the pool that they are to run on."""
+    return dict(PLACED) if pool.placed and facts.has_queue else {}
+
+
+def flavor_name(pool: GpuPool) -> str:
+    """The name of a pool's flavor.
+
+    Of one with a topology Kueue lets nobody change anything, so that it has a name of its own.
+    """
+    return f"{pool.name}-placed" if pool.placed else pool.name
+
+
 def _flavor(pool: GpuPool) -> Object:
     """The flavor for the nodes of one pool.
 
@@ -167,8 +199,10 @@ def _flavor(pool: GpuPool) -> Object:
     gpu = {ACCELERATOR_LABEL: pool.accelerator} if pool.accelerator else {}
     queued = [dict(_QUEUED_TOLERATION)] if pool.queued else []
     tolerations = [dict(GPU_TOLERATION), *queued]
-    spec = {"nodeLabels": {POOL_LABEL: pool.name, **gpu}, "tolerations": tolerations}
-    return build(API, "ResourceFlavor", pool.name, spec=spec)
+    spec: Object = {"nodeLabels": {POOL_LABEL: pool.name, **gpu}, "tolerations": tolerations}
+    if pool.placed:
+        spec["topologyName"] = TOPOLOGY
+    return build(API, "ResourceFlavor", flavor_name(pool), spec=spec)
 
 
 def _check() -> list[Object]:
@@ -222,7 +256,7 @@ def _cluster_queue(facts: ClusterFacts, name: str, quota: int) -> Object:
     pools = sorted(facts.pools, key=lambda pool: _ORDER.index(pool.mode))
     gpus = shares(quota, [pool.gpus * pool.max_nodes for pool in pools])
     # The flavor without GPUs comes first: pods without GPUs never wait for a GPU node.
-    quotas = {DEFAULT_FLAVOR: 0, **dict(zip((pool.name for pool in pools), gpus, strict=True))}
+    quotas = {DEFAULT_FLAVOR: 0, **dict(zip(map(flavor_name, pools), gpus, strict=True))}
     flavors = [
         {
             "name": flavor,
@@ -281,8 +315,25 @@ _MILLI_CPUS_PER_NODE: Final = 4
 _LEAST_MILLI_CPUS: Final = 2000
 
 
-def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
-    """Kueue's manifest with this tool's settings, and a manager of the size for so many nodes."""
+# With these Kueue counts no claims: a class that it is not told of is refused, and one that it is
+# told of has no place in its topologies (keps/2941-DRA, 0.19). All GPUs of a node go with all of
+# its interfaces, so that the quota of GPUs says it all. Each depends on the first but the second.
+NO_CLAIMS: Final = dict.fromkeys(
+    (
+        "KueueDRAIntegration",
+        "KueueDRARejectWorkloadsWhenDRADisabled",
+        "KueueDRAIntegrationExtendedResource",
+        "KueueDRAIntegrationPartitionableDevices",
+    ),
+    False,
+)
+
+
+def configured(manifest: Iterable[Object], nodes: int, *, claims: bool = False) -> list[Object]:
+    """Kueue's manifest with this tool's settings, and a manager of the size for so many nodes.
+
+    `claims`: whether pods claim interfaces.
+    """
     things = [copy.deepcopy(thing) for thing in manifest]
     titles = {title(thing): thing for thing in things}
     settings = titles.get(f"ConfigMap {CONFIG_MAP}")
@@ -290,6 +341,8 @@ def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
         return things
     document: dict[str, Any] = yaml.safe_load(settings["data"][CONFIG_KEY])
     changed = document | {"waitForPodsReady": WAIT_FOR_PODS_READY}
+    if claims:
+        changed["featureGates"] = {**document.get("featureGates", {}), **NO_CLAIMS}
     text = settings["data"][CONFIG_KEY] = yaml.safe_dump(changed, sort_keys=False)
     manager = titles.get(f"Deployment {MANAGER}")
     if manager is not None:

@@ -55,8 +55,8 @@ class Manifest:
 
 KUEUE: Final = AddOn(
     name="Kueue",
-    version="0.18.6",
-    sha256="077ca1b1f66a6acd30fc9402ffe86126f41470bde2b1ce72f9419b427276add2",
+    version="0.19.2",
+    sha256="88881eb50734eb920b67486ebc2aa978ed325e1b12d99b22fc51a6d7e9e4d370",
 )
 JOBSET: Final = AddOn(
     name="JobSet",

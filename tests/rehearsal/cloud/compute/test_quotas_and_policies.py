@@ -1,5 +1,7 @@
 """What Google refuses although it has it: quotas of a project, and policies of its organization."""
 
+import json
+
 import pytest
 
 from tests.rehearsal.cloud.compute.conftest import (
@@ -84,6 +86,21 @@ def test_vms_beyond_a_quota_do_not_come_and_their_group_says_why(
     wired.get_group()
     assert len(wired.vms()) == size
     assert _quotas(wired, REGION)[metric][1] > limit
+
+
+def test_vcpus_of_a_newer_family_count_against_its_own_quota_in_googles_words(
+    wired: Compute,
+) -> None:
+    wired.scenarios = frozenset({"small-quotas"})
+    wired.template(machineType="c4-standard-8", scheduling=STANDARD)
+    wired.group(size=4)
+
+    (error,) = {json.dumps(it) for it in wired.errors()}
+    told = json.loads(error)
+    assert told["message"].startswith("Quota 'CPUS_PER_VM_FAMILY' exceeded.  Limit: 24.0 in region")
+    info = told["errorDetails"][0]["quotaInfo"]
+    assert info["limitName"] == "CPUS-PER-VM-FAMILY-per-project-region"
+    assert info["dimensions"] == {"region": "us-central1", "vm_family": "C4"}
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ import pytest
 from provision.documents.gke_status import NodeRequest
 from provision.errors import CapacityError
 from provision.kinds.gke import release
-from provision.kinds.gke.kubernetes import all_gather, jobs, kueue, status
+from provision.kinds.gke.kubernetes import all_gather, jobs, kueue, reasons, status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.objects import Object, build, conditions, holds
+from rehearsal.cloud.kubernetes import queues
+from rehearsal.cloud.kubernetes.jobs import PodSet
 from tests.rehearsal.cloud.kubernetes.conftest import Clock, Gke, Make
 
 pytestmark = pytest.mark.loopback
@@ -368,3 +370,16 @@ def test_the_queue_says_what_it_lacks(waiting: Gke) -> None:
     waiting.api.delete(kueue.API, "AdmissionCheck", kueue.CHECK)
     assert active()["reason"] == "AdmissionCheckNotFound"
     assert kueue.CHECK in active()["message"]
+
+
+@pytest.mark.parametrize("asks", [True, False])
+@pytest.mark.parametrize("has", [True, False])
+def test_pods_get_flavors_with_a_topology_if_they_ask_for_it_and_no_others(
+    *, has: bool, asks: bool
+) -> None:
+    flavor = {"spec": {"topologyName": kueue.TOPOLOGY} if has else {}}
+    template: Object = {"metadata": {"annotations": kueue.PLACED if asks else {}}, "spec": {}}
+    said = queues._misplaced("f", flavor, PodSet("main", 1, template))
+    assert (said is None) is (has is asks)
+    if has and not asks:
+        assert "podset-preferred-topology" in reasons.advice("", str(said))

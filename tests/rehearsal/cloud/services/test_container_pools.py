@@ -17,6 +17,7 @@ from tests.rehearsal.cloud.services.conftest import (
 
 POOL = f"{POOLS}/p"
 GROUPS = f"{ZONE}/instanceGroupManagers"
+TEMPLATES = "projects/proj-a1/global/instanceTemplates"
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +82,16 @@ def test_a_pool_has_a_managed_group_in_each_of_its_zones(api: Api) -> None:
     assert (group["name"], group["targetSize"]) == (urls[0].rpartition("/")[2], 2)
     assert [vm["name"].startswith(group["baseInstanceName"]) for vm in _vms(api)] == [True, True]
     assert _get(api, CLUSTER)["currentNodeCount"] == 4
+
+
+def test_a_pool_that_changes_keeps_its_nodes_and_makes_new_ones_as_it_is_then(api: Api) -> None:
+    before = api.compute(TEMPLATES)
+    api.pool(initialNodeCount=1, config=L4 | NO_RESERVATION | {"diskSizeGb": 200})
+    api.gke("PUT", POOL, {"diskSizeGb": "250"})
+    api.gke("POST", f"{POOL}:setSize", {"nodeCount": 2})
+    assert sorted(vm["disks"][0]["diskSizeGb"] for vm in _vms(api)) == ["200", "250"]
+    api.gke("DELETE", POOL)
+    assert api.compute(TEMPLATES) == before
 
 
 def test_a_pool_that_moves_gets_as_many_nodes_in_its_new_zone(api: Api) -> None:

@@ -119,7 +119,7 @@ def test_manifests_that_the_caller_has_are_kept_and_others_are_given(tmp_path: P
     assert sorted(path.name for path in Path(given).iterdir()) == [
         "SHA256SUMS",
         "jobset-v0.12.0.yaml",
-        "kueue-v0.18.6.yaml",
+        "kueue-v0.19.2.yaml",
     ]
     own = {session.MANIFESTS_VARIABLE: "/opt/aiinfra/manifests"}
     assert session.environment(_URL, tmp_path, own)[session.MANIFESTS_VARIABLE] == own.popitem()[1]

@@ -1,5 +1,6 @@
 """A Test of VMs: all of them, who is asked, and what is said of single ones."""
 
+import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -34,6 +35,9 @@ def test_a_bad_vm_is_not_recreated_under_who_works_and_of_many_a_handful_is_name
     (problem,) = testing.of_vms(vms, {vm.name: VmCheck(login=found) for vm in vms}, WHERE)
     assert problem.what == "a login shell on vm-0, vm-1 has NCCL_NET=gIB instead of nothing"
     assert "recreate" not in problem.fix
+    bound = [dataclasses.replace(vm, bound=True) for vm in made(1)]
+    (problem,) = testing.of_vms(bound, {"vm-0": VmCheck(faults=(SEVEN,))}, WHERE)
+    assert problem.fix.endswith("--fault-reasons=behavior=CHIP_ERROR")
     vms = made(9)
     problems = testing.of_vms(vms, {vm.name: VmCheck(faults=(SEVEN,)) for vm in vms}, WHERE)
     assert len(problems) == 6

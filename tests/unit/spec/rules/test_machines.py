@@ -21,6 +21,9 @@ VM_TYPE=a4-highgpu-8g DISK_TYPE=hyperdisk-balanced ENABLE_SPOT=yes --
 # What is not known is decided by Google.
 VM_TYPE=c3-standard-4 DISK_TYPE=pd-extreme GPU_COUNT=3 --
 VM_TYPE=a9-highgpu-8g ~> VM_TYPE: does not know
+# What Google has, and this tool can make nothing of.
+VM_TYPE=(a5x-highgpu-4g-metal|a5x-highgpu-4g-metal-nolssd) -> VM_TYPE: does not set up | bare metal
+@GKE VM_TYPE=a5x-highgpu-4g-metal -> VM_TYPE: does not set up
 VM_TYPE=a2-higgpu-2g ~> VM_TYPE: does not know | did you mean a2-highgpu-2g?
 VM_TYPE=a2-highgpu-3g ~> VM_TYPE: does not know | did you mean a2-highgpu-2g or a2-highgpu-4g?
 @GKE VM_TYPE=a2-higgpu-2g -> ACCELERATOR_TYPE: did you mean a2-highgpu-2g?
@@ -43,6 +46,9 @@ VM_TYPE=a3-megagpu-8g ~> NETWORK_CONFIG: one network interface instead of 9
 @MULTI VM_TYPE=(a3-megagpu-8g|a9-highgpu-8g) -- NETWORK_CONFIG
 VM_TYPE=g2-standard-4 NETWORK_CONFIG=new_network -- NETWORK_CONFIG
 @GKE VM_TYPE=(a3-megagpu-8g|g2-standard-4) -- NETWORK_CONFIG
+VM_TYPE=g4-standard-384 ENABLE_SPOT=yes ~> VM_TYPE: two network interfaces | half the bandwidth
+@GKE VM_TYPE=g4-standard-384 ENABLE_SPOT=yes ~> VM_TYPE: two network interfaces
+VM_TYPE=g4-standard-192 ENABLE_SPOT=yes -- VM_TYPE
 """
 
 

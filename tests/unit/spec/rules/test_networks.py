@@ -84,7 +84,8 @@ NETWORK_CONFIG=multi_nic_network VM_TYPE=a3-megagpu-8g NETWORK_RANGE=10.64.0.0/2
 @GKE NETWORK_RANGE=10.16.0.0/24
     -> NETWORK_RANGE: overlaps GKE_PODS_RANGE, which is 10.16.0.0/12 if unset
     | another NETWORK_RANGE or GKE_PODS_RANGE
-@GKE GKE_SERVICES_RANGE=10.64.0.0/28 -> GKE_SERVICES_RANGE: is a /28 | a /20
+@GKE GKE_SERVICES_RANGE=10.64.0.0/29 -> GKE_SERVICES_RANGE: is a /29 | a /20
+@GKE GKE_SERVICES_RANGE=10.64.0.0/28 ~> GKE_SERVICES_RANGE: is a /28 | a /20
 @NEW NETWORK_RANGE=100.64.0.0/24 NFS_FILESHARE_LIST=/mnt/nfs:BASIC_SSD
     -> NETWORK_RANGE: can't mount the shares | GCS_MOUNT_LIST
 # A range for pods of one's own decides how many nodes fit.

@@ -11,7 +11,7 @@ import pytest
 
 from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects
+from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects, stages
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.objects import Object
@@ -28,6 +28,7 @@ CLUSTERS = {
     "a3-mega": MEGA,
     "a3-ultra": ULTRA,
     "a4": A4,
+    "a4-by-gke": samples.BY_GKE,
     "a2": samples.facts(samples.A2),
     "t4": samples.TWO_QUEUED,
 }
@@ -136,6 +137,35 @@ def test_a_pytorch_that_tcpx_is_too_old_for_ends_with_words(tmp_path: Path) -> N
         ran = _run(_job(HIGH, ["true"])["command"], {}, tmp_path, "no script")
         assert ran.returncode == (said == too_new)
         assert ("take one of PyTorch 2.6 or older" in ran.stderr) == (said == too_new)
+
+
+def test_pods_claim_the_interfaces_that_gke_manages_and_wait_for_its_gib() -> None:
+    facts = samples.BY_GKE
+    assert nccl.objects(facts) == []
+    (template,) = stages.claims(facts)
+    (request,) = template["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"] == {
+        "deviceClassName": "mrdma.google.com",
+        "allocationMode": "ExactCount",
+        "count": 8,
+    }
+    pods = _whole(facts)
+    assert len(pods) == 4
+    for pod in pods.values():
+        (claim,) = pod["spec"]["resourceClaims"]
+        assert claim["resourceClaimTemplateName"] == template["metadata"]["name"]
+        (container,) = pod["spec"]["containers"]
+        assert container["resources"]["claims"] == [{"name": claim["name"]}]
+        assert "networking.gke.io/interfaces" not in pod["metadata"]["annotations"]
+        gate = pod["spec"]["initContainers"][0]
+        folders = {it["name"]: it["hostPath"]["path"] for it in _host_paths(pod)}
+        (seen,) = gate["volumeMounts"]
+        assert folders[seen["name"]] == "/home/kubernetes/bin/gib"
+        assert f"until [ -e {seen['mountPath']}/scripts/set_nccl_env.sh ]" in gate["command"][-1]
+        # The second gVNIC is the node's alone: nothing of a pod may name it.
+        assert "eth1" not in json.dumps(pod["spec"])
+    sample = _rendered(facts)["sample-job-demo-b200.yaml"]
+    assert "resourceClaims" not in sample["spec"]
 
 
 @WITH_NETWORK
@@ -264,6 +294,32 @@ def test_a_users_command_starts_in_the_environment_of_the_network(tmp_path: Path
     assert first == "lib=/usr/local/nvidia/lib64"
     assert second.startswith('read a b c"d ')
     assert ran.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("says", "words"),
+    [
+        (r"printf '0\n0\n0\n0\n0\n0\n0\n0\n'", ""),
+        (r"printf '[N/A]\n0\n0\n0\n0\n0\n0\n0\n'", ""),
+        (r"printf '0\n0\n0\n0\n0\n0\n0\n'", "fewer than the 8 GPUs"),
+        (r"printf '0\n0\n0\n20\n0\n0\n0\n0\n'", "memory errors"),
+        ("echo 'No devices were found'; exit 6", "does not answer: No devices were found"),
+    ],
+    ids=["well", "not-told", "one-lost", "memory", "no-driver"],
+)
+def test_a_pod_on_a_node_with_bad_gpus_ends_before_nccl_waits_for_them(
+    tmp_path: Path, says: str, words: str
+) -> None:
+    (tmp_path / "profile.sh").touch()
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{says}\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    job = _job(MEGA, ["echo", "runs"])
+    script = nccl.FABRICS[GpuNetwork.TCPXO].script
+    command = [word.replace(script, str(tmp_path / "profile.sh")) for word in job["command"]]
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **_env(job)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == ((1, "") if words else (0, "runs\n"))
+    assert words in ended.stderr
 
 
 def test_what_a_user_gives_a_container_stays_and_arm_machines_get_no_plugin() -> None:

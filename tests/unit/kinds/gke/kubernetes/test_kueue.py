@@ -8,11 +8,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provision.kinds.gke.kubernetes import kueue, objects
-from provision.kinds.gke.kubernetes.facts import ClusterFacts
+from provision.kinds.gke.kubernetes import fabric_pods, facts, kueue, objects
+from provision.kinds.gke.kubernetes.fabric_pods import Kind
+from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.kueue import configured
 from provision.kinds.gke.kubernetes.objects import Object, name_of
 from provision.settings.gke import Queue
+from provision.spec.capacity import Mode
+from provision.spec.pools import Size
 from tests.kubernetes import samples
 
 
@@ -37,6 +40,31 @@ def test_each_pool_has_its_own_gpus_and_teams_share_them() -> None:
     assert {it["spec"]["cohortName"] for it in queues} == {"aiinfra"}
     local = [it["metadata"]["name"] for it in _queues(facts, "LocalQueue")]
     assert local == ["dws-local-queue", "a", "b"]
+
+
+def test_only_bound_nodes_that_are_there_are_chosen_by_where_they_stand() -> None:
+    def placed(pool: GpuPool, size: Size) -> bool:
+        return facts._is_placed(samples.as_spec(pool, size))
+
+    fixed, scales = Size(count=2), Size(min=0, max=2)
+    assert placed(samples.A4, fixed)
+    assert not placed(samples.A4, scales)
+    assert not placed(samples.pool_like(samples.A4, mode=Mode.FLEX_START), fixed)
+    assert not placed(samples.pool_like(samples.A2, mode=Mode.RESERVATION_BOUND), fixed)
+
+
+def test_a_flavor_with_a_topology_has_its_own_name_and_pods_that_ask_for_it() -> None:
+    found = samples.facts(samples.PLACED, samples.MEGA)
+    flavors = {it["metadata"]["name"]: it["spec"] for it in _queues(found, "ResourceFlavor")}
+    assert flavors["demo-h200-bound-placed"]["topologyName"] == "gke-default"
+    assert "topologyName" not in flavors["demo-mega"]
+    (topology,) = _queues(found, "Topology")
+    assert topology["spec"]["levels"][0] == {"nodeLabel": "cloud.google.com/gce-topology-block"}
+    (queue,) = _queues(found)
+    assert list(_gpus(queue)) == ["default-flavor", "demo-h200-bound-placed", "demo-mega"]
+    for pool, asks in ((samples.PLACED, True), (samples.MEGA, False)):
+        pod = fabric_pods.template(found, pool, {"name": "x", "command": ["x"]}, Kind.WHOLE)
+        assert (kueue.PLACED.items() <= pod["metadata"]["annotations"].items()) is asks
 
 
 @pytest.mark.parametrize(
@@ -132,6 +160,19 @@ def test_other_settings_start_another_manager(monkeypatch: pytest.MonkeyPatch) -
     assert before == _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
     monkeypatch.setitem(kueue.WAIT_FOR_PODS_READY, "timeout", "1h")
     assert before != _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
+
+
+def test_a_queue_of_pods_that_claim_counts_their_gpus_alone() -> None:
+    assert "featureGates" not in _settings_of(configured(UPSTREAM, 4))
+    gates = _settings_of(configured(UPSTREAM, 4, claims=True))["featureGates"]
+    # With one of them on, 0.19 does not start; with the second on, no such job ever does.
+    assert set(gates) == {
+        "KueueDRAIntegration",
+        "KueueDRARejectWorkloadsWhenDRADisabled",
+        "KueueDRAIntegrationExtendedResource",
+        "KueueDRAIntegrationPartitionableDevices",
+    }
+    assert not any(gates.values())
 
 
 @pytest.mark.parametrize(

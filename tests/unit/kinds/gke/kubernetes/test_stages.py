@@ -201,7 +201,7 @@ def test_a_rehearsal_brings_the_kinds_that_are_used_and_without_a_queue_no_kueue
         for thing in stage.objects
         if thing["kind"] == "CustomResourceDefinition"
     }
-    needed = {thing["kind"] for thing in kueue.objects(samples.TWO_QUEUED)}
+    needed = {thing["kind"] for thing in kueue.objects(samples.everything())}
     assert needed | {"JobSet", "Workload"} == kinds
     found, _ = stages.stages(samples.TWO_QUEUED, REHEARSED)
     (settings,) = (
