@@ -26,15 +26,19 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # Two stages: the rehearsal needs no test tools. hatchling, which installs the project itself,
-# is in both.
+# is in both. Each is marked by what it was made of: in a fresh checkout all files are new, and
+# what is installed may be there all the same.
+IS_THERE = [ "$$(cat $@ 2>/dev/null)" = "$$(cat $^ | cksum)" ]
+MARK = cat $^ | cksum >$@
+
 $(VENV)/.rehearsal: requirements/rehearsal.txt pyproject.toml | $(VENV)/bin/python
-	$(PIP) install --require-hashes -r requirements/rehearsal.txt
-	$(PIP) install --no-deps --no-build-isolation --editable .
-	@touch $@
+	@$(IS_THERE) || { set -x; $(PIP) install --require-hashes -r requirements/rehearsal.txt \
+		&& $(PIP) install --no-deps --no-build-isolation --editable .; }
+	@$(MARK)
 
 $(VENV)/.develop: requirements/develop.txt $(VENV)/.rehearsal
-	$(PIP) install --require-hashes -r requirements/develop.txt
-	@touch $@
+	@$(IS_THERE) || { set -x; $(PIP) install --require-hashes -r requirements/develop.txt; }
+	@$(MARK)
 
 .PHONY: setup
 setup: $(VENV)/.develop ## install everything for work on the project into .venv
@@ -58,7 +62,7 @@ check: $(VENV)/.develop ## linters, types, formats
 	$(BIN)/shellcheck $(SHELL_FILES)
 
 # Which layers there are, what each needs and how it is run: tests/layers.py.
-LAYERS := $(BIN)/python -m tests.layers --workers $(WORKERS) $(if $(PROVIDER),--provider "$(PROVIDER)")
+LAYERS := $(BIN)/python -m tests.layers --workers $(WORKERS) $(if $(PROVIDER),--provider "$(PROVIDER)") $(if $(QUICK),--short)
 # How many examples hypothesis draws: quick or usual; CI draws more than a desk.
 PROFILE ?= quick
 .PHONY: test test-rest test-all test-every
@@ -91,7 +95,7 @@ test-startup: ## the real start-up script in namespaces and on real Debians, Ray
 test-browser: ## the report's page in a real browser
 test-kubernetes: ## a real Kubernetes and Kueue; needs Go, and 8 minutes to build them once
 test-image: ## the Dockerfile, built and run; root on Debian, or an engine that is there
-test-provider: ## whole runs with HashiCorp's own google provider, PROVIDER=FILE
+test-provider: ## whole runs with HashiCorp's own google provider, PROVIDER=FILE; QUICK=yes: half an hour of them
 
 GOLDENS := $(PYTEST) -n $(WORKERS) --dist worksteal --goldens tests
 .PHONY: test-golden goldens

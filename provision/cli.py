@@ -209,6 +209,8 @@ def _act(
         follow=Option.FOLLOW in options.given,
         ray=Option.RAY in options.given,
         job=options.job,
+        others=options.others,
+        every=Option.ALL in options.given,
         command=options.command,
         env=options.env,
         page=options.report,

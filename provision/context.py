@@ -64,6 +64,8 @@ class Context:
     follow: bool = False  # whether a log is followed to its end (`--follow`)
     ray: bool = False  # whether a job is one of Ray's on GKE (`--ray`)
     job: str = ""  # the job, VM or image that the command line names; "" for none
+    others: tuple[str, ...] = ()  # the jobs that it names behind that one
+    every: bool = False  # whether all jobs are meant (`--all`)
     command: tuple[str, ...] = ()  # the job's program and its arguments, which stand behind `--`
     # the job's variables on the command line (`--env`)
     env: Mapping[str, str] = field(default_factory=dict)

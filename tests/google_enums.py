@@ -348,7 +348,6 @@ ENUMS: Final = (
         place="container.v1 DatabaseEncryption.state",
         files=(_CLUSTER,),
         left={
-            "KMS_KEY that is removed leaves it as it is": "DECRYPTED",
             "Google writes it": "ALL_OBJECTS_ENCRYPTION_ENABLED UNKNOWN",
         },
     ),

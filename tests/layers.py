@@ -131,7 +131,7 @@ test-provider runs nothing without a google provider {mirror.VERSION} from outsi
 binary, or the zip
 in which HashiCorp publishes it for this machine:
 
-    make test-provider PROVIDER=/folder/{mirror.NAME}
+    make test-provider PROVIDER=/folder/{mirror.NAME}           # hours; QUICK=yes: half of one
     make test-provider PROVIDER=/folder/terraform-provider-google_{mirror.VERSION}_\
 {mirror.platform_name()}.zip
 
@@ -168,11 +168,11 @@ def table(counts: Mapping[str, Count], not_run: Mapping[str, str] | None = None)
 
 
 def commands(
-    wanted: Sequence[Layer], part: Part, workers: int, provider: str = ""
+    wanted: Sequence[Layer], part: Part, workers: int, provider: str = "", *, short: bool = False
 ) -> list[list[str]]:
     """pytest's arguments, one list for each start; layers that are spread alike share a start.
 
-    `part`: which of their tests; a layer that runs those of others again is never parted.
+    `part`: which of their tests; a layer that runs those of others again has one that is `short`.
     `provider`: the google provider from outside; "" for none, and the layer is not started.
     """
     selecting = {
@@ -196,7 +196,8 @@ def commands(
         if layer.again and provider:
             spreading = ["-n", str(workers), "--dist", layer.spread.value]
             limit = f"--timeout={real_provider.TIMEOUT}"
-            found.append([f"--provider={provider}", limit, *spreading, *layer.again])
+            again = real_provider.SHORT if short else layer.again
+            found.append([f"--provider={provider}", limit, *spreading, *again])
     return found
 
 
@@ -213,13 +214,15 @@ def chosen(name: str) -> tuple[Sequence[Layer], Part]:
     return [BY_NAME[name]], Part.ALL
 
 
-def run(name: str, workers: int, more: Iterable[str], provider: str = "") -> int:
+def run(
+    name: str, workers: int, more: Iterable[str], provider: str = "", *, short: bool = False
+) -> int:
     """Run layers, and say at the end what was run and for how long."""
     began = time.monotonic()
     counts: dict[str, Count] = {}
     code = 0
     wanted, part = chosen(name)
-    starts = commands(wanted, part, workers, provider)
+    starts = commands(wanted, part, workers, provider, short=short)
     not_run = {it.name: it.needs for it in wanted if it.again and not provider}
     if not starts:
         sys.stderr.write(_ASKING)
@@ -270,8 +273,9 @@ def main() -> int:
     parser.add_argument("name", choices=[*Part, *(it.name for it in LAYERS)])
     parser.add_argument("--workers", type=int, default=2, help="processors that share the tests")
     parser.add_argument("--provider", default="", help="the google provider for that layer")
+    parser.add_argument("--short", action="store_true", help="half an hour of that layer")
     arguments, more = parser.parse_known_args()
-    return run(arguments.name, arguments.workers, more, arguments.provider)
+    return run(arguments.name, arguments.workers, more, arguments.provider, short=arguments.short)
 
 
 if __name__ == "__main__":

@@ -206,8 +206,8 @@ class _Counts:
     def _asked(self) -> Iterable[layers.Layer]:
         """The layers whose whole folders are to be run."""
         if real_provider.in_use():
-            chosen = set(self._config.args) == set(real_provider.CHOSEN)
-            return [layers.BY_NAME["provider"]] if chosen else []
+            wholes = (set(real_provider.CHOSEN), set(real_provider.SHORT))
+            return [layers.BY_NAME["provider"]] if set(self._config.args) in wholes else []
         named = {(Path.cwd() / argument).resolve() for argument in self._config.args}
         return [it for it in layers.LAYERS if it.folder in named]
 

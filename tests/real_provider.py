@@ -1,7 +1,8 @@
 """Whole runs with a google provider from outside, in place of the stand-in.
 
 `pytest --provider=FILE TESTS` runs them so: the file is checked and unpacked once, and every
-rehearsal of every test finds it by `REHEARSAL_PROVIDER`. `make test-provider` runs `CHOSEN`.
+rehearsal of every test finds it by `REHEARSAL_PROVIDER`. `make test-provider` runs `CHOSEN`, and
+with `QUICK=yes` what is `SHORT`.
 """
 
 import os
@@ -48,8 +49,45 @@ CHOSEN: Final = tuple(
 )
 """Kills and interrupts, the recordings, every example, every move, orphans, lives."""
 
+_CELL: Final = "tests/runs/test_changes.py::test_a_change_does_what_the_plan_says_and_no_more"
+_CELLS: Final = (
+    *("vms-LABELS", "vms-NFS_FILESHARE_LIST-off", "vms-NEW-together", "spot-NEW-together"),
+    *("spot-ENABLE_SPOT-to-flex", "flex-NEW-together", "flex-compact-ENABLE_FLEX_START-to-spot"),
+    *("bound-compact-RESERVATION_NAME-to-spot", "reserved-NEW-together"),
+    *("multi-nic-NEW-together", "gke-BESIDE-together", "gke-KMS_KEY", "gke-GKE_NODE_POOLS"),
+)
+_RUNS: Final = (
+    "any_zone.py::test_a_cluster_goes_from_zone_to_zone_until_one_has_it[stockout-first-on-demand]",
+    "a_proxy.py::test_a_cluster_comes_and_goes_by_a_proxy_that_reads_tls",
+    "bake.py::test_an_image_is_made_and_used_and_listed_and_stays",
+    "existing_network.py::test_a_host_project_is_byte_for_byte_as_it_was",
+    "existing_network.py::test_rules_that_are_asked_for_are_made_and_go_with_the_machines",
+    "flex_start.py::test_a_group_keeps_its_workload_policy_until_its_vms_are_replaced",
+    "held.py::test_what_running_vms_hold_stays_until_they_are_replaced[no_compact_placement]",
+    "jobs.py::test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once[none]",
+    "jobs.py::test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once[gke]",
+    "keys.py::test_all_that_keeps_data_has_the_key[vms]",
+    "keys.py::test_all_that_keeps_data_has_the_key[gke]",
+    "moves.py::test_row_7_a_cluster_moves_and_goes[a2_with_a_network_to_another_region]",
+    "moves.py::test_row_7_a_cluster_moves_and_goes[gke_l4_to_a3_mega]",
+    "nothing_is_lost.py::test_create_adopts_all_of_it_and_changes_nothing_that_runs",
+    "taken_away.py::test_what_is_there_is_as_if_settings_that_go_had_never_been_given[gke]",
+    "the_life_of_a_cluster.py::test_an_env_list_becomes_a_cluster_and_goes_away_again",
+)
+_KILL: Final = "tests/chaos/test_kills.py::test_nothing_is_left_and_nothing_is_there_twice_after"
+_KILLS: Final = (
+    "Create/default_network/kill-terraform@POST:instanceTemplates/0/then-Create",
+    "Create/default_network/kill-all@POST:deployment.json/0/then-Destroy",
+)
+SHORT: Final = (
+    *(f"{_CELL}[{name}]" for name in _CELLS),
+    *(f"tests/runs/test_{name}" for name in _RUNS),
+    *(f"{_KILL}[{name}]" for name in _KILLS),
+)
+"""Some of each kind: what takes half an hour on two processors, about one in twenty of `CHOSEN`."""
+
 TIMEOUT: Final = 1800
-"""Seconds for a test: the provider polls every 10 s, and waits for IAM, in time of ours."""
+"""Seconds for a test: the provider polls every 2 s, and waits for IAM, in time of ours."""
 _SLOWNESS: Final = 15
 
 

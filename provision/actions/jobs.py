@@ -11,10 +11,19 @@ from provision.codes import Code
 from provision.context import connect
 from provision.documents.job import Job, JobState
 from provision.documents.timeline import OnInterrupt, StageName
-from provision.errors import ClusterError, Interrupted, SettingsError, StateError, StillWaiting
+from provision.errors import (
+    ClusterError,
+    Declined,
+    Interrupted,
+    SettingsError,
+    StateError,
+    StillWaiting,
+)
 from provision.kinds import registry
-from provision.lifecycle import ownership
+from provision.lifecycle import consent, ownership
+from provision.lifecycle.consent import Stake, Way
 from provision.screens import jobs as screen
+from provision.screens import layout
 from provision.settings.choices import Action
 from provision.spec import job as naming
 
@@ -46,13 +55,29 @@ def act(context: Context, action: Action) -> None:
         StillWaiting: A job that is followed has not begun in time.
     """
     wanted = context.job or context.settings.job_name or ""
-    if action is Action.CANCEL and not wanted:
+    if action is Action.CANCEL and context.every and context.job:
+        raise SettingsError(
+            "Cancel has --all and the name of a job",
+            code=Code.INVALID_COMMAND_LINE,
+            fix="remove one of them",
+        )
+    if action is Action.CANCEL and not wanted and not context.every:
         raise SettingsError(
             "Cancel has no job",
             code=Code.INVALID_COMMAND_LINE,
-            fix="write its name behind it: Cancel NAME; Jobs lists them",
+            fix="write names behind it, as Cancel train-1 train-2, or --all; Jobs lists them",
         )
     jobs = opened(context)
+    if action is Action.CANCEL:
+        names = (wanted, *context.others)
+        meant = (
+            _agreed(context, jobs)
+            if context.every
+            else [_meant(context, jobs, name) for name in names]
+        )
+        # Two words may mean one job.
+        cancel(context, jobs, *{it.name: it for it in meant}.values())
+        return
     if action is Action.JOBS and not context.job:
         found = filter(None, map(jobs.find, jobs.names()))
         context.report.jobs = list(found)
@@ -61,8 +86,6 @@ def act(context: Context, action: Action) -> None:
     job = _meant(context, jobs, wanted)
     if action is Action.JOBS:
         context.console.show(screen.whole(job), as_result=True)
-    elif action is Action.CANCEL:
-        cancel(context, jobs, job)
     elif context.follow:
         follow(context, jobs, job.name)
     else:
@@ -89,30 +112,67 @@ def _meant(context: Context, jobs: Jobs, wanted: str) -> Job:
     return find(context, jobs, name or wanted or "yet")
 
 
-def cancel(context: Context, jobs: Jobs, job: Job) -> None:
-    """End a job, and wait until it has ended; one that is over is no error.
+def cancel(context: Context, jobs: Jobs, *asked: Job) -> None:
+    """End jobs, and wait until they have ended; one that is over is no error.
 
     Raises:
-        ClusterError: It did not end in time.
+        ClusterError: They did not end in time.
     """
-    if job.state.is_over:
-        context.console.result(f"{job.name} is over: {job.state}")
-        return
-    jobs.cancel(job)
+    for job in asked:
+        if job.state.is_over:
+            context.console.result(f"{job.name} is over: {job.state}")
+        else:
+            jobs.cancel(job)
+    left = [job for job in asked if not job.state.is_over]
     with context.progress.stage(StageName.JOB, OnInterrupt.KEEPS) as stage:
         deadline = stage.deadline(_ENDING, _POLL)
-        while not (job := find(context, jobs, job.name)).state.is_over:
-            stage.news(f"{job.name}: {screen.words(job)}")
-            if deadline.is_over:
+        while left:
+            found = {it.name: find(context, jobs, it.name) for it in left}
+            asked = tuple(found.get(it.name, it) for it in asked)
+            for it in found.values():
+                stage.news(f"{it.name}: {screen.words(it)}")
+                if it.state.is_over:
+                    context.console.result(f"{it.name} is {it.state}")
+            left = [it for it in found.values() if not it.state.is_over]
+            context.report.jobs = list(asked)
+            if left and deadline.is_over:
+                names = ", ".join(it.name for it in left)
                 raise ClusterError(
-                    f"{job.name} is to end, and has not ended yet: {job.state}",
+                    f"{names} is to end, and has not ended yet: {left[0].state}",
                     code=Code.NOT_IN_TIME,
                     why="its machines do not answer, or wait for one that comes before it",
-                    fix=f"aiinfra Jobs {job.name} shows when it is over; Status shows them",
+                    fix="aiinfra Jobs shows when it is over; Status shows its machines",
                 )
-            deadline.pause()
-        stage.counts(f"{job.name}: {job.state}")
-    context.console.result(f"{job.name} is {job.state}")
+            if left:
+                deadline.pause()
+        stage.counts(", ".join(f"{it.name}: {it.state}" for it in asked))
+
+
+def _agreed(context: Context, jobs: Jobs) -> list[Job]:
+    """All jobs of Run that are not over, if somebody agrees to the end of them.
+
+    Raises:
+        Declined: Somebody does not.
+        SettingsError: Nobody can be asked.
+    """
+    names = jobs.unfinished(every=True)
+    if not names:
+        context.console.result("No job of Run is under way")
+    if names and not context.agreed:
+        ends = f"{layout.counted(len(names), 'job')}: {', '.join(names)}"
+        terminal = context.console.is_terminal
+        if consent.way([Stake.EVERY_JOB], terminal=terminal) is Way.REFUSES:
+            raise SettingsError(
+                f"This Cancel would end {ends}",
+                code=Code.APPROVAL_NEEDED,
+                fix="if that is what you want, run it again with --yes, which agrees to it",
+            )
+        context.console.progress(f"Cancel ends {ends}")
+        with consent.unanswered("no job was cancelled"):
+            agrees = context.console.ask("End them?")
+        if not agrees:
+            raise Declined("No job was cancelled, as you said")
+    return [find(context, jobs, name) for name in names]
 
 
 class _Reader:

@@ -24,11 +24,11 @@ from provision.lifecycle import consent, ownership, phases, plan_document
 from provision.lifecycle.consent import Stake, Way
 from provision.screens import jobs as screen
 from provision.settings import masking
-from provision.spec import job, script
+from provision.spec import job, packages, script
 from provision.terraform.log import Log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from provision.context import Context
     from provision.deployment.kind import Jobs
@@ -64,8 +64,11 @@ def run(context: Context) -> None:
 
 def _make_and_run(context: Context, spec: JobSpec) -> None:
     own = dataclasses.replace(context, copy=_folder(context))
+    setup = ""
 
     def judge(entries: Mapping[str, int], why_not: WhyNot) -> None:
+        nonlocal setup
+        setup = _setup(context, spec, entries)
         notes = script.require_there(spec, context.settings, entries, why_not)
         settings = context.settings
         most = 1 if settings.is_gke or settings.is_ray else settings.instance_count
@@ -81,7 +84,8 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         jobs = jobs_action.opened(context, lambda it: _require_as_made(context, it))
         # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
         _agree(context, jobs, spec, asks=not (makes or context.agreed))
-        name = jobs.submit(spec, archive)
+        command = packages.wrapped(spec.command, setup)
+        name = jobs.submit(dataclasses.replace(spec, command=command), archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
     if context.detach:
         jobs_action.find(context, jobs, name)
@@ -89,6 +93,25 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         return
     ended = jobs_action.follow(context, jobs, name)
     context.console.result(screen.end(ended))
+
+
+def _setup(context: Context, spec: JobSpec, entries: Collection[str]) -> str:
+    """What installs the job's packages on each machine, which is said; "" for nothing."""
+    asked = context.settings.job_setup
+    line, source = packages.wanted(asked, entries), packages.source(entries)
+    if not line:
+        return ""
+    if spec.ray or context.settings.is_ray:
+        context.console.progress(
+            f"{source} is copied, and not installed: on Ray, runtime_env of ray.init has packages"
+        )
+        return ""
+    by = f"--setup {packages.NONE} leaves them out" if asked is None else "--setup"
+    context.console.progress(
+        f"The packages of {source if asked is None else 'the job'} are installed on each machine,"
+        f" once for their content; {by}"
+    )
+    return line
 
 
 def _worth_knowing(context: Context) -> Iterator[Problem]:

@@ -80,7 +80,7 @@ _ROLES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
-_READS: Final = re.compile(r"\.(?:get|list)[A-Za-z]*$|\.calendarMode$")
+_READS: Final = re.compile(r"\.(?:get|list)[A-Za-z]*$|\.advice\.[A-Za-z]+$")
 
 
 def reads(permission: str) -> bool:

@@ -232,6 +232,23 @@ def of_machine(machine: MachineType | None) -> Fabric | None:
     return OF_NETWORK[machine.gpu_network]
 
 
+_STRATEGY: Final = ("a3-ultragpu-8g", "a4-highgpu-8g")
+
+
+def has_strategy(machine_type: str) -> bool:
+    """Whether GKE has GPUDirect RDMA as a strategy of pools of a machine type.
+
+    "GPUDirect-RDMA on A3 Ultra, and A4 machine types" (container v1, revision 20261027); the names
+    are those of DRANET's page (2026-04-10).
+    """
+    return machine_type in _STRATEGY
+
+
+def rdma_interfaces(machine: MachineType | None) -> int:
+    """The number of a machine's interfaces for RDMA."""
+    return sum(it.subnets for it in beside_the_first(machine) if it.profile is not None)
+
+
 def on_vms(machine: MachineType | None) -> Fabric | None:
     """The fabric that VMs of a type get in their GPU networks; None as for `of_machine`.
 

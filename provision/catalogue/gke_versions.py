@@ -48,6 +48,12 @@ GPU_PARTS: Final = Floor(
 
 RAY_OPERATOR: Final = Floor("the Ray operator", "1.29.8-gke.1054000")
 
+MANAGED_RDMA: Final = Floor("GPUDirect RDMA that GKE manages", "1.36")
+"""No source names the first version that takes the strategy RDMA. The google provider's test asked
+for it with the newest one that us-central1-b had in April 2026, of a minor version before this one.
+DRANET alone, which gives pods the interfaces, is in 1.34.1-gke.1829001 and newer (GKE, "Allocate
+network resources by using GKE managed DRANET", 2026-04-10)."""
+
 DRIVER_OF_H200: Final = Floor("the default driver on A3 Ultra", "1.31.5-gke.1169000")
 """Older ones install R535 unless the driver is LATEST (same page as for A3 Ultra below)."""
 

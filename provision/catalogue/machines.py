@@ -187,6 +187,8 @@ class Family:
     # the line of images that its VMs boot from if the settings name none (ADR 14 and 31)
     image_line: images.Line = images.DEEP_LEARNING
     local_ssd_gb: int = 375
+    # the days within which Google recommends a reset of its GPUs; 0 for no such advice
+    reset_days: int = 0
 
     @property
     def accelerator(self) -> str | None:
@@ -439,6 +441,8 @@ ROWS: Final = (
         flex_compact=True,
         binding=Binding.ALWAYS,
         image_line=images.ACCELERATOR,
+        # A fault of B200's firmware interrupts work (Compute Engine's release notes, 2025-12-12).
+        reset_days=60,
     ),
     _family(
         "a4x-highgpu",

@@ -48,11 +48,13 @@ def read(argv: Sequence[str]) -> CommandLine:
     acting = [number for number, word in enumerate(words) if suggestions.action(word)]
     first = suggestions.action(words[acting[0]]) if acting else None
     job = ""
+    others: tuple[str, ...] = ()
     if first in _ABOUT_ONE and words[acting[0] + 1 :] and not helps:
         job = words.pop(acting[0] + 1)
         more = [*words[acting[0] + 1 :], *rest]
         if more and not any(map(suggestions.action, more)):
-            unclear.append(suggestions.of_more(first, more))
+            others = tuple(more) if first is Action.CANCEL else ()
+            unclear += [] if others else [suggestions.of_more(first, more)]
             words, rest = words[: acting[0] + 1], []
     if first is not Action.RUN:
         words += rest
@@ -83,6 +85,7 @@ def read(argv: Sequence[str]) -> CommandLine:
         actions[0] if len(actions) == 1 else None,
         MappingProxyType(given),
         job,
+        others,
         tuple(rest),
         MappingProxyType(env),
         about_settings,

@@ -57,8 +57,10 @@ class Option(enum.StrEnum):
     QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
     RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
+    SETUP = "--setup", "LINE", "install its packages so, once for its folder's", Action.RUN
     WAIT = "--wait", "TIME", "follow it so long while others are before it", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures", Action.RUN
+    RESTART_ON = "--restart-on", "WORD", "its own failures: after none (lost), or any", Action.RUN
     CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
     DESTROY_AFTER = (
         *("--destroy-after", "", "destroy the cluster at the end, whatever happened"),
@@ -70,9 +72,10 @@ class Option(enum.StrEnum):
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
     RANK = "--rank", "RANK", "that of the machine of the job to show, or all", Action.LOGS
     TAIL = "--tail", "LINES", "the last lines of what it has said so far", Action.LOGS
+    ALL = "--all", "", "cancel all jobs of Run that are not over", Action.CANCEL
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
-        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.BAKE),
+        *(Action.CREATE, Action.DESTROY, Action.RUN, Action.CANCEL, Action.BAKE),
     )
     BREAK_LOCK = (
         *("--break-lock", "ID", "release the lock with this ID, which a dead run left"),
@@ -131,7 +134,8 @@ FORMATS = tuple(str(one) for one in Output)
 
 OF_A_JOB = frozenset(
     {
-        *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS, Option.WAIT),
+        *(Option.NAME, Option.NODES, Option.TIME, Option.WAIT, Option.SETUP),
+        *(Option.RESTARTS, Option.RESTART_ON),
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
     }
 )
@@ -147,6 +151,7 @@ class Options:
     # the options, with their values, of one that came again the last; "" for none
     given: Mapping[Option, str] = field(default_factory=lambda: MappingProxyType({}))
     job: str = ""  # the job, VM or image that is named behind an action about one; "" for none
+    others: tuple[str, ...] = ()  # the jobs behind that one
     command: tuple[str, ...] = ()  # what stands behind `--`
     # the variables of the job
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -62,11 +62,11 @@ class Jobs(ABC):
         """The names of all jobs, the newest last."""
 
     @abstractmethod
-    def unfinished(self) -> Sequence[str]:
-        """The names of the jobs that run or wait for their turn, in their order.
+    def unfinished(self, *, every: bool = False) -> Sequence[str]:
+        """The names of the jobs of Run that run or wait for their turn, in their order.
 
-        Those whose Run destroys the cluster are not among them: who submitted one has agreed to its
-        end.
+        Those whose Run destroys the cluster are not among them, unless `every` one is meant: who
+        submitted one has agreed to its end.
         """
 
     @abstractmethod
@@ -221,6 +221,16 @@ class Kind(ABC, Generic[SpecT]):
         """The addresses of tainted resources to keep, because Google is still creating them."""
         del cloud, replaced
         return ()
+
+    def keeping_policy(
+        self, cloud: Cloud, target: Deployment[SpecT]
+    ) -> tuple[Deployment[SpecT], str] | None:
+        """The deployment with the workload policy of machines that run, and what replaces those.
+
+        None where there are none, or those of the settings can't come by it.
+        """
+        del cloud, target
+        return None
 
     def require_replaceable(self, spec: SpecT) -> None:
         """See that running machines can be replaced (`--replace-vms`)."""

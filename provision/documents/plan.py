@@ -149,6 +149,12 @@ class Candidate:
     reservation: Annotated[
         str | None, "the reservation that the machines would come from there; None for none"
     ] = None
+    obtainability: Annotated[
+        float | None, "how likely Google says that it has all machines, 0 to 1; None if it does not"
+    ] = None
+    uptime_seconds: Annotated[
+        int | None, "how long it says that most Spot VMs run there; None if it does not"
+    ] = None
     against: Annotated[str, 'why it is not tried; "" if it is'] = ""
     remarks: Annotated[
         tuple[str, ...], "what else speaks against it, such as a bucket in another region"

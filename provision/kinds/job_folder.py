@@ -60,6 +60,7 @@ class JobFolder:
                 "command": list(spec.command),
                 "nodes": spec.nodes,
                 "restarts": spec.restarts,
+                "restart_on": spec.restart_on or "",
                 "seconds": spec.seconds,
                 "env": dict(spec.env),
                 "image": spec.image or "",

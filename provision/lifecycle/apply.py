@@ -333,11 +333,33 @@ def _planned(
             context.console.progress(f"{address} exists but does not have all its nodes: {words}")
         desk.keep(kept)
         found = _of_ours(context, cloud, target, desk)
+    found, held = _held(context, cloud, kind, target, desk, found)
+    found = _adopted(context, cloud, target, desk, found)
+    return dataclasses.replace(found, held=held)
+
+
+def _held(  # noqa: PLR0913, PLR0917 - each is a fact of its own
+    context: Context,
+    cloud: Cloud,
+    kind: Kind[SpecT],
+    target: Deployment[SpecT],
+    desk: Workspace,
+    found: Plan,
+) -> tuple[Plan, tuple[str, ...]]:
+    """The plan, made again if it would take what machines hold; the names of what stays."""
+    kept: tuple[str, ...] = ()
+    unbinds = found.unbinds and not context.replace_vms
+    keeping = kind.keeping_policy(cloud, target) if unbinds else None
+    if keeping is not None:
+        bound, instead = keeping
+        kept = in_use.policies(found)
+        desk.tell(bound)
+        found = _of_ours(context, cloud, target, desk)
+        context.note([in_use.note_of_policy(it, instead) for it in kept])
     stays = in_use.take_out_of_state(cloud, kind, target, desk, found)
     if stays:
         found = _of_ours(context, cloud, target, desk)
-    found = _adopted(context, cloud, target, desk, found)
-    return dataclasses.replace(found, held=in_use.names_of(stays))
+    return found, kept + in_use.names_of(stays)
 
 
 def _of_ours(context: Context, cloud: Cloud, target: Deployment[SpecT], desk: Workspace) -> Plan:

@@ -17,7 +17,7 @@ from provision.cost import estimate
 from provision.documents.plan import Candidate
 from provision.errors import CheckError, Problem, StillWaiting
 from provision.google.api import GoogleApiError, Service
-from provision.lifecycle import marked, pricing
+from provision.lifecycle import advice, marked, pricing
 from provision.settings.candidates import Site
 from provision.settings.choices import Way
 from provision.spec.rules import every
@@ -74,8 +74,17 @@ def choose(  # noqa: PLR0913, PLR0917 - each is a fact of its own
         _candidate(context, at(site), result, answers, listed)
         for site, result in zip(sites, results, strict=True)
     ]
+    found = list(advice.added(cloud.api, list(zip(map(at, sites), found, strict=True))))
     if settings.places.by_price:
-        found.sort(key=lambda it: (ways.index(_site(it).way), _price(it)))
+        # Where there are likely any at all; the word `cheapest` is about the price alone.
+        by_chance = settings.places.text != "cheapest"
+        found.sort(
+            key=lambda it: (
+                ways.index(_site(it).way),
+                advice.rank(it) if by_chance else 0,
+                _price(it),
+            )
+        )
     # Where a search has come to is where an orphan of a killed run may be.
     order = sorted(found, key=lambda it: (bool(it.against), _site(it) != there))
     usable = tuple(_site(it) for it in order if not it.against)

@@ -12,7 +12,9 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from provision.catalogue import names
+from provision.codes import Code
 from provision.documents.timeline import OnInterrupt, StageName
+from provision.errors import Problem
 from provision.files import private
 from provision.google import resources
 from provision.lifecycle import exclusive, marked, phases
@@ -106,6 +108,21 @@ def names_of(found: Sequence[Existing]) -> tuple[str, ...]:
     """The names that people know of what stays."""
     nouns = {row.type: row.noun for row in resources.ALL}
     return tuple(sorted(it.called for it in found if nouns.get(it.type) not in _UNSAID))
+
+
+def policies(plan: Plan) -> tuple[str, ...]:
+    """The names that people know of the policies that a plan would delete."""
+    return tuple(it.called for it in plan.removals if it.type == resources.RESOURCE_POLICY.type)
+
+
+def note_of_policy(policy: str, instead: str) -> Problem:
+    """What becomes of a policy that the settings want no more, and what ends it."""
+    return Problem(
+        code=Code.OUT_OF_DATE,
+        what=f"{policy} stays, and VMs that come are placed by it too",
+        why="Google takes it from no group that has VMs",
+        fix=f"to be rid of it, which ends the VMs that run: {instead}",
+    )
 
 
 def buckets(record: Record) -> set[str]:

@@ -119,6 +119,8 @@ def used(spec: ClusterSpec, of_kind: OfKind) -> list[str]:
         collections.append(_GROWS)
     if any(map(future.is_sold, spec.pools)):
         collections.append({"compute.advice": "calendarMode"})
+    if spec.places:
+        collections.append({"compute.advice": "capacity"})
     if spec.buckets or of_kind.grants_in_state_folder:
         collections.append({"storage.buckets": "getIamPolicy setIamPolicy"})
     # Another way of CAPACITY may have what this one has not.

@@ -232,6 +232,10 @@ def _speaks(candidate: Candidate) -> str:
     known = [words for it in candidate.quotas if (words := _used(it))]
     if candidate.reservation:
         known.append(f"reservation {candidate.reservation}")
+    if candidate.obtainability is not None:
+        known.append(f"Google: {candidate.obtainability:.0%} likely")
+    if candidate.uptime_seconds:
+        known.append(f"most run {amounts.span(candidate.uptime_seconds)}")
     return ", ".join([*known, *candidate.remarks])
 
 

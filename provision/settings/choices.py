@@ -131,6 +131,13 @@ class Priority(enum.StrEnum):
     VERY_HIGH = "very-high"
 
 
+class RestartOn(enum.StrEnum):
+    """After which failures of its own a job is begun again, beside those of a lost machine."""
+
+    LOST = "lost"  # after none
+    ANY = "any"  # after all; without a word, after those of a program that had run for a while
+
+
 class ReleaseChannel(enum.StrEnum):
     """A GKE release channel, by its name in the API."""
 

@@ -185,9 +185,9 @@ class Settings(BaseSettings):
     )
     zone: values.Zones = _setting(
         "The zone of the machines, which must offer their GPUs; or several, of which Create takes"
-        " the first that has all machines: in order (`us-central1-a,us-east4-b`), or by price those"
-        " that a pattern fits (`us-central1-*`), or all (`any` or `cheapest`); on GKE of one"
-        " region.",
+        " the first that has all machines: in order (`us-central1-a,us-east4-b`), or by what"
+        " Google says of its capacity (Spot, flex start) and by price those that a pattern fits"
+        " (`us-central1-*`) or all (`any`), or by price alone (`cheapest`); on GKE of one region.",
         "us-central1-a",
         PydanticUndefined,
     )
@@ -642,7 +642,8 @@ class Settings(BaseSettings):
     # --- Jobs
     job_options: JobOptions | None = _for_program(
         "Options that each Run has, those of its command line before them: `--name`, `--nodes`,"
-        " `--time`, `--restarts`, `--wait`, `--image`, and on GKE `--queue` and `--priority`.",
+        " `--time`, `--restarts`, `--restart-on`, `--wait`, `--setup`, `--image`, and on GKE"
+        " `--queue` and `--priority`.",
         "--nodes 4 --time 2h",
     )
     job_command: values.ShellLine | None = _for_program(
@@ -661,6 +662,10 @@ class Settings(BaseSettings):
     job_nodes: values.Count | None = _option("Run --nodes", "2", only_with=_ALL_BUT_RAY)
     job_time: values.Seconds | None = _option("Run --time", "12h")
     job_restarts: values.Nodes = _option("Run --restarts", "3", 0)
+    job_setup: values.ShellLine | None = _option(
+        "Run --setup", "pip install -r requirements.txt", only_with=_ALL_BUT_RAY
+    )
+    job_restart_on: values.JobRestartWord | None = _option("Run --restart-on", "any")
     job_wait: values.Seconds | None = _option("Run --wait", "12h")
     job_image: values.Image | None = _option(
         "Run --image", "nvcr.io/nvidia/pytorch:25.01-py3", only_with=_ALL_BUT_RAY

@@ -25,6 +25,7 @@ from provision.settings.choices import (
     Priority,
     ReleaseChannel,
     Restart,
+    RestartOn,
     Way,
 )
 from provision.settings.parsing import InvalidValueError, shorten
@@ -580,6 +581,7 @@ DiskTypeWord = Annotated[DiskType, BeforeValidator(_disk_type)]
 PriceWord = Annotated[PriceList, BeforeValidator(parsing.choice(PriceList))]
 RestartWord = Annotated[Restart, BeforeValidator(parsing.choice(Restart))]
 PriorityWord = Annotated[Priority, BeforeValidator(parsing.choice(Priority))]
+JobRestartWord = Annotated[RestartOn, BeforeValidator(parsing.choice(RestartOn))]
 ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseChannel))]
 DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
-from provision.catalogue import fabrics, gcsfuse, machines, names, zones
+from provision.catalogue import fabrics, gcsfuse, gke_versions, machines, names, zones
 from provision.catalogue.fabrics import Fabric
 from provision.documents.image import BootImage
 from provision.settings.candidates import Site
@@ -298,6 +298,8 @@ class GkeSpec(ClusterSpec):
     # pools
     gpu_quota: int | None
     test_nodes: int  # the number of nodes of the bandwidth test
+    # whether GKE makes the networks of its GPUs, and installs what NCCL needs for them
+    managed: bool = False
     # The kind of GPU network whose names do not say their kind; None for that of the first pool
     # that has any. A kind keeps its names as long as it exists.
     first_networks: str | None = None
@@ -333,7 +335,9 @@ class GkeSpec(ClusterSpec):
 
     @property
     def network_kinds(self) -> Mapping[str, tuple[Network, ...]]:
-        """Each kind of GPU network -> its networks, in the order of the pools."""
+        """Each kind of GPU network that is ours -> its networks, in the order of the pools."""
+        if self.managed:
+            return {}
         return {pool.network_kind: pool.networks for pool in self.gpu_pools if pool.network_kind}
 
     @property
@@ -346,6 +350,16 @@ class GkeSpec(ClusterSpec):
         """All other kinds of GPU networks: kind -> networks."""
         first = self._first_kind
         return {kind: its for kind, its in self.network_kinds.items() if kind != first}
+
+    def managed_by(self, version: str) -> bool:
+        """Whether a cluster of a version has GKE manage its GPU networks (ADR 87).
+
+        All of them or none: GKE supports DRANET in no cluster that has networks of ours for pods.
+        Beside a network that somebody else has made nothing is made, by nobody.
+        """
+        needing = [pool for pool in self.gpu_pools if pool.network_kind]
+        able = all(pool.is_manageable for pool in needing) and self.existing is None
+        return bool(needing) and able and not gke_versions.MANAGED_RDMA.refuses(version)
 
     @property
     def _first_kind(self) -> str:

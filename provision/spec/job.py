@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.codes import Code
 from provision.errors import SettingsError
-from provision.settings.choices import KIND, asking_for
+from provision.settings.choices import KIND, RestartOn, asking_for
 from provision.settings.gke import LOCAL_QUEUE
 from provision.spec import pools
 
@@ -34,6 +34,8 @@ class JobSpec:
     command: tuple[str, ...]  # the program and its arguments; no shell reads them
     nodes: int | None = None  # how many machines; None for as many as the cluster's kind gives
     restarts: int = 0  # how often it is begun again after a failure
+    # after which failures of its own; None for those of a program that had run for a while
+    restart_on: RestartOn | None = None
     seconds: int | None = None  # how long it may run; None for no limit
     env: Mapping[str, str] = field(default_factory=dict, repr=False)  # more of its environment
     ends_cluster: bool = False  # whether the cluster goes with it (`--destroy-after`)
@@ -56,6 +58,14 @@ def of(
             + ("" if settings.is_ray else f", or take {asking_for('ray')} for Ray on VMs"),
             setting=KIND,
         )
+    if ray and settings.job_restart_on is RestartOn.LOST:
+        raise SettingsError(
+            "--restart-on lost has no effect with --ray",
+            code=Code.WITHOUT_EFFECT,
+            why="KubeRay begins a job again after any failure",
+            fix="remove it, or --restarts as well",
+            setting="--restart-on",
+        )
     line = settings.job_command
     words = tuple(command) or (("/bin/bash", "-c", line) if line else ())
     if not words:
@@ -71,6 +81,7 @@ def of(
         command=words,
         nodes=settings.job_nodes,
         restarts=settings.job_restarts,
+        restart_on=settings.job_restart_on,
         seconds=settings.job_time,
         env={**settings.job_env, **env},
         image=settings.job_image,

@@ -130,6 +130,15 @@ class Pool:
         return network.label if network else None
 
     @property
+    def is_manageable(self) -> bool:
+        """Whether GKE can give its nodes and pods the GPU network (ADR 87).
+
+        Not in a queue: the autoscaler makes no claims for the pods of a ProvisioningRequest, which
+        then fit nowhere (kubernetes/autoscaler#10065, open on 2026-08-03).
+        """
+        return fabrics.has_strategy(self.machine_type) and not self.mode.means.queued
+
+    @property
     def networks(self) -> tuple[Network, ...]:
         """The networks of the additional interfaces that the GPUs need."""
         machine = self.machine

@@ -63,6 +63,17 @@ def emptied(document: Mapping[str, Any]) -> int:
     return sum(one["before"].get("target_size") or 0 for one in sizeless)
 
 
+def unbinds(document: Mapping[str, Any]) -> bool:
+    """Whether a group is replaced for nothing but the workload policy that it loses.
+
+    Google takes it from no group that has VMs (Compute Engine, "Replace, remove, or delete workload
+    policies", read in 2026-11).
+    """
+    groups = _of_type(document.get("resource_changes", []), resources.GROUP.type)
+    reasons = [path[0] for one in groups for path in one["change"].get("replace_paths", ())]
+    return bool(reasons) and set(reasons) == {"resource_policies"}
+
+
 def sentence(change: Mapping[str, Any]) -> str | None:
     """A replaced group of VMs or node pool in words; None if something else is replaced."""
     before, after = change["change"].get("before"), change["change"].get("after")
@@ -232,8 +243,12 @@ def _leaving(changes: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def _interfaces(pool: Mapping[str, Any]) -> bool:
-    networks = pool.get("network_config") or []
-    return any(network.get("additional_node_network_configs") for network in networks)
+    """Whether a pool is in more networks than one, but for those that GKE makes by a profile."""
+    return any(
+        network.get("additional_node_network_configs")
+        and not network.get("accelerator_network_profile")
+        for network in pool.get("network_config") or []
+    )
 
 
 def _pools(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

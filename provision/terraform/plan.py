@@ -93,6 +93,8 @@ class Plan:
     # whether what an earlier run made takes the place of what the state had, which is out of
     # Terraform's sight then
     displaces: bool = False
+    # whether a group is replaced for nothing but the workload policy that it loses
+    unbinds: bool = False
     # tainted node pools, which would be replaced because their creation failed
     tainted_pools: tuple[Creation, ...] = ()
     # existing resources that would be replaced, removed or shrunk, those that hold machines first
@@ -163,6 +165,7 @@ def read(document: Mapping[str, Any]) -> Plan:
         staying=staying,
         grants=tuple(_grants(document)),
         emptied=moves.emptied(document),
+        unbinds=moves.unbinds(document),
     )
 
 

@@ -76,7 +76,7 @@ _WITHHELD = {
 """Scenario -> the permission that the caller does not have."""
 
 READ_ONLY = "read-only"
-_READS = re.compile(r"\.(?:get|list)[A-Za-z]*$|\.calendarMode$")
+_READS = re.compile(r"\.(?:get|list)[A-Za-z]*$|\.advice\.[A-Za-z]+$")
 _ASKS = re.compile(
     r"testIamPermissions$|listManagedInstances$|/advice/|:getIamPolicy$|^/token|^/computeMetadata"
 )

@@ -39,6 +39,9 @@ COLLECTION = "vms/jobs"
 _INDEX = re.compile(r"(?P<folder>.+-deployment)/jobs/index\.json")
 _OVER = frozenset({"succeeded", "failed", "cancelled"})
 _TOLD_TO_END = 143
+_LONG = 600.0
+"""Seconds that a program has run whose failure is taken for none that comes back."""
+_NEVER_RUNS = (126, 127)
 
 
 def among(service: Service) -> Service:
@@ -149,6 +152,10 @@ class _Group:
             return self._running(course, living, cancelled=cancelled)
         if cancelled:
             return self._over(course, "cancelled", "it was cancelled")
+        if (course["failure"] or {}).get("ran") is not None:
+            pause = min(300.0, 10.0 * 2 ** min(course["failures"] - 1, 5))
+            if self._request.now < course["since"] + pause * self._request.rate:
+                return course | {"why": f"it begins again {pause:.0f} s after its last failure"}
         spec = self._read(f"jobs/{course['name']}.json")
         group = self._read("vms/roster.json")["nnodes"]
         # Through Ray a program runs on the head alone, here the first, and its tasks anywhere.
@@ -193,7 +200,7 @@ class _Group:
             if done.code == 0:
                 return self._over(course, "succeeded", done.why)
             cause = "command not found" if done.code == 127 else ""  # noqa: PLR2004 - bash's
-            return self._failed(course, spec, 0, done.code, cause, said)
+            return self._failed(course, spec, 0, done.code, cause, said, ran=done.seconds)
         if lost:
             cause = f"the VM {lost[0]['name']} was lost, or does not answer"
             return self._failed(course, spec, lost[0]["rank"], None, cause, [])
@@ -209,19 +216,26 @@ class _Group:
         said: list[str],
         *,
         final: bool = False,
+        ran: float | None = None,
     ) -> Resource:
         vm = course["nodes"][rank]["name"]
         failure = {
             "vm": vm, "rank": rank, "code": code, "cause": cause, "tail": "\n".join(said[-20:]),
-            "final": final,
+            "final": final, "ran": ran,
         }  # fmt: skip
         failures = course["failures"] + 1
         words = ": ".join(filter(None, ["" if code is None else f"exit code {code}", cause]))
         event = f"attempt {course['attempt']} failed: rank {rank} ({vm}), {words}"
         ended = course | {"failure": failure, "failures": failures, "since": self._request.now}
+        on, is_bug = spec["restart_on"], ran is not None and (ran < _LONG or code in _NEVER_RUNS)
+        stays = on != "any" and ran is not None and (is_bug or on == "lost")
         if final or failures > spec["restarts"]:
-            events = [*course["events"], event]
-            return self._over(ended | {"events": events}, "failed", "")
+            return self._over(ended | {"events": [*course["events"], event]}, "failed", "")
+        if stays:
+            why = "another attempt would do the same" if is_bug else "--restart-on is lost"
+            event += f"; no restart: it failed after {ran:.0f} s with all of its machines there,"
+            event += f" and {why}; --restart-on any begins it again all the same"
+            return self._over(ended | {"events": [*course["events"], event]}, "failed", "")
         again = f"{event}; restart {failures} of {spec['restarts']}"
         return ended | {"state": "waiting", "why": "", "events": [*course["events"], again]}
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _USUAL: Final = 60.0
 _PYTHONS: Final = frozenset({"python", "python3", "torchrun"})
 _SHELLS: Final = frozenset({"bash", "sh"})
+_SETUP: Final = "aiinfra-setup"
+"""The name of a shell that installs the packages of the program behind it."""
 _SILENT: Final = frozenset({"hostname", "nvidia-smi", "pip", "ls"})
 _UNTRIED: Final = "would run here: a rehearsal runs no program"
 _CALL: Final = re.compile(
@@ -82,7 +84,10 @@ def course(command: Sequence[str], files: Mapping[str, str], name: str, folder: 
 
 def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) -> None:
     program = words[0].rpartition("/")[2]
-    if program in _SHELLS and words[1:2] == ["-c"]:
+    if words[3:4] == [_SETUP]:
+        done.say("packages would be installed here: a rehearsal installs none")
+        _run(done, words[5:], files, name)
+    elif program in _SHELLS and words[1:2] == ["-c"]:
         _line(done, words[2], files, name)
     elif program in _PYTHONS or program in _SHELLS:
         _interpreter(done, program, words[1:], files)

@@ -13,7 +13,7 @@ module "gke_cluster" {
   cluster_id             = var.cluster_id
   hold_node_upgrades     = local._hold_node_upgrades
   labels                 = var.labels
-  multi_networking       = length(var.gpu_networks) + length(var.more_gpu_networks) + length(var.existing.interfaces) > 0
+  multi_networking       = length(var.gpu_networks) + length(var.more_gpu_networks) + length(var.existing.interfaces) > 0 || anytrue(values(var.node_pools)[*].managed_rdma)
   marker                 = var.marker
   name_prefix            = var.name_prefix
   network                = module.network.network

@@ -136,7 +136,7 @@ variable "name_prefix" {
 }
 
 variable "node_pools" {
-  description = "The GPU pools by name: machine type, zone, each node's GPUs and the driver that GKE installs, how nodes are got, how many (count, or min and max), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, another version for a pool without nodes (null: GKE's own choice, or what it has), and the kind of their networks for GPUs, if they have any: a key of more_gpu_networks, or any other word for gpu_networks."
+  description = "The GPU pools by name: machine type, zone, each node's GPUs and the driver that GKE installs, how nodes are got, how many (count, or min and max), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, another version for a pool without nodes (null: GKE's own choice, or what it has), and the kind of their networks for GPUs, if they have any: a key of more_gpu_networks, or any other word for gpu_networks; or whether GKE makes these networks, installs gIB and gives pods the interfaces that they claim, of all pools with RDMA or none."
   type = map(object({
     machine_type = string
     zone         = string
@@ -154,6 +154,7 @@ variable "node_pools" {
     policy       = optional(string)
     version      = optional(string)
     gpu_networks = optional(string)
+    managed_rdma = optional(bool, false)
   }))
   nullable = false
 
@@ -164,6 +165,10 @@ variable "node_pools" {
   validation {
     condition     = length(setsubtract(compact(values(var.node_pools)[*].gpu_networks), keys(var.more_gpu_networks))) == (length(var.gpu_networks) + length(var.existing.interfaces) > 0 ? 1 : 0)
     error_message = "gpu_networks, or the interfaces that exist, are of one kind, for the pools that ask for it, and none else; received ${length(var.gpu_networks)} of them for ${jsonencode({ for name, pool in var.node_pools : name => pool.gpu_networks })}. gpu_networks = [] with gpu_networks = null in each pool would pass."
+  }
+  validation {
+    condition     = !anytrue(values(var.node_pools)[*].managed_rdma) || length(compact(values(var.node_pools)[*].gpu_networks)) == 0
+    error_message = "GKE manages the GPU networks of all pools or of none; received ${jsonencode({ for name, pool in var.node_pools : name => { gpu_networks = pool.gpu_networks, managed_rdma = pool.managed_rdma } })}. managed_rdma = false in each pool would pass."
   }
   validation {
     condition     = length(setsubtract(keys(var.more_gpu_networks), compact(values(var.node_pools)[*].gpu_networks))) == 0

@@ -19,13 +19,14 @@ variable "boot_disk" {
 # The rules of what a module takes as it is are in the module, for whatever root
 # uses it; so with capacity, mounts, shares, files and requests.
 variable "capacity" {
-  description = "Where VMs come from: model standard, spot, reservation or reservation_bound (then its name, and its own placement policies) or flex_start; after how many seconds Google deletes each (flex_start: needed); after how many without work they power themselves off, and so are not made again when they fail; whether they stand close together; and the accelerator topology that they are parts of. A change replaces the template; running VMs stay as they are."
+  description = "Where VMs come from: model standard, spot, reservation or reservation_bound (then its name, and its own placement policies) or flex_start; after how many seconds Google deletes each (flex_start: needed); after how many without work they power themselves off, and so are not made again when they fail; whether they stand close together, or their group keeps the workload policy of VMs that do; and the accelerator topology that they are parts of. A change replaces the template; running VMs stay as they are."
   type = object({
     model           = string
     reservation     = optional(string)
     max_run_seconds = optional(number)
     idle_seconds    = optional(number)
     compact         = bool
+    keeps_policy    = optional(bool, false)
     policies        = optional(list(string), [])
     topology        = optional(string)
   })

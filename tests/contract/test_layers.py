@@ -57,6 +57,16 @@ def test_a_provider_from_outside_is_a_start_of_its_own_with_whole_tests(name: st
     assert not {"--quick", "--rest"} & set(start)
 
 
+def test_a_provider_from_outside_has_a_short_part_of_tests_that_there_are() -> None:
+    wanted = layers.chosen("provider")
+    (start,) = layers.commands(*wanted, 2, "FILE", short=True)
+    assert [word for word in start if word.startswith("tests/")] == list(real_provider.SHORT)
+    assert {it.partition("::")[0] for it in real_provider.SHORT} <= set(real_provider.CHOSEN)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *real_provider.SHORT]
+    done = ran(command, cwd=layers.TREE)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_every_whole_run_that_a_provider_from_outside_is_spared_exists() -> None:
     for it in real_provider.LEFT_OUT:
         file, _, test = it.partition("::")
@@ -89,7 +99,7 @@ def test_a_layer_that_fails_keeps_no_other_from_being_run(monkeypatch: pytest.Mo
         started.append(argv[-1])
         return subprocess.CompletedProcess(argv, next(ends))
 
-    monkeypatch.setattr(layers, "commands", lambda *_: [["one"], ["two"], ["three"]])
+    monkeypatch.setattr(layers, "commands", lambda *_, **__: [["one"], ["two"], ["three"]])
     monkeypatch.setattr(subprocess, "run", run)
     assert layers.run("rest", 2, []) == 3
     assert started == ["one", "two", "three"]

@@ -206,6 +206,8 @@ FLEX_QUEUED_ULTRA = facts(
     shares=(NfsShare(path="/mnt/nfs", server="10.0.0.2", remote_path="/share", size_gb=2560),),
 )
 TWO_QUEUED = facts(T4, A100)
+BY_GKE = facts(dataclasses.replace(A4, managed=True))
+"""A cluster whose RDMA GKE manages."""
 ALL = (FLEX_QUEUED_ULTRA, TWO_QUEUED, facts(MEGA), facts(HIGH), facts(PLACED))
 
 

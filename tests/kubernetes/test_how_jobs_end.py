@@ -1,11 +1,11 @@
-"""What the real Kueue and JobSet make of the training example: its failures, and its end."""
+"""What the real Kueue and JobSet make of the training example and of a job of Run."""
 
 import itertools
 from collections.abc import Iterator
 
 import pytest
 
-from provision.kinds.gke.kubernetes import jobs, kueue
+from provision.kinds.gke.kubernetes import jobs, kueue, run_jobs
 from provision.kinds.gke.kubernetes.client import Body
 from provision.kinds.gke.kubernetes.objects import Object, conditions, holds
 from tests.kubernetes import processes, queues, samples
@@ -29,6 +29,11 @@ def _submit(world: World, **labels: str) -> Object:
     """The example for two nodes, whose pods run until somebody ends them."""
     thing = jobs.torchrun(FACTS, POOL, 2)
     thing["metadata"]["labels"] |= labels
+    return _create(world, thing)
+
+
+def _create(world: World, thing: Object) -> Object:
+    """A job whose pods run until somebody ends them."""
     (part,) = thing["spec"]["replicatedJobs"]
     template = part["template"]["spec"]["template"]
     annotations = {**template.get("metadata", {}).get("annotations", {}), processes.STAYS: "true"}
@@ -65,7 +70,8 @@ def _fail(world: World, pod: Object, code: int) -> None:
     """Let the program of a pod end, as a kubelet tells it."""
     moment = pod["status"]["startTime"]
     ended = {"exitCode": code, "reason": "Error", "startedAt": moment, "finishedAt": moment}
-    state = {"name": jobs.NAME, "image": "i", "imageID": "", "ready": False}
+    (container,) = pod["spec"]["containers"]
+    state = {"name": container["name"], "image": "i", "imageID": "", "ready": False}
     state |= {"restartCount": 0, "state": {"terminated": ended}}
     world.patch_status(pod, {"phase": "Failed", "containerStatuses": [state]})
 
@@ -99,6 +105,21 @@ def test_a_program_that_fails_begins_all_again_and_counts_unless_it_was_stopped(
     # On the same nodes: the job keeps what it was let in with.
     clean.until(lambda: not before & {it["metadata"]["uid"] for it in _pods(clean, job_set)})
     assert holds(queues.workload(clean, job_set), "Admitted")
+
+
+@pytest.mark.parametrize(("code", "restarts"), [(run_jobs.HOPELESS, (0, 0)), (3, (1, 1))])
+def test_a_job_of_run_that_would_fail_again_ends_its_set(
+    clean: World, code: int, restarts: tuple[int, int]
+) -> None:
+    wanted = samples.wanted(FACTS, ("true",), restarts=3)
+    job_set = _create(clean, run_jobs.JOB_SET.build(FACTS, wanted))
+    _grant(clean, job_set)
+    _fail(clean, _pods(clean, job_set)[0], code)
+    if code == run_jobs.HOPELESS:
+        clean.until(lambda: holds(queues.now(clean, job_set), "Failed"))
+        told = conditions(queues.now(clean, job_set))["Failed"]
+        assert told["reason"] == "FailJobSetFailurePolicyAction"
+    clean.until(lambda: _restarts(clean, job_set) == restarts)
 
 
 def test_a_lost_node_begins_all_again_on_nodes_of_another_request(clean: World) -> None:

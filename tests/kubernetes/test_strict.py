@@ -25,6 +25,7 @@ CLUSTERS = {
         bucket_cache_gib=10,
     ),
     "a3-mega": samples.facts(samples.MEGA, networks=samples.TCPXO),
+    "by-gke": samples.BY_GKE,
     "a3-high": samples.facts(samples.HIGH, networks=samples.TCPX),
 }
 # As the program itself: what another manager has applied before would stay.
@@ -80,6 +81,7 @@ def test_no_object_has_a_field_that_the_api_does_not_know(world: World, name: st
 def test_a_field_that_the_api_does_not_know_is_refused_of_every_kind(world: World) -> None:
     facts = CLUSTERS["everything"]
     one_of_each = {thing["kind"]: thing for thing in (*_applied(facts), *_created(facts))}
+    one_of_each |= {thing["kind"]: thing for thing in stages.claims(samples.BY_GKE)}
     assert {"DaemonSet", "Network", "ClusterQueue", "RayJob", "JobSet"} <= one_of_each.keys()
     for kind, thing in one_of_each.items():
         wrong = {**thing, "spec": {**thing["spec"], "neverHeardOf": 1}} if "spec" in thing else None

@@ -11,7 +11,6 @@ import pytest
 from provision.endpoints import Service
 from provision.errors import ExitCode
 from rehearsal import session
-from tests import real_provider
 from tests.intercepting import Company, Proxy
 from tests.runs.conftest import Rehearsal, Rehearse
 
@@ -23,10 +22,7 @@ LOGIN = {
     "refresh_token": "1//renews",
 }
 """What `gcloud auth application-default login` writes."""
-
-pytestmark = pytest.mark.skipif(
-    real_provider.in_use(), reason="a provider from outside asks whose its token is, too"
-)
+_PROXY = {"HTTPS_PROXY", "https_proxy"}
 
 
 @pytest.fixture
@@ -51,7 +47,8 @@ def behind(
     sites["iamcredentials.googleapis.com"] = base + "/iamcredentials"
     sites["oauth2.googleapis.com"] = base
     for name in list(made.environ):
-        if name.endswith(("_CUSTOM_ENDPOINT", "_ENDPOINT_OVERRIDE")):
+        # A provider from outside is led to the cloud by a proxy, too.
+        if name.endswith(("_CUSTOM_ENDPOINT", "_ENDPOINT_OVERRIDE")) or name in _PROXY:
             del made.environ[name]
     (tmp_path / "company.pem").write_text(company.certificate)
     made.settings["CA_BUNDLE"] = str(tmp_path / "company.pem")

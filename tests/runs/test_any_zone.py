@@ -215,6 +215,20 @@ def test_any_zone_is_the_cheapest_of_those_that_google_has(rehearsal: Rehearsal)
     assert limited["setting"] == "MAX_HOURLY_COST"
 
 
+def test_where_google_has_spot_vms_comes_before_what_they_cost(rehearsal: Rehearsal) -> None:
+    rehearsal.settings |= {"ZONE": "us-central1-*", **SPOT}
+    rehearsal.stock(_none(A, way="SPOT"))
+    planned = rehearsal.run("Plan")
+    assert planned.code == 0, planned.said
+    *others, last = planned.document["plan"]["candidates"]
+    assert (last["zone"], last["obtainability"], last["uptime_seconds"]) == (A, 0.1, 60)
+    assert {it["obtainability"] for it in others} == {0.9}
+    assert "Google: 10% likely, most run 1 minute" in " ".join(planned.said.split())
+    # A list is in the order of whoever wrote it.
+    first, _ = rehearsal.run("Plan", ZONE=f"{A},{B}").document["plan"]["candidates"]
+    assert (first["zone"], first["obtainability"]) == (A, 0.1)
+
+
 @pytest.mark.slow(sibling="::test_any_zone_is_the_cheapest_of_those_that_google_has")
 def test_a_cluster_that_runs_stays_where_it_is(rehearse: Rehearse) -> None:
     rehearsal = rehearse(rate=RATE)

@@ -38,6 +38,12 @@ class Does(enum.Enum):
 NOTHING, BESIDE, REACHES, NEW, ENDS, REFUSED = Does
 
 _A2: Final = {"VM_TYPE": "a2-highgpu-2g", "INSTANCE_COUNT": "2"}
+_A3_ULTRA: Final = {
+    "VM_TYPE": "a3-ultragpu-8g",
+    "INSTANCE_COUNT": "2",
+    "NETWORK_CONFIG": "multi_nic_network",
+    "ZONE": "us-central1-b",
+}
 WORLDS: Final[Mapping[str, Values]] = {
     "vms": {
         **_A2,
@@ -52,6 +58,17 @@ WORLDS: Final[Mapping[str, Values]] = {
         "VM_TYPE": "a3-megagpu-8g",
         "INSTANCE_COUNT": "2",
         "NETWORK_CONFIG": "multi_nic_network",
+    },
+    "flex-compact": {
+        **_A3_ULTRA,
+        "ENABLE_FLEX_START": "yes",
+        "MAX_RUN_DURATION": "4h",
+        "ENABLE_COMPACT_PLACEMENT": "yes",
+    },
+    "bound-compact": {
+        **_A3_ULTRA,
+        "RESERVATION_NAME": "dense",
+        "ENABLE_COMPACT_PLACEMENT": "yes",
     },
     "gke": {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "g2-standard-24", "INSTANCE_COUNT": "2"},
 }
@@ -236,6 +253,18 @@ _TAKEN_AWAY: Final[Mapping[str, Mapping[str, Row]]] = {
     },
     "reserved": {"RESERVATION_NAME-off": Row({"RESERVATION_NAME": ""}, NEW, alone=True)},
     "multi-nic": {},
+    "flex-compact": {
+        "ENABLE_COMPACT_PLACEMENT-off": Row({"ENABLE_COMPACT_PLACEMENT": ""}, NOTHING),
+        "ENABLE_FLEX_START-off": Row({"ENABLE_FLEX_START": "", "MAX_RUN_DURATION": ""}, NEW),
+        "ENABLE_FLEX_START-to-spot": Row({"ENABLE_FLEX_START": "", "ENABLE_SPOT": "yes"}, NEW),
+    },
+    "bound-compact": {
+        "ENABLE_COMPACT_PLACEMENT-off": Row({"ENABLE_COMPACT_PLACEMENT": ""}, NOTHING),
+        "RESERVATION_NAME-to-flex": Row(
+            {"RESERVATION_NAME": "", "ENABLE_FLEX_START": "yes", "MAX_RUN_DURATION": "4h"}, NEW
+        ),
+        "RESERVATION_NAME-to-spot": Row({"RESERVATION_NAME": "", "ENABLE_SPOT": "yes"}, NEW),
+    },
 }
 _OF_NODES: Final[Mapping[str, Row]] = {
     **_BOTH,
@@ -279,7 +308,13 @@ _OF_NODES: Final[Mapping[str, Row]] = {
 }
 
 
+_OF_ONE_KIND: Final = {"flex-compact", "bound-compact"}
+"""The worlds that are there for their own rows alone."""
+
+
 def _rows(world: str) -> Mapping[str, Row]:
+    if world in _OF_ONE_KIND:
+        return _TAKEN_AWAY[world]
     return _OF_NODES if world == "gke" else {**_OF_VMS, **_TAKEN_AWAY[world]}
 
 
@@ -329,7 +364,7 @@ SLOW: Final = pytest.mark.slow(sibling="::test_a_change_does_what_the_plan_says_
 
 
 def test_each_setting_that_can_change_has_a_row() -> None:
-    for world in WORLDS:
+    for world in WORLDS.keys() - _OF_ONE_KIND:
         kind = Orchestrator.GKE if world == "gke" else Orchestrator.NONE
         can = {
             name.upper()
@@ -374,8 +409,10 @@ def _prepare(rehearsal: Rehearsal, world: str) -> None:
     rehearsal.settings.pop("RESERVATION_NAME", None)
     rehearsal.presume()
     rehearsal.settings = settings
-    for name in ("mine", "other"):
-        rehearsal.reserve(name, WORLDS[world]["VM_TYPE"], 3, settings["ZONE"])
+    place = settings | WORLDS[world]
+    for name, more in {"mine": {}, "other": {}, "dense": {"deploymentType": "DENSE"}}.items():
+        if name != "dense" or world in _OF_ONE_KIND:
+            rehearsal.reserve(name, place["VM_TYPE"], 3, place["ZONE"], **more)
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_a_request_that_has_ended_by_itself_holds_no_other_way_up(
 
 
 @AGAIN
-def test_a_group_that_loses_its_workload_policy_is_replaced_when_asked(flex: Rehearse) -> None:
+def test_a_group_keeps_its_workload_policy_until_its_vms_are_replaced(flex: Rehearse) -> None:
     rehearsal = flex()
     rehearsal.settings |= {
         "VM_TYPE": "a3-ultragpu-8g",
@@ -188,10 +188,17 @@ def test_a_group_that_loses_its_workload_policy_is_replaced_when_asked(flex: Reh
     }
     created = rehearsal.run("Create", ENABLE_COMPACT_PLACEMENT="yes")
     assert created.code == 0, created.said
-    refused = rehearsal.run("Create")
-    assert refused.code == 2, refused.said
-    assert "2 VMs" in refused.said
-    assert "end" in refused.said
-    replaced = rehearsal.run("Create", "--yes")
+    there = rehearsal.resources()
+    kept = rehearsal.run("Create")
+    assert kept.code == 0, kept.said
+    assert "placement policy np-workload stays" in kept.said
+    assert set(rehearsal.resources()) >= {it for it in there if it.startswith("compute/")}
+
+    spot = {"ENABLE_FLEX_START": "", "ENABLE_SPOT": "yes", "MAX_RUN_DURATION": ""}
+    refused = rehearsal.run("Create", "--replace-vms", **spot)
+    assert (refused.code, refused.problem["code"]) == (2, "approval-needed"), refused.said
+    replaced = rehearsal.run("Create", "--replace-vms", "--yes", **spot)
     assert replaced.code == 0, replaced.said
-    assert rehearsal.run("Plan").document["changes"] == {"add": 0, "change": 0, "destroy": 0}
+    assert [it for it in rehearsal.resources() if "/resourcePolicies/" in it] == []
+    again = rehearsal.run("Plan", **spot)
+    assert again.document["changes"] == {"add": 0, "change": 0, "destroy": 0}, again.said

@@ -177,6 +177,34 @@ def test_a_job_is_cancelled_from_elsewhere_while_it_is_followed(
     assert (again.code, _job(again)["state"]) == (0, "cancelled"), "twice is no error"
 
 
+def test_several_jobs_are_cancelled_by_their_names_or_all_if_somebody_agrees(
+    there: Rehearse, folder: Path
+) -> None:
+    rehearsal = there(rate=0.02)
+
+    for _ in range(4):
+        assert (
+            _run(rehearsal, "--name=j", "--detach", "--", "python3", "train.py", folder=folder).code
+            == 0
+        )
+
+    def states(ended: Ended) -> dict[str, str]:
+        assert ended.code == 0, ended.said
+        return {it["name"]: it["state"] for it in ended.document["jobs"]}
+
+    wrong = rehearsal.run("Cancel", behind=("j-2", "k-1"))
+    assert (wrong.code, wrong.problem["code"]) == (5, "no-job")
+    assert set(states(rehearsal.run("Jobs")).values()) <= {"waiting", "preparing", "running"}
+    two = rehearsal.run("Cancel", behind=("j-2", "j-4", "j"))
+    assert states(two) == {"j-2": "cancelled", "j-4": "cancelled"}
+    refused = rehearsal.run("Cancel", "--all")
+    assert (refused.code, refused.problem["code"]) == (2, "approval-needed")
+    assert "2 jobs: j-1, j-3" in refused.problem["what"]
+    every = rehearsal.run("Cancel", "--all", "--yes")
+    assert states(every) == {"j-1": "cancelled", "j-3": "cancelled"}
+    assert rehearsal.run("Cancel", "--all").code == 0, "nobody is asked about nothing"
+
+
 @pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
 def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     there: Rehearse, folder: Path
@@ -320,6 +348,24 @@ def test_a_job_gets_its_command_and_its_variables_from_settings_too(
     assert spec["image"] == ("" if is_ray else "ghcr.io/a/b:1")
     assert spec["env"] == {"LEVEL": "high", "MORE": "yes", "EMPTY": ""}
     assert "low" not in str(ended.document["settings"]["JOB_ENV"])
+
+
+def test_a_bug_is_not_begun_again_unless_any_failure_is_and_that_is_told(
+    there: Rehearse,
+) -> None:
+    rehearsal = there()
+    if "ENABLE_RAY_OPERATOR" in rehearsal.settings:
+        pytest.skip("KubeRay begins it again in any case")
+    command = ("--name=bad", "--restarts=1", "--", "bash", "-c", "echo no module; exit 3")
+    ended = _run(rehearsal, *command)
+    assert (ended.code, _job(ended)["attempt"]) == (8, 1), ended.said
+    (event,) = _job(ended)["events"]
+    assert "no restart: " in event
+    assert "another attempt would do the same; --restart-on any" in event
+    assert event in ended.said
+    assert _job(ended)["failure"]["exit_code"] == 3
+    ended = _run(rehearsal, "--restart-on=any", *command)
+    assert (ended.code, _job(ended)["attempt"]) == (8, 2), ended.said
 
 
 @pytest.mark.parametrize(
@@ -670,6 +716,22 @@ def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
             assert (shown["name"], shown["ssh"]) == (vm["name"], vm["ssh"])
     unknown = rehearsal.run("Ssh", behind=("7",), **TWO)
     assert (unknown.code, unknown.problem["what"]) == (2, "There is no VM 7")
+
+
+def test_what_a_folder_asks_for_is_installed_unless_somebody_says_otherwise(
+    standing: Rehearse, folder: Path
+) -> None:
+    rehearsal = standing(TWO)
+    (folder / "requirements.txt").write_text("einops\n")
+    ended = _run(rehearsal, "--", "torchrun", "train.py", folder=folder)
+    assert ended.code == 0, ended.said
+    assert "The packages of requirements.txt are installed on each machine" in ended.said
+    said = ended.said.splitlines()
+    assert said.index("packages would be installed here: a rehearsal installs none") < said.index(
+        "epoch 1"
+    )
+    without = _run(rehearsal, "--setup=none", "--", "torchrun", "train.py", folder=folder)
+    assert "packages" not in without.said
 
 
 def test_a_job_does_not_begin_where_the_cluster_lacks_a_mount_that_its_settings_name(

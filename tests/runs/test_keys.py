@@ -76,6 +76,11 @@ def test_all_that_keeps_data_has_the_key(
     assert _keys(keyed) == {it: {KEY} for it in what}
     again = keyed.run("Plan", "--detailed-exitcode", **kind)
     assert again.code == 0, again.said
+    if kind:
+        left = keyed.run("Create", "--yes", **kind, KMS_KEY="")
+        assert left.code == 0, left.said
+        assert not any(_keys(keyed)["secrets"])
+        assert keyed.run("Plan", "--detailed-exitcode", **kind, KMS_KEY="").code == 0
     assert keyed.run("Destroy", **kind).code == 0
 
 

@@ -23,7 +23,7 @@ import pytest
 
 from provision.kinds.gke.kubernetes import job_attendant, kueue, run_jobs
 from provision.kinds.gke.kubernetes.objects import Object
-from provision.settings.choices import Priority
+from provision.settings.choices import Priority, RestartOn
 from tests.kubernetes import samples
 
 LINES = 100_000
@@ -237,6 +237,42 @@ def test_a_pod_that_begins_again_after_an_eviction_goes_on_with_the_log(node: No
 def test_the_exit_code_is_that_of_the_program(node: Node, command: str, code: int) -> None:
     end = node.run("bash", "-c", command)
     assert (end["code"], end["told"]) == (code, False)
+
+
+@pytest.mark.parametrize(
+    ("code", "asked", "restart", "hopeless", "paused"),
+    [
+        *((3, "2 600 30", 0, True, "30"), (3, "2 600 30", 2, False, None)),
+        *((3, "2 0 30", 1, False, "20"), (3, "9 0 30", 8, False, "300")),
+        *((127, "2 600 0", 0, True, "0"), (0, "2 600 30", 0, False, None)),
+    ],
+)
+def test_a_program_that_fails_at_once_says_so_and_another_waits_before_its_restart(  # noqa: PLR0913 - a case in words
+    node: Node, code: int, asked: str, restart: int, paused: str | None, *, hopeless: bool
+) -> None:
+    sleep = node.folder.parent / "sleep"
+    sleep.write_text(f'#!/bin/sh\n[ "$1" = 10 ] || echo "$1" >>{sleep}s\n')
+    sleep.chmod(0o755)
+    node.environ |= {"AIINFRA_AGAIN": asked, "PATH": f"{sleep.parent}:{os.environ['PATH']}"}
+    node.environ["JOB_RESTART"] = str(restart)
+    with node.container(_job_set(("bash", "-c", f"exit {code}"))) as job:
+        pass
+    assert job.returncode == (run_jobs.HOPELESS if hopeless else code)
+    assert (node.folder / "code").read_text().split() == [str(code)]
+    slept = sleep.with_name("sleeps")
+    assert (slept.read_text().strip() if slept.exists() else None) == paused
+
+
+def test_what_fails_at_once_ends_the_set_unless_all_failures_are_to_be_begun_again() -> None:
+    def told(**asked: Any) -> dict[str, str]:
+        env = _container(_job_set(restarts=3, **asked))["env"]
+        return {it["name"]: it.get("value", "") for it in env}
+
+    assert told()["AIINFRA_AGAIN"] == "3 600 30"
+    assert told(restart_on=RestartOn.ANY)["AIINFRA_AGAIN"] == "3 0 30"
+    assert told(restart_on=RestartOn.LOST)["AIINFRA_AGAIN"] == "3 604800 30"
+    rules = _job_set(restarts=3)["spec"]["failurePolicy"]["rules"]
+    assert rules[1]["onJobFailureMessagePatterns"] == ["exit code 121 matching"]
 
 
 @pytest.mark.slow(sibling="::test_the_exit_code_is_that_of_the_program")

@@ -45,8 +45,9 @@ for argument; do
       echo "installed ${argument#*=}" >/simulated/nccl-gib
       mkdir -p /usr/local/gib/lib64 /usr/local/gib/scripts
       touch /usr/local/gib/lib64/libnccl.so.2 /usr/local/gib/lib64/libnccl-net.so
-      printf 'export NCCL_IB_GID_INDEX=3 NCCL_IB_TC=52\nexport NCCL_SOCKET_IFNAME=eth0,eth1\n' \
-        >/usr/local/gib/scripts/set_nccl_env.sh ;;
+      printf 'export NCCL_IB_GID_INDEX=3 NCCL_IB_TC=52\nexport NCCL_SOCKET_IFNAME=eth0,eth1\n%s%s' \
+        'export NCCL_TUNER_CONFIG_PATH=/usr/local/gib/configs/tuner_config_' \
+        "$(cat /simulated/gib).txtpb" >/usr/local/gib/scripts/set_nccl_env.sh ;;
     Dir::Cache=*) archives=${argument#*=}/archives ;;
     dmabuf-import-helper) touch "$archives/dmabuf-import-helper_1.1_all.deb" ;;
   esac
@@ -115,12 +116,16 @@ def a3_mega(vm: VM) -> None:
     vm.configure(gpus=GPUS, interfaces=3, fabric=fabric)
 
 
-def a3_ultra(vm: VM, *, active: int = 2) -> None:
-    """Make a VM an A3 Ultra with two GPUs, so many of whose RDMA devices are active."""
+def a3_ultra(vm: VM, *, active: int = 2, tuner: str = "a3u") -> None:
+    """Make a VM an A3 Ultra with two GPUs, so many of whose RDMA devices are active.
+
+    `tuner`: how gIB's own script calls the machine, which it finds out itself: "a4" for A4.
+    """
     prepare(vm)
+    (vm.disk / "simulated/gib").write_text(tuner)
     for number in range(2):
         vm.add_interface(f"gpu{number}rdma0", f"10.{number + 1}.0.2", mtu=8896)
-        port = vm.disk / f"sys/class/infiniband/mlx5_{number}/ports/1"
+        port = vm.disk / f"sys/class/infiniband/rocep{145 + number}s0/ports/1"
         port.mkdir(parents=True)
         (port / "state").write_text("4: ACTIVE\n" if number < active else "1: DOWN\n")
     fabric = {"kind": "gib", "interfaces": 2, "plugin": STACKS[Fabric.GIB].package, "daemon": None}

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.startup.stubs import SETTLE, STUBS
 from tests.waiting import until
@@ -120,15 +120,8 @@ def configuration(**changes: Any) -> dict[str, Any]:
     } | changes
 
 
-_PROFILES = {
-    "profile": 'for file in /etc/profile.d/*.sh; do if [ -r "$file" ]; then . "$file"; fi; done\n',
-    "profile.d/env.sh": "echo Welcome; export IMAGE_NAME=a-stage NCCL_NET=gIB NCCL_IB_TC=52\n",
-    "profile.d/nccl_env.sh": "export LD_LIBRARY_PATH=/usr/local/gib/lib64:$LD_LIBRARY_PATH"
-    " NCCL_NET=gIB NCCL_CROSS_NIC=0 NCCL_NET_GDR_LEVEL=PIX NCCL_P2P_NET_CHUNKSIZE=131072"
-    " NCCL_NVLS_CHUNKSIZE=524288 NCCL_IB_ADAPTIVE_ROUTING=1 NCCL_IB_QPS_PER_CONNECTION=4"
-    " NCCL_TUNER_CONFIG_PATH=/usr/local/gib/configs/tuner_config_a3u.txtpb\n",
-}
-"""What Deep Learning VM images give login shells on every machine: docs/development/gotchas.md."""
+IMAGE: Final[dict[str, Any]] = json.loads(Path(__file__).with_name("image.json").read_text())
+"""What Google's Deep Learning VM images bring, the default of most machines."""
 
 AGREED = {
     "name": "train-vm-1",
@@ -174,8 +167,10 @@ class VM:
         for folder in _FOLDERS:
             (self.disk / folder).mkdir(parents=True)
         (self.disk / "etc/fstab").write_text("UUID=1 / ext4 defaults 0 1\n")
-        for name, text in _PROFILES.items():
-            (self.disk / "etc" / name).write_text(text)
+        for name, lines in IMAGE["files"].items():
+            file = self.disk / name.replace("usr/", "simulated/", 1)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("".join(f"{line}\n" for line in lines))
         (self.disk / "etc/os-release").write_text(
             'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n'
         )

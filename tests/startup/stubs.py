@@ -193,6 +193,7 @@ STUBS = {
     "dpkg-query": _DPKG_QUERY,
     "id": _ID,
     "ip": "cat /simulated/links.json",
+    "ldconfig": "",
     "mdadm": MDADM,
     "modinfo": "exit 1",
     "mount": _MOUNT,

@@ -1,8 +1,10 @@
 """The step `fabric`: what NCCL needs for each GPU network, and what is said where it is missing."""
 
 import json
+import re
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -25,13 +27,86 @@ def _reported(vm: VM) -> dict[str, Any]:
 
 def _login(vm: VM, **variables: str) -> dict[str, str]:
     """The environment of a login shell."""
-    lines = vm.said("bash", "-lc", "env", **variables).splitlines()
-    return dict(line.split("=", 1) for line in lines if "=" in line)
+    return _variables(vm.said("bash", "-lc", "env", **variables))
 
 
-def _of_gib(shell: dict[str, str]) -> dict[str, str]:
-    names = ("NCCL_NET", "NCCL_IB", "NCCL_TUNER", "NCCL_CROSS", "NCCL_P2P", "NCCL_NVLS")
-    return {name: text for name, text in shell.items() if name.startswith(names) or "gib/" in text}
+_PAGE: Final = Path(__file__).parents[2] / "docs/how-to/gpu-network.md"
+_LINKER: Final = "etc/ld.so.conf.d/gib.conf"
+_UNIT: Final = """
+import sys
+sys.path.append("/stubs")
+from systemd import Unit
+for item in Unit("mine.service").environment().items(): print(*item, sep="=")
+"""
+"""Says what a process of a unit would have, as the stand-in of systemd reads it."""
+
+
+def _started(vm: VM) -> dict[str, dict[str, str] | None]:
+    """The environment of a program by how it is started: as the page's rows begin."""
+    file = vm.disk / "etc/aiinfra/nccl.env"
+    # docker takes all behind the first "=" as it is, quotes included; systemd takes quotes away.
+    lines = file.read_text().splitlines() if file.exists() else []
+    bare = [it for it in lines if it and not it.startswith("#")]
+    assert not [it for it in bare if set(it) & set("\"'\\$ ")], bare
+    unit = vm.disk / "etc/systemd/system/mine.service"
+    units = []
+    for setting in ("EnvironmentFile=-/etc/aiinfra/nccl.env\n", ""):
+        unit.write_text(f"[Service]\n{setting}ExecStart=/bin/true\n")
+        units.append(vm.said("python3", "-S", "-c", _UNIT))
+    said = {
+        "a login shell": vm.said("bash", "-c", "echo env | bash -l"),
+        "`bash -lc`": vm.said("bash", "-lc", "env"),
+        "`STARTUP_COMMAND`": units[0],
+        "`docker run": "\n".join(bare) if file.exists() else None,
+        "`bash -c`": vm.said("bash", "-c", "env"),
+        # crontab(5): no file of a shell is read.
+        "cron": vm.said("env", "--ignore-environment", "SHELL=/bin/sh", "sh", "-c", "env"),
+        "a unit without": units[1],
+    }
+    return {how: None if text is None else _variables(text) for how, text in said.items()}
+
+
+def _variables(text: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def _uses(variables: dict[str, str] | None) -> str:
+    """Which network NCCL is told by an environment, in the page's words; or all that is odd."""
+    if variables is None:
+        return "no file"
+    libraries = variables.get("LD_LIBRARY_PATH", "").split(":")[0]
+    net, first = variables.get("NCCL_NET"), variables.get("NCCL_SOCKET_IFNAME")
+    if not _of_nccl(variables):
+        return "not set"
+    if (libraries, net, first) == ("/usr/local/gib/lib64", "gIB", "ens4"):
+        return "gIB"
+    if (libraries, net) == ("/var/lib/tcpxo/lib64", None) and "NCCL_FASTRAK_IFNAME" in variables:
+        return "TCPXO"
+    return "TCP" if _of_nccl(variables) == {"NCCL_SOCKET_IFNAME": "ens4"} else str(variables)
+
+
+def _of_nccl(variables: dict[str, str]) -> dict[str, str]:
+    return {
+        name: text for name, text in variables.items() if name.startswith("NCCL_") or "gib" in text
+    }
+
+
+def _page(fabric: str) -> dict[str, str]:
+    """A column of the page's table: what NCCL uses on that fabric, by how a program is started."""
+    text = _PAGE.read_text("utf-8")
+    head, *rows = re.findall(r"^\| started by .*(?:\n\|.*)*", text, re.MULTILINE)[0].splitlines()
+    cells = [[it.strip() for it in row.strip("|").split("|")] for row in rows[1:]]
+    column = [it.strip() for it in head.strip("|").split("|")].index(fabric)
+    return {row[0]: row[column] for row in cells}
+
+
+def _assert_as_the_page_says(vm: VM, fabric: str) -> None:
+    """Who wins, the image or the VM, in every way to start a program."""
+    told, found = _page(fabric), _started(vm)
+    assert len(told) == len(found)
+    for (row, said), (how, variables) in zip(told.items(), found.items(), strict=True):
+        assert row.startswith(how)
+        assert _uses(variables) == said, row
 
 
 def _faults_of_login(vm: VM) -> list[str]:
@@ -96,6 +171,7 @@ def test_an_a3_mega_gets_tcpxo_and_a_second_boot_installs_nothing(vm: VM) -> Non
         "* - nofile 1048576",
     ]
     assert list((vm.disk / "etc/apt/sources.list.d").iterdir()) == []
+    _assert_as_the_page_says(vm, "A3 Mega")
 
     second = vm.boot()
 
@@ -118,15 +194,13 @@ def test_an_a3_ultra_gets_gib_in_one_version_which_is_held(vm: VM) -> None:
         "NCCL_IB_GID_INDEX": "3",
         "NCCL_IB_TC": "52",
         "NCCL_NET": "gIB",
+        "NCCL_TUNER_CONFIG_PATH": "/usr/local/gib/configs/tuner_config_a3u.txtpb",
     }
-    shell = _login(vm, LD_LIBRARY_PATH="/usr/local/gib/lib64:/mine")
-    assert _of_gib(shell) == {
-        "LD_LIBRARY_PATH": "/usr/local/gib/lib64:/mine",
-        "NCCL_IB_GID_INDEX": "3",
-        "NCCL_IB_TC": "52",
-        "NCCL_NET": "gIB",
-    }
+    shell = _login(vm, LD_LIBRARY_PATH="/usr/local/gib/lib64:/mine", NCCL_DEBUG="INFO")
+    mine = {"LD_LIBRARY_PATH": "/usr/local/gib/lib64:/mine", "NCCL_DEBUG": "INFO"}
+    assert _of_nccl(shell) == _of_nccl(_environment(vm)) | mine
     assert _faults_of_login(vm) == []
+    _assert_as_the_page_says(vm, "A3 Ultra")
     assert vm.calls("apt-mark") == ["apt-mark hold nccl-gib"]
     assert _reported(vm)["notes"] == []
     assert vm.calls("docker") == []
@@ -141,6 +215,16 @@ def test_an_a3_ultra_gets_gib_in_one_version_which_is_held(vm: VM) -> None:
     ]
 
 
+def test_on_a4_the_settings_of_gib_count_that_it_makes_there_not_the_images(vm: VM) -> None:
+    fabrics.a3_ultra(vm, tuner="a4")
+
+    assert vm.boot().returncode == 0, vm.detail("fabric")
+
+    assert vm.exists(_LINKER)
+    assert _login(vm)["NCCL_TUNER_CONFIG_PATH"].endswith("tuner_config_a4.txtpb")
+    _assert_as_the_page_says(vm, "A4")
+
+
 def test_over_tcp_nccl_is_told_the_interface_that_reaches_all_vms(vm: VM) -> None:
     vm.add_interface("enp6s0", "10.1.0.2")
     fabric = {"kind": "tcp", "interfaces": 0, "plugin": None, "daemon": None}
@@ -152,7 +236,8 @@ def test_over_tcp_nccl_is_told_the_interface_that_reaches_all_vms(vm: VM) -> Non
     assert vm.calls("apt-get") == []
     shell = _login(vm, LD_LIBRARY_PATH="/mine")
     assert {name: text for name, text in shell.items() if name in FIRST} == FIRST
-    assert (shell["LD_LIBRARY_PATH"], _of_gib(shell)) == ("/mine", {})
+    assert shell["LD_LIBRARY_PATH"] == "/mine"
+    _assert_as_the_page_says(vm, "several, TCP")
 
 
 def test_a_vm_with_one_interface_has_nothing_to_choose(vm: VM) -> None:
@@ -163,10 +248,10 @@ def test_a_vm_with_one_interface_has_nothing_to_choose(vm: VM) -> None:
 
     assert vm.detail("fabric") == "NCCL uses the one network interface that there is"
     assert not vm.exists("etc/aiinfra/nccl.env")
-    shell = _login(vm)
-    assert shell["IMAGE_NAME"] == "a-stage"
-    assert _of_gib(shell) == {}
+    assert (vm.exists(_LINKER), vm.calls("ldconfig")) == (False, ["ldconfig "])
+    assert _login(vm)["IMAGE_NAME"] == "a-stage"
     assert _faults_of_login(vm) == []
+    _assert_as_the_page_says(vm, "one interface")
 
 
 def test_a_login_shell_that_has_another_network_than_jobs_is_told(vm: VM) -> None:

@@ -324,8 +324,9 @@ def test_one_that_fails_ends_it_on_all_and_a_restart_begins_on_all(world: World)
     # The second attempt finds what the first left in the folder.
     program = "echo attempt $JOB_ATTEMPT; [ $JOB_ATTEMPT = 2 ] && exit 0; touch left;"
     world.submit(
-        "one-1", "bash", "-c", program + "[ $NODE_RANK = 1 ] && exit 9; sleep 900", restarts=1
-    )
+        "one-1", "bash", "-c", program + "[ $NODE_RANK = 1 ] && exit 9; sleep 900",
+        restarts=1, restart_on="any",
+    )  # fmt: skip
     course = world.over("one-1")
     assert course["state"] == "succeeded", course
     assert course["attempt"] == 2

@@ -100,7 +100,8 @@ def test_a_fine_tuning_that_is_killed_goes_on_from_its_checkpoint_and_saves_when
         return sorted(it.name for it in tuned.glob("checkpoint-*.pt"))
 
     # More steps than it has time for.
-    _ask(group, "tune-1", *TUNE, "--steps", "1000000", files=sha256, restarts=1)
+    more = {"restarts": 1, "restart_on": "any"}
+    _ask(group, "tune-1", *TUNE, "--steps", "1000000", files=sha256, **more)
     _wait(lambda: len(kept()) == 2, vms)
     vms[1].run("pkill -KILL -f '[-]u train.py'")  # the worker, not torchrun
     _wait(lambda: _now(group) == (2, "running"), vms)

@@ -18,7 +18,6 @@ SCHEMAS: Final = TREE / "rehearsal" / "provider" / "schema" / "resources"
 HARMLESS: Final = {
     "google_container_cluster.master_authorized_networks_config": "it is left out where no address"
     " is open, so that nobody is let in by it",
-    "google_container_cluster.database_encryption": "what is encrypted with a key stays so",
     "google_container_cluster.addons_config.ray_operator_config.ray_cluster_logging_config": "it"
     " is left out where the operator itself is switched off",
     "google_container_cluster.addons_config.ray_operator_config.ray_cluster_monitoring_config": "it"
@@ -28,6 +27,8 @@ HARMLESS: Final = {
     "google_container_node_pool.initial_node_count": "it is of the beginning, and ignored later",
     "google_container_node_pool.upgrade_settings": "a pool becomes one of flex start or a queue by"
     " being replaced",
+    "google_container_node_pool.node_config.gpudirect_strategy": "a pool's RDMA becomes GKE's"
+    " by being replaced",
     "google_container_node_pool.network_config.additional_node_network_configs": "another machine"
     " type replaces the pool, and so does another network",
     "google_compute_subnetwork.secondary_ip_range": "a prefix never changes its kind of cluster",

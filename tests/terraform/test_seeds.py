@@ -33,6 +33,17 @@ are alike the first is here, and all are compared.
 """
 
 
+BY_GKE = """\
+## What GKE manages since
+
+All three wait in a queue, where pods can claim nothing: what is above stays ours. Without the
+queue, GKE 1.36 and newer make the networks, install gIB and give pods the interfaces that they
+claim ([ADR 87](adr/0087-gke-manages-rdma-where-it-can.md)). Of the first, that leaves:
+
+{table}
+"""
+
+
 def _plan(terraform: Terraform, name: str, seed: Seed) -> dict[str, dict[str, Any]]:
     """The planned resources by address."""
     terraform.init("gke")
@@ -106,6 +117,7 @@ def test_the_reference_shows_the_plans_field_by_field(
             f"{kubernetes_page.part(name)}\n"
         )
 
+    page.append(BY_GKE.format(table=kubernetes_page.by_gke(next(iter(SEEDS)))))
     golden.check(PAGE, "\n".join(page))
 
 

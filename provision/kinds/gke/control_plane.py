@@ -240,7 +240,10 @@ def prepare(
     cloud: Cloud, target: Deployment[GkeSpec], workspace: Workspace
 ) -> tuple[Deployment[GkeSpec], int]:
     """The deployment, with what it keeps of what exists; its variables are rewritten."""
-    first = first_kind(target.spec.network_kinds, cloud.folder.of_type(NETWORK.type))
+    networks = cloud.folder.of_type(NETWORK.type)
+    managed = is_managed(target.spec, networks, cloud.folder.of_type(CLUSTER.type))
+    spec = dataclasses.replace(target.spec, managed=managed)
+    first = first_kind(spec.network_kinds, networks)
     scales = any(pool.size.count is None for pool in target.spec.gpu_pools)
     cluster = (find(cloud.api, target.spec) or {}) if scales else {}
     # How long nodes of queued pools run, in seconds, where Google says so of the pool. No pool is
@@ -252,9 +255,9 @@ def prepare(
         and (run := (pool.get("config") or {}).get("maxRunDuration"))
     }
     late = behind(cloud, target.spec, cluster)
-    if first is None and not runs and not late:
+    if first is None and not runs and not late and managed == target.spec.managed:
         return target, 0
-    spec = dataclasses.replace(target.spec, first_networks=first)
+    spec = dataclasses.replace(spec, first_networks=first)
     inputs = dataclasses.replace(target.inputs, node_runs=runs, pool_versions=late)
     made = variables.variables(spec, target.owner, target.location, inputs)
     shown = {name: made[name] for name in ("node_pools", "gpu_networks", "more_gpu_networks")}
@@ -267,6 +270,22 @@ def prepare(
     )
     workspace.tell(kept)
     return kept, 0
+
+
+def is_managed(
+    spec: GkeSpec,
+    networks: Mapping[str, Mapping[str, Any]],
+    clusters: Mapping[str, Mapping[str, Any]],
+) -> bool:
+    """Whether GKE manages the GPU networks: not where networks of ours stand (ADR 87).
+
+    Else the pools in them would be replaced. `networks`, `clusters`: those in the state: address ->
+    attributes. A cluster that stands counts by the version that it has.
+    """
+    if any(_FIRST.fullmatch(it) or _MORE.fullmatch(it) for it in networks):
+        return False
+    stands = next((str(it["master_version"]) for it in clusters.values()), None)
+    return spec.managed if stands is None else spec.managed_by(stands)
 
 
 def first_kind(

@@ -44,6 +44,7 @@ from provision.kinds.gke.kubernetes.objects import OURS, conditions
 from provision.kinds.job_folder import JobFolder
 from provision.lifecycle import pricing
 from provision.screens import amounts, layout
+from provision.settings.choices import RestartOn
 from provision.spec import job as job_spec
 from provision.spec.topology import gpu_words
 from provision.state import objects
@@ -145,14 +146,15 @@ class GkeJobs(Jobs):
         """The names of all jobs, the newest last; first those that others have submitted."""
         return [*(it.name for it in self._others()), *self._jobs.names()]
 
-    def unfinished(self) -> Sequence[str]:
+    def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those of Run that are not over."""
         known = self._jobs.names()
         if not known:
             return ()
         going = (it for it in self._things() if _SHAPES[it["kind"]].end(it) is None)
         alive = {it["metadata"]["name"] for it in going}
-        return [it for it in known if it in alive and not self._jobs.ends_cluster(it)]
+        mine = [it for it in known if it in alive]
+        return [it for it in mine if every or not self._jobs.ends_cluster(it)]
 
     def find(self, name: str) -> Job | None:
         """How far a job is, by its object, the queue, and what its pods have kept."""
@@ -175,7 +177,7 @@ class GkeJobs(Jobs):
             return replace(job, state=JobState.CANCELLED, why=why or _ENDED, ended=ended)
         if thing is None:
             return replace(job, ended=job.submitted)
-        job = self._of_thing(job, thing, shape, json_object.whole(asked.get("seconds")))
+        job = self._of_thing(job, thing, shape, asked)
         if cancelled is not None and not job.state.is_over:
             return replace(job, state=JobState.STOPPING, why=_ENDED)
         return job
@@ -242,7 +244,8 @@ class GkeJobs(Jobs):
 
     # ------------------------------------------------------------------ how far it is
 
-    def _of_thing(self, job: Job, thing: Object, shape: Shape, seconds: int | None) -> Job:
+    def _of_thing(self, job: Job, thing: Object, shape: Shape, asked: Mapping[str, Any]) -> Job:
+        seconds = json_object.whole(asked.get("seconds"))
         name, end, own = job.name, shape.end(thing), self._pods(job.name, shape)
         restarts = shape.restarts(thing)
         if restarts is None:
@@ -279,9 +282,12 @@ class GkeJobs(Jobs):
             attempt=restarts + 1 if started else 0,
             began=job_folder.moment(started),
             ends=job_folder.moment(started + seconds) if started and seconds else None,
-            events=tuple(
-                f"attempt {it} failed: {why}; restart {it} of {job.restarts}"
-                for it, why in failures.items()
+            events=(
+                *(
+                    f"attempt {it} failed: {why}; restart {it} of {job.restarts}"
+                    for it, why in failures.items()
+                ),
+                *_why_not(job, restarts, asked),
             ),
         )
 
@@ -462,6 +468,18 @@ def _until(spec: JobSpec, pool: GpuPool) -> str:
         return f"until it ends, {amounts.span(most)} at most"
     run = pool.max_run_seconds
     return "until it ends" + (f", each node {amounts.span(run)} at most" if run else "")
+
+
+def _why_not(job: Job, restarts: int, asked: Mapping[str, Any]) -> Iterator[str]:
+    """Why a job has failed of which restarts are left."""
+    failure = job.failure
+    if job.state is JobState.FAILED and restarts < job.restarts and failure and failure.exit_code:
+        same = "another attempt would do the same"
+        why = "--restart-on is lost" if asked.get("restart_on") == RestartOn.LOST else same
+        yield (
+            f"attempt {restarts + 1} failed: {failure.words}; no restart: all of its nodes were"
+            f" there, and {why}; --restart-on any begins it again all the same"
+        )
 
 
 def _shape(*, ray: object) -> Shape:

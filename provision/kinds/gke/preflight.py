@@ -66,11 +66,11 @@ def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
     """Resolve the full GKE version: the one that an earlier run chose, if the check was skipped."""
     asked = spec.version
     if asked is None or gke_versions.is_full(asked):
-        return spec
+        return spec if asked is None else _with(spec, asked)
     before = record.gke_version if record else None
     settled = gke_versions.settle(asked, [asked], before)
     if settled is None or gke_versions.is_full(settled):
-        return dataclasses.replace(spec, version=settled)
+        return _with(spec, settled) if settled else dataclasses.replace(spec, version=None)
     raise CheckError(
         f"GKE_VERSION={settled} could not be resolved to a full version",
         code=Code.INVALID_VALUE,
@@ -79,6 +79,10 @@ def resolve(spec: GkeSpec, record: Record | None) -> GkeSpec:
         " GKE_VERSION=1.35.7-gke.1222000",
         setting="GKE_VERSION",
     )
+
+
+def _with(spec: GkeSpec, version: str) -> GkeSpec:
+    return dataclasses.replace(spec, version=version, managed=spec.managed_by(version))
 
 
 def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
@@ -91,7 +95,7 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
     before = ctx.record.gke_version if ctx.record else None
     settled = gke_versions.settle(asked, offered, before)
     if settled is not None:
-        yield Finding(settled={"version": settled})
+        yield Finding(settled={"version": settled, "managed": spec.managed_by(settled)})
         if offered and not any(gke_versions.is_of_its_minor(it, settled) for it in offered):
             yield _given_up(settled, usual)
         yield from _floors(ctx, settled, offered)
@@ -104,6 +108,7 @@ def _check(ctx: CheckContext[GkeSpec]) -> Iterator[Finding]:
             fix=f"GKE_VERSION={offered[0]}, or remove it" if offered else "remove GKE_VERSION",
         )
     else:
+        yield Finding(settled={"managed": bool(usual) and spec.managed_by(usual)})
         yield from _floors(ctx, usual, offered)
 
 

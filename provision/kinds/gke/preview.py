@@ -45,7 +45,9 @@ def contents(spec: GkeSpec) -> Contents:
 
 def _software(spec: GkeSpec) -> Iterator[str]:
     yield "JobSet"
-    if spec.gpu_networks:
+    if spec.managed:
+        yield "RDMA by GKE"
+    elif spec.gpu_networks:
         yield "NCCL plugin"
     if spec.ray_operator:
         yield "Ray operator"

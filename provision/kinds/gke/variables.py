@@ -113,7 +113,8 @@ def _pool(pool: Pool, spec: GkeSpec, inputs: RunInputs) -> dict[str, Any]:
         "local_ssds": pool.local_ssds,
         "compact": pool.compact,
         "policy": next(iter(pool.policies), None),
-        "gpu_networks": pool.network_kind,
+        "gpu_networks": None if spec.managed else pool.network_kind,
+        **({"managed_rdma": True} if spec.managed and pool.network_kind else {}),
         "disk": parts.disk(spec, pool),
         "version": inputs.pool_versions.get(pool.name),
     }

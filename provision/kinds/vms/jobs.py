@@ -109,10 +109,12 @@ class VmJobs(Jobs):
         why = f"{before[0]} is before it" if before else _UNHEARD
         return _job(name, asked, {"why": why}, place=len(before))
 
-    def unfinished(self) -> Sequence[str]:
+    def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those that are not over, in their order."""
         return [
-            it for it in self._order() if not self._is_over(it) and not self._jobs.ends_cluster(it)
+            it
+            for it in self._order()
+            if not self._is_over(it) and (every or not self._jobs.ends_cluster(it))
         ]
 
     def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:

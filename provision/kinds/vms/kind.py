@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from provision.catalogue import names
+from provision.catalogue import machines, names
 from provision.deployment.kind import Kind, Later
 from provision.kinds.vms import variables
 from provision.spec import cluster
@@ -97,6 +97,23 @@ class VmGroup(Kind[VmSpec]):
         from provision.kinds.vms import instances, out_of_date
 
         return out_of_date.held(instances.see(cloud.api, place), older=older)
+
+    def keeping_policy(
+        self, cloud: Cloud, target: Deployment[VmSpec]
+    ) -> tuple[Deployment[VmSpec], str] | None:
+        """VMs of the machine type that the policy is for come by it, whatever the settings say."""
+        from provision.kinds.vms import contents, instances
+
+        group = target.spec.group
+        family, is_flex = machines.family(group.machine_type), group.mode.means.flex_start
+        # Another policy is of a topology, or of the reservation.
+        if family is None or family.topology or group.policies:
+            return None
+        there = instances.see(cloud.api, target.spec).documents
+        types = {one["machineType"].rpartition("/")[2] for one in there}
+        if types != {group.machine_type} or (is_flex and not family.flex_compact):
+            return None
+        return variables.keeping_policy(target), contents.replacing(flex_start=is_flex)
 
     def page(self, record: Record) -> tuple[str, str]:
         """The page of the managed instance group."""

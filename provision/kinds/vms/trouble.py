@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
+from provision.catalogue import machines as machine_types
 from provision.catalogue import xids
 from provision.documents.status import About, Trouble, Waiting
 from provision.documents.vm_status import StartupState
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from provision.spec.pools import Group
     from provision.time.clock import Clock
 
+_DAY: Final = 24 * 3600
+_FIRMWARE: Final = "a fault of their firmware interrupts work"
 _LEFT: Final = 5
 """The VMs that one command names at most."""
 _SILENT: Final = (
@@ -129,6 +132,7 @@ def found(case: Case) -> Iterator[Trouble]:
     yield from complaints({vm.name: vm for vm in case.running}, case.group, bound=case.bound)
     yield from _starts(case)
     yield from _partly(case)
+    yield from _without_reset(case)
 
 
 def complaints(
@@ -296,6 +300,26 @@ def _missing(case: Case) -> Trouble:
         why=(why,),
         fix="run Create to get new VMs, or Destroy if you are done",
     )
+
+
+def _without_reset(case: Case) -> Iterator[Trouble]:
+    """VMs that run for longer than their GPUs' firmware is good for."""
+    old: dict[int, list[Vm]] = {}
+    for vm in case.running:
+        machine = machine_types.lookup(vm.machine_type)
+        days = machine.family.reset_days if machine is not None else 0
+        if days and case.age(vm) > days * _DAY:
+            old.setdefault(days, []).append(vm)
+    for days, them in old.items():
+        names = [vm.name for vm in them][:_LEFT]
+        again = instances.another_host(names, arguments(case.group), bound=False)
+        yield _of(
+            them,
+            f"has not been started for {max(map(case.age, them)) // _DAY} days",
+            why=(f"Google advises to reset GPUs of their kind every {days} days ({_FIRMWARE})",),
+            fix=f"when nobody needs what runs there, {again}\nor reset the GPUs there, which"
+            " Status does not see: sudo nvidia-smi --gpu-reset",
+        )
 
 
 # ------------------------------------------------------------------ start-up

@@ -50,6 +50,7 @@ def variables(
             "max_run_seconds": group.max_run_seconds,
             "idle_seconds": spec.idle_seconds,
             "compact": group.compact,
+            "keeps_policy": False,  # what runs may change it: `keeping_policy`
             "policies": list(group.policies),
             "topology": group.topology,
         },
@@ -79,11 +80,20 @@ def with_requests(
 ) -> Deployment[VmSpec]:
     """The deployment with these resize requests."""
     asked = {"resize_requests": _requests(requests)}
+    inputs = dataclasses.replace(target.inputs, resize_requests=requests)
+    return dataclasses.replace(_with(target, asked), inputs=inputs)
+
+
+def keeping_policy(target: Deployment[VmSpec]) -> Deployment[VmSpec]:
+    """The deployment whose group has a workload policy, whatever the settings say."""
+    return _with(target, {"capacity": {**target.variables["capacity"], "keeps_policy": True}})
+
+
+def _with(target: Deployment[VmSpec], some: Mapping[str, Any]) -> Deployment[VmSpec]:
     return dataclasses.replace(
         target,
-        inputs=dataclasses.replace(target.inputs, resize_requests=requests),
-        variables={**target.variables, **asked},
-        masked_variables={**target.masked_variables, **asked},
+        variables={**target.variables, **some},
+        masked_variables={**target.masked_variables, **some},
     )
 
 

@@ -43,6 +43,7 @@ _INSTEAD: Final = {
     Orchestrator.GKE: _ON_GKE,
     Orchestrator.RAY: {
         "job_image": "on Ray, a job runs in the VMs' own Ray",
+        "job_setup": "on Ray, packages are Ray's to install: ray.init(runtime_env={'pip': [...]})",
         "job_nodes": "on Ray, a job's tasks go to all VMs, and each says what it needs (num_gpus)",
     },
 }

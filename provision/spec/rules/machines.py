@@ -191,6 +191,16 @@ def _interfaces(case: Case) -> Iterator[Finding]:
             " vCPUs, otherwise one for each vCPU, up to 8",
             fix=f"NETWORK_CONFIG=new_network, or VM_TYPE={_with_interfaces(machine)}",
         )
+    elif machine.gpu_network is None:
+        yield Finding(
+            code=Code.NOTE,
+            field="network_config",
+            what=f"gives each VM {fabrics.USUAL_INTERFACES - 1} more network interfaces, which"
+            " nothing uses unless your programs do",
+            why=f"{machine.name} has no network for its GPUs: NCCL is told the first interface",
+            fix="NETWORK_CONFIG=new_network",
+            note=True,
+        )
 
 
 @RULES.on("vm_type")

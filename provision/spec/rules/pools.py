@@ -204,7 +204,8 @@ def _of_pool(pool: Pool) -> Iterator[Finding]:
             code=Code.NOT_OFFERED,
             field="vm_type",
             what="is not supported in node pools",
-            why="GKE needs DRANET for its GPU network, which this tool does not set up",
+            why="GKE installs no gIB for Arm, and a job needs an IMEX domain by NVIDIA's DRA"
+            " driver: this tool sets up neither",
             fix="VM_TYPE=a4-highgpu-8g",
         )
     elif pool.machine is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rehearsal.cloud import discovery, org_policies, projects, services
 from rehearsal.cloud.compute import (
+    advice,
     agenda,
     balancers,
     fleet,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 METHODS: Mapping[str, Callable[[Call], Resource]] = {
     **offers.METHODS,
     **balancers.METHODS,
+    **advice.METHODS,
     **future_reservations.METHODS,
     **groups.METHODS,
     **host_events.METHODS,

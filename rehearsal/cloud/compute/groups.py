@@ -264,6 +264,13 @@ def _patch(call: Call) -> Resource:
     size = changes.pop("targetSize", None)
     changed = _completed(call, resources.merge(group, changes))
     _check_network(call, group, changed["instanceTemplate"])
+    own = group.get("resourcePolicies")
+    if own and own != changed.get("resourcePolicies") and fleet.members(call, name):
+        raise GoogleError(
+            400,
+            "The workload policy of a group with instances can be neither replaced nor removed.",
+            reason="invalid",
+        )
     changed["fingerprint"] = resources.fingerprint([changed, call.now])
     resources.keep(call, GROUP_MANAGER, name, changed)
     return call.operate(name, changed["id"]) if size is None else _resized(call, name, size)

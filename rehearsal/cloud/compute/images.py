@@ -78,11 +78,16 @@ class Image:
 
     @property
     def refusal(self) -> str:
-        """Why it can't be used; "" if it can. The sentence is that of the warning (believed)."""
+        """Why it can't be used; "" if it can.
+
+        That of an obsolete one without a replacement is in cockroachdb/cockroach#59361; the others
+        are made of it and of the warning (believed).
+        """
         if self.state not in _WITHDRAWN:
             return ""
-        withdrawn = f"The resource '{self.name}' is {_WITHDRAWN[self.state]}."
-        return " ".join(filter(None, (withdrawn, self._suggestion)))
+        instead = self._suggestion or "No replacement was specified."
+        withdrawn = _WITHDRAWN[self.state]
+        return f"The resource '{self.name}' is {withdrawn}.  New uses are not allowed.  {instead}"
 
     @property
     def _suggestion(self) -> str:

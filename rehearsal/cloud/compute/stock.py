@@ -54,9 +54,9 @@ def room(call: Call, template: Resource, count: int) -> int:
     return min(count, max(0, int(left) - int(present)))
 
 
-def for_sale(call: Call, zone: str) -> float | None:
-    """How many VMs a zone has for calendar mode; None for enough."""
-    return _last(call.request, call.store, zone, "machines", "CALENDAR")
+def for_sale(call: Call, zone: str, way: str = "CALENDAR") -> float | None:
+    """How many VMs a zone has for calendar mode, or another way; None for enough."""
+    return _last(call.request, call.store, zone, "machines", way)
 
 
 def gpu_quota(request: Request, store: Store, region: str) -> float | None:

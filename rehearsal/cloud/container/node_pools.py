@@ -81,6 +81,10 @@ def make(  # noqa: PLR0913 - a pool, where it belongs, and when it is ready
     made = groups.make(request, store, cluster, pool)
     pool["instanceGroupUrls"] = made.urls
     pool["_templates"] = made.templates
+    if pool["networkConfig"].get("acceleratorNetworkProfile"):
+        # GKE's own networks: its VMs are shown with the first interface alone.
+        own = {"additionalNodeNetworkConfigs": rules.networks_of(pool)}
+        pool["networkConfig"] = {**pool["networkConfig"], **own}
     records.keep(store, POOLS, name, pool)
     error = made.error or cluster_networks.refusal(request, store, cluster_name)
     if error is not None:

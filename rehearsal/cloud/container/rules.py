@@ -30,6 +30,13 @@ QUEUED: Final = "1.28.5-gke.1355000"
 RAY_OPERATOR: Final = "1.29.8-gke.1054000"
 # GKE, "Run GPUs in Standard node pools", of 2026-04.
 GPU_PARTS: Final = "1.34.5-gke.1153000"
+# "Allocate network resources by using GKE managed DRANET" (2026-04-10): versions, machine types.
+_DRANET: Final = "1.34.1-gke.1829001"
+_PROFILED: Final = ("a3-", "a4-", "a4x-", "ct6e-", "tpu7x-")
+_STRATEGY: Final = ("a3-ultragpu-8g", "a4-highgpu-8g")
+# Believed: no source says which version was the first to take the strategy RDMA. The provider's
+# test took the newest of us-central1 in April 2026, when there was no 1.36.
+_MANAGED_RDMA: Final = "1.36.0-gke.0"
 _WITH_PARTS: Final = ("g4-standard-6", "g4-standard-12", "g4-standard-24")
 _TPU: Final = ("ct4p-", "ct5lp-", "ct5p-", "ct6e-", "tpu7x-")
 
@@ -67,6 +74,10 @@ def check_pool(cluster: Mapping[str, Any], pool: Pool, scenarios: frozenset[str]
         _check_version("A machine type with a part of a GPU", GPU_PARTS, version)
     if lacking := gke_versions.lacking(machine, version):
         _check_version(f"Machine type {machine}", lacking, version)
+    if (pool.get("networkConfig") or {}).get(_PROFILE):
+        _check_version("An accelerator network profile", _DRANET, version)
+    if _strategy(pool):
+        _check_version("GPUDirect strategy RDMA", _MANAGED_RDMA, version)
     if is_flex(pool):
         _check_version("Flex start", FLEX_START, version)
     elif is_queued(pool):
@@ -218,8 +229,51 @@ def _local_ssds(machine: Machine, config: Mapping[str, Any]) -> Iterator[str]:
 
 def _networks(cluster: Mapping[str, Any], pool: Pool) -> Iterator[str]:
     more = (pool.get("networkConfig") or {}).get("additionalNodeNetworkConfigs")
-    if more and not cluster["networkConfig"].get("enableMultiNetworking"):
+    profile = (pool.get("networkConfig") or {}).get(_PROFILE)
+    machine = (pool.get("config") or {}).get("machineType", "")
+    if more and not profile and not cluster["networkConfig"].get("enableMultiNetworking"):
         yield "Additional node networks require a cluster with multi-networking enabled."
+    yield from _profiled(cluster, pool) if profile else ()
+    if _strategy(pool):
+        if machine not in _STRATEGY:
+            yield f"GPUDirect strategy RDMA is not supported for machine type {machine}."
+        if not profile:  # as GKE's ComputeClass has it
+            yield "GPUDirect strategy RDMA requires an accelerator network profile."
+
+
+def _profiled(cluster: Mapping[str, Any], pool: Pool) -> Iterator[str]:
+    """What a profile takes: the conditions are those of Google's page, the words are believed."""
+    networks = pool["networkConfig"]
+    profile, more = networks[_PROFILE], networks.get("additionalNodeNetworkConfigs")
+    machine = (pool.get("config") or {}).get("machineType", "")
+    if profile != "auto":
+        yield f'Accelerator network profile "{profile}" is not supported; use "auto".'
+    if more and more != networks_of(pool):
+        yield "Additional node networks can't be given with an accelerator network profile."
+    if cluster["networkConfig"].get("datapathProvider") != "ADVANCED_DATAPATH":
+        yield "An accelerator network profile requires GKE Dataplane V2 (ADVANCED_DATAPATH)."
+    if len(pool["locations"]) != 1:
+        yield "An accelerator network profile requires exactly one zone."
+    if not machine.startswith(_PROFILED):
+        yield f"Machine type {machine} has no accelerator network profile."
+
+
+_PROFILE: Final = "acceleratorNetworkProfile"
+
+
+def _strategy(pool: Pool) -> bool:
+    direct = (pool.get("config") or {}).get("gpuDirectConfig") or {}
+    return bool(direct.get("gpuDirectStrategy") == "RDMA")
+
+
+def networks_of(pool: Pool) -> list[dict[str, str]]:
+    """The networks of a pool with a profile, which GKE makes; what it calls them is believed."""
+    machine = machines.find((pool.get("config") or {}).get("machineType", ""))
+    name = f"gke-{pool['name']}-net"
+    return [
+        {"network": f"{name}-{number}", "subnetwork": f"{name}-{number}-sub"}
+        for number in range(1, machine.most_nics if machine else 1)
+    ]
 
 
 def _seconds(duration: str) -> float:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from rehearsal.cloud.compute.startup import DRIVER
 from rehearsal.cloud.facts import fabrics, machines
-from rehearsal.cloud.kubernetes import fabric, installed, nodes, pools
+from rehearsal.cloud.kubernetes import claims, fabric, installed, nodes, pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -247,6 +247,7 @@ def _of_node(world: World, pod: Object, script: str) -> Iterator[str]:
     if counted:
         annotations = pod["metadata"].get("annotations") or {}
         count = len(json.loads(annotations.get(_INTERFACES, "[0]")))
+        count += claims.held(pod) if "rdma" in counted.group() else 0
         count -= nodes.strikes(world, nodes.NO_INTERFACE, pod)
         yield f"{_HOST.sub(pod['metadata']['name'], counted.group(1))}{count}\n"
     asked = _QUERY.search(script)

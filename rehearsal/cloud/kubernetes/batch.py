@@ -15,6 +15,7 @@ fails the set; with one, all its jobs are recreated, as often as it says.
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -357,8 +358,10 @@ def _applies(rule: Mapping[str, Any], failed: list[Object]) -> bool:
     """Whether a rule is meant for any of the failed jobs."""
     reasons = rule.get("onJobFailureReasons")
     parts = rule.get("targetReplicatedJobs")
+    words = rule.get("onJobFailureMessagePatterns") or [""]
     return any(
         (not reasons or objects.condition(it, "Failed")["reason"] in reasons)
+        and any(re.search(one, objects.condition(it, "Failed")["message"]) for one in words)
         and (not parts or it["metadata"]["labels"][_PART] in parts)
         for it in failed
     )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from rehearsal.cloud.kubernetes import (
     batch,
+    claims,
     installed,
     kueue,
     nodes,
@@ -161,6 +162,7 @@ _LOOKS: Final[tuple[Callable[[World], None], ...]] = (
     ray.look,
     batch.look_at_sets,
     batch.look,
+    claims.look,
     scheduler.look,
     scaling.grow,
     scaling.shrink,

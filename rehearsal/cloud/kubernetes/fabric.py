@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.facts import fabrics, machines
 from rehearsal.cloud.facts.machines import GpuNetwork
-from rehearsal.cloud.kubernetes import installed, objects, pools, shell
+from rehearsal.cloud.kubernetes import claims, installed, objects, pools, shell
 from rehearsal.cloud.kubernetes.shell import Shell
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _network(case: _Case, stack: Stack | None) -> Verdict:
 
 
 def _rdma(case: _Case, stack: Stack) -> Verdict:
-    there = devices(case.world, case.pod, "RDMA")
+    there = devices(case.world, case.pod, "RDMA") + claims.held(case.pod)
     if not there:
         return _without("NCCL INFO NET/gIB : No device found.", case.wanted)
     share = min(there / len(stack.interfaces), 1.0)

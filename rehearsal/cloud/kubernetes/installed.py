@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from rehearsal.cloud.facts import fabrics
-from rehearsal.cloud.kubernetes import quantities, shell
+from rehearsal.cloud.facts.machines import GpuNetwork
+from rehearsal.cloud.kubernetes import pools, quantities, shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from rehearsal.cloud.facts.machines import GpuNetwork
     from rehearsal.cloud.kubernetes.objects import Object, World
 
 
@@ -46,7 +46,23 @@ def on(world: World, node: Object) -> Installed:
     for daemon_set in world.each(world.own("apps/v1", "daemonsets")):
         if is_done(world, daemon_set, node):
             _add(found, (daemon_set["spec"].get("template") or {}).get("spec") or {})
+    if _brings_gib(world, node):
+        # In the folders that Google's test of managed RDMA mounts; which version is not published.
+        found.plugins[GpuNetwork.RDMA] = ""
+        found.files.add(f"{fabrics.GIB}/{fabrics.STACKS[GpuNetwork.RDMA].script}")
     return found
+
+
+def _brings_gib(world: World, node: Object) -> bool:
+    """Whether GKE has installed gIB on a node by now; how long that takes is believed."""
+    name = node["metadata"]["labels"].get(pools.POOL)
+    if not node["_ready"] or not any(
+        it.name == name and it.brings_gib for it in pools.every(world)
+    ):
+        return False
+    ready = node["_ready_since"] + START * world.request.rate
+    world.wake(ready)
+    return bool(ready <= world.now)
 
 
 def is_done(world: World, daemon_set: Object, node: Object) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rehearsal.cloud.facts import gke_versions
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -128,6 +130,14 @@ BUILT_IN: Final[Mapping[str, Mapping[str, str]]] = {
     "storage.k8s.io/v1": {"StorageClass": "storageclasses/", "CSIDriver": "csidrivers/"},
 }
 _NETWORKS: Final = {"GKENetworkParamSet": "gkenetworkparamsets/", "Network": "networks/"}
+_CLAIMS: Final = {
+    "DeviceClass": "deviceclasses/",
+    "ResourceClaim": "resourceclaims",
+    "ResourceClaimTemplate": "resourceclaimtemplates",
+    "ResourceSlice": "resourceslices/",
+}
+_WITH_CLAIMS: Final = (1, 34)
+"""The first minor version of Kubernetes that serves them as v1."""
 _RAY: Final = {"RayCluster": "rayclusters", "RayJob": "rayjobs", "RayService": "rayservices"}
 
 
@@ -136,6 +146,8 @@ def _built_in(cluster: Cluster) -> Mapping[str, Mapping[str, str]]:
     served = dict(BUILT_IN)
     if (cluster.record.get("networkConfig") or {}).get("enableMultiNetworking"):
         served["networking.gke.io/v1"] = _NETWORKS
+    if gke_versions.numbers(str(cluster.record["currentMasterVersion"])) >= _WITH_CLAIMS:
+        served["resource.k8s.io/v1"] = _CLAIMS
     addons = cluster.record.get("addonsConfig") or {}
     if (addons.get("rayOperatorConfig") or {}).get("enabled"):
         served["ray.io/v1"] = _RAY

@@ -69,11 +69,33 @@ def _advance(world: World, entries: Sequence[Entry], entry: Entry) -> None:
     if isinstance(queue, str):
         _refuse(world, entry, queue)
         return
+    uncounted = _uncounted(world, workload)
+    if uncounted:
+        _refuse(world, entry, uncounted)
+        return
     if not objects.holds(workload, "QuotaReserved"):
         _reserve(world, entries, entry, queue)
     if objects.holds(workload, "QuotaReserved"):
         _check(world, entry, queue)
     _watch(world, entry)
+
+
+def _uncounted(world: World, workload: Object) -> str:
+    """Why Kueue takes no workload whose pods claim devices; "" for nothing.
+
+    So since 0.18 (pkg/controller/core/workload_controller.go, pkg/dra/claims.go): a class counts by
+    its mapping in the configuration, unless both features are off, and then not at all.
+    """
+    templates = [it["template"].get("spec") or {} for it in workload["spec"]["podSets"]]
+    if not any(it.get("resourceClaims") for it in templates):
+        return ""
+    settings: Any = yaml.safe_load(_settings(world)) or {}
+    gates = settings.get("featureGates") or {}
+    if gates.get("KueueDRAIntegration", True):
+        return "DeviceClass mrdma.google.com is not mapped in DRA configuration"
+    if gates.get("KueueDRARejectWorkloadsWhenDRADisabled", True):
+        return "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
+    return ""
 
 
 def _refuse(world: World, entry: Entry, words: str) -> None:
@@ -323,8 +345,12 @@ class _Patience:
 
 def _patience(world: World) -> _Patience | None:
     """How long jobs are waited for; None for ever."""
+    return _parse(_settings(world))
+
+
+def _settings(world: World) -> str:
     found = world.get(world.own("v1", "configmaps"), _NAMESPACE, _CONFIG_NAME)
-    return _parse(str((found or {}).get("data", {}).get(_CONFIG_KEY, "")))
+    return str((found or {}).get("data", {}).get(_CONFIG_KEY, ""))
 
 
 @functools.lru_cache(maxsize=8)

@@ -176,6 +176,7 @@ _OWNED: Final = (
     ("workloads", "kueue.x-k8s.io/v1beta2"),
     ("provisioningrequests", "autoscaling.x-k8s.io/v1"),
     ("rayclusters", "ray.io/v1"),
+    ("resourceclaims", "resource.k8s.io/v1"),
 )
 
 

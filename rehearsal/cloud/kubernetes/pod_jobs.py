@@ -28,6 +28,9 @@ _ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
 _ACCOUNT: Final = "iam.gke.io/gcp-service-account"
 _ARGUMENTS: Final = '"$@"'
 _WRITTEN: Final = r'printf %s "\$\{{(\w+)\}}" >{path}(?: |$)'
+_AGAIN: Final = "AIINFRA_AGAIN"
+_HOPELESS: Final = 121
+_NEVER_RUNS: Final = (126, 127)
 _TOLD_TO_END: Final = 143
 _AT_ONCE: Final = 5.0
 
@@ -95,14 +98,31 @@ def _begin(world: World, pod: Object, command: Sequence[str]) -> vm_programs.Cou
     done = vm_programs.course(command, files, "job", _FOLDER)
     if problem:
         done = vm_programs.Course(_AT_ONCE, 1, [(0.0, problem)])
-    pod["_course"], pod["_seconds"] = asdict(done), done.seconds
-    pod["_code"], pod["_since"], pod["_kept"] = done.code, world.now, 0
+    pod["_course"] = asdict(done)
+    pod["_code"], pause = _judged(pod, done)
+    pod["_seconds"], pod["_since"], pod["_kept"] = done.seconds + pause, world.now, 0
     if _rank(pod) == 0:
         began = json.dumps({"began": world.now, "why": done.why}).encode()
         _write(world, pod, "began.json", began, only_new=True)
     for at, _ in done.said:
         world.wake(world.request.after(at))
     return done
+
+
+def _judged(pod: Object, done: vm_programs.Course) -> tuple[int, float]:
+    """With what the shell of a program ends, and how long it waits before that.
+
+    A variable says how often all is begun again, before which second a failure is the last, and how
+    long news of a lost node may take.
+    """
+    variables = {it["name"]: it.get("value") for it in pod["spec"]["containers"][0].get("env", ())}
+    most, least, news = map(int, (variables.get(_AGAIN) or "0 0 0").split())
+    restarts = _attempt(pod) - 1
+    if not done.code or restarts >= most:
+        return done.code, 0.0
+    if least and (done.seconds < least or done.code in _NEVER_RUNS):
+        return _HOPELESS, news
+    return done.code, min(300.0, 10.0 * 2**restarts)
 
 
 def go_on(world: World, pod: Object) -> None:
@@ -115,7 +135,9 @@ def end(world: World, pod: Object) -> int:
     """Keep all that the program has said, and how it ended; its exit code."""
     if "_course" not in pod:
         return 0
-    _finish(world, pod, [line for _, line in pod["_course"]["said"]], pod["_code"], told=False)
+    _finish(
+        world, pod, [line for _, line in pod["_course"]["said"]], pod["_course"]["code"], told=False
+    )
     if "ray.io/node-type" in pod["metadata"]["labels"]:
         pod["_course"] = {**pod["_course"], "over": True}
     return int(pod["_code"])
@@ -134,7 +156,13 @@ def log(pod: Object) -> str:
 
 def _finish(world: World, pod: Object, lines: Sequence[str], code: int, *, told: bool) -> None:
     _say(world, pod, lines)
-    ended = {"code": code, "told": told, "ended": world.now, "tail": "\n".join(lines[-20:])}
+    until = pod["_since"] + pod["_course"]["seconds"] * world.request.rate
+    ended = {
+        "code": code,
+        "told": told,
+        "ended": min(world.now, until),
+        "tail": "\n".join(lines[-20:]),
+    }
     ended |= {"vm": pod["spec"]["nodeName"], "rank": _rank(pod)}
     _write(world, pod, f"ends/{_attempt(pod)}/{_rank(pod)}.json", json.dumps(ended).encode())
 

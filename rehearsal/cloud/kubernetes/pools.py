@@ -21,6 +21,8 @@ ACCELERATOR: Final = "cloud.google.com/gke-accelerator"
 FLEX: Final = "cloud.google.com/gke-flex-start"
 PROVISIONING: Final = "cloud.google.com/gke-provisioning"
 QUEUED: Final = "cloud.google.com/gke-queued"
+DRANET: Final = "cloud.google.com/gke-networking-dra-driver"
+"""The label of nodes on which GKE's driver gives interfaces to pods that claim them."""
 REQUEST: Final = "autoscaling.gke.io/provisioning-request"
 """The label of nodes that came for a ProvisioningRequest: the name of its resize request."""
 
@@ -73,6 +75,12 @@ class Pool:
     def flex(self) -> bool:
         """Whether nodes come by flex start."""
         return bool(self.record["config"].get("flexStart"))
+
+    @property
+    def brings_gib(self) -> bool:
+        """Whether GKE installs gIB on its nodes."""
+        direct = self.record["config"].get("gpuDirectConfig") or {}
+        return bool(direct.get("gpuDirectStrategy") == "RDMA")
 
     @property
     def labels(self) -> dict[str, str]:
@@ -158,6 +166,8 @@ class Pool:
             if taint["effect"] in {"NoSchedule", "NoExecute"}
             and not any(tolerates(it, taint) for it in tolerations)
         ]
+        if pod.get("resourceClaims") and own.get(DRANET) != "true":
+            found.append("cannot allocate all claims")
         there = self.allocatable
         found += [
             f"Insufficient {name}"

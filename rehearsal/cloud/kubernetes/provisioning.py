@@ -358,7 +358,9 @@ def choose(world: World, sets: Sequence[PodSet], *, last: bool) -> Place | Said:
     for pool in pools.every(world):
         if not pool.queued:
             continue
-        problems = [problem for it in sets for problem in pool.obstacles(it.spec)]
+        problems = [
+            problem for it in sets for problem in (*pool.obstacles(it.spec), *_unmade(it.spec))
+        ]
         if problems:
             unfit[pool.name] = list(dict.fromkeys(problems))
             continue
@@ -374,6 +376,14 @@ def choose(world: World, sets: Sequence[PodSet], *, last: bool) -> Place | Said:
     if unfit:
         return reasons.unschedulable(unfit)
     return reasons.NO_POOL
+
+
+def _unmade(spec: Mapping[str, Any]) -> list[str]:
+    """What the autoscaler says of pods that are only in its mind: nobody makes their claims.
+
+    Source: kubernetes/autoscaler#10065 (open on 2026-08-03); GKE's own code makes none either.
+    """
+    return ["ResourceClaim not created yet"] if spec.get("resourceClaims") else []
 
 
 def _copy(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.cloud import scenarios
 from rehearsal.cloud.facts import fabrics, machines
 from rehearsal.cloud.kubernetes import (
+    claims,
     fabric,
     installed,
     objects,
@@ -113,14 +114,18 @@ def _place(
 ) -> None:
     wanted = pools.gpus_of(pod["spec"])
     fitting = [name for name in free if _suits(pod, nodes[name])]
-    chosen = next((name for name in fitting if free[name] >= wanted), None)
+    roomy = [name for name in fitting if free[name] >= wanted]
+    unclaimed = {name: claims.obstacle(world, pod, nodes[name]) for name in roomy}
+    chosen = next((name for name in roomy if not unclaimed[name]), None)
     if chosen is None:
-        words = f"0/{len(nodes)} nodes are available: {_obstacle(wanted, len(fitting))}"
+        why = next(iter(unclaimed.values()), "") or _obstacle(wanted, len(fitting))
+        words = f"0/{len(nodes)} nodes are available: {why}"
         objects.tell(world, pod, "PodScheduled", False, "Unschedulable", words)
         world.put(kind, pod)
         return
     free[chosen] -= wanted
     pod["spec"]["nodeName"] = chosen
+    claims.allocate(world, pod)
     pod["status"]["startTime"] = world.stamp
     labels = nodes[chosen]["metadata"]["labels"]
     # What its log tells of when the node is gone.

@@ -38,6 +38,7 @@ _NODES: Final[Mapping[str, Rule]] = {
     "boot_disk.provisioned_throughput": INT64,
     "boot_disk.size_gb": INT64,
     "effective_taints": SKIP,
+    "gpudirect_strategy": Rule("gpuDirectConfig.gpuDirectStrategy"),
     "guest_accelerator": Rule("accelerators"),
     "guest_accelerator.count": Rule("acceleratorCount", Form.INT64),
     "guest_accelerator.type": Rule("acceleratorType"),

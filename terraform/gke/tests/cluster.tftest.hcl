@@ -161,3 +161,15 @@ run "nodes_have_the_gpu_networks_that_exist_by_their_bare_names" {
     error_message = "The networks are ${jsonencode(output.networks)}."
   }
 }
+
+run "a_cluster_whose_rdma_gke_manages_has_no_network_for_it" {
+  variables {
+    gpu_networks = []
+    node_pools   = { train-a = { machine_type = "a3-ultragpu-8g", zone = "us-central1-a", gpu = { type = "nvidia-h200-141gb", count = 8, driver = "DEFAULT" }, capacity = { model = "standard" }, size = { count = 2 }, disk = { size_gb = 100, type = "hyperdisk-balanced" }, local_ssds = 32, compact = false, managed_rdma = true } }
+  }
+
+  assert {
+    condition     = length(output.networks) == 0
+    error_message = "The networks are ${jsonencode(output.networks)}."
+  }
+}

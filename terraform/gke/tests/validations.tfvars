@@ -28,6 +28,7 @@ refuses = {
   a_person_as_service_account                      = { service_account = { create = false, email = "someone@example.com" } }
   a_zone_of_another_region                         = { zone = "us-east1-b" }
   a_marker_of_another_cluster                      = { marker = "aiinfra-cluster=00000000 gs://bucket/np-deployment" }
+  networks_of_gke_beside_ours                      = { node_pools = { train-a = merge(var.pool, { gpu_networks = "rdma" }), train-b = merge(var.pool, { managed_rdma = true }) }, gpu_networks = var.rdma }
   networks_for_gpus_beside_a_network_that_exists   = { existing = { network = "projects/my-host/global/networks/my-vpc", subnetwork = "projects/my-host/regions/us-central1/subnetworks/nodes" }, gpu_networks = var.rdma, node_pools = { train-a = merge(var.pool, { gpu_networks = "rdma" }) } }
 }
 

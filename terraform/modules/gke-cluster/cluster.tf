@@ -56,13 +56,10 @@ resource "google_container_cluster" "gke" {
     }
   }
 
-  dynamic "database_encryption" {
-    for_each = var.cluster.kms_key[*]
-
-    content {
-      state    = "ENCRYPTED"
-      key_name = database_encryption.value
-    }
+  # Written without a key too: left out, secrets would go on needing the one of before.
+  database_encryption {
+    state    = var.cluster.kms_key == null ? "DECRYPTED" : "ENCRYPTED"
+    key_name = var.cluster.kms_key == null ? "" : var.cluster.kms_key
   }
 
   workload_identity_config {

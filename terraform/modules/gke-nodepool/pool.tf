@@ -107,7 +107,8 @@ resource "google_container_node_pool" "gpu" {
   }
 
   network_config {
-    enable_private_nodes = true
+    enable_private_nodes        = true
+    accelerator_network_profile = var.pool.managed_rdma ? "auto" : null
 
     dynamic "additional_node_network_configs" {
       for_each = var.networks
@@ -133,7 +134,13 @@ resource "google_container_node_pool" "gpu" {
     oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
     resource_labels = merge(var.labels, { aiinfra-cluster = var.cluster_id })
     # GKE adds a taint of this name but not the label that jobs select by.
-    labels = local._is_queued ? { "cloud.google.com/gke-queued" = "true" } : {}
+    labels = merge(
+      local._is_queued ? { "cloud.google.com/gke-queued" = "true" } : {},
+      # GKE runs DRANET's driver where it is.
+      var.pool.managed_rdma ? { "cloud.google.com/gke-networking-dra-driver" = "true" } : {},
+    )
+    # It installs gIB on the nodes. Null leaves what the API answers of others.
+    gpudirect_strategy = var.pool.managed_rdma ? "RDMA" : null
 
     guest_accelerator {
       type  = var.pool.gpu.type

@@ -54,7 +54,7 @@ variable "networks" {
 }
 
 variable "pool" {
-  description = "The nodes, all equal: machine type, zone, their GPUs with the driver that GKE installs, how they are got, how many (count, or limits of scaling), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, and another version for a pool without nodes (null: GKE's own choice, or what it has)."
+  description = "The nodes, all equal: machine type, zone, their GPUs with the driver that GKE installs, how they are got, how many (count, or limits of scaling), boot disk, local SSDs, whether they stand close together, the placement policy of their reservation, another version for a pool without nodes (null: GKE's own choice, or what it has), and whether GKE makes the networks for RDMA, installs gIB and gives pods the interfaces that they claim."
   type = object({
     machine_type = string
     zone         = string
@@ -71,6 +71,8 @@ variable "pool" {
     compact    = bool
     policy     = optional(string)
     version    = optional(string)
+
+    managed_rdma = optional(bool, false)
   })
   nullable = false
 
@@ -117,6 +119,18 @@ variable "pool" {
   validation {
     condition     = var.pool.policy == null || (var.pool.capacity.model == "reservation" && !var.pool.compact)
     error_message = "The placement policy of a reservation goes with it alone, and with no other placement; received ${jsonencode(var.pool)}. policy = null would pass."
+  }
+  validation {
+    condition     = !var.pool.managed_rdma || can(regex("^(a3-ultragpu|a4-highgpu)-8g$", var.pool.machine_type))
+    error_message = "GKE manages RDMA on a3-ultragpu-8g and a4-highgpu-8g alone; received managed_rdma = true with \"${var.pool.machine_type}\". managed_rdma = false would pass."
+  }
+  validation {
+    condition     = !var.pool.managed_rdma || !endswith(var.pool.capacity.model, "queued")
+    error_message = "Pods of a queue's request can claim no interfaces; received managed_rdma = true with \"${var.pool.capacity.model}\". managed_rdma = false would pass."
+  }
+  validation {
+    condition     = !var.pool.managed_rdma || length(var.networks) == 0
+    error_message = "Nodes whose networks GKE makes are in no other ones; received managed_rdma = true with ${jsonencode(var.networks)}. networks = [] would pass."
   }
   validation {
     condition     = !var.pool.compact || !endswith(var.pool.capacity.model, "queued")

@@ -48,9 +48,14 @@ locals {
   _capacity = local._capacities[var.capacity.model]
 
   # Close together: a policy of the template, but with flex start and bound to a
-  # reservation, where a group takes a workload policy in its place. Machines that
-  # are parts of one topology need such a policy to work at all.
-  _has_workload  = (var.capacity.compact && (local._is_flex || local._is_bound)) || var.capacity.topology != null
+  # reservation, where a group takes a workload policy in its place, and keeps it as
+  # long as it has VMs. Machines that are parts of one topology need such a policy to
+  # work at all.
+  _has_workload = anytrue([
+    var.capacity.compact && (local._is_flex || local._is_bound),
+    var.capacity.keeps_policy,
+    var.capacity.topology != null,
+  ])
   _has_placement = var.capacity.compact && !local._has_workload
 
   # The template wants names, not URLs. VMs share the policies of their reservation.

@@ -9,13 +9,14 @@ variable "boot_disk" {
 }
 
 variable "capacity" {
-  description = "Where VMs come from: model standard, spot, reservation or reservation_bound (then its name, and its own placement policies) or flex_start; after how many seconds Google deletes each (flex_start: needed); after how many without work they power themselves off, and so are not made again when they fail; whether they stand close together; and the accelerator topology that they are parts of."
+  description = "Where VMs come from: model standard, spot, reservation or reservation_bound (then its name, and its own placement policies) or flex_start; after how many seconds Google deletes each (flex_start: needed); after how many without work they power themselves off, and so are not made again when they fail; whether they stand close together, or their group keeps the workload policy of VMs that do; and the accelerator topology that they are parts of."
   type = object({
     model           = string
     reservation     = optional(string)
     max_run_seconds = optional(number)
     idle_seconds    = optional(number)
     compact         = bool
+    keeps_policy    = optional(bool, false)
     policies        = optional(list(string), [])
     topology        = optional(string)
   })
@@ -46,7 +47,7 @@ variable "capacity" {
     error_message = "VMs that are bound to their reservation end with it; received ${jsonencode(var.capacity)}. max_run_seconds = null would pass."
   }
   validation {
-    condition     = length(var.capacity.policies) == 0 || (startswith(var.capacity.model, "reservation") && !var.capacity.compact && var.capacity.topology == null)
+    condition     = length(var.capacity.policies) == 0 || (startswith(var.capacity.model, "reservation") && !var.capacity.compact && !var.capacity.keeps_policy && var.capacity.topology == null)
     error_message = "The policies of a reservation go with it alone, and with no other placement; received ${jsonencode(var.capacity)}. policies = [] would pass."
   }
   validation {

@@ -79,7 +79,7 @@ Ssh 0 ls /tmp -> Ssh takes one name, and 'ls /tmp' stands behind it; it opens a 
     no command over; put --command='...' behind the gcloud command that it prints
 Ssh 0 -- nvidia-smi -> Ssh takes one name, and 'nvidia-smi' stands behind it; it opens a shell,
     and hands no command over; put --command='...' behind the gcloud command that it prints
-Cancel one two -> Cancel takes one name, and 'two' stands behind it; run Cancel once for each
+Logs one two -> Logs takes one name, and 'two' stands behind it; run Logs once for each
 Run bash train.sh --lr 0.1 -> the job's command begins with 'bash', without a -- before it; the
     options of a command can't be told from this program's own; Run -- bash train.sh --lr 0.1
 Run train.py --lr 0.1 --yes -> the job's command begins with 'train.py', without a -- before it;
@@ -102,8 +102,8 @@ Status --copy /nonexistent --offline -> Status does not support --copy; it is fo
     Validate, Plan, Debug and Run; remove it; Status --help shows the options of Status ->
     Status does not support --offline; it is for Validate; remove it; Status --help shows the
     options of Status
---yes plan -> Plan does not support --yes; it is for Create, Destroy, Run and Bake; remove it;
-    Plan --help shows the options of Plan
+--yes plan -> Plan does not support --yes; it is for Create, Destroy, Run, Cancel and Bake;
+    remove it; Plan --help shows the options of Plan
 # All at once.
 --json --evn-file x Craete --output=xml -> '--json' is not an option; did you mean --output
     json? -> '--evn-file' is not an option; did you mean --env-file? -> --output 'xml' is not
@@ -112,7 +112,8 @@ Status --copy /nonexistent --offline -> Status does not support --copy; it is fo
 """
 )
 OF_A_JOB = (
-    *(Option.NAME, Option.NODES, Option.TIME, Option.RESTARTS, Option.WAIT),
+    *(Option.NAME, Option.NODES, Option.TIME, Option.WAIT, Option.SETUP),
+    *(Option.RESTARTS, Option.RESTART_ON),
     *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
 )
 ONE_OF_THEM = f"one of {', '.join(Action)}"
@@ -152,7 +153,8 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--nodes": ["Run", "Test"],
         **{f"--{it}": ["Test"] for it in ("pool", "cordon")},
         **{f"--{it}": ["Logs"] for it in ("follow", "rank", "tail")},
-        "--yes": ["Bake", "Create", "Destroy", "Run"],
+        "--yes": ["Bake", "Cancel", "Create", "Destroy", "Run"],
+        "--all": ["Cancel"],
         "--full": ["Bake", "Create", "Debug", "Destroy", "Plan", "Status"],
         "--offline": ["Validate"],
         "--break-lock": ["Bake", "Create", "Destroy", "Run"],
@@ -219,7 +221,9 @@ def test_behind_an_action_about_jobs_stands_a_name_whatever_it_is(action: str) -
     line = _read(f"{action} create")
     assert not line.problems
     assert (line.options.action, line.options.job) == (Action(action), "create")
-    assert _read(f"{action} train-1 more").problems
+    more = _read(f"{action} train-1 more --output json last")
+    assert bool(more.problems) == (action != "Cancel")
+    assert more.options.others == (() if more.problems else ("more", "last"))
 
 
 def test_options_of_a_run_and_of_a_test_are_read_by_the_rules_of_settings() -> None:

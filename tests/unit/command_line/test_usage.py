@@ -53,7 +53,7 @@ def test_the_help_on_an_action_has_its_options_and_no_other(action: Action) -> N
     )
     rows = [line.split()[0] for line in usual.splitlines() if line.startswith("  --")]
     shown = {row.partition("[")[0] for row in rows} | set(
-        re.findall(r"--[a-z]+(?=[,\n])", settings)
+        re.findall(r"--[a-z-]+(?=[,\n])", settings)
     )
 
     assert shown == {str(option) for option in Option if action in option.actions}

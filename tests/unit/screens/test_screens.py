@@ -74,6 +74,10 @@ def test_a_choice_of_zones_is_a_table_in_the_order_in_which_they_are_tried(
     )
     assert "us-central1-a  flex start  $7.82/h" in ways
     assert "us-central1-a  spot        $7.82/h" in ways
+    advised = dataclasses.replace(candidates[0], obtainability=0.9, uptime_seconds=3600)
+    told = dataclasses.replace(plan, candidates=(advised, candidates[-1]))
+    shown = _text(plan_screen.lines(told, cost, width), width)
+    assert "Google: 90% likely, most run 1 h" in " ".join(shown.split())
 
 
 @WIDTHS

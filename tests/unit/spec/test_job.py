@@ -59,6 +59,9 @@ def test_no_command_is_refused() -> None:
 def test_only_a_gke_cluster_takes_a_job_of_ray() -> None:
     on_gke = Settings({**MANDATORY, "orchestrator_type": "gke"})
     assert job.of(on_gke, ("true",), {}, ray=True).ray
+    no_choice = Settings({**MANDATORY, "orchestrator_type": "gke", "job_restart_on": "lost"})
+    with pytest.raises(SettingsError, match="no effect with --ray"):
+        job.of(no_choice, ("true",), {}, ray=True)
     for kind, fix in (("none", "ORCHESTRATOR_TYPE=ray"), ("ray", "remove --ray")):
         with pytest.raises(SettingsError) as caught:
             job.of(Settings({**MANDATORY, "orchestrator_type": kind}), ("true",), {}, ray=True)

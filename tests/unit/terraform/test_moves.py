@@ -178,14 +178,17 @@ def test_a_cluster_without_multi_networking_is_replaced_for_a_pool_with_networks
         values = {"name": "np-gke", "enable_multi_networking": on}
         return _change("google_container_cluster.c", actions, values, values)
 
-    def pool(*interfaces: dict[str, str]) -> dict[str, Any]:
-        values = {"network_config": [{"additional_node_network_configs": list(interfaces)}]}
+    def pool(*interfaces: dict[str, str], **network: str) -> dict[str, Any]:
+        made = {"additional_node_network_configs": list(interfaces), **network}
+        values = {"network_config": [made]}
         return _change("google_container_node_pool.p", "delete create", values, values)
 
     more = {"network": "np-gpu-net-1", "subnetwork": "np-gpu-subnet-1"}
     assert _replaced_too(cluster("no-op", on=False), pool(more)) == ["google_container_cluster.c"]
     assert _replaced_too(cluster("no-op", on=False), pool()) == []
     assert _replaced_too(cluster("no-op", on=True), pool(more)) == []
+    by_gke = pool(more, accelerator_network_profile="auto")
+    assert _replaced_too(cluster("no-op", on=False), by_gke) == []
 
 
 def test_a_subnetwork_is_replaced_with_its_cluster_where_a_range_of_pods_would_change() -> None:
@@ -229,6 +232,17 @@ def test_vms_of_a_replaced_flex_start_group_are_missed_unless_the_plan_asks_for_
     assert plans.read({"resource_changes": [_group("delete create")]}).emptied == 0
     flex["change"]["actions"] = ["update"]
     assert plans.read({"resource_changes": [flex]}).emptied == 0
+
+
+def test_a_group_that_is_replaced_for_its_workload_policy_alone_is_told_from_others() -> None:
+    group = _group("delete create")
+    for paths, is_told in {
+        (("resource_policies", 0, "workload_policy"),): True,
+        (("resource_policies",), ("zone",)): False,
+        (): False,
+    }.items():
+        group["change"]["replace_paths"] = [list(it) for it in paths]
+        assert plans.read({"resource_changes": [group]}).unbinds is is_told
 
 
 def test_a_moved_group_and_a_moved_node_pool_are_told_by_their_machines() -> None:

@@ -236,3 +236,69 @@ def test_a_course_with_an_address_that_is_none_is_not_followed(address: str) -> 
     document["nodes"][0]["address"] = address
     with pytest.raises(ValueError, match=r"."):
         jobs.course(json.dumps(document).encode())
+
+
+def _after(restart_on: str = "", **failure: Any) -> Course:
+    """What follows when rank 0 fails, and the others are told to end."""
+    story = _Story(SPEC._replace(restart_on=restart_on)).runs()
+    story.say(0, Phase.ENDED, **failure)
+    story.goes_on()
+    story.stops(1, 2)
+    story.goes_on()
+    return story.course
+
+
+@pytest.mark.parametrize(
+    ("restart_on", "code", "ran", "follows"),
+    [
+        *(("", 1, 4.0, State.FAILED), ("", 1, 601.0, State.WAITING), ("", 1, None, State.WAITING)),
+        *(("", 127, 601.0, State.FAILED), ("lost", 1, 601.0, State.FAILED)),
+        *(("any", 127, 4.0, State.WAITING), ("lost", 1, None, State.WAITING)),
+    ],
+)
+def test_a_program_that_fails_begins_again_if_the_next_attempt_may_end_otherwise(
+    restart_on: str, code: int, ran: float | None, follows: State
+) -> None:
+    course = _after(restart_on, code=code, ran=ran)
+    assert course.state is follows
+    assert ("--restart-on any" in course.events[0]) == (follows is State.FAILED)
+
+
+def test_a_machine_that_google_takes_back_is_no_failure_of_the_program_whoever_ends_first() -> None:
+    story = _Story().runs()
+    story.say(0, Phase.ENDED, code=1, ran=4.0, at=1400.0, tail="connection reset")
+    story.goes_on()
+    taken = "Google takes this VM back (preemption)"
+    story.say(1, Phase.ENDED, code=143, ran=5.0, at=1401.0, why=taken)
+    story.stops(2)
+    assert story.goes_on() is State.WAITING
+    assert taken in story.course.events[0]
+
+
+def test_between_failures_of_the_program_there_is_more_and_more_time() -> None:
+    story = _Story(SPEC._replace(restarts=9, restart_on="any"))
+    pauses = []
+    for _ in range(7):
+        story.runs()
+        story.say(0, Phase.ENDED, code=1, ran=4.0)
+        story.goes_on()
+        story.stops(1, 2)
+        assert story.goes_on() is State.WAITING
+        ended = story.now
+        while story.goes_on() is State.WAITING:
+            assert "it begins again" in story.course.why
+        pauses.append(story.now - ended)
+        story.course = story.course._replace(state=State.WAITING, attempt=story.course.attempt - 1)
+    assert pauses == [10, 20, 40, 80, 160, 300, 300]
+
+
+def test_a_vm_that_is_lost_before_the_next_attempt_begins_is_counted_once() -> None:
+    story = _Story().runs()
+    story.goes_on(_roster(True, False, True))
+    story.stops(0, 2)
+    assert story.goes_on(_roster(True, False, True)) is State.WAITING
+    assert story.goes_on() is State.PREPARING
+    assert story.goes_on(_roster(True, False, True)) is State.STOPPING
+    story.stops(0, 2, code=None)
+    assert story.goes_on(_roster(True, False, True)) is State.WAITING
+    assert story.course.failures == 1

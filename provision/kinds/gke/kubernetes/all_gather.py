@@ -206,9 +206,10 @@ def of_log(log: str, pool: GpuPool) -> NodeCheck:
     else:
         faults = ["it has told nothing of its GPUs"]
     if interfaces is not None and interfaces < pool.interfaces:
+        kinds = "resourceclaims,resourceslices" if pool.managed else "networks,gkenetworkparamsets"
         faults.append(
             f"its pod has {interfaces} of {pool.interfaces} network interfaces: see kubectl get"
-            " networks,gkenetworkparamsets"
+            f" {kinds}"
         )
     return NodeCheck(
         gpus=len(gpus),
@@ -264,7 +265,7 @@ set -eu
 nodes=@nodes@
 gpus=@gpus@
 # The plain interfaces are eth0 and so on, whatever they are used for.
-echo "aiinfra-interfaces ${HOSTNAME} $(find /sys/class/net -name 'eth*' | wc -l)"
+echo "aiinfra-interfaces ${HOSTNAME} $(find /sys/class/net @interfaces@ | wc -l)"
 nvidia-smi --query-gpu=name,driver_version,ecc.errors.uncorrected.volatile.total \\
   --format=csv,noheader 2>&1 | sed 's/^/aiinfra-gpu /'
 /sbin/ldconfig
@@ -400,6 +401,8 @@ def program(pool: GpuPool, nodes: int) -> str:
     values = {
         "nodes": nodes,
         "gpus": pool.gpus,
+        # Those that a pod claims keep their names on the node.
+        "interfaces": "-name 'eth*'" + " -o -name 'gpu*rdma*'" * pool.managed,
         "job": fabric_pods.REPLICATED_JOB,
         "program": path,
         "smallest": smallest,

@@ -138,13 +138,13 @@ def template(facts: ClusterFacts, pool: GpuPool, container: Object, kind: Kind) 
         software = nccl.software(facts, pool)
         if kind is not Kind.HEAD:
             annotations |= stages.network_annotations(pool)
-            wanted["resources"] = _resources(pool)
+            _ask(spec, wanted, pool)
             lines.append(_NCCL if software else _DRIVER)
         if software and kind is not Kind.HEAD:
             fabric, stack = software
             annotations |= _devices(fabric, pool)
             _join(wanted, fabric, pool)
-            volumes += [*_volumes(fabric), nccl.READY_VOLUME]
+            volumes += [*_volumes(fabric), *([nccl.READY_VOLUME] if fabric.installer else [])]
             beside_it = {
                 f"{nccl.BIN}/nvidia/lib64": nccl.LIBRARIES,
                 "/sys": "/hostsysfs",
@@ -212,10 +212,10 @@ def job_set(
     }
 
 
-def restarted(most: int, rule: Object) -> Object:
+def restarted(most: int, *rules: Object) -> Object:
     """The part of a JobSet's spec that has all of it begun again, so often at most."""
     # The GPUs of a pod are free when it is gone, not when it is told to go.
-    policy = {"maxRestarts": most, "restartStrategy": "BlockingRecreate", "rules": [rule]}
+    policy = {"maxRestarts": most, "restartStrategy": "BlockingRecreate", "rules": [*rules]}
     return {"failurePolicy": policy}
 
 
@@ -247,14 +247,21 @@ def _read_secrets(facts: ClusterFacts) -> Object:
     }
 
 
-def _resources(pool: GpuPool) -> Object:
-    """All GPUs of a node and nearly all else; no limit of vCPUs, which would only slow it down."""
+def _ask(pod: Object, container: Object, pool: GpuPool) -> None:
+    """Ask for all GPUs and interfaces of a node and nearly all else.
+
+    There is no limit of vCPUs, which would only slow it down.
+    """
     asked, limits = {GPU: str(pool.gpus)}, {GPU: str(pool.gpus)}
     room = room_on(pool.machine_type)
     if room is not None:
         asked |= {"cpu": room.cpu, "memory": room.memory}
         limits |= {"memory": room.memory}
-    return {"requests": asked, "limits": limits}
+    container["resources"] = {"requests": asked, "limits": limits}
+    if pool.claimed:
+        claim = stages.claim(pool)
+        pod["resourceClaims"] = [claim]
+        container["resources"]["claims"] = [{"name": claim["name"]}]
 
 
 def _join(container: Object, fabric: PodFabric, pool: GpuPool) -> None:

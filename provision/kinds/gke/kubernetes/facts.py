@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, TypeAdapter
 
-from provision.catalogue import accounts, bandwidths, machines, names
+from provision.catalogue import accounts, bandwidths, fabrics, machines, names
 from provision.catalogue.bandwidths import Reference
 from provision.catalogue.machines import GpuNetwork, MachineType
 from provision.documents import json_object
@@ -59,6 +59,7 @@ class GpuPool:
     networks: tuple[_Name, ...] = ()
     # whether the queue chooses nodes by where they stand (ADR 89)
     placed: bool = False
+    managed: bool = False  # whether GKE gives its pods the interfaces that they claim (ADR 87)
 
     @property
     def queued(self) -> bool:
@@ -92,8 +93,15 @@ class GpuPool:
 
     @property
     def interfaces(self) -> int:
-        """The number of network interfaces of each node."""
+        """The number of network interfaces of each pod that has a node for itself."""
+        if self.managed:
+            return 1 + self.claimed  # the second gVNIC is the node's
         return self.machine.nics if self.machine and self.gpu_network else 1
+
+    @property
+    def claimed(self) -> int:
+        """The number of interfaces for RDMA that such a pod claims; 0 where it claims none."""
+        return fabrics.rdma_interfaces(self.machine) if self.managed else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +195,10 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
     for made in outputs["networks"]:
         networks.setdefault(made["kind"], []).append(made["kubernetes_name"])
     asked = {pool.name: pool for pool in spec.gpu_pools}
-    pools = tuple(_pool(asked[key], made, networks) for key, made in outputs["node_pools"].items())
+    pools = tuple(
+        _pool(asked[key], made, networks, managed=spec.managed)
+        for key, made in outputs["node_pools"].items()
+    )
     sizes = {share.path: share.size_gb for share in spec.shares}
     return ClusterFacts(
         project=spec.project_id,
@@ -229,7 +240,11 @@ def read(spec: GkeSpec, outputs: Mapping[str, Any]) -> ClusterFacts:
 
 
 def _pool(
-    asked: Pool, made: Mapping[str, Any], networks: Mapping[str | None, Sequence[str]]
+    asked: Pool,
+    made: Mapping[str, Any],
+    networks: Mapping[str | None, Sequence[str]],
+    *,
+    managed: bool,
 ) -> GpuPool:
     return GpuPool(
         name=made["name"],
@@ -242,6 +257,7 @@ def _pool(
         max_run_seconds=asked.max_run_seconds,
         networks=tuple(networks.get(asked.network_kind, ())),
         placed=_is_placed(asked),
+        managed=managed and asked.network_kind is not None,
     )
 
 

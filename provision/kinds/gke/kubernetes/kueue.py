@@ -315,8 +315,25 @@ _MILLI_CPUS_PER_NODE: Final = 4
 _LEAST_MILLI_CPUS: Final = 2000
 
 
-def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
-    """Kueue's manifest with this tool's settings, and a manager of the size for so many nodes."""
+# With these Kueue counts no claims: a class that it is not told of is refused, and one that it is
+# told of has no place in its topologies (keps/2941-DRA, 0.19). All GPUs of a node go with all of
+# its interfaces, so that the quota of GPUs says it all. Each depends on the first but the second.
+_NO_CLAIMS: Final = dict.fromkeys(
+    (
+        "KueueDRAIntegration",
+        "KueueDRARejectWorkloadsWhenDRADisabled",
+        "KueueDRAIntegrationExtendedResource",
+        "KueueDRAIntegrationPartitionableDevices",
+    ),
+    False,
+)
+
+
+def configured(manifest: Iterable[Object], nodes: int, *, claims: bool = False) -> list[Object]:
+    """Kueue's manifest with this tool's settings, and a manager of the size for so many nodes.
+
+    `claims`: whether pods claim interfaces.
+    """
     things = [copy.deepcopy(thing) for thing in manifest]
     titles = {title(thing): thing for thing in things}
     settings = titles.get(f"ConfigMap {CONFIG_MAP}")
@@ -324,6 +341,8 @@ def configured(manifest: Iterable[Object], nodes: int) -> list[Object]:
         return things
     document: dict[str, Any] = yaml.safe_load(settings["data"][CONFIG_KEY])
     changed = document | {"waitForPodsReady": WAIT_FOR_PODS_READY}
+    if claims:
+        changed["featureGates"] = {**document.get("featureGates", {}), **_NO_CLAIMS}
     text = settings["data"][CONFIG_KEY] = yaml.safe_dump(changed, sort_keys=False)
     manager = titles.get(f"Deployment {MANAGER}")
     if manager is not None:

@@ -1,5 +1,8 @@
 """What NCCL takes for each kind of GPU network: an installer on nodes, and what pods need.
 
+Where GKE manages RDMA it installs gIB itself, in the same folders, and pods claim their interfaces
+(container-engine-accelerators 992db812, gpudirect-rdma/nccl-test-managed-rdma.yaml; ADR 87).
+
 NCCL's daemons need a device injector on H100 machines. The facts of nodes are those of Google's
 public installers; the images are those of the catalogue. Sources for pods:
 container-engine-accelerators 992db812 (the newest tests of TCPX and TCPXO, the configuration of
@@ -85,18 +88,23 @@ done
 [ ! -d /dev/aperture_devices ] || chmod -R a+r /dev/aperture_devices
 """
 
+_HINT: Final = """\
+      "Look at the DaemonSet {installer}: kubectl --namespace {namespace} get pods" \\
+      "--selector k8s-app={installer} --field-selector spec.nodeName=${{NODE}}." \\
+      "Where it has another version, run Create again and take the jobs that it writes.\""""
+_HINT_OF_GKE: Final = """\
+      "GKE installs it on nodes of this pool, by the strategy RDMA: see what it says of the pool" \\
+      "with gcloud container node-pools describe, and have the node replaced.\""""
 _WAIT: Final = """\
 waited=0
 until [ -e {marker} ]; do
   if [ "${{waited}}" -ge {seconds} ]; then
     echo "NCCL is not installed on the node ${{NODE}} after {seconds} s:" \\
       "{marker} is missing there; found: $(ls {folder})." \\
-      "Look at the DaemonSet {installer}: kubectl --namespace {namespace} get pods" \\
-      "--selector k8s-app={installer} --field-selector spec.nodeName=${{NODE}}." \\
-      "Where it has another version, run Create again and take the jobs that it writes." >&2
+{hint} >&2
     exit 1
   fi
-  [ $((waited % 60)) != 0 ] || echo "waiting for {installer} on ${{NODE}}"
+  [ $((waited % 60)) != 0 ] || echo "waiting for {name} on ${{NODE}}"
   sleep 5
   waited=$((waited + 5))
 done
@@ -175,7 +183,7 @@ class Daemon:
 class PodFabric:
     """What nodes and pods need for one kind of GPU network."""
 
-    installer: Installer
+    installer: Installer | None  # None where GKE installs it
     # NCCL's test in the plugin's image for tests; built with MPI, without which each process would
     # measure its own GPU
     test: str = "/third_party/nccl-tests-mpi/build/all_gather_perf"
@@ -299,6 +307,9 @@ _RDMA: Final = PodFabric(
     },
 )
 
+# A pod has eth0 and what it claims, and Google's test sets nothing but what the script sets.
+_MANAGED: Final = dataclasses.replace(_RDMA, installer=None, of_family={})
+
 FABRICS: Final[Mapping[GpuNetwork, PodFabric]] = {
     GpuNetwork.TCPX: _TCPX,
     GpuNetwork.TCPXO: _TCPXO,
@@ -315,7 +326,8 @@ def software(facts: ClusterFacts, pool: GpuPool) -> tuple[PodFabric, Stack] | No
     network = pool.gpu_network
     if network is None or pool.is_arm:
         return None
-    return FABRICS[network], fabrics.on_gke(fabrics.OF_NETWORK[network], facts.version)
+    fabric = _MANAGED if pool.managed else FABRICS[network]
+    return fabric, fabrics.on_gke(fabrics.OF_NETWORK[network], facts.version)
 
 
 def objects(facts: ClusterFacts) -> list[Object]:
@@ -326,7 +338,8 @@ def objects(facts: ClusterFacts) -> list[Object]:
     for fabric, stack in {pool.gpu_network: it for pool, it in with_software}.values():
         its = (pool.accelerator for pool, (own, _) in with_software if own is fabric)
         accelerators = list(dict.fromkeys(its))
-        found.append(_installer(fabric.installer, stack, accelerators))
+        if fabric.installer is not None:
+            found.append(_installer(fabric.installer, stack, accelerators))
         injected += accelerators if fabric.daemon else []
     return [*found, *([_injector(injected)] if injected else [])]
 
@@ -335,15 +348,20 @@ def gate(fabric: PodFabric, stack: Stack) -> Object:
     """The init container that pods wait in until that is installed.
 
     It has to be the first one: the devices of a daemon must exist when the daemon's container is
-    made. Its pod has `READY_VOLUME`.
+    made. Its pod has `READY_VOLUME` where there is an
+    installer.
     """
     installer = fabric.installer
+    if installer is None:
+        # GKE leaves no file of ours: the last that it has to bring is the script.
+        seen, marker = mount("gib", GIB), fabric.script
+        name, hint = "GKE", _HINT_OF_GKE
+    else:
+        seen, marker = _READY_MOUNT, _marker(installer, stack)
+        name = installer.name
+        hint = _HINT.format(installer=name, namespace=NAMESPACE)
     script = _WAIT.format(
-        marker=_marker(installer, stack),
-        folder=READY,
-        seconds=GATE_SECONDS,
-        installer=installer.name,
-        namespace=NAMESPACE,
+        marker=marker, folder=seen["mountPath"], seconds=GATE_SECONDS, name=name, hint=hint
     )
     return {
         "name": GATE,
@@ -353,7 +371,7 @@ def gate(fabric: PodFabric, stack: Stack) -> Object:
         "env": [field("NODE", "spec.nodeName")],
         "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}},
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [{**_READY_MOUNT, "readOnly": True}],
+        "volumeMounts": [{**seen, "readOnly": True}],
     }
 
 

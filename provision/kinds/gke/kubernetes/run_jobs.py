@@ -33,6 +33,7 @@ from provision.kinds.gke.kubernetes.objects import (
     mount,
     variables,
 )
+from provision.settings.choices import RestartOn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,9 +53,17 @@ _MARGIN: Final = 900
 _JAX_PORT: Final = 29600
 _FOLDER: Final = f"{SHARED}/folder"
 _MOUNT: Final = mount(CONTAINER, SHARED)
+HOPELESS: Final = 121
+"""With what the shell of a program ends that would fail again: its set then fails as well."""
+_AGAIN: Final = "AIINFRA_AGAIN"
+"""The restarts of a job, the seconds before which a failure ends it, and the pause before that."""
+_LONG: Final = 600
+_NEWS: Final = 30
+"""Seconds within which Kubernetes hears that a node is lost whose end makes other pods fail."""
 # The program is no child of a shell's job control, gets the pod's SIGTERM, and its exit code stays
 # where the log is kept. What still writes when it has ended has ten seconds.
-PROGRAM: Final = f"""\
+_EXIT: Final = 'exit "${code}"\n'
+_RUN: Final = f"""\
 cd {_FOLDER}
 JOB_ATTEMPT=$((JOB_RESTART + 1)) && export JOB_ATTEMPT
 mkfifo {SHARED}/said
@@ -71,8 +80,24 @@ while [ "${{again}}" = yes ]; do again=no; wait "${{child}}"; code=$?; done
 (sleep 10; kill "${{tee}}") 2>/dev/null &
 wait "${{tee}}"
 echo "${{code}} ${{told}}" >{SHARED}/code.new && mv {SHARED}/code.new {SHARED}/code
-exit "${{code}}"
 """
+# JobSet has neither an end for what fails at once nor a pause before a restart: this has both.
+PROGRAM: Final = f"""\
+{_RUN}read -r most least pause <<<"${{{_AGAIN}:-0 0 0}}"
+if [ "${{code}}" != 0 ] && [ -z "${{told}}" ] && [ "${{JOB_RESTART}}" -lt "${{most}}" ]; then
+  trap 'exit "${{code}}"' TERM
+  [ "${{code}}" -lt 126 ] || [ "${{code}}" -gt 127 ] || [ "${{least}}" = 0 ] || SECONDS=0
+  [ "${{code}}" != {HOPELESS} ] || code=1
+  if [ "${{SECONDS}}" -lt "${{least}}" ]; then
+    code={HOPELESS}
+  else
+    pause=$((10 << (JOB_RESTART < 5 ? JOB_RESTART : 5)))
+    pause=$((pause < 300 ? pause : 300))
+  fi
+  sleep "${{pause}}" &
+  wait "$!"
+fi
+{_EXIT}"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +235,14 @@ def _job_set(facts: ClusterFacts, wanted: Wanted) -> Object:
         "action": "FailJobSet",
         "onJobFailureReasons": ["DeadlineExceeded"],
     }
-    again = fabric_pods.restarted(spec.restarts, too_late)
+    # By its words: the reason is the same for a lost node (JobSet 0.10, KEP-262).
+    hopeless = {
+        "name": "hopeless",
+        "action": "FailJobSet",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+        "onJobFailureMessagePatterns": [f"exit code {HOPELESS} matching"],
+    }
+    again = fabric_pods.restarted(spec.restarts, too_late, hopeless)
     return fabric_pods.job_set(_metadata(facts, wanted), pod, wanted.nodes, again, job)
 
 
@@ -231,10 +263,13 @@ def _container(wanted: Wanted) -> Object:
         "NCCL_PLUGIN_PATH": nccl.LIBRARIES,
         **{f"PET_{name}": f"$({name})" for name in names},
     }
+    least = {None: _LONG, RestartOn.LOST: limits.LONGEST_RUN, RestartOn.ANY: 0}[spec.restart_on]
+    # A single pod has no other that may be lost.
+    again = f"{spec.restarts} {least} {_NEWS if wanted.nodes > 1 else 0}"
     ours = [
         *jobs.launch_variables(wanted.pool, wanted.nodes),
         labelled("JOB_RESTART", ATTEMPT_LABEL),
-        *variables(others),
+        *variables(others | ({_AGAIN: again} if spec.restarts else {})),
     ]
     return {
         "name": CONTAINER,
@@ -315,7 +350,7 @@ def _ray_job(facts: ClusterFacts, wanted: Wanted) -> Object:
         container["volumeMounts"] = [*container.get("volumeMounts", []), dict(_MOUNT)]
         container["workingDir"] = _FOLDER
         if is_head:
-            program = f"set -- {shlex.join(spec.command)}\n{_BEGIN}{PROGRAM}"
+            program = f"set -- {shlex.join(spec.command)}\n{_BEGIN}{_RUN}{_EXIT}"
             container["env"] += variables({_VARIABLE: _as_it_is(program)})
             write = f'printf %s "${{{_VARIABLE}}}" >{_SCRIPT}'
             container["command"] = [" && ".join([*container.get("command", []), write])]

@@ -61,7 +61,7 @@ def own(facts: ClusterFacts) -> list[Stage]:
 def _with(facts: ClusterFacts, read: Mapping[str, Manifest]) -> list[Stage]:
     job_set = read.get(manifests.JOBSET.name, _NOTHING)
     found = [
-        Stage("networks of the pods", network_objects(facts)),
+        Stage("networks of the pods", [*network_objects(facts), *claims(facts)]),
         Stage("NCCL on the nodes", nccl.objects(facts)),
         Stage(
             "identity, priorities and storage",
@@ -72,9 +72,11 @@ def _with(facts: ClusterFacts, read: Mapping[str, Manifest]) -> list[Stage]:
     ]
     if facts.has_queue:
         queue = read.get(manifests.KUEUE.name, _NOTHING)
+        nodes = sum(it.max_nodes for it in facts.pools)
+        made = kueue.configured(queue.rest, nodes, claims=any(it.claimed for it in facts.pools))
         found += [
             Stage("kinds of Kueue", queue.definitions),
-            Stage("Kueue", kueue.configured(queue.rest, sum(it.max_nodes for it in facts.pools))),
+            Stage("Kueue", made),
             Stage("the queue", kueue.objects(facts)),
         ]
     return [Stage(it.name, facts.mirrored(it.objects)) for it in found]
@@ -102,6 +104,37 @@ def network_objects(facts: ClusterFacts) -> list[Object]:
             build(api, "Network", name, spec={"type": "Device", "parametersRef": reference}),
         ]
     return found
+
+
+_RDMA_CLASS: Final = "mrdma.google.com"
+"""The class of devices that GKE's DRANET has for interfaces with RDMA (its page, 2026-04-10)."""
+
+
+def claims(facts: ClusterFacts) -> list[Object]:
+    """What pods claim all interfaces for RDMA of a node by, for each number of them.
+
+    By number, as Kueue takes no claim of all (0.19, pkg/dra/claims.go), and Google's test does so.
+    """
+    found = {}
+    for pool in facts.pools:
+        if pool.claimed:
+            exactly = {
+                "deviceClassName": _RDMA_CLASS,
+                "allocationMode": "ExactCount",
+                "count": pool.claimed,
+            }
+            requests = [{"name": "rdma", "exactly": exactly}]
+            found[claim(pool)["resourceClaimTemplateName"]] = {"devices": {"requests": requests}}
+    return [
+        build("resource.k8s.io/v1", "ResourceClaimTemplate", name, NAMESPACE, spec={"spec": wanted})
+        for name, wanted in found.items()
+    ]
+
+
+def claim(pool: GpuPool) -> Object:
+    """What the pod that has a node for itself claims."""
+    template = f"aiinfra-rdma-{pool.claimed}"
+    return {"name": "rdma", "resourceClaimTemplateName": template}
 
 
 def network_annotations(pool: GpuPool) -> dict[str, str]:

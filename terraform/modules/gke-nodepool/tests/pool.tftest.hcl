@@ -279,3 +279,22 @@ run "queueing_refuses_a_version_that_knows_no_limit_of_the_run" {
 
   expect_failures = [google_container_node_pool.gpu]
 }
+
+run "interfaces_that_gke_manages_come_with_no_network_of_ours" {
+  command = plan
+
+  variables {
+    networks = []
+    pool     = merge(var.pool, { capacity = { model = "standard" }, size = { count = 2 }, managed_rdma = true })
+  }
+
+  assert {
+    condition = alltrue([
+      google_container_node_pool.gpu.network_config[0].accelerator_network_profile == "auto",
+      length(google_container_node_pool.gpu.network_config[0].additional_node_network_configs) == 0,
+      google_container_node_pool.gpu.node_config[0].gpudirect_strategy == "RDMA",
+      google_container_node_pool.gpu.node_config[0].labels == tomap({ "cloud.google.com/gke-networking-dra-driver" = "true" }),
+    ])
+    error_message = "It is ${jsonencode([google_container_node_pool.gpu.network_config, google_container_node_pool.gpu.node_config[0].gpudirect_strategy, google_container_node_pool.gpu.node_config[0].labels])}."
+  }
+}

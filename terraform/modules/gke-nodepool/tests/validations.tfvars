@@ -6,6 +6,9 @@ given = {
 }
 
 refuses = {
+  rdma_by_gke_on_another_machine          = { pool = merge(var.pool, { machine_type = "a3-megagpu-8g", managed_rdma = true }), networks = [] }
+  rdma_by_gke_in_a_queue                  = { pool = merge(var.pool, { capacity = { model = "flex_start_queued" }, size = { min = 0, max = 4 }, managed_rdma = true }), networks = [] }
+  rdma_by_gke_in_networks_of_ours         = { pool = merge(var.pool, { managed_rdma = true }), networks = [{ network = "n", subnetwork = "s" }] }
   a_name_of_41_characters                 = { name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" }
   a_zone_of_another_region                = { pool = merge(var.pool, { zone = "us-east1-b" }) }
   an_unknown_way_to_get_nodes             = { pool = merge(var.pool, { capacity = { model = "preemptible" } }) }

@@ -305,3 +305,21 @@ run "m6_compact_flex_start_vms_have_a_workload_policy_in_their_group" {
     error_message = "The template has a policy."
   }
 }
+
+run "a_group_that_keeps_its_workload_policy_has_no_other_placement" {
+  command = plan
+
+  variables {
+    capacity = { model = "spot", compact = true, keeps_policy = true }
+    group    = { instance_count = 2, machine_type = "a3-ultragpu-8g", external_ip = false }
+  }
+
+  assert {
+    condition     = length(google_compute_instance_group_manager.gpu.resource_policies) == 1 && length(google_compute_resource_policy.workload) == 1
+    error_message = "The group has ${jsonencode(google_compute_instance_group_manager.gpu.resource_policies)}."
+  }
+  assert {
+    condition     = length(google_compute_resource_policy.placement) == 0 && length(google_compute_instance_template.gpu.resource_policies) == 0
+    error_message = "The template has a policy."
+  }
+}

@@ -14,6 +14,7 @@ refuses = {
   bound_vms_without_their_reservation                    = { capacity = { model = "reservation_bound", compact = false } }
   bound_vms_with_an_end_of_their_own                     = { capacity = { model = "reservation_bound", reservation = "mine", max_run_seconds = 86400, compact = false } }
   two_placements                                         = { capacity = { model = "reservation", reservation = "mine", compact = true, policies = ["theirs"] } }
+  a_policy_beside_those_of_a_reservation                 = { capacity = { model = "reservation", reservation = "mine", compact = false, keeps_policy = true, policies = ["theirs"] } }
   spot_vms_of_a_reservation                              = { capacity = { model = "spot", reservation = "mine", compact = false } }
   flex_start_vms_of_a_reservation                        = { capacity = merge(var.flex_start, { reservation = "mine" }) }
   flex_start_for_ever                                    = { capacity = { model = "flex_start", compact = false } }

@@ -157,8 +157,9 @@ def test_an_image_comes_to_nothing_whose_disk_goes_before_it_is_done(wired: Comp
 def test_an_image_that_is_withdrawn_for_good_boots_nothing(wired: Compute, state: str) -> None:
     image = _make(wired, state=state, replacement=f"{OWN}/better")
     body = {"name": "tpl", "properties": {"machineType": "e2-standard-4", "disks": boot(image)}}
-    words = f"is {state.lower()}. A suggested replacement is '{OWN}/better'."
-    assert wired.refused("POST", TEMPLATES, body) == f"400 The resource '{image}' {words}"
+    words = f"New uses are not allowed.  A suggested replacement is '{OWN}/better'."
+    refused = f"400 The resource '{image}' is {state.lower()}.  {words}"
+    assert wired.refused("POST", TEMPLATES, body) == refused
 
 
 def test_a_deprecated_image_is_used_with_a_warning(wired: Compute) -> None:
@@ -178,7 +179,8 @@ def test_a_group_gets_no_vm_of_an_image_that_is_withdrawn_later(wired: Compute) 
     wired.post(f"{image}/deprecate", {"state": "OBSOLETE"})
     wired.group(size=1)
     assert wired.vms() == []
-    assert [it["message"] for it in wired.errors()] == [f"The resource '{image}' is obsolete."]
+    words = "is obsolete.  New uses are not allowed.  No replacement was specified."
+    assert [it["message"] for it in wired.errors()] == [f"The resource '{image}' {words}"]
 
 
 def test_a_group_of_an_image_of_ones_own_is_made_only_by_who_may_use_that(wired: Compute) -> None:

@@ -8,6 +8,7 @@ import pytest
 from rehearsal.cloud.facts import places
 from tests.rehearsal.cloud.compute.conftest import (
     CLOSE,
+    GROUP,
     NETWORKS,
     PROJECT,
     REGION,
@@ -286,5 +287,7 @@ def test_a_group_has_a_workload_policy_of_its_region(wired: Compute) -> None:
     link = wired.get(f"{POLICIES}/work")["selfLink"]
     assert wired.get_group()["resourcePolicies"] == {"workloadPolicy": link}
     assert "already being used" in wired.refused("DELETE", f"{POLICIES}/work")
+    bare = {"resourcePolicies": {"workloadPolicy": None}}
+    assert "neither replaced nor removed" in wired.refused("PATCH", GROUP, bare)
     with pytest.raises(Exception, match="not a workload policy"):
         wired.group("other", resourcePolicies={"workloadPolicy": f"{POLICIES}/close"})

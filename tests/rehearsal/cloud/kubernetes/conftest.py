@@ -198,6 +198,10 @@ def _pool(name: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         "management": {"autoRepair": not dws, "autoUpgrade": True},
         "queuedProvisioning": {"enabled": model.endswith("queued")},
     }
+    if wanted.get("managed_rdma"):
+        config["gpuDirectConfig"] = {"gpuDirectStrategy": "RDMA"}
+        config["labels"] = {"cloud.google.com/gke-networking-dra-driver": "true"}
+        pool["networkConfig"] = {"acceleratorNetworkProfile": "auto"}
     if size["count"] is None:
         limits = {"totalMinNodeCount": size["min"], "totalMaxNodeCount": size["max"]}
         pool["autoscaling"] = {"enabled": True, "locationPolicy": "ANY", **limits}
@@ -293,7 +297,9 @@ def gke_of(tmp_path: Path) -> Iterator[Make]:
             settings = load({}, EXAMPLES / f"{example}.env.list", flags=changes).settings
             assert settings is not None
             location = StateLocation("bucket", "folder", is_default=True)
-            spec = dataclasses.replace(spec_cluster.gke(settings), version=None)
+            spec = spec_cluster.gke(settings)
+            managed = bool(version) and spec.managed_by(version)
+            spec = dataclasses.replace(spec, version=None, managed=managed)
             variables = gke.variables(spec, Owner("3f9c2a71"), location, RunInputs())
             at = f"/container/v1/projects/my-project/locations/{settings.region}/clusters"
             # Making a cluster is not what is tested: it takes no time and goes well.

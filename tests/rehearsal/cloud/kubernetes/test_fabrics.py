@@ -19,6 +19,10 @@ MEGA: tuple[str, dict[str, str]] = ("gke-a3-mega", {})
 HIGH = ("gke-a3-mega", {"VM_TYPE": "a3-highgpu-8g"})
 ULTRA: tuple[str, dict[str, str]] = ("gke-a3-ultra-flex", {})
 A4 = ("gke-a3-ultra-flex", {"VM_TYPE": "a4-highgpu-8g"})
+# Of a version whose RDMA GKE manages.
+BY_GKE = {"version": "1.36.4-gke.1082000"}
+ULTRA_BY_GKE = ("gke-a3-ultra-flex", BY_GKE)
+A4_BY_GKE = ("gke-a3-ultra-flex", {"VM_TYPE": "a4-highgpu-8g", **BY_GKE})
 
 INTERFACES = "networking.gke.io/interfaces"
 DEVICES = "devices.gke.io/container.tcpxo-daemon"
@@ -75,7 +79,14 @@ def _without(things: list[Any], key: str, value: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "network", "peak"),
-    [(MEGA, "FasTrak", 188), (HIGH, "GPUDirectTCPX_v7", 72), (ULTRA, "gIB", 335), (A4, "gIB", 375)],
+    [
+        (MEGA, "FasTrak", 188),
+        (HIGH, "GPUDirectTCPX_v7", 72),
+        (ULTRA, "gIB", 335),
+        (A4, "gIB", 375),
+        (ULTRA_BY_GKE, "gIB", 335),
+        (A4_BY_GKE, "gIB", 375),
+    ],
 )
 def test_pods_of_the_program_are_on_the_network_of_their_machines(
     made: Make, kind: Any, network: str, peak: float
@@ -97,7 +108,9 @@ def test_training_says_which_network_it_uses(made: Make, kind: Any, network: str
     assert all(f"Using network {network}" in log for log in logs), logs
 
 
-@pytest.mark.parametrize(("kind", "network"), [(MEGA, "FasTrak"), (ULTRA, "gIB")])
+@pytest.mark.parametrize(
+    ("kind", "network"), [(MEGA, "FasTrak"), (ULTRA, "gIB"), (ULTRA_BY_GKE, "gIB")]
+)
 def test_processes_of_a_ray_job_say_which_network_they_use(
     made: Make, kind: Any, network: str
 ) -> None:

@@ -418,6 +418,10 @@ UNFIT: dict[str, dict[str, Any]] = {
     "node(s) didn't match Pod's node affinity/selector": {"nodeSelector": {"team": "vision"}},
     "Insufficient cpu": {"resources": {"cpu": "225"}},
     "Insufficient memory": {"resources": {"memory": "4000Gi"}},
+    # Nobody makes the claims of pods that are not there yet.
+    "cannot allocate all claims, ResourceClaim not created yet": {
+        "resourceClaims": [{"name": "rdma", "resourceClaimTemplateName": "aiinfra-rdma-8"}]
+    },
 }
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.rehearsal.cloud.services.conftest import BODY, CLUSTERS, NO_RESERVATION, POOLS, Api, Json
 from tests.rehearsal.cloud.services.conftest import L4 as PLAIN
-from tests.rehearsal.cloud.services.conftest import NO_RESERVATION, POOLS, Api, Json
 
 L4: Json = PLAIN | NO_RESERVATION
 POOL: Json = {
@@ -231,3 +231,59 @@ def test_machines_need_the_version_that_came_with_them(api: Api) -> None:
             f"Machine type {machine} requires GKE version {oldest} or later; the cluster has"
             " 1.31.14-gke.1986000."
         )
+
+
+MORE: Json = {"additionalNodeNetworkConfigs": [{"network": "n", "subnetwork": "s"}]}
+NEW, OLDER = "1.36.4-gke.1082000", "1.35.7-gke.1222000"
+ULTRA: Json = {
+    "machineType": "a3-ultragpu-8g",
+    "diskType": "hyperdisk-balanced",
+    "spot": True,
+    "gpuDirectConfig": {"gpuDirectStrategy": "RDMA"},
+    **NO_RESERVATION,
+}
+BY_GKE: Json = {
+    "name": "p",
+    "locations": ["us-central1-b"],
+    "config": ULTRA,
+    "networkConfig": {"acceleratorNetworkProfile": "auto"},
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "change", "words"),
+    [
+        pytest.param(NEW, {}, "", id="as_it_should_be"),
+        pytest.param(
+            OLDER, {}, "GPUDirect strategy RDMA requires GKE version 1.36.0-gke.0", id="too_old"
+        ),
+        pytest.param(
+            NEW, {"networkConfig": {}}, "requires an accelerator network profile", id="no_profile"
+        ),
+        pytest.param(
+            NEW, {"config": L4}, "g2-standard-4 has no accelerator network profile", id="another"
+        ),
+        pytest.param(
+            NEW,
+            {"networkConfig": {"acceleratorNetworkProfile": "auto", **MORE}},
+            "can't be given with an accelerator network profile",
+            id="networks_too",
+        ),
+        pytest.param(
+            NEW, {"locations": ["us-central1-a", "us-central1-b"]}, "exactly one zone", id="zones"
+        ),
+    ],
+)
+def test_gke_manages_rdma_of_its_machines_alone(
+    api: Api, version: str, change: Json, words: str
+) -> None:
+    body = {**BODY, "name": "other", "initialClusterVersion": version}
+    api.gke("POST", CLUSTERS, {"cluster": body})
+    own = {"nodePool": {**BY_GKE, **change}}
+    path = f"{CLUSTERS}/other/nodePools"
+    if words:
+        assert words in api.refused("container", "POST", path, own)[2]
+        return
+    api.gke("POST", path, own)
+    made = api.gke("GET", f"{path}/p")["networkConfig"]
+    assert len(made["additionalNodeNetworkConfigs"]) == 9

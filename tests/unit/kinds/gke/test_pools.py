@@ -17,6 +17,8 @@ from provision.kinds.gke.control_plane import State
 from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.gke.left_behind import Traces
 from provision.lifecycle import ownership
+from provision.settings.model import Settings
+from provision.spec import cluster
 from provision.spec.pools import Size
 from provision.state import terraform_state
 from provision.state.location import StateLocation
@@ -84,6 +86,47 @@ def test_machines_of_one_kind_of_network_have_the_same_networks() -> None:
         if machine.gpu_network and not machine.family.arm
     }
     assert len(found) == len({kind for kind, _ in found})
+
+
+OF_GKE = {
+    "ultra": "name=ultra,vm_type=a3-ultragpu-8g,spot=yes",
+    "a4": "name=a4,vm_type=a4-highgpu-8g,spot=yes",
+    "flex": "name=flex,vm_type=a4-highgpu-8g,flex_start=yes,max=2",
+    "queue": "name=queue,vm_type=a3-ultragpu-8g,flex_start=yes,queued=yes,max=2",
+    "mega": "name=mega,vm_type=a3-megagpu-8g,spot=yes",
+    "l4": "name=l4,vm_type=g2-standard-4",
+}
+
+
+@cases("""
+pools         | version                | ours | stands                 | managed
+[ultra]       | "1.36.4-gke.1082000"   | -    | -                      | true
+[a4, l4]      | "1.37.1-gke.1000000"   | -    | -                      | true
+[flex]        | "1.36.4-gke.1082000"   | -    | -                      | true
+[ultra]       | "1.35.7-gke.1222000"   | -    | -                      | false  # too old
+[a4, queue]   | "1.36.4-gke.1082000"   | -    | -                      | false  # a queue
+[ultra, mega] | "1.36.4-gke.1082000"   | -    | -                      | false  # not RDMA
+[l4]          | "1.36.4-gke.1082000"   | -    | -                      | false  # no network at all
+[ultra]       | "1.36.4-gke.1082000"   | rdma | "1.36.4-gke.1082000"   | false  # ours stand
+[ultra]       | "1.36.4-gke.1082000"   | -    | "1.35.7-gke.1222000"   | false  # not yet
+[ultra]       | "1.35.7-gke.1222000"   | -    | "1.36.4-gke.1082000"   | true   # one that has been
+""")
+def test_gke_manages_rdma_where_nothing_of_ours_stands(
+    pools: list[str], version: str, ours: str, stands: str, *, managed: bool
+) -> None:
+    given = {
+        "project_id": "my-project",
+        "name_prefix": "np",
+        "zone": "us-central1-b",
+        "orchestrator_type": "gke",
+        "gke_node_pools": ";".join(OF_GKE[it] for it in pools),
+    }
+    spec = cluster.gke(Settings(given))
+    decided = dataclasses.replace(spec, managed=spec.managed_by(version))
+    there = {"module.gke_cluster.c": {"master_version": stands}} if stands else {}
+    assert control_plane.is_managed(decided, _state(ours), there) == managed
+    made = dataclasses.replace(spec, managed=managed)
+    assert (made.network_kinds == {}) == (managed or pools == ["l4"])
 
 
 OLD, MASTER, NEWER = "1.34.9-gke.1655001", "1.35.7-gke.1222000", "1.36.4-gke.1082000"

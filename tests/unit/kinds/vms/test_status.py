@@ -312,6 +312,17 @@ def test_gpus_that_complain_come_with_a_way_to_a_host(command: str, *, bound: bo
     assert not one.by_itself
 
 
+def test_gpus_of_a4_want_a_reset_every_60_days() -> None:
+    a4: dict[str, Any] = {"machine_type": "a4-highgpu-8g"}
+    old, new = _started(61 * 1440 + 1), _started(59 * 1440)
+    vms = (_vm("np-vm-a", started=old, **a4), _vm("np-vm-b", started=new, **a4))
+    (one,) = _broken(vms=(*vms, _vm("np-vm-c", started=old)))
+    assert (one.what, one.names) == ("np-vm-a has not been started for 61 days", ("np-vm-a",))
+    assert "every 60 days" in one.why[0]
+    assert "recreate-instances np-mig" in one.fix
+    assert one.fix.endswith("sudo nvidia-smi --gpu-reset")
+
+
 def test_vms_that_run_and_are_not_heard_of_are_broken_and_not_under_way() -> None:
     silent: dict[str, Any] = {"silence": "has not been heard of for 12 min"}
     at_work: dict[str, Any] = {"state": StartupState.RUNNING, "step": "command", **silent}

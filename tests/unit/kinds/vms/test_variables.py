@@ -2,21 +2,27 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from provision.deployment.deployment import ResizeRequestSpec, RunInputs
+from provision.deployment.kind import deploy
 from provision.files.archive import Archive
 from provision.google.owner import Owner
 from provision.intake import load
-from provision.kinds.vms import contents, variables
+from provision.kinds.vms import contents, instances, variables
+from provision.kinds.vms.instances import Seen
+from provision.kinds.vms.kind import VM_GROUP
 from provision.settings.model import Settings
 from provision.spec import cluster
 from provision.spec.cluster import VmSpec
 from provision.state.location import StateLocation
 from tests.table import cases
-from tests.unit.kinds.cases import follows, settings
+from tests.unit.kinds.cases import follows, having, settings
+
+if TYPE_CHECKING:
+    from provision.context import Cloud
 
 MANDATORY = {"PROJECT_ID": "my-project", "NAME_PREFIX": "np", "ZONE": "us-central1-a"}
 LOCATION = StateLocation("state", "clusters/np-deployment", is_default=False)
@@ -62,7 +68,7 @@ VM_TYPE=a9-highgpu-8g ACCELERATOR_TYPE=nvidia-tesla-a100 GPU_COUNT=8 => group.gp
 
 # Capacity is of the model that was asked for.
 => capacity {"model": "standard", "reservation": null, "max_run_seconds": null, "compact": false,
-    "policies": [], "topology": null, "idle_seconds": null}
+    "keeps_policy": false, "policies": [], "topology": null, "idle_seconds": null}
 ENABLE_SPOT=yes MAX_RUN_DURATION=12h
     => capacity.model "spot" | capacity.max_run_seconds 43200 | capacity.reservation null
 RESERVATION_NAME=mine => capacity.model "reservation" | capacity.reservation "mine"
@@ -211,3 +217,32 @@ def test_the_plan_tells_what_nccl_uses_and_what_is_lost(
 ) -> None:
     asked = {"vm_type": machine, "network_config": network, "reservation_name": "mine"}
     assert contents.nccl(cluster.vms(Settings(texts=USUAL | asked))) == said
+
+
+@pytest.mark.parametrize(
+    ("there", "more", "is_kept"),
+    [
+        (("a3-ultragpu-8g",), {"ENABLE_FLEX_START": "yes"}, True),
+        (("a3-ultragpu-8g",), {"ENABLE_SPOT": "yes"}, True),
+        ((), {"ENABLE_SPOT": "yes"}, False),
+        (("a4-highgpu-8g",), {"ENABLE_SPOT": "yes"}, False),
+        (("a3-highgpu-8g",), {"VM_TYPE": "a3-highgpu-8g", "ENABLE_FLEX_START": "yes"}, False),
+        (("a4x-highgpu-4g",), {"VM_TYPE": "a4x-highgpu-4g", "RESERVATION_NAME": "mine"}, False),
+    ],
+    ids=["flex", "spot", "no_vm", "another_machine", "no_policy_by_flex_start", "a_topology"],
+)
+def test_a_group_keeps_the_workload_policy_of_vms_that_its_template_can_have_too(
+    monkeypatch: pytest.MonkeyPatch, *, there: tuple[str, ...], more: dict[str, str], is_kept: bool
+) -> None:
+    asked = {"VM_TYPE": "a3-ultragpu-8g", "NETWORK_CONFIG": "multi_nic_network", **more}
+    spec = _spec(**asked)
+    documents = [{"machineType": f"zones/z/machineTypes/{it}"} for it in there]
+    monkeypatch.setattr(instances, "see", lambda *_: Seen(documents=documents))
+    target = deploy(VM_GROUP, spec, LOCATION, NOTHING)
+    kept = VM_GROUP.keeping_policy(cast("Cloud", having(api=None)), target)
+    assert (kept is not None) is is_kept
+    if kept is not None:
+        assert kept[0].variables["capacity"] == {
+            **target.variables["capacity"],
+            "keeps_policy": True,
+        }

@@ -36,6 +36,9 @@ VM_TYPE=a2-highgpu-3g ~> VM_TYPE: does not know | did you mean a2-highgpu-2g or 
 @MULTI VM_TYPE=n1-highcpu-2 @T4
     -> NETWORK_CONFIG: with its 2 vCPUs it supports 2: | VM_TYPE=n1-highcpu-8
 @MULTI VM_TYPE=n1-highcpu-8 @T4 --
+@MULTI VM_TYPE=(g2-standard-8|g4-standard-48)
+    ~> NETWORK_CONFIG: gives each VM 4 more network interfaces, which nothing uses
+    | NCCL is told the first interface | NETWORK_CONFIG=new_network
 VM_TYPE=a3-megagpu-8g NETWORK_CONFIG=(default_network|new_network)
     ~> NETWORK_CONFIG: one network interface instead of 9 | GPUDirect-TCPXO
     | NETWORK_CONFIG=multi_nic_network

@@ -2,12 +2,10 @@
 # NCCL's settings on this VM, for login shells; for containers: docker run --env-file /etc/aiinfra/nccl.env
 # By its name it comes last. Google's images have files here that set NCCL up for gIB on every VM, and
 # where that is not there, each NCCL program ends with "network gIB not found".
-for aiinfra_name in $(env | sed -n 's/^\(NCCL_[A-Z0-9_]*\)=.*/\1/p'); do
-  case $aiinfra_name in
-    NCCL_NET | NCCL_NET_* | NCCL_TUNER_* | NCCL_IB_* | NCCL_CROSS_NIC | NCCL_NVLS_CHUNKSIZE | NCCL_P2P_NET_CHUNKSIZE)
-      unset "$aiinfra_name"
-      ;;
-  esac
+# What the file sets comes back with it.
+for aiinfra_name in $(env | sed -n -E -e 's,^(NCCL_[A-Z0-9_]+)=.*/usr/local/gib/.*,\1,p' \
+  -e 's,^(NCCL_(NET|(NET|TUNER|IB)_[A-Z0-9_]+|CROSS_NIC|NVLS_CHUNKSIZE|P2P_[A-Z]+_CHUNKSIZE))=.*,\1,p'); do
+  unset "$aiinfra_name"
 done
 # Of the libraries, what is neither gIB's nor ours, which come back with the file.
 aiinfra_rest=$(printf '%s\n' "${LD_LIBRARY_PATH-}" | tr : '\n' |

@@ -43,6 +43,14 @@ ai_infra() {
       "deb [arch=$architecture signed-by=$registry] $AI_INFRA $suite main" "$@"
 }
 
+# Without RDMA no plugin of gIB's may be found, which one user's image had in the linker's cache, too:
+# then every shell and unit has it, whatever its variables say.
+forget_gib() {
+  local files
+  mapfile -t files < <(grep --files-with-matches --no-messages /usr/local/gib /etc/ld.so.conf.d/*)
+  ((!${#files[@]})) || { rm "${files[@]}" && ldconfig; }
+}
+
 # In an exact version, and held there: all VMs of a job need the same one.
 install_gib() {
   local package=$1 version=${1#*=} state
@@ -122,6 +130,7 @@ run() {
   # Also where there is no fabric: what Google's images have for login shells goes for gIB alone.
   install -D --mode=644 "$PROGRAMS/profile.d/zz-aiinfra-nccl.sh" /etc/profile.d/zz-aiinfra-nccl.sh
   kind=$(setting fabric.kind)
+  [[ $kind == gib ]] || forget_gib
   if [[ -z $kind ]]; then
     rm -f /etc/aiinfra/nccl.env
     skip "NCCL uses the one network interface that there is"

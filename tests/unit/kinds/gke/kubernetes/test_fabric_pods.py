@@ -11,7 +11,7 @@ import pytest
 
 from provision.catalogue import machines
 from provision.catalogue.machines import GpuNetwork
-from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects
+from provision.kinds.gke.kubernetes import fabric_pods, jobs, nccl, objects, stages
 from provision.kinds.gke.kubernetes.fabric_pods import Kind
 from provision.kinds.gke.kubernetes.facts import ClusterFacts
 from provision.kinds.gke.kubernetes.objects import Object
@@ -28,6 +28,7 @@ CLUSTERS = {
     "a3-mega": MEGA,
     "a3-ultra": ULTRA,
     "a4": A4,
+    "a4-by-gke": samples.BY_GKE,
     "a2": samples.facts(samples.A2),
     "t4": samples.TWO_QUEUED,
 }
@@ -136,6 +137,35 @@ def test_a_pytorch_that_tcpx_is_too_old_for_ends_with_words(tmp_path: Path) -> N
         ran = _run(_job(HIGH, ["true"])["command"], {}, tmp_path, "no script")
         assert ran.returncode == (said == too_new)
         assert ("take one of PyTorch 2.6 or older" in ran.stderr) == (said == too_new)
+
+
+def test_pods_claim_the_interfaces_that_gke_manages_and_wait_for_its_gib() -> None:
+    facts = samples.BY_GKE
+    assert nccl.objects(facts) == []
+    (template,) = stages.claims(facts)
+    (request,) = template["spec"]["spec"]["devices"]["requests"]
+    assert request["exactly"] == {
+        "deviceClassName": "mrdma.google.com",
+        "allocationMode": "ExactCount",
+        "count": 8,
+    }
+    pods = _whole(facts)
+    assert len(pods) == 4
+    for pod in pods.values():
+        (claim,) = pod["spec"]["resourceClaims"]
+        assert claim["resourceClaimTemplateName"] == template["metadata"]["name"]
+        (container,) = pod["spec"]["containers"]
+        assert container["resources"]["claims"] == [{"name": claim["name"]}]
+        assert "networking.gke.io/interfaces" not in pod["metadata"]["annotations"]
+        gate = pod["spec"]["initContainers"][0]
+        folders = {it["name"]: it["hostPath"]["path"] for it in _host_paths(pod)}
+        (seen,) = gate["volumeMounts"]
+        assert folders[seen["name"]] == "/home/kubernetes/bin/gib"
+        assert f"until [ -e {seen['mountPath']}/scripts/set_nccl_env.sh ]" in gate["command"][-1]
+        # The second gVNIC is the node's alone: nothing of a pod may name it.
+        assert "eth1" not in json.dumps(pod["spec"])
+    sample = _rendered(facts)["sample-job-demo-b200.yaml"]
+    assert "resourceClaims" not in sample["spec"]
 
 
 @WITH_NETWORK

@@ -162,6 +162,19 @@ def test_other_settings_start_another_manager(monkeypatch: pytest.MonkeyPatch) -
     assert before != _template_of(configured(UPSTREAM, 4))["metadata"]["annotations"]
 
 
+def test_a_queue_of_pods_that_claim_counts_their_gpus_alone() -> None:
+    assert "featureGates" not in _settings_of(configured(UPSTREAM, 4))
+    gates = _settings_of(configured(UPSTREAM, 4, claims=True))["featureGates"]
+    # With one of them on, 0.19 does not start; with the second on, no such job ever does.
+    assert set(gates) == {
+        "KueueDRAIntegration",
+        "KueueDRARejectWorkloadsWhenDRADisabled",
+        "KueueDRAIntegrationExtendedResource",
+        "KueueDRAIntegrationPartitionableDevices",
+    }
+    assert not any(gates.values())
+
+
 @pytest.mark.parametrize(
     ("nodes", "memory", "processors"),
     [(4, "4096Mi", "2000m"), (128, "4096Mi", "2000m"), (1000, "32000Mi", "4000m")],

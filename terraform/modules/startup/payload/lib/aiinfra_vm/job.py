@@ -161,6 +161,7 @@ class Runner:
             cause=_cause(code, log.tail, began) if code else "",
             tail=report.tail(log.tail),
             size=log.size,
+            ran=ended - began,
         )
 
     def stop(self, *_: object) -> None:

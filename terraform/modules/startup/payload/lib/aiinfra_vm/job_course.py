@@ -18,6 +18,10 @@ _PULLING = 2700.0  # the same of one that may have to install docker, and to pul
 STOPPING = 150.0
 """Seconds until nobody waits any longer for VMs that were told to end; they kill after 120."""
 _MOST_EVENTS = 50
+_LONG = 600.0  # seconds after which a failure of the program's own may be another one next time
+_NEVER_RUNS = (126, 127)  # a shell's exit codes for what can't be executed, or is not there
+_PAUSE = 10.0  # seconds until the first restart after such a failure; it doubles with each
+_LONGEST_PAUSE = 300.0
 
 
 def follow(  # noqa: PLR0913 - all that is known
@@ -76,9 +80,10 @@ def _waiting(  # noqa: PLR0913 - as above
         return _to(course, State.CANCELLED, now, "it was cancelled")
     if course.ends is not None and now >= course.ends:
         return _event(_to(course, State.FAILED, now), "--time is over")
-    wanted = spec.nodes or known.nnodes
+    wanted, why = spec.nodes or known.nnodes, _pausing(course, now)
     if wanted > known.nnodes:
         why = f"it wants {wanted} VMs, and the group is to have {known.nnodes}"
+    if why:
         return course._replace(why=why)
     there = [seat for seat in known.seats if seat.present][:wanted]
     if host is not None:
@@ -92,7 +97,16 @@ def _waiting(  # noqa: PLR0913 - as above
         for rank, seat in enumerate(there)
     )
     found = _to(course, State.PREPARING, now, "the VMs get ready")
-    return found._replace(attempt=course.attempt + 1, nodes=nodes)
+    return found._replace(attempt=course.attempt + 1, nodes=nodes, failure=None)
+
+
+def _pausing(course: Course, now: float) -> str:
+    """Why a program that has failed is not begun again yet; "" if it may be."""
+    if course.failure is None or course.failure.ran is None:
+        return ""
+    pause = min(_LONGEST_PAUSE, _PAUSE * 2 ** min(course.failures - 1, 5))
+    is_over = now >= course.since + pause
+    return "" if is_over else f"it begins again {pause:.0f} s after its last failure"
 
 
 def _preparing(  # noqa: PLR0913 - as above
@@ -140,8 +154,7 @@ def _running(
     failed = [(node, it) for node, it in ended if it.code != 0 or it.why]
     if failed:
         # The first that is heard of; `_first` knows better, once all have ended.
-        node, first = min(failed, key=lambda one: one[1].at)
-        return _to(course, State.STOPPING, now, failure=_failure(node, first))
+        return _to(course, State.STOPPING, now, failure=_failure(*min(failed, key=_turn)))
     gone = [node for node in lost if not _has_ended(node, told)]
     if gone:
         return _to(course, State.STOPPING, now, failure=_loss(gone[0], told))
@@ -172,8 +185,28 @@ def _stopping(  # noqa: PLR0913 - as above
     what = f"attempt {course.attempt} failed: {words(failure)}"
     if failure.final or failures > spec.restarts:
         return _event(_to(course, State.FAILED, now), what)
+    why_not = _why_not(spec, failure)
+    if why_not:
+        return _event(_to(course, State.FAILED, now), f"{what}; {why_not}")
     again = f"{what}; restart {failures} of {spec.restarts}"
     return _event(_to(course, State.WAITING, now), again)
+
+
+def _why_not(spec: Spec, failure: Failure) -> str:
+    """Why no restart follows a failure of the program's own; "" if one does.
+
+    A machine that was lost says nothing of the program, and a bug is there again next time.
+    """
+    if failure.ran is None or spec.restart_on == "any":
+        return ""
+    is_bug = failure.ran < _LONG or failure.code in _NEVER_RUNS
+    if not is_bug and spec.restart_on != "lost":
+        return ""
+    return (
+        f"no restart: it failed after {failure.ran:.0f} s with all of its machines there, and"
+        f" {'another attempt would do the same' if is_bug else '--restart-on is lost'};"
+        " --restart-on any begins it again all the same"
+    )
 
 
 def _has_ended(node: Node, told: Mapping[str, Report]) -> bool:
@@ -191,7 +224,13 @@ def _first(
         return _loss(silent[0], told)
     own = [(node, told[node.name]) for node in course.nodes if not told[node.name].told]
     failed = [(node, it) for node, it in own if it.code != 0 or it.why]
-    return _failure(*min(failed, key=lambda one: one[1].at)) if failed else so_far
+    return _failure(*min(failed, key=_turn)) if failed else so_far
+
+
+def _turn(one: tuple[Node, Report]) -> tuple[bool, float]:
+    """What comes first of failures: that of a VM that was told of its end makes its peers fail."""
+    _, told = one
+    return not told.why, told.at
 
 
 def _loss(node: Node, told: Mapping[str, Report]) -> Failure:
@@ -204,7 +243,8 @@ def _loss(node: Node, told: Mapping[str, Report]) -> Failure:
 def _failure(node: Node, found: Report) -> Failure:
     cause = "; ".join(filter(None, [found.why, found.cause]))
     final = found.final or found.phase is Phase.REFUSED
-    return Failure(node.name, node.rank, found.code, cause, found.tail, final)
+    ran = None if found.why else found.ran
+    return Failure(node.name, node.rank, found.code, cause, found.tail, final, ran)
 
 
 def words(failure: Failure) -> str:

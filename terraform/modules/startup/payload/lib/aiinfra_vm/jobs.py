@@ -63,6 +63,8 @@ class Spec(NamedTuple):
     env: dict[str, str]  # more of its environment
     files: str  # the SHA-256 of its folder's archive; "" for none
     image: str = ""  # the container image that it runs in; "" for none
+    # after which failures of its own: "lost" for none, "any" for all, "" after a long run
+    restart_on: str = ""
 
 
 class State(enum.Enum):
@@ -101,6 +103,8 @@ class Failure(NamedTuple):
     cause: str  # what is known of the reason, in words; "" for nothing
     tail: str  # the last that it said
     final: bool  # whether no other attempt follows
+    # how many seconds a program had run that failed without others; None where a machine was lost
+    ran: float | None = None
 
 
 class Course(NamedTuple):
@@ -156,6 +160,7 @@ class Report(NamedTuple):
     tail: str = ""  # the last that it said
     at: float = 0.0  # when it said so, and so when its program ended (Unix epoch)
     size: int = 0  # how many bytes the program has said in all
+    ran: float | None = None  # how many seconds the program has run; None if it has not
 
     def document(self) -> dict[str, Any]:
         """It as JSON has it."""
@@ -196,6 +201,7 @@ def spec(text: bytes, name: str) -> Spec:
         {members.matched(_VARIABLE, key): _word(value) for key, value in env.items()},
         members.matched(_SHA256, found["files"]) if found.get("files") else "",
         members.matched(_IMAGE, found["image"]) if found.get("image") else "",
+        _word(found.get("restart_on", "")),
     )
 
 
@@ -244,6 +250,7 @@ def report(text: bytes) -> Report:
         str(found.get("tail", "")),
         _moment(found.get("at")) or 0.0,
         roster.whole(found.get("size", 0), 0, 2**53),
+        _moment(found.get("ran")),
     )
 
 
@@ -285,4 +292,5 @@ def _failure(found: Any) -> Failure:
         str(found.get("cause", "")),
         str(found.get("tail", "")),
         found.get("final") is True,
+        _moment(found.get("ran")),
     )
