@@ -283,7 +283,8 @@ def _kueue_configuration(plane: ControlPlane, certs: Path) -> dict[str, Any]:
                 "ray.io/raycluster",
             ]
         },
-        "featureGates": {"VisibilityOnDemand": False},
+        # Those of a cluster whose pods claim interfaces: the others have none to count.
+        "featureGates": {"VisibilityOnDemand": False, **kueue.NO_CLAIMS},
         # As the manager gets it, in seconds in place of minutes; enough of them that a busy machine
         # has made a job's pods again before it counts as a job that does not come back.
         "waitForPodsReady": kueue.WAIT_FOR_PODS_READY

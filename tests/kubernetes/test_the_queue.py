@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from provision.documents.gke_status import JobState, PodCounts, RequestState, Workload
-from provision.kinds.gke.kubernetes import kueue, status
+from provision.kinds.gke.kubernetes import jobs, kueue, stages, status
 from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.objects import Object, holds
 from provision.settings.gke import Queue
@@ -83,6 +83,19 @@ def test_each_pod_of_a_job_is_bound_to_the_nodes_of_its_own_request(clean: World
     assert [pods["spec"]["nodeSelector"][queues.REQUEST] for pods in _pods(started)] == [
         "rr-17"
     ] * 2
+
+
+def test_a_job_whose_pods_claim_their_interfaces_counts_by_its_gpus(clean: World) -> None:
+    facts = samples.BY_GKE
+    (pool,) = facts.pools
+    queues.set_up(clean, facts)
+    for thing in stages.claims(facts):
+        clean.cluster.apply(thing)
+    job = clean.cluster.create(jobs.torchrun(facts, pool, 2))
+    started = _until_admitted(clean, job)
+    assert _flavor(clean, job) == pool.name
+    (pods,) = _pods(started)
+    assert pods["spec"]["resourceClaims"] == [stages.claim(pool)]
 
 
 def test_the_second_of_two_jobs_outlasts_a_pool_that_the_first_still_fills(clean: World) -> None:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from provision.command_line.options import OF_A_JOB
 from provision.intake import load
 from provision.settings import job_options, spelling
+from provision.settings.choices import RestartOn
 from provision.settings.model import OPTIONS, Settings
 from tests.unit.conftest import Given
 
@@ -28,6 +30,13 @@ def test_job_options_are_written_as_on_a_command_line() -> None:
     assert job_options.read("--nodes 4 --time=2h") == {"--nodes": "4", "--time": "2h"}
     found = job_options.read("--name 'a b' --nodes 1 --nodes 2")
     assert found == {"--name": "a b", "--nodes": "2"}
+
+
+def test_job_options_take_what_the_help_says() -> None:
+    assert {f"--{name}" for name in job_options.NAMES} == {str(it) for it in OF_A_JOB}
+    settings = _settings(RUN, JOB_OPTIONS="--restart-on any --wait 2h --setup 'pip install a'")
+    assert (settings.job_restart_on, settings.job_wait) == (RestartOn.ANY, 7200)
+    assert settings.job_setup == "pip install a"
 
 
 def test_the_command_line_goes_before_job_options() -> None:

@@ -318,7 +318,7 @@ _LEAST_MILLI_CPUS: Final = 2000
 # With these Kueue counts no claims: a class that it is not told of is refused, and one that it is
 # told of has no place in its topologies (keps/2941-DRA, 0.19). All GPUs of a node go with all of
 # its interfaces, so that the quota of GPUs says it all. Each depends on the first but the second.
-_NO_CLAIMS: Final = dict.fromkeys(
+NO_CLAIMS: Final = dict.fromkeys(
     (
         "KueueDRAIntegration",
         "KueueDRARejectWorkloadsWhenDRADisabled",
@@ -342,7 +342,7 @@ def configured(manifest: Iterable[Object], nodes: int, *, claims: bool = False) 
     document: dict[str, Any] = yaml.safe_load(settings["data"][CONFIG_KEY])
     changed = document | {"waitForPodsReady": WAIT_FOR_PODS_READY}
     if claims:
-        changed["featureGates"] = {**document.get("featureGates", {}), **_NO_CLAIMS}
+        changed["featureGates"] = {**document.get("featureGates", {}), **NO_CLAIMS}
     text = settings["data"][CONFIG_KEY] = yaml.safe_dump(changed, sort_keys=False)
     manager = titles.get(f"Deployment {MANAGER}")
     if manager is not None:
