@@ -124,6 +124,9 @@ def cancel(context: Context, jobs: Jobs, *asked: Job) -> None:
         else:
             jobs.cancel(job)
     left = [job for job in asked if not job.state.is_over]
+    if not left:
+        context.report.jobs = list(asked)
+        return
     with context.progress.stage(StageName.JOB, OnInterrupt.KEEPS) as stage:
         deadline = stage.deadline(_ENDING, _POLL)
         while left:

@@ -148,12 +148,12 @@ def test_each_question_can_be_answered_by_yes_no_and_ctrl_c_and_says_what_that_d
     sibling="tests/unit/actions/test_run.py"
     "::test_a_person_is_asked_before_nodes_come_for_so_many_dollars"
 )
-def test_a_job_for_which_nodes_come_is_asked_about_as_a_create_is(
+def test_a_job_for_which_nodes_come_and_the_end_of_all_are_asked_about_as_a_create_is(
     standing: Rehearse, tmp_path: Path
 ) -> None:
     (tmp_path / "empty").mkdir()
     rehearsal, empty = standing(QUEUED, rate=0.01), f"--copy={tmp_path / 'empty'}"
-    rehearsal.settings |= {**QUEUED, "JOB_COMMAND": "true", "ASK_ABOVE": "1"}
+    rehearsal.settings |= {**QUEUED, "JOB_COMMAND": "sleep 90000", "ASK_ABOVE": "1"}
     line = "The job takes 1 node of np-nodepool-1, 2 x L4, ≈ $2.02/h, until it ends, 7 days at most"
     code, said = at_terminal(rehearsal, "Run", b"n\n", empty)
     assert (code, line in said) == (2, True), said
@@ -167,3 +167,8 @@ def test_a_job_for_which_nodes_come_is_asked_about_as_a_create_is(
     assert [job["nodes"] for job in ended.document["jobs"]] == [2]
     code, said = at_terminal(rehearsal, "Run", b"\n", empty, "--detach")
     assert (code, said.count("Go on?")) == (0, 1), said
+    code, said = at_terminal(rehearsal, "Cancel", b"no\n", "--all")
+    assert (code, "No job was cancelled, as you said" in said) == (2, True), said
+    code, said = at_terminal(rehearsal, "Cancel", b"yes\n", "--all")
+    assert (code, "Cancel ends 2 jobs: sleep-1, sleep-2" in said) == (0, True), said
+    assert {it["state"] for it in rehearsal.run("Jobs").document["jobs"]} == {"cancelled"}
