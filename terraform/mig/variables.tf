@@ -1,5 +1,4 @@
-# Every message says the rule, the value received and a value that would pass:
-# these are read by people who wrote an env.list, not this file.
+# Every message says the rule, the value received and a value that would pass, to people who wrote an env.list.
 
 variable "boot_disk" {
   description = "Boot disk of each VM: size in GiB, at least the image's, type, and the key of Cloud KMS that encrypts it, without a version; null for Google's own. A change replaces the template; running VMs keep their disk."
