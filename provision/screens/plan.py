@@ -336,5 +336,9 @@ def _ready_head(seconds: float | None, remark: str, width: int) -> Iterator[Line
 
 def _ready_tail(seconds: float | None, amount: Amount | None, width: int) -> Iterator[Line]:
     costs = f"It costs {amounts.per_hour(amount)} from now on. " if amount else ""
-    then = "Next: Run -- COMMAND, Test, Status; Destroy ends it." if seconds is not None else "Destroy ends it."
+    then = (
+        "Next: Run -- COMMAND, Test, Status; Destroy ends it."
+        if seconds is not None
+        else "Destroy ends it."
+    )
     yield from layout.wrapped(costs + then, width, rest="    ")
