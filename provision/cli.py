@@ -62,7 +62,8 @@ _OF_A_JOB = (
 _OF_WHAT_EXISTS = {
     **dict.fromkeys((Action.DESTROY, Action.STATUS), _IDENTITY),
     Action.TEST: (*_IDENTITY, "TEST_NODES", "TEST_POOL", "TEST_CORDON"),
-    **dict.fromkeys((Action.JOBS, Action.CANCEL, Action.SSH), _IDENTITY),
+    **dict.fromkeys((Action.JOBS, Action.CANCEL), _IDENTITY),
+    Action.SSH: (*_IDENTITY, "SSH_FORWARD"),
     Action.LOGS: (*_IDENTITY, "LOG_RANK", "LOG_TAIL"),
     Action.RUN: _OF_A_JOB,
 }

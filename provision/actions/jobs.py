@@ -350,6 +350,8 @@ def _hear(context: Context, jobs: Jobs, name: str) -> Job:
             if job.state.is_over:
                 for reader in readers:
                     reader.end()
+                if spent := screen.spent(job):
+                    context.console.progress(f"{name} {spent}")
                 _judge(job)
                 return job
             context.clock.pause(_POLL)

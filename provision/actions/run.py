@@ -18,7 +18,7 @@ from provision.actions.destroy import after_all
 from provision.codes import Code
 from provision.context import connect
 from provision.errors import Declined, Problem, SettingsError
-from provision.files import COPY_FOLDER
+from provision.files import COPY_FOLDER, commit
 from provision.kinds import connection, registry
 from provision.lifecycle import consent, ownership, phases, plan_document
 from provision.lifecycle.consent import Stake, Way
@@ -85,7 +85,8 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
         # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
         _agree(context, jobs, spec, asks=not (makes or context.agreed))
         command = packages.wrapped(spec.command, setup)
-        name = jobs.submit(dataclasses.replace(spec, command=command), archive)
+        found = commit.of(own.copy or COPY_FOLDER) if archive else ""
+        name = jobs.submit(dataclasses.replace(spec, command=command, commit=found), archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
     if context.detach:
         jobs_action.find(context, jobs, name)

@@ -61,6 +61,8 @@ def ssh(context: Context) -> None:
         )
     vm = vms[name]
     command = connection.ssh(name, record, is_public=bool(vm.get("external_ip")))
+    if port := context.settings.ssh_forward:
+        command = connection.tunnel(command, port)
     context.report.connection = VmsConnection(
         state=cloud.folder.location.url,
         terraform_state=json_object.text(told.get("terraform_state")),

@@ -73,6 +73,7 @@ class Option(enum.StrEnum):
     RANK = "--rank", "RANK", "that of the machine of the job to show, or all", Action.LOGS
     TAIL = "--tail", "LINES", "the last lines of what it has said so far", Action.LOGS
     ALL = "--all", "", "cancel all jobs of Run that are not over", Action.CANCEL
+    FORWARD = "--forward", "PORT", "bring this port of the VM here, as for TensorBoard", Action.SSH
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY, Action.RUN, Action.CANCEL, Action.BAKE),
@@ -134,13 +135,13 @@ FORMATS = tuple(str(one) for one in Output)
 
 OF_A_JOB = frozenset(
     {
-        *(Option.NAME, Option.NODES, Option.TIME, Option.WAIT, Option.SETUP),
+        *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
         *(Option.RESTARTS, Option.RESTART_ON),
         *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
     }
 )
 """The options that JOB_OPTIONS may have."""
-_ALSO_SETTINGS = frozenset({Option.POOL, Option.CORDON, Option.RANK, Option.TAIL})
+_ALSO_SETTINGS = frozenset({Option.POOL, Option.CORDON, Option.RANK, Option.TAIL, Option.FORWARD})
 
 
 @dataclass(frozen=True)

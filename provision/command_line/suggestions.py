@@ -124,7 +124,8 @@ def of_more(about: Action, words: Sequence[str]) -> Problem:
     return wrong(
         f"{about} takes one name, and {shown(' '.join(words))} stands behind it",
         "it opens a shell, and hands no command over" if is_ssh else "",
-        "put --command='...' behind the gcloud command that it prints"
+        "--forward 6006 for a port; else put --command='...' behind the gcloud command that it"
+        " prints"
         if is_ssh
         else f"run {about} once for each",
     )

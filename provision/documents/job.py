@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated
 
 
@@ -70,3 +71,23 @@ class Job:
         None
     )
     events: Annotated[tuple[str, ...], "what has happened to it, a line each"] = ()
+    command: Annotated[tuple[str, ...], "the program and its arguments; none if not known"] = ()
+    image: Annotated[str, 'its container image; "" for the usual one, or none'] = ""
+    folder: Annotated[str, 'the SHA-256 of its folder as it travelled; "" for none'] = ""
+    commit: Annotated[
+        str, 'the commit of git that its folder was, "-dirty" if changed; "" if not known'
+    ] = ""
+    env: Annotated[tuple[str, ...], "the names of the variables that were set for it"] = ()
+    by: Annotated[str, 'who submitted it: an address, or user@host; "" if not known'] = ""
+    machine_type: Annotated[str, 'what each of its machines is; "" if not known'] = ""
+    gpus: Annotated[int, "how many GPUs each of them has; 0 for none, or if not known"] = 0
+    ran: Annotated[
+        float | None,
+        "for how many seconds, from when its program first began until it was over, or until now; "
+        "None before",
+    ] = None
+    cost: Annotated[
+        Decimal | None,
+        "what its machines cost for that time, in USD, by the prices of when it was submitted: an "
+        "estimate; None if not known",
+    ] = None

@@ -33,9 +33,7 @@ KEPT: Final = Stored("connection.json", Writer.PROGRAM, objects.said, largest=2*
 _SHELLS: Final = 3
 """The number of VMs whose ssh command is printed; connection.json has all of them."""
 NOTEBOOK: Final = "http://localhost:8080"
-"""Where a notebook is while its tunnel is open."""
-_FORWARDED: Final = "-- -L 8080:localhost:8080"
-"""What makes an ssh command the tunnel to a notebook (Deep Learning VM, "Use JupyterLab")."""
+"""Where a notebook is while its tunnel is open (Deep Learning VM, "Use JupyterLab")."""
 RAY_PORT: Final = 8265
 """Where every VM has the dashboard of its Ray cluster (ray-ports.json of modules/startup)."""
 RAY_TOKEN_FILE: Final = "/run/aiinfra-ray/token"  # noqa: S105 - a path
@@ -48,15 +46,15 @@ def ssh(name: str, place: Place, *, is_public: bool) -> str:
     return f"gcloud compute ssh {name} --project {place.project_id} --zone {place.zone}{through}"
 
 
-def tunnel(ssh: str) -> str:
-    """The command that opens the tunnel to the notebook of a VM."""
-    return f"{ssh} {_FORWARDED}"
+def tunnel(ssh: str, port: int = 8080) -> str:
+    """The command that brings a port of a VM here, that of its notebook if none is named."""
+    return f"{ssh} -- -L {port}:localhost:{port}"
 
 
 def ray(ssh: str) -> RayConnection:
     """The ways to the dashboard of a Ray cluster, by the command that opens a shell on any VM."""
     return RayConnection(
-        tunnel=f"{ssh} -- -L {RAY_PORT}:localhost:{RAY_PORT}",
+        tunnel=tunnel(ssh, RAY_PORT),
         dashboard=f"http://localhost:{RAY_PORT}",
         token=f"{ssh} --command 'cat {RAY_TOKEN_FILE}'",
     )

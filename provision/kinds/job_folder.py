@@ -10,27 +10,36 @@ have written.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import re
+from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
+from provision.cost import estimate
 from provision.documents import json_object
 from provision.documents.events import stamp
-from provision.documents.job import Job, JobFailure
+from provision.documents.job import Job, JobFailure, JobState
 from provision.errors import SettingsError
-from provision.spec import job
+from provision.spec import job, packages
 from provision.state import objects
 from provision.state.objects import Stored, Writer
+from provision.terraform import lock as locks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from provision.catalogue.prices import Prices
     from provision.files.archive import Archive
     from provision.spec.job import JobSpec
+    from provision.spec.pools import Pool
     from provision.state.folder import StateFolder
     from provision.time.clock import Clock
 
 FILES: Final = "jobs/files/"
+_MONEY: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 ORDER: Final = "index"
 """The one object beside the jobs that is none: the order in which VMs take them."""
 ASKED: Final = Stored("jobs/{}.json", Writer.PROGRAM, objects.said, most=objects.MANY)
@@ -47,8 +56,17 @@ class JobFolder:
         self._told = told
         self._clock = clock
 
-    def put(self, spec: JobSpec, archive: Archive | None, taken: Collection[str] = ()) -> str:
-        """Write the folder, unless it is there, and the job; its name."""
+    def put(
+        self,
+        spec: JobSpec,
+        archive: Archive | None,
+        machine: Mapping[str, Any],
+        taken: Collection[str] = (),
+    ) -> str:
+        """Write the folder, unless it is there, and the job; its name.
+
+        `machine`: what `machine` makes of one; {} if that is not known.
+        """
         if archive is not None:
             name = f"{FILES}{archive.sha256}.tar.gz"
             self._folder.write_once(name, archive.path, "application/gzip")
@@ -68,6 +86,10 @@ class JobFolder:
                 "ends_cluster": spec.ends_cluster,
                 "ray": spec.ray,
                 "submitted": self.now(),
+                # What machines have no use for.
+                "commit": spec.commit,
+                "by": self._folder.caller or locks.holder(),
+                "machine": machine,
             }
             text = json.dumps(document)
             if self._folder.write_once(ASKED.at(named), text, "application/json"):
@@ -98,9 +120,58 @@ class JobFolder:
         """This moment, as ISO 8601 in UTC."""
         return stamp(self._clock.now())
 
+    def record(self, name: str, asked: Mapping[str, Any]) -> Job:
+        """A job that waits, with what was written of it when it was submitted."""
+        machine = json_object.inner(asked.get("machine"))
+        return Job(
+            name=name,
+            state=JobState.WAITING,
+            nodes=json_object.whole(asked.get("nodes")),
+            restarts=json_object.whole(asked.get("restarts")) or 0,
+            submitted=json_object.text(asked.get("submitted")),
+            command=packages.bare(json_object.texts(asked.get("command"))),
+            image=json_object.text(asked.get("image")),
+            folder=json_object.text(asked.get("files")),
+            commit=json_object.text(asked.get("commit")),
+            env=tuple(sorted(json_object.inner(asked.get("env")))),
+            by=json_object.text(asked.get("by")),
+            machine_type=json_object.text(machine.get("type")),
+            gpus=json_object.whole(machine.get("gpus")) or 0,
+        )
+
+    def spent(self, job: Job, asked: Mapping[str, Any]) -> Job:
+        """A job with how long it ran, and what its machines cost for that time."""
+        began, ended = _seconds(job.began), _seconds(job.ended)
+        if began is None:
+            return job
+        ran = max(0.0, (self._clock.now() if ended is None else ended) - began)
+        job = replace(job, ran=ran)
+        hourly = json_object.text(json_object.inner(asked.get("machine")).get("hourly"))
+        number = job.nodes or len(job.machines)
+        if not (_MONEY.fullmatch(hourly) and number):
+            return job
+        cost = Decimal(hourly) * number * Decimal(ran) / 3600
+        return replace(job, cost=cost.quantize(Decimal("0.01")))
+
     def forget(self, name: str) -> None:
         """Remove a job that nothing will run."""
         self._folder.remove(ASKED.at(name))
+
+
+def machine(pool: Pool, listed: Prices | None) -> dict[str, Any]:
+    """What is written down of a machine of this pool."""
+    parts = estimate.of_machines(pool, 1, listed) if listed else ()
+    known = [part.most for part in parts if part.most is not None]
+    hourly = str(sum(known, Decimal(0))) if known and len(known) == len(parts) else ""
+    return {"type": pool.machine_type, "gpus": pool.gpus, "hourly": hourly}
+
+
+def _seconds(moment: str | None) -> float | None:
+    """A moment in seconds since 1970; None for none."""
+    try:
+        return dt.datetime.fromisoformat(moment).timestamp() if moment else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def of_others(name: str, fix: str) -> SettingsError:

@@ -74,7 +74,9 @@ def _words(old: Any, new: Any) -> Iterator[str]:
     if isinstance(old, kinds) and isinstance(new, kinds):
         yield from _entries(old or {}, new or {})
     elif _is_long(old) or _is_long(new):
-        yield "changed"
+        # Which way it went is no secret, and matters: what a key was for keeps it, or does not.
+        was, stays = bool(old), bool(new)
+        yield "changed" if was and stays else "set -> unset" if was else "unset -> set"
     else:
         yield f"{_text(old)} -> {_text(new)}"
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import textwrap
 from typing import TYPE_CHECKING, Final
 
 from provision.documents.job import JobState
-from provision.screens import layout
+from provision.screens import amounts, layout
 from provision.screens.layout import Line, Look
+from provision.words import duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,13 +27,20 @@ _LOOKS: Final[Mapping[JobState, Look]] = {
 }
 
 
+_SHORT: Final = 32
+"""Characters of a command in the list of all jobs."""
+
+
 def lines(jobs: Sequence[Job]) -> list[Line]:
     """A line for each job, the newest first."""
     if not jobs:
         return [Line("There are no jobs; Run -- PROGRAM makes one")]
     newest_first = list(reversed(jobs))
-    table = [(it.name, str(it.state), it.submitted[:19] + "Z", words(it)) for it in newest_first]
-    head, *rest = layout.columns([("job", "state", "submitted", ""), *table])
+    table = [
+        (it.name, str(it.state), _moment(it), _ran(it), _command(it, _SHORT), words(it))
+        for it in newest_first
+    ]
+    head, *rest = layout.columns([("job", "state", "began", "ran", "command", ""), *table])
     rows = [Line(row, _LOOKS[it.state]) for row, it in zip(rest, newest_first, strict=True)]
     return [Line(head, Look.TITLE), *rows]
 
@@ -40,11 +50,17 @@ def whole(job: Job) -> list[Line]:
     rows = [Line(f"{job.name}  {job.state}", _LOOKS[job.state])]
     facts = {
         "": words(job),
+        "command": _command(job),
+        "image": job.image,
+        "folder": " of commit ".join(filter(None, [job.folder, job.commit])),
+        "variables": ", ".join(job.env),
+        "by": job.by,
         "submitted": job.submitted,
         "began": job.began,
         "ended": job.ended,
         "ends by": None if job.ended else job.ends,
         "on": ", ".join(job.machines),
+        "spent": spent(job),
     }
     rows += [Line(f"  {name.ljust(layout.LABEL)}{text}") for name, text in facts.items() if text]
     return [*rows, *(Line(f"  {event}", Look.FAINT) for event in job.events)]
@@ -53,6 +69,30 @@ def whole(job: Job) -> list[Line]:
 def end(job: Job) -> str:
     """How a job has ended that did not fail; machines that run no program say so."""
     return f"{job.name} {job.why or job.state}"
+
+
+def spent(job: Job) -> str:
+    """For how long it ran on what, and what that cost; "" before it has begun."""
+    if job.ran is None:
+        return ""
+    number = job.nodes or len(job.machines)
+    gpus = f" ({number * job.gpus} GPUs)" if job.gpus else ""
+    on = f" on {number} x {job.machine_type}{gpus}" if number and job.machine_type else ""
+    cost = f", about {amounts.usd(job.cost)}" if job.cost is not None else ""
+    return f"{'ran' if job.ended else 'runs for'} {duration(job.ran)}{on}{cost}"
+
+
+def _moment(job: Job) -> str:
+    return f"{job.began[:16]}Z" if job.began else ""
+
+
+def _ran(job: Job) -> str:
+    return "" if job.ran is None else duration(job.ran)
+
+
+def _command(job: Job, most: int | None = None) -> str:
+    line = shlex.join(job.command)
+    return textwrap.shorten(line, most, placeholder="...") if most else line
 
 
 def words(job: Job) -> str:

@@ -336,5 +336,5 @@ def _ready_head(seconds: float | None, remark: str, width: int) -> Iterator[Line
 
 def _ready_tail(seconds: float | None, amount: Amount | None, width: int) -> Iterator[Line]:
     costs = f"It costs {amounts.per_hour(amount)} from now on. " if amount else ""
-    then = "Next: Test, Status; Destroy ends it." if seconds is not None else "Destroy ends it."
-    yield from layout.wrapped(costs + then, width, rest="    ")
+    then = "" if seconds is None else "Next: Run -- COMMAND, Test, Status; "
+    yield from layout.wrapped(f"{costs}{then}Destroy ends it.", width, rest="    ")

@@ -143,8 +143,11 @@ GPU_QUOTA: Final = Derived(
 )
 TEST_NODES: Final = Derived(
     "`2`, or the pool's largest size if smaller",
-    ("gke_max_node_count", "instance_count"),
-    lambda largest, instances: min(_TEST_NODES, instances if largest is None else largest),
+    ("gke_max_node_count", "instance_count", "gke_node_pools"),
+    # Pools of one's own have sizes of their own, which Test looks at.
+    lambda largest, instances, pools: (
+        _TEST_NODES if pools else min(_TEST_NODES, instances if largest is None else largest)
+    ),
 )
 
 

@@ -15,8 +15,11 @@ from provision.settings.parsing import InvalidValueError, shorten
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NAMES: Final = ("name", "nodes", "time", "restarts", "image", "queue", "priority")
-_FIELDS: Final = {f"--{name}": f"job_{name}" for name in NAMES}
+NAMES: Final = (
+    *("name", "nodes", "time", "setup", "wait"),
+    *("restarts", "restart-on", "image", "queue", "priority"),
+)
+_FIELDS: Final = {f"--{name}": f"job_{name.replace('-', '_')}" for name in NAMES}
 
 
 def read(text: str) -> dict[str, str]:

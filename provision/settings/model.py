@@ -642,7 +642,7 @@ class Settings(BaseSettings):
     # --- Jobs
     job_options: JobOptions | None = _for_program(
         "Options that each Run has, those of its command line before them: `--name`, `--nodes`,"
-        " `--time`, `--restarts`, `--restart-on`, `--wait`, `--setup`, `--image`, and on GKE"
+        " `--time`, `--restarts`, `--restart-on`, `--setup`, `--wait`, `--image`, and on GKE"
         " `--queue` and `--priority`.",
         "--nodes 4 --time 2h",
     )
@@ -662,10 +662,10 @@ class Settings(BaseSettings):
     job_nodes: values.Count | None = _option("Run --nodes", "2", only_with=_ALL_BUT_RAY)
     job_time: values.Seconds | None = _option("Run --time", "12h")
     job_restarts: values.Nodes = _option("Run --restarts", "3", 0)
+    job_restart_on: values.JobRestartWord | None = _option("Run --restart-on", "any")
     job_setup: values.ShellLine | None = _option(
         "Run --setup", "pip install -r requirements.txt", only_with=_ALL_BUT_RAY
     )
-    job_restart_on: values.JobRestartWord | None = _option("Run --restart-on", "any")
     job_wait: values.Seconds | None = _option("Run --wait", "12h")
     job_image: values.Image | None = _option(
         "Run --image", "nvcr.io/nvidia/pytorch:25.01-py3", only_with=_ALL_BUT_RAY
@@ -676,6 +676,9 @@ class Settings(BaseSettings):
     # --- Those of Logs
     log_rank: values.Rank = _option("Logs --rank", "all", 0)
     log_tail: values.Count | None = _option("Logs --tail", "20")
+
+    # --- That of Ssh
+    ssh_forward: values.Port | None = _option("Ssh --forward", "6006")
 
 
 def _extra(name: str) -> dict[str, Any]:

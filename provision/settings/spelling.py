@@ -92,7 +92,10 @@ _RETIRED: Final[Mapping[str, tuple[str, str]]] = {
         for key in SystemPool.model_fields
     },
     **{
-        f"JOB_{name.upper()}": (_OF_JOBS, f"JOB_OPTIONS=--{name} {{}}, beside its other options")
+        f"JOB_{name.upper().replace('-', '_')}": (
+            _OF_JOBS,
+            f"JOB_OPTIONS=--{name} {{}}, beside its other options",
+        )
         for name in job_options.NAMES
     },
     "TEST_NODES": (_OF_TEST, "remove it, and write Test --nodes {}"),

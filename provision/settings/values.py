@@ -591,6 +591,7 @@ Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
 
 _Whole = Annotated[int, BeforeValidator(parsing.whole_number)]
 Count = Annotated[_Whole, Field(ge=1)]
+Port = Annotated[_Whole, Field(ge=1, le=65535)]
 Rank = Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(parsing.rank)]
 Nodes = Annotated[_Whole, Field(ge=0, le=limits.MOST_NODES)]
 MostNodes = Annotated[_Whole, Field(ge=1, le=limits.MOST_NODES)]

@@ -43,6 +43,7 @@ class JobSpec:
     queue: str | None = None  # the queue in which it waits; None for that of all
     priority: Priority | None = None  # its priority in the queue; None for none
     ray: bool = False  # whether it is a job of Ray's on GKE (`--ray`)
+    commit: str = ""  # the commit of git that its folder is of; "" for none
 
 
 def of(

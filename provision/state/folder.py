@@ -209,11 +209,19 @@ class StateFolder:
             holds=bool(bucket.default_event_based_hold),
             rules=list(bucket.lifecycle_rules),
         )
-        caller = str(getattr(self._credentials, "service_account_email", None) or "")
+        caller = self.caller
         notes = bucket_audit.audit(
             found, self.location, caller=caller, needs_uniform=needs_uniform, meant=meant
         )
         return notes, bucket_audit.writers(found, self.location, caller)
+
+    @property
+    def caller(self) -> str:
+        """The address of who asks, as far as the credentials say it without a request, else ""."""
+        names = ("service_account_email", "account")
+        return next(
+            (it for name in names if "@" in (it := str(getattr(self._credentials, name, "")))), ""
+        )
 
     def shares_with(self, email: str, part: str) -> bool | None:
         """Whether the bucket's own roles let an account write into a part of the folder.

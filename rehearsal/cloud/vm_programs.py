@@ -24,6 +24,7 @@ _PYTHONS: Final = frozenset({"python", "python3", "torchrun"})
 _SHELLS: Final = frozenset({"bash", "sh"})
 _SETUP: Final = "aiinfra-setup"
 """The name of a shell that installs the packages of the program behind it."""
+_NOT_FOUND: Final = 127
 _SILENT: Final = frozenset({"hostname", "nvidia-smi", "pip", "ls"})
 _UNTRIED: Final = "would run here: a rehearsal runs no program"
 _CALL: Final = re.compile(
@@ -85,8 +86,7 @@ def course(command: Sequence[str], files: Mapping[str, str], name: str, folder: 
 def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) -> None:
     program = words[0].rpartition("/")[2]
     if words[3:4] == [_SETUP]:
-        done.say("packages would be installed here: a rehearsal installs none")
-        _run(done, words[5:], files, name)
+        _with_packages(done, words[5:], files, name)
     elif program in _SHELLS and words[1:2] == ["-c"]:
         _line(done, words[2], files, name)
     elif program in _PYTHONS or program in _SHELLS:
@@ -105,7 +105,15 @@ def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) ->
     elif program in _SILENT:
         _script(done, "")
     else:
-        done.fail(127, f"{name}: line 1: {words[0]}: command not found")
+        done.fail(_NOT_FOUND, f"{name}: line 1: {words[0]}: command not found")
+
+
+def _with_packages(done: Course, words: list[str], files: Mapping[str, str], name: str) -> None:
+    done.say("packages would be installed here: a rehearsal installs none")
+    _run(done, words, files, name)
+    if done.code == _NOT_FOUND and "/" not in words[0]:  # they may have brought it
+        done.code, _ = 0, done.said.pop()
+        _script(done, "")
 
 
 def _interpreter(

@@ -6,6 +6,7 @@ To raise the provider's version, on a network that reaches its registry:
 2. Renew the semantics file: per field what that output lacks (ForceNew, defaults, enums, conflicts
    ...), read from the provider's own schema in Go.
 3. `python -m rehearsal.provider.trim schema.json semantics.json` and read the difference.
+4. Read CustomizeDiff of each type again: `tests/rehearsal/provider/customize_diff.tsv`.
 
 A message that a field gives to a nonsense value ("refuses") becomes the name of a check of
 `validation.py`; one that is not known here stops the trimming, so that no rule is lost unseen.

@@ -439,6 +439,7 @@ def test_a_change_does_what_the_plan_says_and_no_more(
     else:
         assert _vms(rehearsal).items() >= before.items()
     assert created.code == 0, created.said
+    assert created.document["changes"] == planned.document["changes"], created.said
     assert list(_lacking(rehearsal)) == []
     if cell.does is not ENDS:
         older = {it["name"] for it in created.document.get("out_of_date", [])}

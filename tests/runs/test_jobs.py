@@ -205,6 +205,28 @@ def test_several_jobs_are_cancelled_by_their_names_or_all_if_somebody_agrees(
     assert rehearsal.run("Cancel", "--all").code == 0, "nobody is asked about nothing"
 
 
+def test_a_job_keeps_what_it_was_and_what_it_cost(there: Rehearse, folder: Path) -> None:
+    rehearsal = there(rate=0.02)
+    options = ("--name=tune", "--env", "LEVEL=steep", "--", "python3", "train.py", "--lr", "3")
+    ended = _run(rehearsal, *options, folder=folder)
+    job = _job(ended)
+    assert job["command"] == ["python3", "train.py", "--lr", "3"]
+    assert job["env"] == ["LEVEL"]
+    sent = [name for name in rehearsal.objects() if "/jobs/files/" in name]
+    assert job["folder"] in sent[0]
+    assert "@" in job["by"]
+    assert job["ran"] > 0
+    is_ray = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "ray"
+    assert job.get("cost", -1) >= 0 or is_ray, "each VM has a part in each job of Ray"
+    on = "" if is_ray else f" on 2 x {job['machine_type']} ("
+    assert f"tune-1 ran {int(job['ran'])} s{on}" in ended.said
+    listed = rehearsal.run("Jobs")
+    assert "python3 train.py --lr 3" in listed.said
+    shown = rehearsal.run("Jobs", behind=("tune-1",)).said
+    assert "LEVEL" in shown
+    assert "steep" not in shown
+
+
 @pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")
 def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     there: Rehearse, folder: Path

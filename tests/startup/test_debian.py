@@ -17,7 +17,7 @@ from tests.startup.debian_vm import DebianVM
 from tests.startup.group import Group, Site
 from tests.startup.namespaces import INTERNET
 from tests.startup.roots import Root
-from tests.startup.sandbox import SCRIPT
+from tests.startup.sandbox import IMAGE, SCRIPT
 from tests.startup.test_boots import MOUNTS
 from tests.waiting import until
 
@@ -89,6 +89,8 @@ def everything(group: Group, root: Root) -> Everything:
     vm.write(NVIDIAS_KEY, (root.sources / "key.asc").read_text())
     repository = NVIDIAS.format(key=NVIDIAS_KEY, at=f"debian{root.release.number}/x86_64/")
     vm.write("etc/apt/sources.list.d/nvidia-of-the-image.list", repository)
+    for name in set(IMAGE["files"]) - {"etc/profile", "etc/profile.d/env.sh"}:
+        vm.write(name, "\n".join([*IMAGE["files"][name], ""]))
     vm.configure("echo begun >>/out", mounts=MOUNTS, ops_agent=True, name_prefix="np-bake")
     vm.stubs |= {"docker": DOCKER, "nvidia-ctk": ""}
     first = _booted(vm)
@@ -162,6 +164,18 @@ def test_a_command_that_may_run_once_has_run_once(everything: Everything) -> Non
 
     assert vm.read("out") == "begun\n"
     assert second.states["command"] == "skipped"
+
+
+def test_what_the_image_sets_for_gib_reaches_no_shell_no_unit_and_no_program(
+    everything: Everything,
+) -> None:
+    vm, _, _ = everything
+
+    linker = "cat /etc/ld.so.conf.d/*"
+    for how in ("env", "bash -lc env", "systemd-run --quiet --pipe --wait env", linker):
+        said = vm.run(how)
+        assert said
+        assert [line for line in said.splitlines() if "NCCL_" in line or "gib" in line] == []
 
 
 def test_no_unit_of_ours_has_failed(everything: Everything) -> None:

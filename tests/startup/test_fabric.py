@@ -237,7 +237,7 @@ def test_over_tcp_nccl_is_told_the_interface_that_reaches_all_vms(vm: VM) -> Non
     shell = _login(vm, LD_LIBRARY_PATH="/mine")
     assert {name: text for name, text in shell.items() if name in FIRST} == FIRST
     assert shell["LD_LIBRARY_PATH"] == "/mine"
-    _assert_as_the_page_says(vm, "several, TCP")
+    _assert_as_the_page_says(vm, "several: TCP, as on A3 High")
 
 
 def test_a_vm_with_one_interface_has_nothing_to_choose(vm: VM) -> None:

@@ -120,7 +120,10 @@ class GkeJobs(Jobs):
         self._ask(lambda: stages.require_sources(self._cluster, self._facts), "look at its account")
         pool, nodes = self._room(spec)
         spec, shape = replace(spec, nodes=nodes), _shape(ray=spec.ray)
-        name = self._jobs.put(spec, archive, [it["metadata"]["name"] for it in self._things()])
+        listed, made = pricing.known(self._context, self._cloud), self._made.get(pool.name)
+        machine = job_folder.machine(made, listed) if made else {}
+        taken = [it["metadata"]["name"] for it in self._things()]
+        name = self._jobs.put(spec, archive, machine, taken)
         where = self._folder.location
         folder = f"{where.folder}/{job_folder.FILES}{archive.sha256}.tar.gz" if archive else ""
         wanted = run_jobs.Wanted(
@@ -162,22 +165,19 @@ class GkeJobs(Jobs):
         if asked is None:
             return next((_of_others(it) for it in self._others() if it.name == name), None)
         shape = _shape(ray=asked.get("ray"))
-        job = Job(
-            name=name,
-            state=JobState.FAILED,
-            why=f"its {shape.kind} {_GONE}",
-            nodes=json_object.whole(asked.get("nodes")),
-            restarts=json_object.whole(asked.get("restarts")) or 0,
-            submitted=json_object.text(asked.get("submitted")),
-        )
+        job = self._jobs.record(name, asked)
+        job = replace(job, state=JobState.FAILED, why=f"its {shape.kind} {_GONE}")
         thing = self._thing(name, shape)
         cancelled = self._folder.read(_CANCELLED, name)
         if cancelled is not None and thing is None:
             ended, _, why = cancelled.partition(" ")
-            return replace(job, state=JobState.CANCELLED, why=why or _ENDED, ended=ended)
+            told = self._folder.read(_BEGAN, name) or {}
+            job = replace(job, state=JobState.CANCELLED, why=why or _ENDED, ended=ended)
+            job = replace(job, began=job_folder.moment(told.get("began")))
+            return self._jobs.spent(job, asked)
         if thing is None:
             return replace(job, ended=job.submitted)
-        job = self._of_thing(job, thing, shape, asked)
+        job = self._jobs.spent(self._of_thing(job, thing, shape, asked), asked)
         if cancelled is not None and not job.state.is_over:
             return replace(job, state=JobState.STOPPING, why=_ENDED)
         return job

@@ -135,12 +135,12 @@ def prepare(
 
     The number of a new request is recorded before the request is made, so that a killed run does
     not lead to a second request of the same name. Plan changes neither state nor record: there,
-    requests that have ended stay until the next Create.
+    requests of the group that have ended stay until the next Create.
     """
     spec, kept = target.spec, cloud.folder.of_type(RESIZE_REQUEST.type)
     is_flex, mine = spec.group.mode.means.flex_start, group(spec)
-    if workspace.live:
-        workspace.tool.forget(_over(cloud, kept, mine.path if is_flex else ""))
+    if gone := _over(cloud, kept, mine.path if is_flex else ""):
+        workspace.forget(gone)
     if not is_flex:
         return target, 0
     found, record = requests(cloud.api, mine.path), cloud.folder.record()
@@ -256,8 +256,10 @@ def _over(cloud: Cloud, kept: dict[str, dict[str, Any]], but: str) -> list[str]:
             str(attributes[it]).rpartition("/")[2] for it in ("zone", "instance_group_manager")
         )
         path = f"projects/{attributes['project']}/zones/{zone}/{GROUP.look.collection}/{name}"
+        if path == but:
+            continue
         there = [it for it in requests(cloud.api, path) if it.name == attributes["name"]]
-        if path != but and not any(it.is_open for it in there):
+        if not any(it.is_open for it in there):
             found.append(address)
     return found
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.deployment.kind import Jobs
@@ -65,11 +66,20 @@ _OTHERS: Final = Stored("ray/jobs.json", Writer.MACHINES, _others)
 
 
 class VmJobs(Jobs):
-    """The jobs of a group of VMs; `lost` says why they can hear of none at all, "" for nothing."""
+    """The jobs of a group of VMs.
 
-    def __init__(self, folder: StateFolder, clock: Clock, lost: Callable[[], str] = str) -> None:
+    `lost` says why they can hear of none at all, "" for nothing; `machine` what each of them is.
+    """
+
+    def __init__(
+        self,
+        folder: StateFolder,
+        clock: Clock,
+        lost: Callable[[], str] = str,
+        machine: Callable[[], Mapping[str, Any]] = dict,
+    ) -> None:
         self._folder = folder
-        self._lost = lost
+        self._lost, self._machine = lost, machine
         self._jobs = JobFolder(folder, "vms", clock)
 
     def submit(self, spec: JobSpec, archive: Archive | None) -> str:
@@ -82,7 +92,7 @@ class VmJobs(Jobs):
                 fix=f"--nodes {most}, or a greater INSTANCE_COUNT and Create",
                 setting="--nodes",
             )
-        name = self._jobs.put(spec, archive)
+        name = self._jobs.put(spec, archive, self._machine())
         self._change_index(lambda known: [*known, {"name": name, "cancelled": False}])
         return name
 
@@ -100,14 +110,14 @@ class VmJobs(Jobs):
         course = course if course.get("name") == name else {}
         is_known = course and course.get("state") != JobState.WAITING
         if not is_known and (lost := self._lost()):
-            return _job(name, asked, {"why": lost})
+            return self._job(name, asked, {"why": lost})
         if course:
-            return _job(name, asked, course)
+            return self._job(name, asked, course)
         names = self._order()
         earlier = names[: names.index(name)] if name in names else []
         before = [it for it in earlier if not self._is_over(it)]
         why = f"{before[0]} is before it" if before else _UNHEARD
-        return _job(name, asked, {"why": why}, place=len(before))
+        return self._job(name, asked, {"why": why}, place=len(before))
 
     def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those that are not over, in their order."""
@@ -134,6 +144,27 @@ class VmJobs(Jobs):
 
         self._change_index(marked)
 
+    def _job(
+        self, name: str, asked: Mapping[str, Any], course: Mapping[str, Any], place: int = 0
+    ) -> Job:
+        states = {str(state): state for state in JobState}
+        state = states.get(json_object.text(course.get("state")), JobState.WAITING)
+        nodes = json_object.objects(course.get("nodes"))
+        job = replace(
+            self._jobs.record(name, asked),
+            state=state,
+            why=json_object.text(course.get("why")),
+            place=place,
+            machines=tuple(json_object.text(it.get("name")) for it in nodes),
+            attempt=json_object.whole(course.get("attempt")) or 0,
+            began=job_folder.moment(course.get("began")),
+            ended=job_folder.moment(course.get("since")) if state.is_over else None,
+            ends=job_folder.moment(course.get("ends")),
+            failure=job_folder.failure(json_object.inner(course.get("failure"))),
+            events=tuple(json_object.texts(course.get("events"))),
+        )
+        return self._jobs.spent(job, asked)
+
     def _change_index(self, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         """Change the order of jobs, and take those out that are over."""
 
@@ -152,25 +183,3 @@ class VmJobs(Jobs):
     def _others(self) -> dict[str, Job]:
         """What others run on Ray, by name, as its head said last."""
         return self._folder.read(_OTHERS) or {}
-
-
-def _job(name: str, asked: Mapping[str, Any], course: Mapping[str, Any], place: int = 0) -> Job:
-    states = {str(state): state for state in JobState}
-    state = states.get(json_object.text(course.get("state")), JobState.WAITING)
-    nodes = json_object.objects(course.get("nodes"))
-    return Job(
-        name=name,
-        state=state,
-        why=json_object.text(course.get("why")),
-        place=place,
-        nodes=json_object.whole(asked.get("nodes")),
-        machines=tuple(json_object.text(it.get("name")) for it in nodes),
-        attempt=json_object.whole(course.get("attempt")) or 0,
-        restarts=json_object.whole(asked.get("restarts")) or 0,
-        submitted=json_object.text(asked.get("submitted")),
-        began=job_folder.moment(course.get("began")),
-        ended=job_folder.moment(course.get("since")) if state.is_over else None,
-        ends=job_folder.moment(course.get("ends")),
-        failure=job_folder.failure(json_object.inner(course.get("failure"))),
-        events=tuple(json_object.texts(course.get("events"))),
-    )

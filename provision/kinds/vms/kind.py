@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from provision.catalogue import machines, names
 from provision.deployment.kind import Kind, Later
 from provision.kinds.vms import variables
-from provision.spec import cluster
+from provision.spec import cluster, pools
 from provision.spec.cluster import VmSpec
 from provision.state import reservations
 
@@ -122,11 +122,19 @@ class VmGroup(Kind[VmSpec]):
 
     def jobs(self, context: Context, cloud: Cloud, record: Record) -> Jobs:
         """Jobs by the agents of the VMs."""
-        del record
+        from provision.kinds import job_folder
         from provision.kinds.vms.jobs import VmJobs
         from provision.kinds.vms.out_of_date import Watch
+        from provision.lifecycle import pricing
 
-        return VmJobs(cloud.folder, context.clock, Watch(cloud, context.clock).look)
+        def machine() -> Mapping[str, Any]:
+            settings = context.settings
+            # On Ray each VM has a part in each job, and these settings may be another cluster's.
+            is_it = record.settings.get("VM_TYPE") == settings.vm_type and not settings.is_ray
+            listed = pricing.known(context, cloud) if is_it else None
+            return job_folder.machine(pools.group(settings), listed) if is_it else {}
+
+        return VmJobs(cloud.folder, context.clock, Watch(cloud, context.clock).look, machine)
 
 
 VM_GROUP: Final[Kind[VmSpec]] = VmGroup()

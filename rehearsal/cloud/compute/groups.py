@@ -161,20 +161,24 @@ def _check_network(call: Call, group: Resource, template: str) -> None:
     """Refuse a template whose VMs would be in another network than those of the group's.
 
     "If you are creating a new template to update an existing instance group, your new instance
-    template must use the same network" (compute v1, instanceTemplates.insert); the words are
-    believed.
+    template must use the same network" (compute v1, instanceTemplates.insert); the words are those
+    that people met.
     """
     before, now = (_network(call, it) for it in (group["instanceTemplate"], template))
     if before and now != before:
-        same = f"It must use the network of the original template, {before}, not {now}."
-        raise links.invalid("versions[0].instanceTemplate", template, same)
+        raise GoogleError(
+            400,
+            "Networks specified in new and old network interfaces must be the same."
+            f" Expected: {before} Actual: {now}",
+            reason="invalid",
+        )
 
 
 def _network(call: Call, template: str) -> str:
-    """The network of the first interface of what a template makes; "" if it is gone."""
+    """The path of the network of the first interface of a template's VMs; "" if it is gone."""
     found = resources.require(call, TEMPLATE, links.name_of(template))
     network = properties.network_of(call, found["properties"]["networkInterfaces"][0])
-    return str(network["name"]) if network else ""
+    return links.name_of(network["selfLink"]) if network else ""
 
 
 def _check_size(size: int) -> None:

@@ -24,7 +24,11 @@ VMS = [
     [
         ("", True, f"{GCLOUD} np-vm-b --project p --zone z", 1),
         ("np-vm-a", True, f"{GCLOUD} np-vm-a --project p --zone z --tunnel-through-iap", 0),
-        ("np-vm-b", True, f"{GCLOUD} np-vm-b --project p --zone z", 255),
+        (
+            *("np-vm-b", True),
+            f"{GCLOUD} np-vm-b --project p --zone z -- -L 6006:localhost:6006",
+            255,
+        ),
         ("1", False, "", 0),
     ],
 )
@@ -48,7 +52,10 @@ def test_gcloud_is_run_where_a_person_sits_and_the_command_printed_elsewhere(
     console = SimpleNamespace(
         opens_shells=at_terminal, result=printed.append, progress=lambda _: None
     )
-    context: Any = SimpleNamespace(job=wanted, console=console, report=SimpleNamespace())
+    settings = SimpleNamespace(ssh_forward=6006 if code == 255 else None)
+    context: Any = SimpleNamespace(
+        job=wanted, console=console, report=SimpleNamespace(), settings=settings
+    )
 
     # Only ssh's own failure is one of this program's; a shell may end as it likes.
     with pytest.raises(ClusterError) if code == 255 else contextlib.nullcontext():

@@ -76,9 +76,11 @@ Create Destroy -> there are 2 actions: Create, Destroy; a run can do only one ac
 Create env.list -> 'env.list' is not an action; it looks like a file; …; did you mean --env-file
     'env.list'?
 Ssh 0 ls /tmp -> Ssh takes one name, and 'ls /tmp' stands behind it; it opens a shell, and hands
-    no command over; put --command='...' behind the gcloud command that it prints
+    no command over; --forward 6006 for a port; else put --command='...' behind the gcloud
+    command that it prints
 Ssh 0 -- nvidia-smi -> Ssh takes one name, and 'nvidia-smi' stands behind it; it opens a shell,
-    and hands no command over; put --command='...' behind the gcloud command that it prints
+    and hands no command over; --forward 6006 for a port; else put --command='...' behind the
+    gcloud command that it prints
 Logs one two -> Logs takes one name, and 'two' stands behind it; run Logs once for each
 Run bash train.sh --lr 0.1 -> the job's command begins with 'bash', without a -- before it; the
     options of a command can't be told from this program's own; Run -- bash train.sh --lr 0.1
@@ -112,10 +114,11 @@ Status --copy /nonexistent --offline -> Status does not support --copy; it is fo
 """
 )
 OF_A_JOB = (
-    *(Option.NAME, Option.NODES, Option.TIME, Option.WAIT, Option.SETUP),
+    *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
     *(Option.RESTARTS, Option.RESTART_ON),
     *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
 )
+OF_LOOKING = (Option.RANK, Option.TAIL, Option.FORWARD)
 ONE_OF_THEM = f"one of {', '.join(Action)}"
 
 
@@ -138,7 +141,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
         value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"], Option.ENV: ["A=b"]}
-        value |= {it: ["1"] for it in (*OF_A_JOB, Option.POOL, Option.RANK, Option.TAIL)}
+        value |= {it: ["1"] for it in (*OF_A_JOB, Option.POOL, *OF_LOOKING)}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
         expected = [] if action in option.actions else [f"{action} does not support {option}"]
@@ -152,6 +155,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         **{str(it): ["Run"] for it in OF_A_JOB},
         "--nodes": ["Run", "Test"],
         **{f"--{it}": ["Test"] for it in ("pool", "cordon")},
+        "--forward": ["Ssh"],
         **{f"--{it}": ["Logs"] for it in ("follow", "rank", "tail")},
         "--yes": ["Bake", "Cancel", "Create", "Destroy", "Run"],
         "--all": ["Cancel"],

@@ -26,6 +26,8 @@ def _words(before: dict[str, Any], now: dict[str, Any], *given: str) -> list[str
         ("METADATA", {"script": "short"}, {"script": 70 * "x"}, "script changed"),
         ("STARTUP_COMMAND", "one", "one\ntwo", "changed"),
         ("METADATA", {"a": "b"}, "{{", "changed"),
+        ("KMS_KEY", 70 * "k", None, "set -> unset"),
+        ("KMS_KEY", None, 70 * "k", "unset -> set"),
     ],
 )
 def test_a_change_reads_like_the_setting(setting: str, before: Any, now: Any, words: str) -> None:

@@ -1,6 +1,7 @@
 """Jobs on screens."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 from provision.documents.job import Job, JobState
 from provision.screens import jobs
@@ -23,3 +24,32 @@ def test_what_is_to_be_said_of_its_end_stands_behind_where_it_ran() -> None:
     assert jobs.words(DONE) == "on 2 machines"
     assert jobs.words(UNTRIED) == "on 2 machines; would run here: a rehearsal runs no program"
     assert any("runs no program" in line.text for line in jobs.lines([UNTRIED]))
+
+
+RAN = replace(
+    DONE,
+    machines=("vm-1", "vm-2"),
+    command=("python3", "train.py", "--lr", "1 0"),
+    began="2026-11-28T00:01:00Z",
+    ended="2026-11-28T03:11:00Z",
+    machine_type="a3-megagpu-8g",
+    gpus=8,
+    ran=3 * 3600.0 + 600,
+    cost=Decimal("36.50"),
+)
+
+
+def test_a_job_says_for_how_long_it_ran_on_what_and_what_that_cost() -> None:
+    told = "ran 3 h 10 min on 2 x a3-megagpu-8g (16 GPUs), about $36.50"
+    assert jobs.spent(RAN) == told
+    assert any(told in line.text for line in jobs.whole(RAN))
+    assert jobs.spent(replace(RAN, ended=None, cost=None, machine_type="")) == "runs for 3 h 10 min"
+    assert jobs.spent(DONE) == ""
+
+
+def test_the_list_tells_jobs_of_one_program_apart() -> None:
+    head, row = jobs.lines([RAN])
+    assert head.text.split() == ["job", "state", "began", "ran", "command"]
+    assert "2026-11-28T00:01Z  3 h 10 min  python3 train.py --lr '1 0'" in row.text
+    (_, row) = jobs.lines([replace(RAN, command=("python3", "train.py", *map(str, range(99))))])
+    assert "python3 train.py 0 1 2 3 4 5..." in row.text

@@ -2,8 +2,10 @@
 
 import pytest
 
+from provision.command_line.options import OF_A_JOB
 from provision.intake import load
 from provision.settings import job_options, spelling
+from provision.settings.choices import RestartOn
 from provision.settings.model import OPTIONS, Settings
 from tests.unit.conftest import Given
 
@@ -30,6 +32,13 @@ def test_job_options_are_written_as_on_a_command_line() -> None:
     assert found == {"--name": "a b", "--nodes": "2"}
 
 
+def test_job_options_take_what_the_help_says() -> None:
+    assert {f"--{name}" for name in job_options.NAMES} == {str(it) for it in OF_A_JOB}
+    settings = _settings(RUN, JOB_OPTIONS="--restart-on any --wait 2h --setup 'pip install a'")
+    assert (settings.job_restart_on, settings.job_wait) == (RestartOn.ANY, 7200)
+    assert settings.job_setup == "pip install a"
+
+
 def test_the_command_line_goes_before_job_options() -> None:
     settings = _settings(RUN | {"--nodes": "2"}, JOB_OPTIONS="--nodes 4 --time 2h --image a/b:1")
     assert (settings.job_nodes, settings.job_time, settings.job_image) == (2, 7200, "a/b:1")
@@ -40,6 +49,10 @@ def test_the_command_line_goes_before_job_options() -> None:
 
 def test_an_action_in_the_settings_has_its_options_too() -> None:
     assert _settings({"--nodes": "3"}, **GKE, ACTION="test").test_nodes == 3
+    pools = "name=a,vm_type=a3-megagpu-8g,count=2"
+    asked = {**GKE, "ACTION": "test", "GKE_NODE_POOLS": pools}
+    # What a pool of one's own has is not what INSTANCE_COUNT says when nobody sets it.
+    assert _settings({}, **{it: asked[it] for it in asked if it != "VM_TYPE"}).test_nodes == 2
     assert _settings({"--nodes": "3"}, ACTION="Run").job_nodes == 3
 
 
