@@ -208,6 +208,7 @@ def _act(
         destroy_after=Option.DESTROY_AFTER in options.given or report.action == Action.BAKE,
         detach=Option.DETACH in options.given,
         follow=Option.FOLLOW in options.given,
+        again=options.given.get(Option.AGAIN, ""),
         ray=Option.RAY in options.given,
         job=options.job,
         others=options.others,

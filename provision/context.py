@@ -62,6 +62,7 @@ class Context:
     destroy_after: bool = False
     detach: bool = False  # whether a job is not followed (`--detach`)
     follow: bool = False  # whether a log is followed to its end (`--follow`)
+    again: str = ""  # the job that is run again (`--again`); "" for a new one
     ray: bool = False  # whether a job is one of Ray's on GKE (`--ray`)
     job: str = ""  # the job, VM or image that the command line names; "" for none
     others: tuple[str, ...] = ()  # the jobs that it names behind that one

@@ -5,6 +5,7 @@ With `--create` the cluster is made first; with `--destroy-after` it is destroye
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from decimal import Decimal
@@ -17,7 +18,7 @@ from provision.actions.create import create
 from provision.actions.destroy import after_all
 from provision.codes import Code
 from provision.context import connect
-from provision.errors import Declined, Problem, SettingsError
+from provision.errors import Declined, Problem, SettingsError, StateError
 from provision.files import COPY_FOLDER, commit
 from provision.kinds import connection, registry
 from provision.lifecycle import consent, ownership, phases, plan_document
@@ -47,9 +48,15 @@ def run(context: Context) -> None:
         ClusterError: The job failed.
         StillWaiting: It has not begun in time; it goes on to wait.
     """
-    spec = job.of(context.settings, context.command, context.env, ray=context.ray)
+    jobs = None
+    if context.again:
+        _require_own_folder(context)
+        jobs = jobs_action.opened(context, lambda it: _require_as_made(context, it))
+        spec = _again(context, jobs)
+    else:
+        spec = job.of(context.settings, context.command, context.env, ray=context.ray)
     if not context.destroy_after:
-        _make_and_run(context, spec)
+        _make_and_run(context, spec, jobs)
         return
     if context.detach:
         raise SettingsError(
@@ -59,10 +66,41 @@ def run(context: Context) -> None:
             fix="remove one of them",
         )
     spec = dataclasses.replace(spec, ends_cluster=True)
-    after_all(context, lambda: _make_and_run(context, spec), lambda: _settle(context))
+    after_all(context, lambda: _make_and_run(context, spec, jobs), lambda: _settle(context))
 
 
-def _make_and_run(context: Context, spec: JobSpec) -> None:
+def _require_own_folder(context: Context) -> None:
+    """See that nothing is said that a job that there was can't have."""
+    given = {"--copy": context.copy is not None, "--create": context.create}
+    wrong = next((name for name, is_given in given.items() if is_given), "")
+    if wrong:
+        raise SettingsError(
+            f"{wrong} does not go together with --again",
+            code=Code.INVALID_COMMAND_LINE,
+            why="the job has its own folder, which lies beside the state of its cluster",
+            fix="remove one of them",
+        )
+
+
+def _again(context: Context, jobs: Jobs) -> JobSpec:
+    """A job that there was, with what the command line says in place of what it was.
+
+    Raises:
+        StateError: There is no such job, or its folder is gone.
+    """
+    name = job.newest(context.again, jobs.names()) or context.again
+    asked = jobs.asked(name)
+    if asked is None:
+        raise StateError(
+            f"There is no job {name} of Run",
+            code=Code.NO_JOB,
+            why="the cluster was destroyed meanwhile, or nobody has submitted it by Run",
+            fix="aiinfra Jobs lists those that there are",
+        )
+    return job.again(context.settings, name, asked, context.command, context.env, ray=context.ray)
+
+
+def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> None:
     own = dataclasses.replace(context, copy=_folder(context))
     setup = ""
 
@@ -76,17 +114,19 @@ def _make_and_run(context: Context, spec: JobSpec) -> None:
 
     # A folder that is not there, too large, or without the program is told before machines cost.
     to = "the job's machines"
-    with copied_folder.packed(own, takes_files=True, to=to, judge=judge) as archive:
+    packed = copied_folder.packed(own, takes_files=True, to=to, judge=judge)
+    with contextlib.nullcontext() if context.again else packed as archive:
         makes = context.create and not _stands(context)
         if makes:
             job.require_possible(spec, context.settings)
             create(context, copies=False)
-        jobs = jobs_action.opened(context, lambda it: _require_as_made(context, it))
+        jobs = jobs or jobs_action.opened(context, lambda it: _require_as_made(context, it))
         # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
         _agree(context, jobs, spec, asks=not (makes or context.agreed))
         command = packages.wrapped(spec.command, setup)
-        found = commit.of(own.copy or COPY_FOLDER) if archive else ""
-        name = jobs.submit(dataclasses.replace(spec, command=command, commit=found), archive)
+        if archive:
+            spec = dataclasses.replace(spec, commit=commit.of(own.copy or COPY_FOLDER))
+        name = jobs.submit(dataclasses.replace(spec, command=command), archive)
     context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
     if context.detach:
         jobs_action.find(context, jobs, name)

@@ -61,6 +61,7 @@ class Option(enum.StrEnum):
     WAIT = "--wait", "TIME", "follow it so long while others are before it", Action.RUN
     RESTARTS = "--restarts", "NUMBER", "begin it again after failures", Action.RUN
     RESTART_ON = "--restart-on", "WORD", "its own failures: after none (lost), or any", Action.RUN
+    AGAIN = "--again", "NAME", "this job once more, but for what you say here", Action.RUN
     CREATE = "--create", "", "make the cluster first, if it is not there", Action.RUN
     DESTROY_AFTER = (
         *("--destroy-after", "", "destroy the cluster at the end, whatever happened"),

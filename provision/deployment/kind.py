@@ -62,6 +62,14 @@ class Jobs(ABC):
         """The names of all jobs, the newest last."""
 
     @abstractmethod
+    def asked(self, name: str) -> Mapping[str, Any] | None:
+        """A job of Run as it was submitted, whose folder is still there; None for no job of Run.
+
+        Raises:
+            StateError: Its folder is gone.
+        """
+
+    @abstractmethod
     def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of the jobs of Run that run or wait for their turn, in their order.
 

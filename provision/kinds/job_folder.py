@@ -22,7 +22,7 @@ from provision.cost import estimate
 from provision.documents import json_object
 from provision.documents.events import stamp
 from provision.documents.job import Job, JobFailure, JobState
-from provision.errors import SettingsError
+from provision.errors import SettingsError, StateError
 from provision.spec import job, packages
 from provision.state import objects
 from provision.state.objects import Stored, Writer
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from provision.time.clock import Clock
 
 FILES: Final = "jobs/files/"
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _MONEY: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 ORDER: Final = "index"
 """The one object beside the jobs that is none: the order in which VMs take them."""
@@ -46,6 +47,11 @@ ASKED: Final = Stored("jobs/{}.json", Writer.PROGRAM, objects.said, most=objects
 _PIECE: Final = Stored(
     "{}/jobs/{}/logs/{}/{}/{}", Writer.MACHINES, bytes, largest=2**23, most=objects.MANY
 )
+
+
+def name_of(sha256: str) -> str:
+    """The object with a folder, by what it is called in the state folder."""
+    return f"{FILES}{sha256}.tar.gz"
 
 
 class JobFolder:
@@ -68,7 +74,7 @@ class JobFolder:
         `machine`: what `machine` makes of one; {} if that is not known.
         """
         if archive is not None:
-            name = f"{FILES}{archive.sha256}.tar.gz"
+            name = name_of(archive.sha256)
             self._folder.write_once(name, archive.path, "application/gzip")
         while True:
             named = job.numbered(spec.name, [*self.names(), *taken])
@@ -82,9 +88,11 @@ class JobFolder:
                 "seconds": spec.seconds,
                 "env": dict(spec.env),
                 "image": spec.image or "",
-                "files": archive.sha256 if archive else "",
+                "files": archive.sha256 if archive else spec.files,
                 "ends_cluster": spec.ends_cluster,
                 "ray": spec.ray,
+                "queue": spec.queue or "",
+                "priority": spec.priority or "",
                 "submitted": self.now(),
                 # What machines have no use for.
                 "commit": spec.commit,
@@ -103,6 +111,24 @@ class JobFolder:
     def asked(self, name: str) -> dict[str, Any] | None:
         """A job as it was asked for; None if there is none of this name."""
         return self._folder.read(ASKED, name)
+
+    def again(self, name: str) -> dict[str, Any] | None:
+        """A job that can be run again as it was; None if there is none of this name.
+
+        Raises:
+            StateError: Its folder is gone.
+        """
+        asked = self.asked(name)
+        sent = json_object.text((asked or {}).get("files"))
+        if sent and not (_SHA256.fullmatch(sent) and self._folder.has(name_of(sent))):
+            raise StateError(
+                f"The folder of {name} is not there any more",
+                code=Code.NO_JOB,
+                why=f"somebody has deleted {self._folder.location.url}/{name_of(sent)}",
+                fix="run it from its folder: Run -- COMMAND"
+                + (f"; its commit was {commit}" if (commit := (asked or {}).get("commit")) else ""),
+            )
+        return asked
 
     def ends_cluster(self, name: str) -> bool:
         """Whether the cluster is destroyed after a job, to which its Run has agreed."""
@@ -144,7 +170,8 @@ class JobFolder:
         began, ended = _seconds(job.began), _seconds(job.ended)
         if began is None:
             return job
-        ran = max(0.0, (self._clock.now() if ended is None else ended) - began)
+        until = self._clock.now() if ended is None else ended
+        ran = self._clock.cloud(max(0.0, until - began))
         job = replace(job, ran=ran)
         hourly = json_object.text(json_object.inner(asked.get("machine")).get("hourly"))
         number = job.nodes or len(job.machines)

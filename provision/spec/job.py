@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.codes import Code
+from provision.documents import json_object
 from provision.errors import SettingsError
-from provision.settings.choices import KIND, RestartOn, asking_for
+from provision.settings.choices import KIND, Priority, RestartOn, asking_for
 from provision.settings.gke import LOCAL_QUEUE
-from provision.spec import pools
+from provision.spec import packages, pools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from provision.settings.choices import Priority
     from provision.settings.model import Settings
+
+_Word = TypeVar("_Word", bound=str)
 
 _LONGEST: Final = 23
 _LAUNCHERS: Final = frozenset(
@@ -44,29 +46,14 @@ class JobSpec:
     priority: Priority | None = None  # its priority in the queue; None for none
     ray: bool = False  # whether it is a job of Ray's on GKE (`--ray`)
     commit: str = ""  # the commit of git that its folder is of; "" for none
+    files: str = ""  # the SHA-256 of a folder that has travelled before; "" for none
 
 
 def of(
     settings: Settings, command: Sequence[str], env: Mapping[str, str], *, ray: bool = False
 ) -> JobSpec:
     """The job that settings and a command line ask for."""
-    if ray and not settings.is_gke:
-        raise SettingsError(
-            f"--ray has no effect with {settings.kind_words}",
-            code=Code.WITHOUT_EFFECT,
-            why="there each job is one of Ray's" if settings.is_ray else "its VMs have no Ray",
-            fix="remove --ray"
-            + ("" if settings.is_ray else f", or take {asking_for('ray')} for Ray on VMs"),
-            setting=KIND,
-        )
-    if ray and settings.job_restart_on is RestartOn.LOST:
-        raise SettingsError(
-            "--restart-on lost has no effect with --ray",
-            code=Code.WITHOUT_EFFECT,
-            why="KubeRay begins a job again after any failure",
-            fix="remove it, or --restarts as well",
-            setting="--restart-on",
-        )
+    _require_ray(settings, ray=ray, restart_on=settings.job_restart_on)
     line = settings.job_command
     words = tuple(command) or (("/bin/bash", "-c", line) if line else ())
     if not words:
@@ -90,6 +77,70 @@ def of(
         priority=settings.job_priority,
         ray=ray,
     )
+
+
+def again(  # noqa: PLR0913 - what it was, and what is said in place of that
+    settings: Settings,
+    name: str,
+    asked: Mapping[str, Any],
+    command: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    ray: bool,
+) -> JobSpec:
+    """A job as it was submitted by this name, with what a command line says in place of that."""
+
+    def chosen(option: str, before: Any) -> Any:
+        is_said = f"job_{option}" in settings.given
+        return getattr(settings, f"job_{option}") if is_said else before
+
+    def one_of(words: Iterable[_Word], key: str) -> _Word | None:
+        return next((it for it in words if it == asked.get(key)), None)
+
+    whole, text = json_object.whole, json_object.text
+    before = json_object.texts(asked.get("command"))
+    setup = packages.line_of(before)
+    if "job_setup" in settings.given:
+        setup = packages.wanted(settings.job_setup, ())
+    spec = JobSpec(
+        name=chosen("name", name.rpartition("-")[0] or "job"),
+        command=packages.wrapped(tuple(command) or packages.bare(before), setup),
+        nodes=chosen("nodes", whole(asked.get("nodes"))),
+        restarts=chosen("restarts", whole(asked.get("restarts")) or 0),
+        restart_on=chosen("restart_on", one_of(RestartOn, "restart_on")),
+        seconds=chosen("time", whole(asked.get("seconds"))),
+        env={it: text(value) for it, value in json_object.inner(asked.get("env")).items()}
+        | dict(env),
+        image=chosen("image", text(asked.get("image")) or None),
+        queue=chosen("queue", text(asked.get("queue")) or None),
+        priority=chosen("priority", one_of(Priority, "priority")),
+        ray=ray or asked.get("ray") is True,
+        commit=text(asked.get("commit")),
+        files=text(asked.get("files")),
+    )
+    _require_ray(settings, ray=spec.ray, restart_on=spec.restart_on)
+    return spec
+
+
+def _require_ray(settings: Settings, *, ray: bool, restart_on: RestartOn | None) -> None:
+    """See that a job of Ray's is one where it can be, and asks for nothing that it can't have."""
+    if ray and not settings.is_gke:
+        raise SettingsError(
+            f"--ray has no effect with {settings.kind_words}",
+            code=Code.WITHOUT_EFFECT,
+            why="there each job is one of Ray's" if settings.is_ray else "its VMs have no Ray",
+            fix="remove --ray"
+            + ("" if settings.is_ray else f", or take {asking_for('ray')} for Ray on VMs"),
+            setting=KIND,
+        )
+    if ray and restart_on is RestartOn.LOST:
+        raise SettingsError(
+            "--restart-on lost has no effect with --ray",
+            code=Code.WITHOUT_EFFECT,
+            why="KubeRay begins a job again after any failure",
+            fix="remove it, or --restarts as well",
+            setting="--restart-on",
+        )
 
 
 def require_possible(spec: JobSpec, settings: Settings) -> None:

@@ -81,6 +81,11 @@ def wrapped(command: Sequence[str], setup: str) -> tuple[str, ...]:
     return ("sh", "-c", _WRAP, MARK, setup, *command) if setup else tuple(command)
 
 
+def line_of(command: Sequence[str]) -> str:
+    """The line that installs the packages of a command; "" for none."""
+    return command[4] if MARK in command[3:4] else ""
+
+
 def bare(command: Sequence[str]) -> tuple[str, ...]:
     """The command as somebody wrote it."""
     return tuple(command[5:] if MARK in command[3:4] else command)

@@ -463,6 +463,11 @@ class StateFolder:
         fix = kept.fix.format(url=url)
         return StateError(f"{url} can't be read", code=Code.STATE_UNREADABLE, why=why, fix=fix)
 
+    def has(self, name: str) -> bool:
+        """Whether there is a file of this name."""
+        with self._told(f"look at {name}", "storage.objects.get"):
+            return bool(self._blob(name).exists())
+
     def write_once(self, name: str, content: str | Path, content_type: str) -> bool:
         """Write a file unless there is one; returns whether it was written."""
         blob = self._blob(name)

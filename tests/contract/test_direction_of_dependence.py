@@ -123,7 +123,10 @@ def test_no_imports_go_in_a_circle(files: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("library", "allowed"),
     [
-        ("subprocess", {"actions.debug", "actions.ssh", "files.commit", "google.auth", "terraform"}),
+        (
+            "subprocess",
+            {"actions.debug", "actions.ssh", "files.commit", "google.auth", "terraform"},
+        ),
         ("google.auth", {"state.folder", "google.auth", "google.http", "google.sessions"}),
         ("google.cloud", {"state.folder"}),
         ("requests", {"google.http", "google.sessions", "kinds.gke.kubernetes.client"}),

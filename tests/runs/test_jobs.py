@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.runs import cluster_side
+from tests.runs import cluster_side, state_file
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
 TWO = {"INSTANCE_COUNT": "2"}
@@ -225,6 +225,37 @@ def test_a_job_keeps_what_it_was_and_what_it_cost(there: Rehearse, folder: Path)
     shown = rehearsal.run("Jobs", behind=("tune-1",)).said
     assert "LEVEL" in shown
     assert "steep" not in shown
+
+
+def test_a_job_is_run_again_as_it_was_but_for_what_is_said(there: Rehearse, folder: Path) -> None:
+    rehearsal = there(rate=0.001)
+    options = ("--name=tune", "--env", "A=1", "--env", "B=2", "--restarts=2", "--time=2h")
+    before = _job(_run(rehearsal, *options, "--", "python3", "train.py", folder=folder))
+    (folder / "train.py").write_text("raise SystemExit(3)")
+    settings = {"JOB_OPTIONS": "--restarts 9 --name other", "JOB_ENV": '{ C = "3" }'}
+    said = ("--again", "tune", "--env", "B=4", "--time=3h")
+    ended = rehearsal.finish(rehearsal.start("Run", *said, **settings))
+    assert ended.code == 0, ended.said
+    again = _job(ended)
+    same = ("command", "folder", "image", "nodes", "restarts", "machines")
+    assert again["name"] == "tune-2"
+    assert [again.get(it) for it in same[:-1]] == [before.get(it) for it in same[:-1]]
+    assert len(again["machines"]) == len(before["machines"])
+    spec = rehearsal.object("jobs/tune-2.json")
+    assert (spec["env"], spec["seconds"]) == ({"A": "1", "B": "4"}, 3 * 3600)
+    assert "copied" not in ended.said, "nothing travels"
+
+    other = rehearsal.run("Run", "--again=tune-1", behind=("--", "python3", "other.py"))
+    assert (other.code, _job(other)["command"]) == (8, ["python3", "other.py"]), other.said
+    unknown = rehearsal.run("Run", "--again=nobody-1")
+    assert (unknown.code, unknown.problem["code"]) == (5, "no-job")
+    wrong = rehearsal.run("Run", "--again=tune-1", f"--copy={folder}")
+    assert (wrong.code, wrong.problem["code"]) == (2, "invalid-command-line")
+    (path,) = (it for it in rehearsal.objects() if "/jobs/files/" in it)
+    with state_file.blob(rehearsal, path.partition("/o/")[2]) as sent:
+        sent.delete()
+    gone = rehearsal.run("Run", "--again=tune-1")
+    assert "The folder of tune-1 is not there any more" in gone.problem["what"]
 
 
 @pytest.mark.slow(sibling="::test_a_job_is_cancelled_from_elsewhere_while_it_is_followed")

@@ -71,7 +71,7 @@ OF_PODS: Final = (
     Thing("pods/jobs/{}/began.json", {"began": "", "why": ""}, ("train-1",)),
     Thing("pods/jobs/{}/attempts/{}", None, ("train-1", "1")),
     Thing("pods/jobs/{}/ends/{}/{}.json", {"vm": ""}, ("train-1", "1", "0")),
-    Thing("{}/jobs/{}/logs/{}/0/{}", None, ("pods", "train-1", "1", "0" * 15)),
+    Thing("{}/jobs/{}/logs/{}/{}/{}", None, ("pods", "train-1", "1", "0", "0" * 15)),
 )
 ROWS: Final = {
     "record": (TWO, (Thing("deployment.json"),), "0 0 0 0 0 0 0"),

@@ -194,7 +194,7 @@ SAMPLES: dict[str, tuple[Any, dict[str, Any]]] = {
     "pods/jobs/{}/began.json": ({"began": 1.0, "why": "x"}, {}),
     "pods/jobs/{}/attempts/{}": ("", {}),
     "pods/jobs/{}/ends/{}/{}.json": (FAILURE, {}),
-    "{}/jobs/{}/logs/{}/0/{}": ("epoch 1", {}),
+    "{}/jobs/{}/logs/{}/{}/{}": ("epoch 1", {}),
     "logs/{}.log": ("Apply complete!", {}),
     "{}": ("NAME_PREFIX=np", {}),
 }

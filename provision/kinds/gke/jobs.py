@@ -125,7 +125,8 @@ class GkeJobs(Jobs):
         taken = [it["metadata"]["name"] for it in self._things()]
         name = self._jobs.put(spec, archive, machine, taken)
         where = self._folder.location
-        folder = f"{where.folder}/{job_folder.FILES}{archive.sha256}.tar.gz" if archive else ""
+        sent = archive.sha256 if archive else spec.files
+        folder = f"{where.folder}/{job_folder.name_of(sent)}" if sent else ""
         wanted = run_jobs.Wanted(
             name=name,
             spec=spec,
@@ -148,6 +149,10 @@ class GkeJobs(Jobs):
     def names(self) -> Sequence[str]:
         """The names of all jobs, the newest last; first those that others have submitted."""
         return [*(it.name for it in self._others()), *self._jobs.names()]
+
+    def asked(self, name: str) -> Mapping[str, Any] | None:
+        """A job as it was submitted."""
+        return self._jobs.again(name)
 
     def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those of Run that are not over."""

@@ -119,6 +119,10 @@ class VmJobs(Jobs):
         why = f"{before[0]} is before it" if before else _UNHEARD
         return self._job(name, asked, {"why": why}, place=len(before))
 
+    def asked(self, name: str) -> Mapping[str, Any] | None:
+        """A job as it was submitted."""
+        return self._jobs.again(name)
+
     def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those that are not over, in their order."""
         return [

@@ -110,12 +110,8 @@ resource "google_container_node_pool" "gpu" {
     # What the account may do is said by its roles.
     oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
     resource_labels = merge(var.labels, { aiinfra-cluster = var.cluster_id })
-    # GKE adds a taint of this name but not the label that jobs select by.
-    labels = merge(
-      local._is_queued ? { "cloud.google.com/gke-queued" = "true" } : {},
-      # GKE runs DRANET's driver where it is.
-      var.pool.managed_rdma ? { "cloud.google.com/gke-networking-dra-driver" = "true" } : {},
-    )
+    # GKE adds a taint like the first but not the label, which jobs select by; DRANET's driver runs where the other is.
+    labels = { for it, on in { gke-queued = local._is_queued, gke-networking-dra-driver = var.pool.managed_rdma } : "cloud.google.com/${it}" => "true" if on }
     # It installs gIB on the nodes. Null leaves what the API answers of others.
     gpudirect_strategy = var.pool.managed_rdma ? "RDMA" : null
 

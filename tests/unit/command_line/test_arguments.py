@@ -141,7 +141,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
         value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"], Option.ENV: ["A=b"]}
-        value |= {it: ["1"] for it in (*OF_A_JOB, Option.POOL, *OF_LOOKING)}
+        value |= {it: ["1"] for it in (*OF_A_JOB, Option.POOL, Option.AGAIN, *OF_LOOKING)}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
         expected = [] if action in option.actions else [f"{action} does not support {option}"]
@@ -151,7 +151,10 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
 def test_the_actions_of_every_option_are_these() -> None:
     assert {str(option): sorted(option.actions) for option in Option} == {
         "--copy": ["Create", "Debug", "Plan", "Run", "Validate"],
-        **{f"--{it}": ["Run"] for it in ("env", "create", "destroy-after", "detach", "ray")},
+        **{
+            f"--{it}": ["Run"]
+            for it in ("env", "again", "create", "destroy-after", "detach", "ray")
+        },
         **{str(it): ["Run"] for it in OF_A_JOB},
         "--nodes": ["Run", "Test"],
         **{f"--{it}": ["Test"] for it in ("pool", "cordon")},
