@@ -77,9 +77,9 @@ def _told(folder: Path, archive: Archive | None, left_out: LeftOut, to: str) -> 
         yield f"{archive.count} {files_are} copied to {to}, {archive.size:,} bytes in all"
     if left_out.names:
         yield (
-            f"{words.listed(left_out.names)} of {folder} stay here: histories, .env files, private"
-            f" keys, what tools make, and what {IGNORE_FILE} names; a line !NAME there takes one"
-            " along"
+            f"{words.listed(left_out.names)} of {folder} stay here: histories, env.list, .env"
+            f" files, private keys, what tools make, and what {IGNORE_FILE} names; a line !NAME"
+            " there takes one along"
         )
     if left_out.by_git:
         yield (

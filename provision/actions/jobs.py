@@ -39,6 +39,7 @@ _NEVER_BEGAN: Final = (
     "correct --image, or let the machines' account read it, and run it again; this job"
     " is cancelled, and its machines are free"
 )
+_MAKE: Final = "run Create first, or Run --create"
 _POLL: Final = 3.0
 """Seconds of cloud time between two looks."""
 _BAR: Final = 100
@@ -100,7 +101,7 @@ def act(context: Context, action: Action) -> None:
 def opened(context: Context, judge: Callable[[Record], None] = lambda _: None) -> Jobs:
     """The jobs of the cluster; `judge` looks at its record before them."""
     cloud = connect(context)
-    record = ownership.existing(context, cloud, registry.ALL, "to run jobs on")
+    record = ownership.existing(context, cloud, registry.ALL, "to run jobs on", _MAKE)
     judge(record)
     return registry.named(record.kind).jobs(context, cloud, record)
 

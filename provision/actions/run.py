@@ -18,6 +18,7 @@ from provision.actions.create import create
 from provision.actions.destroy import after_all
 from provision.codes import Code
 from provision.context import connect
+from provision.documents.job import JobState
 from provision.errors import Declined, Problem, SettingsError, StateError
 from provision.files import COPY_FOLDER, commit
 from provision.kinds import connection, registry
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from provision.context import Context
     from provision.deployment.kind import Jobs
+    from provision.files.archive import Archive
     from provision.spec.job import JobSpec
     from provision.spec.script import WhyNot
     from provision.state.record import Record
@@ -121,19 +123,37 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
             job.require_possible(spec, context.settings)
             create(context, copies=False)
         jobs = jobs or jobs_action.opened(context, lambda it: _require_as_made(context, it))
-        # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
-        _agree(context, jobs, spec, asks=not (makes or context.agreed))
-        command = packages.wrapped(spec.command, setup)
         if archive:
             spec = dataclasses.replace(spec, commit=commit.of(own.copy or COPY_FOLDER))
-        name = jobs.submit(dataclasses.replace(spec, command=command), archive)
-    context.console.progress(f"{name} is submitted; aiinfra Cancel {name} ends it")
+        wanted = dataclasses.replace(spec, command=packages.wrapped(spec.command, setup))
+        name = "" if context.again else _waiting(jobs, wanted, archive)
+        told = f"{name} waits already, with the same command and folder; --name for another one"
+        if not name:
+            # Who has agreed to the plan of the cluster, minutes ago, may no longer be there.
+            _agree(context, jobs, spec, asks=not (makes or context.agreed))
+            name = jobs.submit(wanted, archive)
+            told = f"{name} is submitted; aiinfra Cancel {name} ends it"
+    context.console.progress(told)
     if context.detach:
         jobs_action.find(context, jobs, name)
         context.console.result(f"{name} keeps running: aiinfra Logs {name} --follow")
         return
     ended = jobs_action.follow(context, jobs, name)
     context.console.result(screen.end(ended))
+
+
+def _waiting(jobs: Jobs, wanted: JobSpec, archive: Archive | None) -> str:
+    """The job of an earlier Run that has not begun, and is the same; "" for none.
+
+    A pipeline that ended with 75 is begun again: a second copy would run beside the first.
+    """
+    files = archive.sha256 if archive else ""
+    for name in jobs.unfinished():
+        if job.is_same(wanted, files, name, jobs.asked(name) or {}):
+            found = jobs.find(name)
+            if found and found.state is JobState.WAITING and not found.attempt:
+                return name
+    return ""
 
 
 def _setup(context: Context, spec: JobSpec, entries: Collection[str]) -> str:

@@ -156,9 +156,10 @@ def why_key_is_elsewhere(path: str, region: str, *, strict: bool) -> str:
 
 
 def is_ai_zone(name: str) -> bool:
-    """Whether it is an AI zone, which a project only has once it has turned AI zones on.
+    """Whether it is an AI zone, which Google shows to a project only once they are turned on.
 
-    Source: Compute Engine, "AI zones": the name ends with "ai", a digit, and the parent's letter.
+    Sources: Compute Engine, "AI zones": the name ends with "ai", a digit, and the parent's letter;
+    "Manage AI zone visibility" (2026-11).
     """
     return _AI_ZONE.fullmatch(name) is not None
 

@@ -170,7 +170,8 @@ class JobFolder:
         began, ended = _seconds(job.began), _seconds(job.ended)
         if began is None:
             return job
-        ran = max(0.0, (self._clock.now() if ended is None else ended) - began)
+        until = self._clock.now() if ended is None else ended
+        ran = self._clock.cloud(max(0.0, until - began))
         job = replace(job, ran=ran)
         hourly = json_object.text(json_object.inner(asked.get("machine")).get("hourly"))
         number = job.nodes or len(job.machines)

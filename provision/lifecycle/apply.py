@@ -355,6 +355,10 @@ def _held(  # noqa: PLR0913, PLR0917 - each is a fact of its own
         kept = in_use.policies(found)
         desk.tell(bound)
         found = _of_ours(context, cloud, target, desk)
+        if any(it.type == resources.GROUP.type for it in found.removals):
+            # It goes for another reason, and takes what it would keep with it.
+            desk.tell(target)
+            found, kept = _of_ours(context, cloud, target, desk), ()
         context.note([in_use.note_of_policy(it, instead) for it in kept])
     stays = in_use.take_out_of_state(cloud, kind, target, desk, found)
     if stays:

@@ -137,15 +137,21 @@ def deployed(context: Context, cloud: Cloud) -> Record | None:
     return marked.where(cloud, record)
 
 
-def existing(context: Context, cloud: Cloud, kinds: Sequence[Kind[Any]], purpose: str) -> Record:
-    """The record of the deployment, as `deployed` has it."""
+def existing(
+    context: Context,
+    cloud: Cloud,
+    kinds: Sequence[Kind[Any]],
+    purpose: str,
+    make: str = "run Create first",
+) -> Record:
+    """The record of the deployment, as `deployed` has it; `make`: what makes one."""
     record = deployed(context, cloud)
     if record is None:
         require_nothing(context, cloud, kinds)
         raise StateError(
             f"There is no deployment in {cloud.folder.location.url} {purpose}",
             code=Code.NO_CLUSTER,
-            fix="run Create first, or check NAME_PREFIX and TERRAFORM_GCS_PATH",
+            fix=f"{make}, or check NAME_PREFIX and TERRAFORM_GCS_PATH",
         )
     return record
 

@@ -64,7 +64,7 @@ def _no_zone(ctx: CheckContext[ClusterSpec], setting: str, name: str) -> Finding
         alike = None  # another letter is another zone, not a slip
     near = _zones_with(ctx, place, collection, needed, places.region_of(alike or name))
     if places.is_ai_zone(name):
-        why += "; a project has AI zones only once it has turned them on"
+        why += "; it shows AI zones to a project only once they are turned on"
         fix = f"turn them on with: {places.turning_ai_zones_on(ctx.project)}"
     elif near:
         why += f"; {needed} is in {', '.join(near[:_MOST_NEAR])}, the nearest first"

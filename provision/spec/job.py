@@ -143,6 +143,22 @@ def _require_ray(settings: Settings, *, ray: bool, restart_on: RestartOn | None)
         )
 
 
+def is_same(spec: JobSpec, files: str, name: str, asked: Mapping[str, Any]) -> bool:
+    """Whether a job that was asked for is what this one would be, but for its number.
+
+    `files`: the SHA-256 of this one's folder; "" for none.
+    """
+    own = {
+        "command": list(spec.command),
+        "env": dict(spec.env),
+        "image": spec.image or "",
+        "files": files,
+        "ray": spec.ray,
+        **({"nodes": spec.nodes} if spec.nodes else {}),
+    }
+    return _is_of(spec.name, name) and own == {it: asked.get(it) for it in own}
+
+
 def require_possible(spec: JobSpec, settings: Settings) -> None:
     """See that a cluster that is made by these settings can run the job.
 

@@ -42,10 +42,15 @@ env=${AIINFRA_PACKAGES:-${HOME:-/tmp}/.aiinfra-packages}/$key
 if [ ! -e "$env/made" ]; then
   echo "=== aiinfra: packages are installed, once for what this folder asks for ==="
   rm -rf "$env"
-  "$python" -m venv --system-site-packages "$env" || {
-    echo "this Python has no venv: STARTUP_COMMAND=apt-get install -y python3-venv, or --image" >&2
+  "$python" -m venv --system-site-packages --without-pip "$env"
+  "$env/bin/python" -m pip --version >/dev/null 2>&1 ||
+    "$env/bin/python" -m ensurepip >/dev/null 2>&1 || {
+    echo "this Python has no pip: STARTUP_COMMAND=apt-get install -y python3-pip, or --image" >&2
     exit 1
   }
+  # A machine's own pip would install for the machine, which Debian's and Ubuntu's refuse.
+  printf '#!/bin/sh\nexec "%s" -m pip "$@"\n' "$env/bin/python" >"$env/bin/pip"
+  chmod +x "$env/bin/pip"
   (. "$env/bin/activate" && sh -ec "$setup") || {
     code=$?
     echo "=== aiinfra: the packages could not be installed: exit code $code ===" >&2

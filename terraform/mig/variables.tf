@@ -1,5 +1,4 @@
-# Every message says the rule, the value received and a value that would pass:
-# these are read by people who wrote an env.list, not this file.
+# Every message says the rule, the value received and a value that would pass, to people who wrote an env.list.
 
 variable "boot_disk" {
   description = "Boot disk of each VM: size in GiB, at least the image's, type, and the key of Cloud KMS that encrypts it, without a version; null for Google's own. A change replaces the template; running VMs keep their disk."
@@ -278,11 +277,10 @@ variable "startup_command" {
 }
 
 variable "state_folder" {
-  description = "Bucket and folder of the deployment, without slashes at its ends: VMs find files and elect a Ray head there. The bucket has uniform bucket-level access."
+  description = "Bucket and folder of the deployment, without slashes at its ends: VMs find files and elect a Ray head there; an empty folder would give them every deployment of the bucket, which has uniform bucket-level access."
   type        = object({ bucket = string, folder = string })
   nullable    = false
 
-  # An empty folder would give VMs access to every deployment of the bucket.
   validation {
     condition     = can(regex("^[^/]+(/[^/]+)*$", var.state_folder.folder))
     error_message = "A folder has a name, and no slashes at its ends; received \"${var.state_folder.folder}\". \"train-deployment\" would pass."

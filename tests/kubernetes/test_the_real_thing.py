@@ -207,9 +207,9 @@ def test_a_job_on_bound_nodes_gets_those_that_stand_together(queue: World) -> No
         places = (block, block, f"{block}-{name}", name)
         queue.add_node(samples.PLACED, name, **dict(zip(kueue._LEVELS, places, strict=True)))
     facts = samples.facts(samples.PLACED)
-    container: Object = {"name": "x", "image": "x", "command": ["true"]}
+    sizes = {"limits": {kueue.GPU: "8"}, "requests": {"cpu": "1", "memory": "1Gi", kueue.GPU: "8"}}
+    container: Object = {"name": "x", "image": "x", "command": ["true"], "resources": sizes}
     pod = fabric_pods.template(facts, samples.PLACED, container, Kind.PART)
-    container["resources"] = {"limits": {kueue.GPU: "8"}, "requests": {"cpu": "1", kueue.GPU: "8"}}
     pod["spec"] |= {"restartPolicy": "Never", "serviceAccountName": "default"}
     own = copy.deepcopy(pod)
     del own["metadata"]["annotations"][next(iter(kueue.PLACED))]

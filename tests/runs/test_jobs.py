@@ -298,6 +298,12 @@ def test_one_that_waits_behind_another_can_be_given_up_with_75_and_cancelled(
     ended = _run(rehearsal, "--wait=60s", "--", "echo", "second", folder=folder)
     assert ended.code == 75
     assert ended.problem["why"].startswith("--wait is over")
+    again = _run(rehearsal, "--wait=60s", "--", "echo", "second", folder=folder)
+    assert (again.code, _job(again)["name"]) == (75, "echo-1"), again.said
+    assert "echo-1 waits already" in again.said
+    other = _run(rehearsal, "--detach", "--", "echo", "third", folder=folder)
+    assert _job(other)["name"] == "echo-2"
+    assert rehearsal.run("Cancel", behind=("echo-2",)).code == 0
     assert "echo-1 has not begun: sleep-1 is before it" in ended.problem["what"]
     status = rehearsal.run("Status")
     assert [it["name"] for it in status.document["jobs"]] == ["sleep-1", "echo-1"]

@@ -171,7 +171,7 @@ def test_programs_of_ray_are_found_where_it_is(vm: VM) -> None:
 
     vm.boot()
 
-    assert vm.read("out").startswith("/opt/aiinfra/ray/bin:/usr/local/sbin:")
+    assert vm.read("out").startswith("/opt/aiinfra/ray/bin:/opt/conda/bin:/usr/local/")
     assert vm.read("out").endswith("/snap/bin /root /run/aiinfra-ray/token\n0\n")
 
 

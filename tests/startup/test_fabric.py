@@ -254,6 +254,18 @@ def test_a_vm_with_one_interface_has_nothing_to_choose(vm: VM) -> None:
     _assert_as_the_page_says(vm, "one interface")
 
 
+def test_gib_stays_where_there_is_rdma_that_start_up_sets_nothing_up_for(vm: VM) -> None:
+    (vm.disk / "sys/class/infiniband/rocep145s0").mkdir(parents=True)
+
+    assert vm.boot().returncode == 0
+
+    assert vm.exists(_LINKER)
+    shell = _login(vm, LD_LIBRARY_PATH="/mine")
+    assert (shell["NCCL_NET"], shell["NCCL_IB_TC"]) == ("gIB", "52")
+    assert shell["LD_LIBRARY_PATH"] == "/usr/local/gib/lib64:/mine"
+    assert _faults_of_login(vm) == []
+
+
 def test_a_login_shell_that_has_another_network_than_jobs_is_told(vm: VM) -> None:
     assert vm.boot().returncode == 0
     (vm.disk / "root/.profile").write_text("NCCL_NET=gIB; export NCCL_NET\n")

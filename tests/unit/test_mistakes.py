@@ -229,7 +229,7 @@ Launch @ -> did you mean Create?
 --rehearse stockout Create @ -> did you mean --rehearse=stockout?
 Plan @ --copy nowhere -> no folder nowhere | check the path after --copy
 Bake My_Image @ -> can't be the name of an image | Bake my-image
-Logs -n 9 @ -> '-n' | | tail behind it
+Logs -n 9 @ -> '-n' | --tail LINES
 Jobs --num-nodes 2 @ -> --nodes NUMBER
 Plan --out plan @ -> did you mean --output
 Create Destroy @ -> only one action

@@ -260,7 +260,8 @@ def prepare(
     spec = dataclasses.replace(spec, first_networks=first)
     inputs = dataclasses.replace(target.inputs, node_runs=runs, pool_versions=late)
     made = variables.variables(spec, target.owner, target.location, inputs)
-    shown = {name: made[name] for name in ("node_pools", "gpu_networks", "more_gpu_networks")}
+    changed = ("node_pools", "gpu_networks", "more_gpu_networks", "ip_ranges")
+    shown = {name: made[name] for name in changed}
     kept = dataclasses.replace(
         target,
         spec=spec,

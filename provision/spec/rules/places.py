@@ -120,7 +120,7 @@ def _ai_zone(case: Case) -> Iterator[Finding]:
         yield Finding(
             code=Code.NOT_CHECKED,
             field="zone",
-            what="is an AI zone, which a project has only once it has turned AI zones on",
+            what="is an AI zone, which Google shows to a project only once they are turned on",
             why=_DECIDES,
             fix=zones.turning_ai_zones_on(case.settings.project_id),
             note=True,

@@ -260,11 +260,11 @@ def _flavor(
     problems = []
     for flavor in group["flavors"]:
         name = flavor["name"]
-        if not selector.items() <= labels[name].items():
-            problems.append(f"flavor {name} doesn't match node affinity")
-            continue
         if (misplaced := _misplaced(name, known[name], pods)) is not None:
             problems.append(misplaced)
+            continue
+        if not selector.items() <= labels[name].items():
+            problems.append(f"flavor {name} doesn't match node affinity")
             continue
         lacking = list(_lacking(flavor, wanted, taken))
         if not lacking:

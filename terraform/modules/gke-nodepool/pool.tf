@@ -20,29 +20,6 @@ locals {
       tonumber(part) * pow(10, [14, 10, 0][index])
     ])
   }
-
-  # Standard nodes are placed compactly by the pool itself; those of flex start by a
-  # workload policy, the only one that Google takes there.
-  _has_policy = var.pool.compact && local._is_flex
-}
-
-resource "google_compute_resource_policy" "compact" {
-  count = local._has_policy ? 1 : 0
-
-  name        = "${var.name}-compact"
-  project     = var.project_id
-  region      = var.region
-  description = var.marker
-
-  workload_policy {
-    type = "HIGH_THROUGHPUT"
-  }
-
-  lifecycle {
-    # Written once: the provider sends a changed policy whole, and Google changes none
-    # that is in use.
-    ignore_changes = [description]
-  }
 }
 
 resource "google_container_node_pool" "gpu" {
@@ -133,12 +110,8 @@ resource "google_container_node_pool" "gpu" {
     # What the account may do is said by its roles.
     oauth_scopes    = ["https://www.googleapis.com/auth/cloud-platform"]
     resource_labels = merge(var.labels, { aiinfra-cluster = var.cluster_id })
-    # GKE adds a taint of this name but not the label that jobs select by.
-    labels = merge(
-      local._is_queued ? { "cloud.google.com/gke-queued" = "true" } : {},
-      # GKE runs DRANET's driver where it is.
-      var.pool.managed_rdma ? { "cloud.google.com/gke-networking-dra-driver" = "true" } : {},
-    )
+    # GKE adds a taint like the first but not the label, which jobs select by; DRANET's driver runs where the other is.
+    labels = { for it, on in { gke-queued = local._is_queued, gke-networking-dra-driver = var.pool.managed_rdma } : "cloud.google.com/${it}" => "true" if on }
     # It installs gIB on the nodes. Null leaves what the API answers of others.
     gpudirect_strategy = var.pool.managed_rdma ? "RDMA" : null
 

@@ -78,6 +78,8 @@ prod.auto.tfvars.json
 putty.ppk
 store.jks
 secrets.env
+env.list
+clusters/prod.env.list
 .pgpass
 .bash_history""".splitlines(),
         "{}",

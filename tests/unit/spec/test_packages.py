@@ -46,6 +46,8 @@ def test_packages_are_installed_once_and_whatever_runs_the_program_finds_them(
     # The program is the process, and no shell reads its words.
     code = "import os, sys, own; print(os.getppid(), sys.argv[1:]); sys.exit(5)"
     again = _run(machine, tmp_path, ["python", "-c", code, "$HOME; a b"], INSTALL)
+    pip = _run(machine, tmp_path, ["sh", "-c", "command -v pip"], INSTALL)
+    assert pip.stdout.startswith(f"{machine}/.aiinfra-packages/"), pip.stderr
     assert (again.returncode, again.stdout) == (5, f"{os.getpid()} ['$HOME; a b']\n")
 
 

@@ -60,6 +60,7 @@ _LEVELS: Final = (
     "cloud.google.com/gce-topology-host",
     "kubernetes.io/hostname",
 )
+_OF_PLACED: Final = "-placed"
 PLACED: Final = {"kueue.x-k8s.io/podset-preferred-topology": _LEVELS[-1]}
 """The annotation of pods that Kueue puts as close to each other as there is room."""
 
@@ -186,7 +187,21 @@ def flavor_name(pool: GpuPool) -> str:
 
     Of one with a topology Kueue lets nobody change anything, so that it has a name of its own.
     """
-    return f"{pool.name}-placed" if pool.placed else pool.name
+    return pool.name + _OF_PLACED if pool.placed else pool.name
+
+
+def lacks_place(pool: str, message: str) -> str:
+    """What a job for a pool lacks whose nodes the queue chooses; "" if Kueue says no such thing.
+
+    Its message names all such flavors for which the job does not ask, also those of other pools.
+    """
+    if f'"{pool}{_OF_PLACED}" supports only TopologyAwareScheduling' not in message:
+        return ""
+    asked = ": ".join(next(iter(PLACED.items())))
+    return (
+        f"add the annotation {asked} to the template of its pods, as the examples have it, and"
+        f" submit it again: the nodes of {pool} are chosen by where they stand"
+    )
 
 
 def _flavor(pool: GpuPool) -> Object:

@@ -229,15 +229,6 @@ def is_for_ever(message: str) -> bool:
     return refusals.read("", message) in _FOR_EVER and not refusals.may_be_late(message)
 
 
-# Kueue's words for pods without the annotation of a pool whose nodes it chooses itself.
-_UNPLACED: Final = "supports only TopologyAwareScheduling"
-_PLACE: Final = (
-    "add the annotation kueue.x-k8s.io/podset-preferred-topology: kubernetes.io/hostname to the"
-    " template of its pods, as the examples have it, and submit it again: the nodes of this pool"
-    " are chosen by where they stand"
-)
-
-
 def advice(word: str, message: str, *, waiting: bool = False) -> str:
     """What to do about a reason, which is told as in `lacks`; "" if it is not known."""
     word = word or named(message)
@@ -251,8 +242,6 @@ def advice(word: str, message: str, *, waiting: bool = False) -> str:
             return f"{_WAIT}: wait, or try another zone, region or machine type"
         case Refusal.STOCKOUT:
             return _ELSEWHERE
-        case _ if _UNPLACED in message:
-            return _PLACE
         case _:
             return reason.advice if reason else ""
 

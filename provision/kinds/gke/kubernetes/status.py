@@ -418,10 +418,19 @@ def _said(
         case JobState.PENDING:
             # One that is being evicted may still have its quota.
             kind = "Evicted" if holds(thing, "QuotaReserved") else "QuotaReserved"
-            found = _refused(said.get(kind, ""), said_before, "")
+            message = said.get(kind, "")
+            lacking = (kueue.lacks_place(pool, message) for pool in _selected(thing))
+            found = _refused(message, said_before, next(filter(None, lacking), ""))
         case _:
             assert_never(current)
     return found
+
+
+def _selected(thing: Object) -> list[str]:
+    """The pools that the sets of pods of a workload select."""
+    specs = (pods["template"]["spec"] for pods in thing["spec"].get("podSets") or [])
+    selectors = (it.get("nodeSelector") or {} for it in specs)
+    return [it[kueue.POOL_LABEL] for it in selectors if kueue.POOL_LABEL in it]
 
 
 def _asked_again(words: str, said_before: Sequence[str]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import pytest
 from provision.documents.gke_status import NodeRequest
 from provision.errors import CapacityError
 from provision.kinds.gke import release
-from provision.kinds.gke.kubernetes import all_gather, jobs, kueue, reasons, status
+from provision.kinds.gke.kubernetes import all_gather, jobs, kueue, status
 from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
 from provision.kinds.gke.kubernetes.objects import Object, build, conditions, holds
 from rehearsal.cloud.kubernetes import queues
@@ -379,7 +379,8 @@ def test_pods_get_flavors_with_a_topology_if_they_ask_for_it_and_no_others(
 ) -> None:
     flavor = {"spec": {"topologyName": kueue.TOPOLOGY} if has else {}}
     template: Object = {"metadata": {"annotations": kueue.PLACED if asks else {}}, "spec": {}}
-    said = queues._misplaced("f", flavor, PodSet("main", 1, template))
+    said = queues._misplaced("p-placed", flavor, PodSet("main", 1, template))
     assert (said is None) is (has is asks)
     if has and not asks:
-        assert "podset-preferred-topology" in reasons.advice("", str(said))
+        assert "podset-preferred-topology: kubernetes" in kueue.lacks_place("p", str(said))
+        assert not kueue.lacks_place("other", str(said))

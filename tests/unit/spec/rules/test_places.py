@@ -27,7 +27,7 @@ ZONE=(us-west8-a|us-east7-b|europe-west15-c) VM_TYPE=c3-standard-4
     ~> ZONE: a region that is not in this tool's list | 2026-04-27
 ZONE=us-cental1-b ~> ZONE: did you mean us-central1-b?
 ZONE=(us-central1-ai1a|us-south1-ai1b|europe-west4-ai1a) VM_TYPE=g4-standard-48
-    ~> ZONE: turned AI zones on | ai-zones-visibility
+    ~> ZONE: only once they are turned on | ai-zones-visibility
 
 # What is not in the list of a zone.
 ZONE=us-west2-a VM_TYPE=a3-ultragpu-8g ENABLE_SPOT=yes

@@ -130,7 +130,7 @@ run() {
   # Also where there is no fabric: what Google's images have for login shells goes for gIB alone.
   install -D --mode=644 "$PROGRAMS/profile.d/zz-aiinfra-nccl.sh" /etc/profile.d/zz-aiinfra-nccl.sh
   kind=$(setting fabric.kind)
-  [[ $kind == gib ]] || forget_gib
+  [[ $kind == gib || -n $(ls -A /sys/class/infiniband 2>/dev/null) ]] || forget_gib
   if [[ -z $kind ]]; then
     rm -f /etc/aiinfra/nccl.env
     skip "NCCL uses the one network interface that there is"

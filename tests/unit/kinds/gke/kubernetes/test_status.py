@@ -1,7 +1,7 @@
 import pytest
 
 from provision.documents.gke_status import JobState
-from provision.kinds.gke.kubernetes import reasons, status
+from provision.kinds.gke.kubernetes import kueue, reasons, status
 from provision.kinds.gke.kubernetes.objects import Object
 from provision.time.clock import Clock
 from tests.table import cases
@@ -256,3 +256,17 @@ def test_a_workload_says_where_it_is(thing: Object, state: str, message: str) ->
     found = status.of_workload(thing)
     assert (found.state, found.message) == (state, message)
     assert bool(found.advice) == (state == "given up")
+
+
+@pytest.mark.parametrize("pool", ["a", "b"])
+def test_a_job_for_a_pool_whose_nodes_are_chosen_hears_what_it_lacks_and_no_other(
+    pool: str,
+) -> None:
+    thing = _workload("-QuotaReserved")
+    template = {"spec": {"nodeSelector": {kueue.POOL_LABEL: pool}}}
+    thing["spec"]["podSets"] = [{"template": template}, {"template": {"spec": {}}}]
+    said = 'couldn\'t assign flavors: Flavor "a-placed" supports only TopologyAwareScheduling'
+    thing["status"]["conditions"][0]["message"] = said
+    found = status.of_workload(thing)
+    assert found.message == said
+    assert (next(iter(kueue.PLACED)) in found.advice) is (pool == "a")

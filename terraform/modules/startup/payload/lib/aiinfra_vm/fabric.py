@@ -164,11 +164,14 @@ def login_faults(variables: dict[str, str]) -> list[str]:
     )
     shell = dict(it.partition("=")[::2] for it in answer.stdout.decode().split("\0")[1:] if it)
     ours, path = (it.get("LD_LIBRARY_PATH", "") for it in (variables, shell))
+    # On RDMA that start-up does not set up (A4X), gIB is what somebody brings on purpose.
+    is_theirs = "NCCL_NET" not in variables and _any(_INFINIBAND, "*")
     # It may have more libraries, behind ours.
-    if f"{path}:".startswith(f"{ours}:") if ours else str(GIB) not in path:
+    if f"{path}:".startswith(f"{ours}:") if ours else is_theirs or str(GIB) not in path:
         shell["LD_LIBRARY_PATH"] = ours
     here = {name: text for name, text in shell.items() if text}
-    named = {"LD_LIBRARY_PATH", *variables, *(it for it in here if it.startswith(_OF_GIB))}
+    more = () if is_theirs else (it for it in here if it.startswith(_OF_GIB))
+    named = {"LD_LIBRARY_PATH", *variables, *more}
     return [
         f"{name}={here.get(name, 'nothing')} instead of {variables.get(name, 'nothing')}"
         for name in sorted(named)

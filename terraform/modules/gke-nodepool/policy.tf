@@ -1,0 +1,24 @@
+locals {
+  # Standard nodes are placed compactly by the pool itself; those of flex start by a
+  # workload policy, the only one that Google takes there.
+  _has_policy = var.pool.compact && local._is_flex
+}
+
+resource "google_compute_resource_policy" "compact" {
+  count = local._has_policy ? 1 : 0
+
+  name        = "${var.name}-compact"
+  project     = var.project_id
+  region      = var.region
+  description = var.marker
+
+  workload_policy {
+    type = "HIGH_THROUGHPUT"
+  }
+
+  lifecycle {
+    # Written once: the provider sends a changed policy whole, and Google changes none
+    # that is in use.
+    ignore_changes = [description]
+  }
+}
