@@ -59,7 +59,10 @@ _AGAIN: Final = "AIINFRA_AGAIN"
 """The restarts of a job, the seconds before which a failure ends it, and the pause before that."""
 _LONG: Final = 600
 _NEWS: Final = 30
-"""Seconds within which Kubernetes hears that a node is lost whose end makes other pods fail."""
+"""Seconds within which Kubernetes hears that a node goes whose end makes other pods fail.
+
+A pod has 15 of them from the notice on, and a Spot VM 30 (GKE, "Spot VMs", read 2026-11-29).
+"""
 # The program is no child of a shell's job control, gets the pod's SIGTERM, and its exit code stays
 # where the log is kept. What still writes when it has ended has ten seconds.
 _EXIT: Final = 'exit "${code}"\n'
