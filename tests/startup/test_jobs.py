@@ -25,6 +25,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.startup import test_agents
+from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import PAYLOAD
 from tests.startup.test_agents import BUCKET, FOLDER, State, Vm, state
 
@@ -32,13 +33,15 @@ if TYPE_CHECKING:
     from aiinfra_vm.jobs import Course
     from aiinfra_vm.members import Member
 
+from aiinfra_vm import jobs
 from aiinfra_vm.job_node import Unit
 
 __all__ = ["state"]  # the fixture
 
 _PROGRAM = """\
 import json, pathlib, signal, sys
-from aiinfra_vm import containers, job, jobs, storage
+from aiinfra_vm import containers, job, jobs, secrets, storage
+secrets._TRIES = 1
 job.CONTAINED = pathlib.Path(sys.argv[4] + ".env")
 ask = containers.metadata.get
 containers.metadata.get = lambda path: sys.argv[5] if path.endswith("startup-script") else ask(path)
@@ -227,6 +230,38 @@ def test_a_folder_is_run_on_all_vms_which_know_their_ranks(world: World) -> None
         assert re.fullmatch(rf"{rank} of 2 at {first}:2\d{{4}} x 8 hello there", lines[rank][0])
         assert lines[rank][1] == "1 2 3"
     assert lines[0][0][1:] == lines[1][0][1:]
+
+
+def test_a_job_has_secrets_of_its_own_or_ends_with_the_reason(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = "projects/my-project/secrets/hf-token/versions/latest"
+    own = {"secrets": {"HF_TOKEN": version}, "env": {"GREETING": "hello"}}
+    values = {
+        "service-accounts/default/token": '{"access_token": "token-of-the-vm"}',
+        "service-accounts/default/email": "np-nodes@my-project.iam.gserviceaccount.com",
+    }
+    world.group("vm-1")
+    with MetadataServer(values, secrets={version: b"hf_of-the-job"}) as server:
+        monkeypatch.setenv("GCE_METADATA_HOST", server.host)
+        endpoint = "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER"
+        monkeypatch.setenv(endpoint, f"http://{server.host}/")
+        world.submit("own-1", "bash", "-c", 'echo "$GREETING ${#HF_TOKEN} $HF_TOKEN"', **own)
+        assert world.over("own-1")["state"] == "succeeded"
+        assert world.log("own-1") == "hello 13 ***\n"
+
+        server.deny = 1
+        world.submit("own-2", "true", **own, restarts=3)
+        refused = world.over("own-2")
+    cause = refused["failure"]["cause"]
+    assert f"the secret of HF_TOKEN can't be read: {version}: 403, Permission denied" in cause
+    grant = "add-iam-policy-binding hf-token --project my-project --role roles/secretmanager"
+    assert grant in cause
+    assert cause.endswith("serviceAccount:np-nodes@my-project.iam.gserviceaccount.com")
+    assert refused["attempt"] == 1, "another attempt would end so, too"
+    astray = {"name": "a-1", "command": ["true"], "secrets": {"HF_TOKEN": "../../v1/other"}}
+    with pytest.raises(ValueError, match="not as it must be"):
+        jobs.spec(json.dumps(astray).encode(), "a-1")
 
 
 @pytest.fixture

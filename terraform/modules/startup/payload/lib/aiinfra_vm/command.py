@@ -82,7 +82,7 @@ def run() -> int:
         if not history.goes_on(restart):
             return _finish(history, restart, "the program that runs it was killed")
     try:
-        values = secrets.of_command()
+        values = secrets.of_all()
     except secrets.Unreadable as error:
         return _unreadable(history, restart, str(error))
     attempt = Attempt(output.mark, _SHUTDOWN)

@@ -31,6 +31,7 @@ from aiinfra_vm import (
     notices,
     peers,
     ray_job,
+    ray_secrets,
     report,
     secrets,
     storage,
@@ -104,7 +105,7 @@ class Runner:
         try:
             spec = self._spec()
             folder = self._unpacked(spec)
-            values = secrets.of_command() if configuration.value("secrets") else {}
+            values = secrets.of_all(spec.secrets)
             environment = self._environment(spec, values)
             program = ["/bin/bash", "-c", '"$@"; exit', spec.name]
             if spec.image:
@@ -286,6 +287,8 @@ class Runner:
             own |= {"HOME": self._user.pw_dir, "USER": name, "LOGNAME": name}
         if configuration.value("ray"):
             about = {"JOB_NAME": spec.name, "JOB_ATTEMPT": str(self._course.attempt)}
+            if spec.secrets:
+                about[ray_secrets.OWN] = json.dumps(spec.secrets)
             own.update(ray_job.environment({**about, **spec.env}, has_secrets=bool(values)))
             values = {}
         else:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import enum
 import json
 import re
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Mapping, NamedTuple
 
 from aiinfra_vm import members, roster
 
@@ -27,6 +28,7 @@ _NAME = re.compile(r"[a-z](?:[-a-z0-9]{0,26}[a-z0-9])?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 # No option of docker's: it begins with a letter or a digit.
 _IMAGE = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:/@]{0,511}")
+_SECRET = re.compile(r"projects/[^/\s]+/secrets/[A-Za-z0-9_-]+/versions/(?:latest|[0-9]+)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOST_SECONDS = 10**8
 
@@ -65,6 +67,7 @@ class Spec(NamedTuple):
     image: str = ""  # the container image that it runs in; "" for none
     # after which failures of its own: "lost" for none, "any" for all, "" after a long run
     restart_on: str = ""
+    secrets: Mapping[str, str] = MappingProxyType({})  # variable -> the path of a version
 
 
 class State(enum.Enum):
@@ -202,6 +205,7 @@ def spec(text: bytes, name: str) -> Spec:
         members.matched(_SHA256, found["files"]) if found.get("files") else "",
         members.matched(_IMAGE, found["image"]) if found.get("image") else "",
         _word(found.get("restart_on", "")),
+        _secrets(found.get("secrets") or {}),
     )
 
 
@@ -265,6 +269,15 @@ def _word(value: object) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError("not a text without zero bytes")
     return value
+
+
+def _secrets(found: object) -> dict[str, str]:
+    if not isinstance(found, dict):
+        raise ValueError("secrets are an object")  # noqa: TRY004 - one error for all that is wrong
+    return {
+        members.matched(_VARIABLE, key): members.matched(_SECRET, value)
+        for key, value in found.items()
+    }
 
 
 def _moment(value: object) -> float | None:

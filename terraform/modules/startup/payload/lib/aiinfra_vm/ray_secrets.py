@@ -6,15 +6,20 @@ of a job reads the values itself, as its VM's account.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 
 from aiinfra_vm import secrets
 
+OWN = "AIINFRA_JOB_SECRETS"
+"""Where a process finds which secrets are its job's own: variable -> path, as JSON."""
+
 
 def take() -> None:
     """Put the values into this process' environment; Ray calls this before any task of the job."""
-    os.environb.update({name.encode(): value for name, value in secrets.of_command().items()})
+    values = secrets.of_all(json.loads(os.environ.get(OWN, "{}")))
+    os.environb.update({name.encode(): value for name, value in values.items()})
 
 
 def main() -> None:

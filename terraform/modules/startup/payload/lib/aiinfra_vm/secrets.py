@@ -1,4 +1,4 @@
-"""Values of Secret Manager for the user's command.
+"""Values of Secret Manager for the user's command, and for jobs.
 
 They are read by the VM's own account and kept in memory alone: what the command says is searched
 for them on its way into the log.
@@ -7,11 +7,13 @@ for them on its way into the log.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import time
 import urllib.error
 import urllib.request
+from typing import Mapping
 
 from aiinfra_vm import configuration, metadata
 
@@ -42,7 +44,8 @@ def read(resource: str) -> bytes:
         except urllib.error.HTTPError as error:
             retryable = error.code in (_FORBIDDEN, _TOO_MANY) or error.code >= _SERVER
             if not retryable or attempt == _TRIES - 1:
-                raise Unreadable(f"{resource}: {error.code}, {_words(error)}") from None
+                words = f"{resource}: {error.code}, {_words(error)}"
+                raise Unreadable(words + _grant(resource, error.code)) from None
         except OSError as error:
             if attempt == _TRIES - 1:
                 raise Unreadable(f"{resource}: {error}") from None
@@ -90,6 +93,21 @@ def _ask(resource: str) -> bytes:
         return bytes(answer.read())
 
 
+def _grant(resource: str, code: int) -> str:
+    """How the owner of a secret lets this VM read it; "" where that is not what is wrong."""
+    if code != _FORBIDDEN:
+        return ""
+    _, project, _, secret, *_ = resource.split("/")
+    account = "<the account of the VM>"
+    with contextlib.suppress(OSError):
+        account = metadata.get("instance/service-accounts/default/email")
+    return (
+        f"; its owner grants it: gcloud secrets add-iam-policy-binding {secret} --project {project}"
+        " --role roles/secretmanager.secretAccessor --member"
+        f" serviceAccount:{account}"
+    )
+
+
 def _words(error: urllib.error.HTTPError) -> str:
     try:
         return str(json.loads(error.read())["error"]["message"])
@@ -104,19 +122,22 @@ def hidden(values: list[bytes]) -> list[bytes]:
     return known + [it for value in known for it in value.split(b"\n") if len(it) >= 2 * _SHORTEST]
 
 
-def of_command() -> dict[str, bytes]:
-    """The values for the command's environment, by variable.
+def of_all(own: Mapping[str, str] | None = None) -> dict[str, bytes]:
+    """The values of SECRETS, and of those of a job's own, which go before them; by variable.
+
+    `own`: variable -> the version's path.
 
     Raises:
         Unreadable: One can't be read, or is no text.
     """
     found = {}
-    for secret in configuration.load()["secrets"] or ():
+    wanted = {it["name"]: it["resource"] for it in configuration.value("secrets") or ()}
+    for name, resource in {**wanted, **(own or {})}.items():
         try:
-            value = read(secret["resource"])
+            value = read(resource)
         except Unreadable as error:
-            raise Unreadable(f"the secret of {secret['name']} can't be read: {error}") from None
+            raise Unreadable(f"the secret of {name} can't be read: {error}") from None
         if b"\0" in value:
-            raise Unreadable(f"the secret of {secret['name']} has a zero byte, and so is no text")
-        found[secret["name"]] = value
+            raise Unreadable(f"the secret of {name} has a zero byte, and so is no text")
+        found[name] = value
     return found
