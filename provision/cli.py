@@ -215,6 +215,7 @@ def _act(
         every=Option.ALL in options.given,
         command=options.command,
         env=options.env,
+        secrets=options.secrets,
         page=options.report,
         certificates=certificates,
     )

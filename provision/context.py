@@ -70,6 +70,8 @@ class Context:
     command: tuple[str, ...] = ()  # the job's program and its arguments, which stand behind `--`
     # the job's variables on the command line (`--env`)
     env: Mapping[str, str] = field(default_factory=dict)
+    # and its secrets there (`--secret`): variable -> what names the secret, "" for the same name
+    secrets: Mapping[str, str] = field(default_factory=dict)
     guesses: tuple[Problem, ...] = ()  # notes from dated lists, to tell where Google is not asked
     # principals that may change states on purpose, by the file of TEAM_DEFAULTS
     state_writers: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from provision.actions import copied_folder
+from provision.actions import copied_folder, validate
 from provision.actions import jobs as jobs_action
 from provision.actions.create import create
 from provision.actions.destroy import after_all
@@ -56,7 +56,8 @@ def run(context: Context) -> None:
         jobs = jobs_action.opened(context, lambda it: _require_as_made(context, it))
         spec = _again(context, jobs)
     else:
-        spec = job.of(context.settings, context.command, context.env, ray=context.ray)
+        said = (context.command, context.env, context.secrets)
+        spec = job.of(context.settings, *said, ray=context.ray)
     if not context.destroy_after:
         _make_and_run(context, spec, jobs)
         return
@@ -99,7 +100,8 @@ def _again(context: Context, jobs: Jobs) -> JobSpec:
             why="the cluster was destroyed meanwhile, or nobody has submitted it by Run",
             fix="aiinfra Jobs lists those that there are",
         )
-    return job.again(context.settings, name, asked, context.command, context.env, ray=context.ray)
+    said = (context.command, context.env, context.secrets)
+    return job.again(context.settings, name, asked, *said, ray=context.ray)
 
 
 def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> None:
@@ -119,6 +121,7 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
     packed = copied_folder.packed(own, takes_files=True, to=to, judge=judge)
     with contextlib.nullcontext() if context.again else packed as archive:
         makes = context.create and not _stands(context)
+        validate.require_readable(context, spec.secrets, makes=makes)
         if makes:
             job.require_possible(spec, context.settings)
             create(context, copies=False)
@@ -184,8 +187,7 @@ def _worth_knowing(context: Context) -> Iterator[Problem]:
             code=Code.NOTE,
             what=f"{told} has what looks like a credential",
             why="the job keeps it in the state's bucket, where whoever may read that reads it",
-            fix="keep it in Secret Manager: SECRETS=NAME=projects/<project>/secrets/<secret>, and"
-            " Create",
+            fix="keep it in Secret Manager, and let the job have it by --secret NAME=SECRET",
         )
     if context.destroy_after and not (settings.gcs_mount_list or settings.nfs_fileshare_list):
         yield Problem(
@@ -217,7 +219,8 @@ def _require_as_made(context: Context, record: Record) -> None:
                 f"The cluster was made without what {it.setting} has now: {it.words}",
                 code=Code.WITHOUT_EFFECT,
                 why="only Create gives its machines and pods what they mount and read",
-                fix=f"Create, with --replace-vms where VMs run; or leave {it.setting} as it was",
+                fix=f"Create, with --replace-vms where VMs run; or leave {it.setting} as it was"
+                + (", and take --secret for this job" * (it.setting == "SECRETS")),
                 setting=it.setting,
             )
     if changed:

@@ -11,11 +11,13 @@ from provision.codes import Code
 from provision.context import connect
 from provision.deployment import deployment
 from provision.deployment.deployment import RunInputs
-from provision.errors import CredentialsError, Problem, SettingsError
+from provision.errors import CheckError, CredentialsError, Problem, SettingsError
 from provision.kinds import registry
 from provision.lifecycle import pricing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from provision.catalogue.names import DerivedName
     from provision.context import Context
     from provision.deployment.deployment import Deployment
@@ -126,7 +128,7 @@ def require_meant(context: Context) -> None:
         code=Code.APPROVAL_NEEDED,
         why="whoever may log in on a VM, change its command, or run a pod can then read them",
         fix="if that is meant, let their owner run\n"
-        + _grants(context.settings, abroad)
+        + _grants(abroad, _account(context.settings))
         + "\nand run Create with --yes",
         setting="SECRETS",
     )
@@ -142,9 +144,51 @@ def tell_of_secrets(context: Context) -> None:
             what="the cluster can read these secrets only once their owner has granted it",
             why="this tool gives access to secrets of its own project alone, and only to"
             " an account that it makes (SERVICE_ACCOUNT=dedicated)",
-            fix=_grants(context.settings, granted),
+            fix=_grants(granted, _account(context.settings)),
         )
         context.note([note])
+
+
+def require_readable(context: Context, secrets: Sequence[Secret], *, makes: bool) -> None:
+    """See that a job's own secrets are there, and say how its machines get to read them.
+
+    `makes`: whether the cluster, and with it their account, is yet to be made.
+    """
+    if not secrets:
+        return
+    from provision.preflight import named  # noqa: PLC0415 - of jobs with secrets alone
+    from provision.preflight.check import Answers  # noqa: PLC0415 - as just said
+
+    cloud = connect(context)
+    answers, account = Answers(cloud.api), _account(context.settings, cloud.project_number)
+    why_not = {it: named.denied(answers, it, account) for it in secrets}
+    missing = [it for it, found in why_not.items() if found and found[0] is Code.RESOURCE_NOT_FOUND]
+    if missing:
+        first = missing[0]
+        raise CheckError(
+            f"there is no {first.path}",
+            code=Code.RESOURCE_NOT_FOUND,
+            why=f"{first.name} of the job is to have its value, and Run makes no secrets",
+            fix=f"check its spelling, or make it with: gcloud secrets create {first.secret}"
+            f" --project {first.project} --data-file -",
+            setting="--secret",
+        )
+    left = [it for it, found in why_not.items() if found]
+    if not left:
+        return
+    told = next((words for _, words in filter(None, why_not.values()) if words), "")
+    names = ", ".join(it.name for it in left)
+    note = Problem(
+        code=Code.SECRETS_UNREADABLE,
+        setting="--secret",
+        what=f"could not see whether the job's machines may read the secret of {names}: {told}"
+        if told
+        else f"nothing lets the job's machines read the secret of {names}, as far as can be seen",
+        why="Run grants nothing, and a job that may not read its secrets does not begin",
+        fix=("name it in SECRETS, which Create grants; or, once the account is there:\n" * makes)
+        + _grants(left, account),
+    )
+    context.note([note])
 
 
 def _granted_by_owners(settings: Settings) -> list[Secret]:
@@ -152,10 +196,10 @@ def _granted_by_owners(settings: Settings) -> list[Secret]:
     return list({it.path: it for it in settings.secrets or () if it.project != own}.values())
 
 
-def _grants(settings: Settings, secrets: list[Secret]) -> str:
+def _grants(secrets: list[Secret], account: str) -> str:
     return "\n".join(
         f"gcloud secrets add-iam-policy-binding {secret.secret} --project {secret.project}"
-        f" --role {_SECRETS_ROLE} --member serviceAccount:{_account(settings)}"
+        f" --role {_SECRETS_ROLE} --member serviceAccount:{account}"
         for secret in secrets
     )
 
@@ -166,11 +210,12 @@ def _reader(settings: Settings) -> DerivedName | None:
     return spec.reader
 
 
-def _account(settings: Settings) -> str:
+def _account(settings: Settings, number: str = "") -> str:
+    """`number`: the project's; "" for what has a shell find it."""
     reader = _reader(settings)
     if reader is not None:
         return accounts.of_project(reader.of(settings.name_prefix), settings.project_id)
     if settings.service_account == "default":
         described = f"gcloud projects describe {settings.project_id}"
-        return accounts.default(f"$({described} --format 'value(projectNumber)')")
+        return accounts.default(number or f"$({described} --format 'value(projectNumber)')")
     return settings.service_account

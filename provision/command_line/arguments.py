@@ -43,7 +43,7 @@ def read(argv: Sequence[str]) -> CommandLine:
 
     Returns options and problems; invalid arguments never raise an exception.
     """
-    given, words, rest, env, unclear = _sorted(argv)
+    given, words, rest, (env, secrets), unclear = _sorted(argv)
     helps = Option.HELP in given
     acting = [number for number, word in enumerate(words) if suggestions.action(word)]
     first = suggestions.action(words[acting[0]]) if acting else None
@@ -88,6 +88,7 @@ def read(argv: Sequence[str]) -> CommandLine:
         others,
         tuple(rest),
         MappingProxyType(env),
+        MappingProxyType(secrets),
         about_settings,
     )
     if options.action and not helps:
@@ -97,13 +98,16 @@ def read(argv: Sequence[str]) -> CommandLine:
 
 def _sorted(
     argv: Sequence[str],
-) -> tuple[dict[Option, str], list[str], list[str], dict[str, str], list[Problem]]:
+) -> tuple[
+    dict[Option, str], list[str], list[str], tuple[dict[str, str], dict[str, str]], list[Problem]
+]:
     """The options with their values (the last one counts), the other arguments, and problems.
 
-    Between the two: what stands behind `--`, and all values of --env.
+    Between the two: what stands behind `--`, and all values of --env and of --secret.
     """
     given: dict[Option, str] = {}
     env: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     words: list[str] = []
     problems: list[Problem] = []
     left = deque(argv)
@@ -131,11 +135,11 @@ def _sorted(
             problems.append(suggestions.of_scenario(left.popleft()))
         given[option] = value
         problems += filter(None, [_wrong_value(option, value, tied=is_tied)])
-        if option is Option.ENV:
+        if option in {Option.ENV, Option.SECRET}:
             name, _, text = value.partition("=")
-            env[name] = text
+            (env if option is Option.ENV else secrets)[name] = text
     # An empty argument, as scripts may pass it, is ignored.
-    return given, [word for word in words if word.strip()], list(left), env, problems
+    return given, [word for word in words if word.strip()], list(left), (env, secrets), problems
 
 
 def _needs_value(name: str) -> bool:
@@ -160,6 +164,13 @@ def _wrong_value(option: Option, value: str, *, tied: bool) -> Problem | None:
             f"{option} {suggestions.shown(value.partition('=')[0])} sets no variable",
             "it takes a name of letters, digits and _, a =, and the value",
             f"{option} WANDB_MODE=offline",
+        )
+    if option is Option.SECRET and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*(=.+)?", value):
+        # Not echoed: it may be the secret itself.
+        return wrong(
+            f"{option} names no variable",
+            "it takes a variable's name of letters, digits and _, and what names a secret",
+            f"{option} HF_TOKEN=hf-token",
         )
     if tied and not option.metavar:
         return wrong(f"{option} takes no value", fix=f"write only {option}, or remove all of it")

@@ -53,6 +53,12 @@ class Option(enum.StrEnum):
     )
     TIME = "--time", "TIME", "end it after this time, as 12h", Action.RUN
     ENV = "--env", "K=V", "set a variable; may come again (JOB_ENV)", Action.RUN
+    SECRET = (
+        "--secret",
+        "NAME[=SECRET]",
+        "a variable of Secret Manager's; may come again",
+        Action.RUN,
+    )
     IMAGE = "--image", "IMAGE", "run in this container image", Action.RUN
     QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
@@ -157,6 +163,8 @@ class Options:
     command: tuple[str, ...] = ()  # what stands behind `--`
     # the variables of the job
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    # the secrets of the job: variable -> what names the secret, "" for the variable's own name
+    secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     about_settings: bool = False  # whether --help is about the settings
 
     @property

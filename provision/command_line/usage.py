@@ -79,7 +79,7 @@ def of_action(action: Action) -> str:
                 if of_a_job
                 else ""
             ),
-            "",
+            *([] if of_a_job else [""]),
             *_paragraph(
                 f"More: {about.page}, and --help settings for the settings in an env.list."
             ),

@@ -87,6 +87,7 @@ class JobFolder:
                 "restart_on": spec.restart_on or "",
                 "seconds": spec.seconds,
                 "env": dict(spec.env),
+                "secrets": {it.name: it.resource for it in spec.secrets},
                 "image": spec.image or "",
                 "files": archive.sha256 if archive else spec.files,
                 "ends_cluster": spec.ends_cluster,

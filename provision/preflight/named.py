@@ -21,12 +21,16 @@ from provision.state.location import DEEPEST, FOLDER, RECORD, STATE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provision.preflight.check import CheckContext
+    from provision.preflight.check import Answers, CheckContext
+    from provision.settings.pairs import Secret
     from provision.spec.cluster import ClusterSpec
 
 _SETTING: Final = "KMS_KEY"
 _ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 _USING: Final = frozenset({_ROLE, "roles/cloudkms.cryptoOperator"})
+_READING: Final = frozenset(
+    {"roles/secretmanager.secretAccessor", "roles/secretmanager.admin", "roles/owner"}
+)
 _FORBIDDEN: Final = 403
 _EXISTS: Final = (
     "exists",
@@ -176,6 +180,30 @@ def secrets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:
                 fix="check its spelling, or make it with: gcloud secrets create"
                 f" {path.rpartition('/')[2]} --project {path.split('/')[1]} --data-file -",
             )
+
+
+def denied(answers: Answers, secret: Secret, account: str) -> tuple[Code, str] | None:
+    """Why an account may not read a secret, as far as these credentials may see; None if it may.
+
+    What Google has no such secret for is RESOURCE_NOT_FOUND, and what can't be seen NOT_CHECKED.
+    """
+    found, refused = seen(partial(answers.find, Service.SECRET_MANAGER, secret.path))
+    if found is None and refused is None:
+        return Code.RESOURCE_NOT_FOUND, ""
+    asked = [
+        seen(partial(answers.get, Service.SECRET_MANAGER, f"{secret.path}:getIamPolicy")),
+        seen(partial(answers.policy_of_project, secret.project)),
+    ]
+    bindings = [one for policy, _ in asked if policy for one in policy.get("bindings", [])]
+    ours = f"/secrets/{secret.secret}/"  # in a condition as Create writes it
+    if any(
+        lets(one, account, _READING)
+        and ours in one.get("condition", {"expression": ours}).get("expression", "")
+        for one in bindings
+    ):
+        return None
+    unseen = next((error for error in (refused, *(it for _, it in asked)) if error), None)
+    return (Code.NOT_CHECKED, unseen.message) if unseen else (Code.SECRETS_UNREADABLE, "")
 
 
 def buckets(ctx: CheckContext[ClusterSpec]) -> Iterator[Finding]:

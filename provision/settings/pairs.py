@@ -195,20 +195,42 @@ class Secret(BaseModel):
         """The secret's path in Secret Manager."""
         return f"projects/{self.project}/secrets/{self.secret}"
 
+    @property
+    def resource(self) -> str:
+        """The version's path there."""
+        return f"{self.path}/versions/{self.version}"
+
+
+def secret_of(name: str, reference: str, project: str) -> Secret:
+    """The secret that a variable gets; one of this project may be named without it.
+
+    `reference`: "" for a secret of the variable's own name.
+
+    Raises:
+        ValueError: It names none, or no variable.
+    """
+    text = reference or name
+    found = _referred(name, text if "/" in text else f"projects/{project}/secrets/{text}")
+    return Secret.model_validate(found)
+
 
 def _parsed(text: str) -> list[dict[str, str]]:
     found = []
     for item in parsing.comma_list(text):
         name, equals, reference = (part.strip() for part in item.partition("="))
-        match = _REFERENCE.fullmatch(reference)
-        if not equals or match is None:
-            # Not echoed: it may be the secret itself.
-            raise InvalidValueError(
-                "has an item that names no secret", f"{_REFERS}; separated by commas"
-            )
-        _secrets_variable(name)
-        found.append({"name": name, **{k: v for k, v in match.groupdict().items() if v}})
+        found.append(_referred(name, reference if equals else ""))
     return found
+
+
+def _referred(name: str, reference: str) -> dict[str, str]:
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
+        # Not echoed: it may be the secret itself.
+        raise InvalidValueError(
+            "has an item that names no secret", f"{_REFERS}; separated by commas"
+        )
+    _secrets_variable(name)
+    return {"name": name, **{k: v for k, v in match.groupdict().items() if v}}
 
 
 def _together(secrets: tuple[Secret, ...]) -> tuple[Secret, ...]:

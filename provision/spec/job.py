@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from provision.codes import Code
 from provision.documents import json_object
 from provision.errors import SettingsError
+from provision.settings import pairs
 from provision.settings.choices import KIND, Priority, RestartOn, asking_for
 from provision.settings.gke import LOCAL_QUEUE
 from provision.spec import packages, pools
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from provision.settings.model import Settings
+    from provision.settings.pairs import Secret
 
 _Word = TypeVar("_Word", bound=str)
 
@@ -40,6 +43,7 @@ class JobSpec:
     restart_on: RestartOn | None = None
     seconds: int | None = None  # how long it may run; None for no limit
     env: Mapping[str, str] = field(default_factory=dict, repr=False)  # more of its environment
+    secrets: tuple[Secret, ...] = ()  # those that it alone gets
     ends_cluster: bool = False  # whether the cluster goes with it (`--destroy-after`)
     image: str | None = None  # the container image that it runs in; None for the usual one
     queue: str | None = None  # the queue in which it waits; None for that of all
@@ -50,9 +54,15 @@ class JobSpec:
 
 
 def of(
-    settings: Settings, command: Sequence[str], env: Mapping[str, str], *, ray: bool = False
+    settings: Settings,
+    command: Sequence[str],
+    env: Mapping[str, str],
+    secrets: Mapping[str, str] = MappingProxyType({}),
+    *,
+    ray: bool = False,
 ) -> JobSpec:
     """The job that settings and a command line ask for."""
+    _require_once(env, secrets)
     _require_ray(settings, ray=ray, restart_on=settings.job_restart_on)
     line = settings.job_command
     words = tuple(command) or (("/bin/bash", "-c", line) if line else ())
@@ -71,7 +81,8 @@ def of(
         restarts=settings.job_restarts,
         restart_on=settings.job_restart_on,
         seconds=settings.job_time,
-        env={**settings.job_env, **env},
+        env={it: text for it, text in {**settings.job_env, **env}.items() if it not in secrets},
+        secrets=_secrets(settings, secrets),
         image=settings.job_image,
         queue=settings.job_queue,
         priority=settings.job_priority,
@@ -79,16 +90,18 @@ def of(
     )
 
 
-def again(  # noqa: PLR0913 - what it was, and what is said in place of that
+def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of that
     settings: Settings,
     name: str,
     asked: Mapping[str, Any],
     command: Sequence[str],
     env: Mapping[str, str],
+    secrets: Mapping[str, str] = MappingProxyType({}),
     *,
     ray: bool,
 ) -> JobSpec:
     """A job as it was submitted by this name, with what a command line says in place of that."""
+    _require_once(env, secrets)
 
     def chosen(option: str, before: Any) -> Any:
         is_said = f"job_{option}" in settings.given
@@ -99,6 +112,7 @@ def again(  # noqa: PLR0913 - what it was, and what is said in place of that
 
     whole, text = json_object.whole, json_object.text
     before = json_object.texts(asked.get("command"))
+    its_env, its_secrets = json_object.inner(asked.get("env")), referred(asked)
     setup = packages.line_of(before)
     if "job_setup" in settings.given:
         setup = packages.wanted(settings.job_setup, ())
@@ -109,8 +123,10 @@ def again(  # noqa: PLR0913 - what it was, and what is said in place of that
         restarts=chosen("restarts", whole(asked.get("restarts")) or 0),
         restart_on=chosen("restart_on", one_of(RestartOn, "restart_on")),
         seconds=chosen("time", whole(asked.get("seconds"))),
-        env={it: text(value) for it, value in json_object.inner(asked.get("env")).items()}
-        | dict(env),
+        env={it: text(its_env[it]) for it in its_env if it not in secrets} | dict(env),
+        secrets=_secrets(
+            settings, {it: its_secrets[it] for it in its_secrets if it not in env} | dict(secrets)
+        ),
         image=chosen("image", text(asked.get("image")) or None),
         queue=chosen("queue", text(asked.get("queue")) or None),
         priority=chosen("priority", one_of(Priority, "priority")),
@@ -120,6 +136,44 @@ def again(  # noqa: PLR0913 - what it was, and what is said in place of that
     )
     _require_ray(settings, ray=spec.ray, restart_on=spec.restart_on)
     return spec
+
+
+def referred(asked: Mapping[str, Any]) -> dict[str, str]:
+    """The secrets of a job that was asked for: variable -> the path of a version."""
+    found = json_object.inner(asked.get("secrets"))
+    return {name: json_object.text(path) for name, path in found.items()}
+
+
+def _require_once(env: Mapping[str, str], secrets: Mapping[str, str]) -> None:
+    """See that a command line gives each variable one value."""
+    twice = next((it for it in secrets if it in env), "")
+    if twice:
+        raise SettingsError(
+            f"--env and --secret both give {twice}",
+            code=Code.INVALID_COMMAND_LINE,
+            why="a variable has one value",
+            fix="remove one of them",
+        )
+
+
+def _secrets(settings: Settings, named: Mapping[str, str]) -> tuple[Secret, ...]:
+    """The secrets that are named so, each by its whole path."""
+    found = []
+    for name, reference in named.items():
+        try:
+            found.append(pairs.secret_of(name, reference, settings.project_id))
+        except ValueError:
+            # Neither is echoed: either may be the secret itself.
+            raise SettingsError(
+                "--secret names no secret of Secret Manager, or a variable that can't have one",
+                code=Code.INVALID_COMMAND_LINE,
+                why="it takes a variable that no shell rests on (letters, digits and _), and the"
+                " name of a secret, never its value",
+                fix="--secret HF_TOKEN=hf-token, =hf-token:3 for that version, or"
+                " =projects/<project>/secrets/hf-token",
+                setting="--secret",
+            ) from None
+    return tuple(found)
 
 
 def _require_ray(settings: Settings, *, ray: bool, restart_on: RestartOn | None) -> None:
@@ -156,7 +210,8 @@ def is_same(spec: JobSpec, files: str, name: str, asked: Mapping[str, Any]) -> b
         "ray": spec.ray,
         **({"nodes": spec.nodes} if spec.nodes else {}),
     }
-    return _is_of(spec.name, name) and own == {it: asked.get(it) for it in own}
+    has_same = {it.name: it.resource for it in spec.secrets} == referred(asked)
+    return _is_of(spec.name, name) and has_same and own == {it: asked.get(it) for it in own}
 
 
 def require_possible(spec: JobSpec, settings: Settings) -> None:

@@ -13,6 +13,8 @@ from rehearsal.cloud.routes import Routes
 from rehearsal.cloud.wire import GoogleError, Reply, rfc3339
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rehearsal.cloud.projects import Project
     from rehearsal.cloud.store import Store
     from rehearsal.cloud.wire import Request
@@ -40,6 +42,29 @@ def readable(store: Store, version: str, member: str) -> bool:
         binding["role"] in _ROLES and member in binding["members"] and _holds(binding, resource)
         for policy in (of_project, of_secret)
         for binding in policy.get("bindings", [])
+    )
+
+
+def denied(store: Store, wanted: Mapping[str, str], vm: Mapping[str, Any]) -> str:
+    """What a VM says of the first secret that its account may not read; "" where it may read all.
+
+    `wanted`: variable -> the path of a version.
+    """
+    emails = [it["email"] for it in vm.get("serviceAccounts") or []]
+    for name, version in wanted.items():
+        if not any(readable(store, version, f"serviceAccount:{it}") for it in emails):
+            return grant(name, version, f"serviceAccount:{', '.join(emails)}")
+    return ""
+
+
+def grant(name: str, version: str, member: str) -> str:
+    """What a machine says that may not read the secret of a variable."""
+    _, project, _, secret, *_ = version.split("/")
+    return (
+        f"the secret of {name} can't be read: {version}: 403, Permission"
+        f" 'secretmanager.versions.access' denied for {version}; its owner grants it: gcloud"
+        f" secrets add-iam-policy-binding {secret} --project {project} --role"
+        f" roles/secretmanager.secretAccessor --member {member}"
     )
 
 
@@ -115,6 +140,18 @@ def _delete(request: Request, store: Store, project: str, secret: str) -> Reply:
     return Reply(body={})
 
 
+def _get_policy(request: Request, store: Store, project: str, secret: str) -> Reply:
+    name = _require(request, store, project, secret)["document"]["name"]
+    return Reply(body=policies.get(store, name, {}))
+
+
+def _set_policy(request: Request, store: Store, project: str, secret: str) -> Reply:
+    name = _require(request, store, project, secret)["document"]["name"]
+    policy = request.json().get("policy") or {}
+    policies.check_members(store, policy, _owner(request, store, project).accounts_domain)
+    return Reply(body=policies.replace(store, name, policy, {}))
+
+
 _ONE = "projects/{project}/secrets/{secret}"
 
 service = Routes(
@@ -122,6 +159,8 @@ service = Routes(
         "POST projects/{project}/secrets": _create,
         f"POST {_ONE}:addVersion": _add,
         f"GET {_ONE}/versions/{{version}}:access": _access,
+        f"GET {_ONE}:getIamPolicy": _get_policy,
+        f"POST {_ONE}:setIamPolicy": _set_policy,
         f"GET {_ONE}": _get,
         f"DELETE {_ONE}": _delete,
     },

@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.cloud import vm_documents, vm_programs
+from rehearsal.cloud import secrets, vm_documents, vm_programs
 from rehearsal.cloud.compute import fleet, links, resources, startup_told
 from rehearsal.cloud.compute.resources import INSTANCE, NETWORK
 from rehearsal.cloud.facts import bandwidths, machines
@@ -177,6 +177,9 @@ class _Group:
         number = course["attempt"] + 1
         started = {"state": "running", "why": "", "attempt": number, "nodes": nodes}
         self._kept["begins"], self._kept["written"] = begins, 0
+        denied = secrets.denied(self._store, spec.get("secrets") or {}, living[0][1])
+        if denied:
+            return self._failed(course | started, spec, 0, None, denied, [], final=True)
         return course | started | {"began": began, "ends": ends, "since": begins, "failure": None}
 
     def _running(

@@ -1,5 +1,6 @@
 """Jobs on clusters of each kind, from the command line to the end: Run, Jobs, Logs, Cancel."""
 
+import base64
 import re
 import signal
 import time
@@ -226,6 +227,44 @@ def test_a_job_keeps_what_it_was_and_what_it_cost(there: Rehearse, folder: Path)
     shown = rehearsal.run("Jobs", behind=("tune-1",)).said
     assert "LEVEL" in shown
     assert "steep" not in shown
+
+
+def test_a_job_alone_gets_a_secret_once_its_machines_may_read_it(there: Rehearse) -> None:
+    rehearsal = there()
+    account = "np-workload" if rehearsal.settings.get("VM_TYPE") else "np-nodes"
+    member = f"serviceAccount:{account}@my-project.iam.gserviceaccount.com"
+    words = ("--secret=HF_TOKEN=hf-token", "--", "true")
+    missing = _run(rehearsal, *words)
+    assert (missing.code, missing.problem["setting"]) == (4, "--secret"), missing.said
+    assert "gcloud secrets create hf-token --project my-project" in missing.problem["fix"]
+    assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
+
+    own = "secretmanager/v1/projects/my-project/secrets"
+    rehearsal.google("POST", f"{own}?secretId=hf-token", {})
+    value = base64.b64encode(b"value-of-the-secret").decode()
+    rehearsal.google("POST", f"{own}/hf-token:addVersion", {"payload": {"data": value}})
+    denied = _run(rehearsal, *words)
+    (note,) = [it for it in denied.document["notes"] if it["code"] == "secrets-unreadable"]
+    grant = "gcloud secrets add-iam-policy-binding hf-token --project my-project"
+    role = "roles/secretmanager.secretAccessor"
+    assert note["fix"] == f"{grant} --role {role} --member {member}"
+    assert grant in denied.said.replace("\n", " ")
+    tries_on = "ENABLE_RAY_OPERATOR" in rehearsal.settings  # KubeRay's pods do
+    assert denied.code == (75 if tries_on else 8), denied.said
+    assert grant in _job(denied)["why"] if tries_on else grant in _job(denied)["failure"]["cause"]
+    assert "began" not in _job(denied)
+    assert not tries_on or rehearsal.run("Cancel", behind=("true",)).code == 0
+
+    policy = {"bindings": [{"role": role, "members": [member]}]}
+    rehearsal.google("POST", f"{own}/hf-token:setIamPolicy", {"policy": policy})
+    for behind in (words, ("--again=true",)):
+        ran = rehearsal.run("Run", behind=behind) if len(behind) == 1 else _run(rehearsal, *words)
+        assert ran.code == 0, ran.said
+        assert "secrets-unreadable" not in str(ran.document["notes"])
+        resource = "projects/my-project/secrets/hf-token/versions/latest"
+        asked = rehearsal.object(f"jobs/{_job(ran)['name']}.json")
+        assert asked["secrets"] == {"HF_TOKEN": resource}
+        assert "value-of-the-secret" not in str(asked) + ran.said
 
 
 def test_a_job_is_run_again_as_it_was_but_for_what_is_said(there: Rehearse, folder: Path) -> None:

@@ -137,7 +137,8 @@ class GkeJobs(Jobs):
             told=f"{where.folder}/{_PODS}/jobs/{name}/",
         )
         try:
-            thing = self._facts.mirrored(shape.build(self._facts, wanted), but=spec.image)
+            thing = shape.build(self._facts.also_reading(spec.secrets), wanted)
+            thing = self._facts.mirrored(thing, but=spec.image)
             self._ask(lambda: self._cluster.create(thing), f"submit {name}")
         except KubernetesError as error:
             # A request whose answer was lost is repeated, and finds what it made.

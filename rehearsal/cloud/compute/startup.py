@@ -206,18 +206,9 @@ def checks(
 
 def unreadable(call: Call, config: Resource, wanted: Resource) -> str:
     """What a VM says whose account may not read the command's secrets; "" where it may."""
-    accounts = [it["email"] for it in wanted.get("serviceAccounts") or []]
-    for secret in config.get("secrets") or []:
-        resource = secret["resource"]
-        if not any(
-            secrets.readable(call.store, resource, f"serviceAccount:{it}") for it in accounts
-        ):
-            denied = f"Permission 'secretmanager.versions.access' denied for {resource}"
-            return (
-                f"the secret of {secret['name']} can't be read: {resource}: 403, {denied}\n"
-                "STARTUP_COMMAND was not begun: it lacks its SECRETS"
-            )
-    return ""
+    known = {it["name"]: it["resource"] for it in config.get("secrets") or []}
+    why = secrets.denied(call.store, known, wanted)
+    return f"{why}\nSTARTUP_COMMAND was not begun: it lacks its SECRETS" if why else ""
 
 
 def not_found(content: image_facts.PublicImage | None, command: str) -> str:

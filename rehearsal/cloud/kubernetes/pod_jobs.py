@@ -13,7 +13,7 @@ import shlex
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rehearsal.cloud import vm_programs
+from rehearsal.cloud import secrets, vm_programs
 from rehearsal.cloud.kubernetes import shell
 from rehearsal.cloud.storage import buckets, objects
 
@@ -28,6 +28,7 @@ _ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
 _ACCOUNT: Final = "iam.gke.io/gcp-service-account"
 _ARGUMENTS: Final = '"$@"'
 _WRITTEN: Final = r'printf %s "\$\{{(\w+)\}}" >{path}(?: |$)'
+_SECRET: Final = re.compile(r"^read_secret (\S+) (\S+) (\S+) (\S+)$", re.MULTILINE)
 _AGAIN: Final = "AIINFRA_AGAIN"
 _HOPELESS: Final = 121
 _NEVER_RUNS: Final = (126, 127)
@@ -36,7 +37,12 @@ _AT_ONCE: Final = 5.0
 
 
 def obstacle(world: World, pod: Object, container: Mapping[str, Any]) -> str:
-    """With what an init container that is to fetch a folder ends; "" where it does it."""
+    """With what an init container ends that is to fetch a folder, or secrets; "" where it does."""
+    wanted = _SECRET.finditer("\n".join(shell.words(container)))
+    for name, project, secret, version in (it.groups() for it in wanted):
+        path = f"projects/{project}/secrets/{secret}/versions/{version}"
+        if not secrets.readable(world.store, path, _member(world, pod)):
+            return secrets.grant(name, path, _member(world, pod))
     asked = _told(container, "fetch")
     if asked is None:
         return ""

@@ -141,6 +141,7 @@ def test_an_option_is_taken_by_its_actions_and_refused_by_all_others(action: Act
     for option in Option:
         value = {Option.OUTPUT: ["json"], Option.ENV_FILE: ["f"], Option.COPY: ["c"]}
         value |= {Option.BREAK_LOCK: ["1"], Option.REPORT: ["r.html"], Option.ENV: ["A=b"]}
+        value |= {Option.SECRET: ["A=b"]}
         value |= {it: ["1"] for it in (*OF_A_JOB, Option.POOL, Option.AGAIN, *OF_LOOKING)}
         argv = [option, *value.get(option, []), action]
         refused = [problem.what for problem in read(argv).problems]
@@ -153,7 +154,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--copy": ["Create", "Debug", "Plan", "Run", "Validate"],
         **{
             f"--{it}": ["Run"]
-            for it in ("env", "again", "create", "destroy-after", "detach", "ray")
+            for it in ("env", "secret", "again", "create", "destroy-after", "detach", "ray")
         },
         **{str(it): ["Run"] for it in OF_A_JOB},
         "--nodes": ["Run", "Test"],
@@ -221,6 +222,15 @@ def test_behind_two_dashes_a_run_has_its_command_as_it_is() -> None:
     assert not line.problems
     assert line.options.command == ("torchrun", "t.py", "--yes", "", "--")
     assert line.options.env == {"A": "b=c", "A2": ""}
+
+
+def test_secrets_come_again_and_what_may_be_a_value_is_not_echoed() -> None:
+    line = _read("Run --secret HF_TOKEN --secret=KEY=hf:3 -- true")
+    assert not line.problems
+    assert line.options.secrets == {"HF_TOKEN": "", "KEY": "hf:3"}
+    (problem,) = _read("Run --secret hf_abc-def -- true").problems
+    assert "names no variable" in problem.what
+    assert "hf_abc" not in str(problem)
 
 
 @pytest.mark.parametrize("action", ["Logs", "Cancel", "Jobs"])

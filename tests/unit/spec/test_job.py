@@ -51,6 +51,44 @@ def test_the_command_line_wins_over_settings() -> None:
     assert "1" not in repr(of_line)
 
 
+def test_the_secrets_of_a_job_are_of_its_project_unless_they_say_another() -> None:
+    settings = Settings({**MANDATORY, "job_env": '{ KEY = "1", B = "2" }'})
+    own = f"projects/{settings.project_id}/secrets"
+    asked = {"HF_TOKEN": "", "KEY": "hf:3", "FAR": "projects/other-project/secrets/far"}
+    spec = job.of(settings, ("true",), {}, asked)
+    found = {it.name: it.resource for it in spec.secrets}
+    assert found == {
+        "HF_TOKEN": f"{own}/HF_TOKEN/versions/latest",
+        "KEY": f"{own}/hf/versions/3",
+        "FAR": "projects/other-project/secrets/far/versions/latest",
+    }
+    assert spec.env == {"B": "2"}, "what the command line says goes before JOB_ENV"
+
+    before = {"command": ["true"], "env": {"A": "1"}, "secrets": found}
+    again = job.again(settings, "true-1", before, (), {"KEY": "2"}, {"A": ""}, ray=False)
+    assert [it.name for it in again.secrets] == ["HF_TOKEN", "FAR", "A"]
+    assert again.secrets[0].resource == found["HF_TOKEN"]
+    assert again.env == {"KEY": "2"}
+
+    known = {"image": "", "files": "", "ray": False, "env": {"B": "2"}}
+    assert job.is_same(spec, "", "true-1", {**before, **known})
+    assert not job.is_same(spec, "", "true-1", {**before, **known, "secrets": {}})
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"), [("PATH", ""), ("A", "hf_ab:cd"), ("A", "a,B=c"), ("A", "a/b")]
+)
+def test_what_names_no_secret_is_refused_and_not_echoed(name: str, reference: str) -> None:
+    with pytest.raises(SettingsError, match="names no secret") as caught:
+        job.of(Settings(MANDATORY), ("true",), {}, {name: reference})
+    assert not reference or reference not in str(caught.value.problems)
+
+
+def test_a_variable_is_no_secret_as_well() -> None:
+    with pytest.raises(SettingsError, match="both give A"):
+        job.of(Settings(MANDATORY), ("true",), {"A": "1"}, {"A": ""})
+
+
 def test_no_command_is_refused() -> None:
     with pytest.raises(SettingsError, match="no command"):
         job.of(Settings(MANDATORY), (), {})

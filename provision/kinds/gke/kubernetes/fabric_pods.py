@@ -95,8 +95,9 @@ read_secret() {{
     fi
     sleep 10
   done
-  echo "could not read projects/$2/secrets/$3:$4 for $1: does it exist, and has {account}" \\
-    "the role roles/secretmanager.secretAccessor on it?" >&2
+  echo "could not read projects/$2/secrets/$3:$4 for $1: is there such a version? Its owner lets" \\
+    "pods read it by: gcloud secrets add-iam-policy-binding $3 --project $2" \\
+    "--role roles/secretmanager.secretAccessor --member serviceAccount:{account}" >&2
   exit 1
 }}
 {calls}

@@ -8,7 +8,7 @@ whom its pods act, and what they fetch and mount, is what the record says.
 # No deferred annotations: pydantic reads them.
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, TypeAdapter
@@ -176,6 +176,11 @@ class ClusterFacts:
     def mirrored(self, thing: T, but: str | None = None) -> T:
         """Objects as this cluster gets them: with their images from where it can fetch them."""
         return outbound.images(thing, self.image_mirrors, but=but)
+
+    def also_reading(self, secrets: tuple[Secret, ...]) -> Self:
+        """The cluster for a job with secrets of its own, which go before others of their names."""
+        known = {it.name: it for it in (*self.secrets, *secrets)}
+        return replace(self, secrets=tuple(known.values()))
 
     @property
     def queued_pools(self) -> tuple[GpuPool, ...]:
