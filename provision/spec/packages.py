@@ -36,8 +36,8 @@ python=$(command -v python3 || command -v python) || {
   echo "--setup needs Python, and there is none here" >&2
   exit 127
 }
-all=$(cat requirements.txt pyproject.toml uv.lock 2>/dev/null || :; echo "$setup $image"; "$python" -VV)
-key=$(printf %s "$all" | sha256sum | cut -c1-16)
+asked=$(cat requirements.txt pyproject.toml uv.lock 2>/dev/null || :)
+key=$(printf %s "$asked$setup $image $("$python" -VV)" | sha256sum | cut -c1-16)
 env=${AIINFRA_PACKAGES:-${HOME:-/tmp}/.aiinfra-packages}/$key
 if [ ! -e "$env/made" ]; then
   echo "=== aiinfra: packages are installed, once for what this folder asks for ==="
