@@ -25,7 +25,7 @@ from provision.state.objects import Stored, Writer
 from provision.terraform import lock as locks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from provision.state.folder import StateFolder
 
