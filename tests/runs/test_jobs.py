@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
+from provision.words import duration
 from tests.runs import cluster_side, state_file
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
@@ -182,11 +183,10 @@ def test_several_jobs_are_cancelled_by_their_names_or_all_if_somebody_agrees(
 ) -> None:
     rehearsal = there(rate=0.02)
 
-    for _ in range(4):
-        assert (
-            _run(rehearsal, "--name=j", "--detach", "--", "python3", "train.py", folder=folder).code
-            == 0
-        )
+    for number in range(4):
+        options = ("--name=j", "--detach", f"--env=RATE={number}")
+        submitted = _run(rehearsal, *options, "--", "python3", "train.py", folder=folder)
+        assert submitted.code == 0, submitted.said
 
     def states(ended: Ended) -> dict[str, str]:
         assert ended.code == 0, ended.said
@@ -219,7 +219,7 @@ def test_a_job_keeps_what_it_was_and_what_it_cost(there: Rehearse, folder: Path)
     is_ray = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "ray"
     assert job.get("cost", -1) >= 0 or is_ray, "each VM has a part in each job of Ray"
     on = "" if is_ray else f" on 2 x {job['machine_type']} ("
-    assert f"tune-1 ran {int(job['ran'])} s{on}" in ended.said
+    assert f"tune-1 ran {duration(job['ran'])}{on}" in ended.said
     listed = rehearsal.run("Jobs")
     assert "python3 train.py --lr 3" in listed.said
     shown = rehearsal.run("Jobs", behind=("tune-1",)).said
