@@ -13,17 +13,11 @@ if TYPE_CHECKING:
     from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
     from provision.documents.connection import Connection
     from provision.documents.cost import Cost
-    from provision.documents.deployed import Deployed, OlderMachine
-    from provision.documents.ending import Ending
+    from provision.documents.deployed import Deployed, Ending, OlderMachine
     from provision.documents.image import BootImage, OwnImage
     from provision.documents.job import Job
-    from provision.documents.json_value import (
-        SettingValues,
-        TerraformOutputs,
-        TerraformVariables,
-    )
     from provision.documents.plan import Plan
-    from provision.documents.run import Run
+    from provision.documents.run import Run, SettingValues, TerraformOutputs, TerraformVariables
     from provision.documents.status import Status
     from provision.documents.timeline import Stage
     from provision.documents.topology import Topology

@@ -4,23 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from provision.documents.changes import Backend, Changes
 from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.documents.cost import Cost
-from provision.documents.deployed import Deployed, OlderMachine
-from provision.documents.ending import Ending
+from provision.documents.deployed import Deployed, Ending, OlderMachine
+from provision.documents.events import EventKind
 from provision.documents.gke_status import GkeCluster
 from provision.documents.image import BootImage, OwnImage
 from provision.documents.job import Job
-from provision.documents.json_value import SettingValues, TerraformOutputs, TerraformVariables
 from provision.documents.plan import Plan
 from provision.documents.problem import Problem
 from provision.documents.status import Status
 from provision.documents.timeline import Stage
 from provision.documents.vm_status import VmGroup
+
+if TYPE_CHECKING:
+    Json: TypeAlias = (
+        "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
+    )
+else:
+    # What the schema says of it.
+    Json = Any
+
+
+SettingValues: TypeAlias = Mapping[str, Json]
+"""Setting -> its effective value, with secrets masked; null where it has none."""
+
+TerraformVariables: TypeAlias = Mapping[str, Json]
+"""Variable of the Terraform root -> its value, with secrets masked."""
+
+TerraformOutputs: TypeAlias = Mapping[str, Json]
+"""Output of the Terraform root -> its value."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,3 +106,11 @@ class Run:
     timeline: Annotated[
         tuple[Stage, ...] | None, "the stages of the run, in the order in which they began"
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultEvent(Run):
+    """The last line of a run: its whole document."""
+
+    event: Annotated[Literal[EventKind.RESULT], "its kind"] = EventKind.RESULT
+    time: Annotated[str, "when, as ISO 8601 in UTC"]

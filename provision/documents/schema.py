@@ -21,8 +21,7 @@ from typing_extensions import override
 
 from provision.codes import Code
 from provision.documents.events import Event
-from provision.documents.result_event import ResultEvent
-from provision.documents.run import Run
+from provision.documents.run import ResultEvent, Run
 
 if TYPE_CHECKING:
     from pydantic.json_schema import CoreModeRef

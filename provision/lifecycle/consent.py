@@ -19,7 +19,7 @@ from provision import __version__, intake, words
 from provision.catalogue import prices
 from provision.codes import Code
 from provision.cost import estimate
-from provision.documents.ending import Ending, Held
+from provision.documents.deployed import Ending, Held
 from provision.documents.plan import Change
 from provision.errors import (
     ClusterError,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from provision.documents.cost import Amount, Cost
-    from provision.documents.ending import Ending
+    from provision.documents.deployed import Ending
     from provision.documents.plan import Candidate, Checks, Plan, Quota
     from provision.documents.topology import Topology
 

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import pytest
 
-from provision.words import duration
 from tests.runs import cluster_side, state_file
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
 
@@ -182,7 +181,6 @@ def test_several_jobs_are_cancelled_by_their_names_or_all_if_somebody_agrees(
     there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there(rate=0.02)
-
     for number in range(4):
         options = ("--name=j", "--detach", f"--env=RATE={number}")
         submitted = _run(rehearsal, *options, "--", "python3", "train.py", folder=folder)
@@ -219,7 +217,8 @@ def test_a_job_keeps_what_it_was_and_what_it_cost(there: Rehearse, folder: Path)
     is_ray = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "ray"
     assert job.get("cost", -1) >= 0 or is_ray, "each VM has a part in each job of Ray"
     on = "" if is_ray else f" on 2 x {job['machine_type']} ("
-    assert f"tune-1 ran {duration(job['ran'])}{on}" in ended.said
+    assert re.search(rf"tune-1 ran \d+ (s|min)\b.*{re.escape(on)}", ended.said), ended.said
+    assert job["ran"] > 60, "by the cloud's clock"
     listed = rehearsal.run("Jobs")
     assert "python3 train.py --lr 3" in listed.said
     shown = rehearsal.run("Jobs", behind=("tune-1",)).said

@@ -7,7 +7,7 @@ from pathlib import Path
 from provision.catalogue import prices
 from provision.cost import estimate
 from provision.documents.cost import Cost
-from provision.documents.ending import Ending, Held
+from provision.documents.deployed import Ending, Held
 from provision.documents.plan import Change, Checks, Count, Loss, Plan, Quota
 from provision.intake import Loaded, load
 from provision.kinds import registry
