@@ -91,7 +91,7 @@ def _again(context: Context, jobs: Jobs) -> JobSpec:
         StateError: There is no such job, or its folder is gone.
     """
     name = job.newest(context.again, jobs.names()) or context.again
-    asked = jobs.asked(name)
+    asked = jobs.asked(name, again=True)
     if asked is None:
         raise StateError(
             f"There is no job {name} of Run",
