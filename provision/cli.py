@@ -339,7 +339,8 @@ def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each ac
 def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str]) -> NoReturn:
     """Start again in an environment with the simulated cloud's endpoints.
 
-    The rehearsal gets the settings as they are written, to have what they name in its cloud.
+    The rehearsal gets the settings as they are written, to have what they name in its cloud, and so
+    what a job's own secrets are.
     """
     try:
         from rehearsal import errors, session
@@ -355,6 +356,10 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     rest = [argument for argument in argv if argument.partition("=")[0] != "--rehearse"]
     given = reading.read(environ, _env_file(options, environ), {}).given
     texts = {name.upper(): value.text for name, value in given.items()}
+    for name, of in options.secrets.items():
+        path = of if "/" in of else f"projects/{texts.get('PROJECT_ID')}/secrets/{of or name}"
+        known = texts.get("SECRETS")
+        texts["SECRETS"] = (f"{known}," if known else "") + f"{name}={path}"
     try:
         session.run(rest, environ, options.scenario or "", texts)
     except (errors.UnknownScenario, errors.ProviderNotUsable) as error:

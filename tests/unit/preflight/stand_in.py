@@ -219,6 +219,8 @@ class Google(GoogleApi):
         if "views" in query:
             return self.get(service, path)
         self._heard(path)
+        if path.endswith(":getIamPolicy"):
+            return self.documents.get(f"crm/{path}", {})
         asked = body["permissions"] if body else []
         return {"permissions": [name for name in asked if name not in self.withheld]}
 

@@ -1,4 +1,4 @@
-"""A key of Cloud KMS is looked at before anything is made: place, state, and who may use it."""
+"""Keys of Cloud KMS and secrets of jobs are looked at first: place, state, and who may use them."""
 
 import json
 from typing import Any
@@ -6,11 +6,20 @@ from typing import Any
 import pytest
 
 from provision.codes import Code
+from provision.preflight import named
+from provision.preflight.check import Answers
+from provision.settings import pairs
 from tests.unit.preflight.stand_in import PARENT, PROJECT, Google
 from tests.unit.table import Row, rows
 
 RING = "projects/my-keys/locations/us-central1/keyRings/ml"
 KEY = f"{RING}/cryptoKeys/gpu"
+ME = "serviceAccount:np-nodes@my-project.iam.gserviceaccount.com"
+READS = "roles/secretmanager.secretAccessor"
+OURS = 'resource.name.startsWith("projects/123/secrets/hf/")'
+OTHERS = 'resource.name.startsWith("projects/123/secrets/hf-2/")'
+SECRET = pairs.secret_of("HF_TOKEN", "hf", "my-project")
+NO_GRANT = Code.SECRETS_UNREADABLE
 GRANT = f"gcloud kms keys add-iam-policy-binding {KEY} --member"
 
 
@@ -97,3 +106,35 @@ def test_what_may_not_be_seen_is_not_missing(keeper: Google) -> None:
     assert note.code is Code.NOT_CHECKED
     assert "could not see whether Google's service agents may use the key" in note.what
     assert _agent("compute-system") in note.fix
+
+
+@pytest.mark.parametrize(
+    ("where", "binding", "denied"),
+    [
+        ("secret", {"role": READS, "members": [ME]}, None),
+        ("crm", {"role": "roles/owner", "members": [ME]}, None),
+        ("crm", {"role": READS, "members": [ME], "condition": {"expression": OURS}}, None),
+        ("crm", {"role": READS, "members": [ME], "condition": {"expression": OTHERS}}, NO_GRANT),
+        ("crm", {"role": "roles/editor", "members": [ME]}, NO_GRANT),
+        ("secret", {"role": READS, "members": ["user:me@example.com"]}, NO_GRANT),
+    ],
+)
+def test_who_may_read_a_secret_is_seen_in_its_policy_and_its_projects(
+    google: Google, where: str, binding: dict[str, Any], denied: Code | None
+) -> None:
+    paths = {"secret": f"{SECRET.path}:getIamPolicy", "crm": f"{PARENT}:getIamPolicy"}
+    google.documents |= {SECRET.path: {}, **{it: {} for it in paths.values()}}
+    google.documents[paths[where]] = {"bindings": [binding]}
+    found = named.denied(Answers(google), SECRET, ME.partition(":")[2])
+    assert (found and found[0]) == denied
+
+
+def test_what_can_not_be_seen_of_a_secret_is_not_taken_for_a_denial(google: Google) -> None:
+    google.documents[f"{PARENT}:getIamPolicy"] = {}
+    missing = named.denied(Answers(google), SECRET, "a@b")
+    assert missing == (Code.RESOURCE_NOT_FOUND, "")
+    google.documents[SECRET.path] = {}
+    google.refusals[f"{SECRET.path}:getIamPolicy"] = 403
+    unseen = named.denied(Answers(google), SECRET, "a@b")
+    assert unseen is not None
+    assert unseen[0] is Code.NOT_CHECKED
