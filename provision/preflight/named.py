@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 _SETTING: Final = "KMS_KEY"
 _ROLE: Final = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 _USING: Final = frozenset({_ROLE, "roles/cloudkms.cryptoOperator"})
-_READING: Final = frozenset(
-    {"roles/secretmanager.secretAccessor", "roles/secretmanager.admin", "roles/owner"}
-)
+# Secret Manager, "Access control with IAM", read 2026-11-29.
+_READING: Final = frozenset({"roles/secretmanager.secretAccessor", "roles/secretmanager.admin"})
 _FORBIDDEN: Final = 403
 _EXISTS: Final = (
     "exists",

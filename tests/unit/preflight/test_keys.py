@@ -112,7 +112,7 @@ def test_what_may_not_be_seen_is_not_missing(keeper: Google) -> None:
     ("where", "binding", "denied"),
     [
         ("secret", {"role": READS, "members": [ME]}, None),
-        ("crm", {"role": "roles/owner", "members": [ME]}, None),
+        ("crm", {"role": "roles/secretmanager.admin", "members": [ME]}, None),
         ("crm", {"role": READS, "members": [ME], "condition": {"expression": OURS}}, None),
         ("crm", {"role": READS, "members": [ME], "condition": {"expression": OTHERS}}, NO_GRANT),
         ("crm", {"role": "roles/editor", "members": [ME]}, NO_GRANT),
@@ -138,3 +138,6 @@ def test_what_can_not_be_seen_of_a_secret_is_not_taken_for_a_denial(google: Goog
     unseen = named.denied(Answers(google), SECRET, "a@b")
     assert unseen is not None
     assert unseen[0] is Code.NOT_CHECKED
+    google.refusals = {f"{SECRET.path}$": 403}
+    google.documents[f"{SECRET.path}:getIamPolicy"] = {}
+    assert (named.denied(Answers(google), SECRET, "a@b") or ("",))[0] is Code.NOT_CHECKED
