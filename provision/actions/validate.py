@@ -173,22 +173,28 @@ def require_readable(context: Context, secrets: Sequence[Secret], *, makes: bool
             f" --project {first.project} --data-file -",
             setting="--secret",
         )
-    left = [it for it, found in why_not.items() if found]
+    mine = _reader(context.settings) is not None
+    granted = {it.path for it in context.settings.secrets or ()} if makes and mine else set()
+    left = [it for it, found in why_not.items() if found and it.path not in granted]
     if not left:
         return
     told = next((words for _, words in filter(None, why_not.values()) if words), "")
     names = ", ".join(it.name for it in left)
-    note = Problem(
-        code=Code.SECRETS_UNREADABLE,
+    # An account that is made now has nothing that its owners could have granted.
+    is_vain = makes and mine and not told
+    problem = Problem(
+        code=Code.GOOGLE_REFUSED if is_vain else Code.SECRETS_UNREADABLE,
         setting="--secret",
         what=f"could not see whether the job's machines may read the secret of {names}: {told}"
         if told
         else f"nothing lets the job's machines read the secret of {names}, as far as can be seen",
         why="Run grants nothing, and a job that may not read its secrets does not begin",
-        fix=("name it in SECRETS, which Create grants; or, once the account is there:\n" * makes)
+        fix=("name it in SECRETS, which Create grants; or Create, and then\n" * makes)
         + _grants(left, account),
     )
-    context.note([note])
+    if is_vain:
+        raise CheckError.of([problem])
+    context.note([problem])
 
 
 def _granted_by_owners(settings: Settings) -> list[Secret]:

@@ -237,10 +237,7 @@ def test_a_job_alone_gets_a_secret_once_its_machines_may_read_it(there: Rehearse
     assert "gcloud secrets create hf-token --project my-project" in missing.problem["fix"]
     assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
 
-    own = "secretmanager/v1/projects/my-project/secrets"
-    rehearsal.google("POST", f"{own}?secretId=hf-token", {})
-    value = base64.b64encode(b"value-of-the-secret").decode()
-    rehearsal.google("POST", f"{own}/hf-token:addVersion", {"payload": {"data": value}})
+    _make_secret(rehearsal)
     denied = _run(rehearsal, *words)
     (note,) = [it for it in denied.document["notes"] if it["code"] == "secrets-unreadable"]
     grant = "gcloud secrets add-iam-policy-binding hf-token --project my-project"
@@ -254,7 +251,8 @@ def test_a_job_alone_gets_a_secret_once_its_machines_may_read_it(there: Rehearse
     assert not tries_on or rehearsal.run("Cancel", behind=("true",)).code == 0
 
     policy = {"bindings": [{"role": role, "members": [member]}]}
-    rehearsal.google("POST", f"{own}/hf-token:setIamPolicy", {"policy": policy})
+    path = "secretmanager/v1/projects/my-project/secrets/hf-token:setIamPolicy"
+    rehearsal.google("POST", path, {"policy": policy})
     for behind in (words, ("--again=true",)):
         ran = rehearsal.run("Run", behind=behind) if len(behind) == 1 else _run(rehearsal, *words)
         assert ran.code == 0, ran.said
@@ -263,6 +261,36 @@ def test_a_job_alone_gets_a_secret_once_its_machines_may_read_it(there: Rehearse
         asked = rehearsal.object(f"jobs/{_job(ran)['name']}.json")
         assert asked["secrets"] == {"HF_TOKEN": resource}
         assert "value-of-the-secret" not in str(asked) + ran.said
+
+
+def _make_secret(rehearsal: Rehearsal) -> None:
+    own = "secretmanager/v1/projects/my-project/secrets"
+    rehearsal.google("POST", f"{own}?secretId=hf-token", {})
+    value = base64.b64encode(b"value-of-the-secret").decode()
+    rehearsal.google("POST", f"{own}/hf-token:addVersion", {"payload": {"data": value}})
+
+
+@pytest.mark.slow(
+    sibling="::test_no_cluster_is_made_for_a_job_whose_secret_its_account_can_not_read_yet"
+)
+def test_a_cluster_is_made_for_a_job_with_a_secret_that_its_create_grants(
+    rehearsal: Rehearsal,
+) -> None:
+    _make_secret(rehearsal)
+    words = ("--create", "--yes", "--secret=MY_KEY=hf-token", "--", "true")
+    ran = _run(rehearsal, *words, SECRETS="HF_TOKEN=projects/my-project/secrets/hf-token")
+    assert ran.code == 0, ran.said
+    assert "secrets-unreadable" not in str(ran.document["notes"])
+
+
+def test_no_cluster_is_made_for_a_job_whose_secret_its_account_can_not_read_yet(
+    rehearsal: Rehearsal,
+) -> None:
+    _make_secret(rehearsal)
+    refused = _run(rehearsal, "--create", "--secret=HF_TOKEN=hf-token", "--", "true")
+    assert (refused.code, refused.problem["setting"]) == (4, "--secret"), refused.said
+    assert "name it in SECRETS" in refused.problem["fix"]
+    assert not rehearsal.objects()
 
 
 def test_a_job_is_run_again_as_it_was_but_for_what_is_said(there: Rehearse, folder: Path) -> None:
