@@ -138,3 +138,5 @@ def test_what_can_not_be_seen_of_a_secret_is_not_taken_for_a_denial(google: Goog
     unseen = named.denied(Answers(google), SECRET, "a@b")
     assert unseen is not None
     assert unseen[0] is Code.NOT_CHECKED
+    google.refusals = {f"{SECRET.path}$": 403}
+    assert (named.denied(Answers(google), SECRET, "a@b") or ("",))[0] is Code.NOT_CHECKED
