@@ -54,6 +54,7 @@ class Option(enum.StrEnum):
     TIME = "--time", "TIME", "end it after this time, as 12h", Action.RUN
     ENV = "--env", "K=V", "set a variable; may come again (JOB_ENV)", Action.RUN
     IMAGE = "--image", "IMAGE", "run in this container image", Action.RUN
+    MACHINE = "--machine", "TYPE", "on the pool of this machine type or GPU", Action.RUN
     QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
     RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
@@ -138,7 +139,7 @@ OF_A_JOB = frozenset(
     {
         *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
         *(Option.RESTARTS, Option.RESTART_ON),
-        *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
+        *(Option.IMAGE, Option.MACHINE, Option.QUEUE, Option.PRIORITY),
     }
 )
 """The options that JOB_OPTIONS may have."""

@@ -91,6 +91,7 @@ class JobFolder:
                 "files": archive.sha256 if archive else spec.files,
                 "ends_cluster": spec.ends_cluster,
                 "ray": spec.ray,
+                "wants": spec.machine or "",
                 "queue": spec.queue or "",
                 "priority": spec.priority or "",
                 "submitted": self.now(),
