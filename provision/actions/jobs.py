@@ -55,6 +55,9 @@ def act(context: Context, action: Action) -> None:
         ClusterError: A job that is followed failed, or one that is cancelled did not end.
         StillWaiting: A job that is followed has not begun in time.
     """
+    if context.role:
+        show_role(context)
+        return
     wanted = context.job or context.settings.job_name or ""
     if action is Action.CANCEL and context.every and context.job:
         raise SettingsError(
@@ -96,6 +99,15 @@ def act(context: Context, action: Action) -> None:
             reader.end()
         if not any(it.has_shown for it in readers):
             context.console.progress(f"{job.name} has said nothing so far: {screen.words(job)}")
+
+
+def show_role(context: Context) -> None:
+    """Print what an account needs that is to run jobs and to change no cluster."""
+    from provision.preflight import submitters  # noqa: PLC0415 - only needed here
+
+    spec = registry.of(context.settings).spec(context.settings)
+    context.report.role = submitters.used(spec)
+    context.console.result(submitters.as_yaml(spec, context.location))
 
 
 def opened(context: Context, judge: Callable[[Record], None] = lambda _: None) -> Jobs:

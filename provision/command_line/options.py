@@ -99,7 +99,7 @@ class Option(enum.StrEnum):
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
     ROLE = (
         *("--role", "", "print a custom role with the permissions for this env.list"),
-        *(Action.VALIDATE, Action.PLAN),
+        *(Action.VALIDATE, Action.PLAN, Action.JOBS),
     )
     REPORT = (
         *("--report", "FILE", "write the result as one HTML page, with a drawing"),

@@ -168,7 +168,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
         "--watch": ["Status"],
-        "--role": ["Plan", "Validate"],
+        "--role": ["Jobs", "Plan", "Validate"],
         "--detailed-exitcode": ["Plan", "Status"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)
