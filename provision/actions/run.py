@@ -91,7 +91,7 @@ def _again(context: Context, jobs: Jobs) -> JobSpec:
         StateError: There is no such job, or its folder is gone.
     """
     name = job.newest(context.again, jobs.names()) or context.again
-    asked = jobs.asked(name)
+    asked = jobs.asked(name, again=True)
     if asked is None:
         raise StateError(
             f"There is no job {name} of Run",
@@ -125,7 +125,9 @@ def _make_and_run(context: Context, spec: JobSpec, jobs: Jobs | None = None) -> 
         jobs = jobs or jobs_action.opened(context, lambda it: _require_as_made(context, it))
         if archive:
             spec = dataclasses.replace(spec, commit=commit.of(own.copy or COPY_FOLDER))
-        wanted = dataclasses.replace(spec, command=packages.wrapped(spec.command, setup))
+        wanted = dataclasses.replace(
+            spec, command=packages.wrapped(spec.command, setup, spec.image or "")
+        )
         name = "" if context.again else _waiting(jobs, wanted, archive)
         told = f"{name} waits already, with the same command and folder; --name for another one"
         if not name:

@@ -62,11 +62,11 @@ class Jobs(ABC):
         """The names of all jobs, the newest last."""
 
     @abstractmethod
-    def asked(self, name: str) -> Mapping[str, Any] | None:
-        """A job of Run as it was submitted, whose folder is still there; None for no job of Run.
+    def asked(self, name: str, *, again: bool = False) -> Mapping[str, Any] | None:
+        """A job of Run as it was submitted; None for no job of Run.
 
         Raises:
-            StateError: Its folder is gone.
+            StateError: It is to be run `again`, and its folder is gone.
         """
 
     @abstractmethod

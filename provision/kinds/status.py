@@ -112,7 +112,7 @@ def look(
         waiting=(*([_changing(lock)] if lock and not is_held else []), *found.waiting),
         ends=(*found.ends, *_reservations(context, cloud, record)),
         history=tuple(it.done for it in done),
-        in_all=history.in_all(done, context.clock.now()),
+        in_all=history.in_all(done, context.clock.now(), context.clock.cloud),
         locked_by=lock.who if lock else None,
         lock=LockHolder(who=lock.who, operation=lock.operation, since=lock.created, id=lock.id)
         if lock

@@ -305,7 +305,7 @@ def describe_ending(context: Context, cloud: Cloud, record: Record, kind: Kind[A
         counts=_counts(cloud),
         data=tuple(Held(words=it) for it in (*_shares(cloud), *kind.data(context, cloud, record))),
         jobs=tuple(_unfinished(context, cloud, record, kind)),
-        in_all=history.in_all(history.of(cloud.folder), context.clock.now()),
+        in_all=history.in_all(history.of(cloud.folder), context.clock.now(), context.clock.cloud),
     )
     context.report.ending = found
     context.report.cost = _cost(context, record, kind, vms or ())

@@ -237,7 +237,8 @@ def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:
 
 def name_of(words: Sequence[str]) -> str:
     """A name for a job: that of the script that it runs, or of the program."""
-    own = [word for word in words if not word.startswith("-")]
+    # The line of a shell is one word.
+    own = [it for word in words for it in word.split() if not it.startswith("-")]
     named = [PurePath(word).name for word in own] or ["job"]
     script = next((it for it in named if it.endswith((".py", ".sh"))), "")
     told = script or next((it for it in named if it not in _LAUNCHERS), named[0])

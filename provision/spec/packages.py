@@ -30,14 +30,14 @@ _BY_FILES: Final = (
 # such as torchrun, run by its own Python: so that finds the new ones by PYTHONPATH.
 _WRAP: Final = """\
 set -e
-setup=$1
-shift
+setup=$1 image=$2
+shift 2
 python=$(command -v python3 || command -v python) || {
   echo "--setup needs Python, and there is none here" >&2
   exit 127
 }
-all=$(cat requirements.txt pyproject.toml uv.lock 2>/dev/null || :; echo "$setup"; "$python" -VV)
-key=$(printf %s "$all" | sha256sum | cut -c1-16)
+asked=$(cat requirements.txt pyproject.toml uv.lock 2>/dev/null || :)
+key=$(printf %s "$asked$setup $image $("$python" -VV)" | sha256sum | cut -c1-16)
 env=${AIINFRA_PACKAGES:-${HOME:-/tmp}/.aiinfra-packages}/$key
 if [ ! -e "$env/made" ]; then
   echo "=== aiinfra: packages are installed, once for what this folder asks for ==="
@@ -81,9 +81,12 @@ def source(files: Collection[str]) -> str:
     return next((names[0] for names, _ in _BY_FILES if set(names) <= set(files)), "")
 
 
-def wrapped(command: Sequence[str], setup: str) -> tuple[str, ...]:
-    """The command after its packages; itself where it needs none."""
-    return ("sh", "-c", _WRAP, MARK, setup, *command) if setup else tuple(command)
+def wrapped(command: Sequence[str], setup: str, image: str = "") -> tuple[str, ...]:
+    """The command after its packages; itself where it needs none.
+
+    `image`: its container's image, whose own packages are others; "" for the machine's.
+    """
+    return ("sh", "-c", _WRAP, MARK, setup, image, *command) if setup else tuple(command)
 
 
 def line_of(command: Sequence[str]) -> str:
@@ -93,4 +96,4 @@ def line_of(command: Sequence[str]) -> str:
 
 def bare(command: Sequence[str]) -> tuple[str, ...]:
     """The command as somebody wrote it."""
-    return tuple(command[5:] if MARK in command[3:4] else command)
+    return tuple(command[6:] if MARK in command[3:4] else command)

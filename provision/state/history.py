@@ -25,7 +25,7 @@ from provision.state.objects import Stored, Writer
 from provision.terraform import lock as locks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from provision.state.folder import StateFolder
 
@@ -94,15 +94,20 @@ def add(  # noqa: PLR0913 - a line has so many parts
         )
 
 
-def in_all(lines: tuple[Line, ...], now: float) -> InAll | None:
-    """What it has cost at most since the first run; None if that is not known."""
+def in_all(
+    lines: tuple[Line, ...], now: float, cloud: Callable[[float], float] = float
+) -> InAll | None:
+    """What it has cost at most since the first run; None if that is not known.
+
+    `cloud`: how long it was by the cloud's clock.
+    """
     known = [(moment, it.hourly) for it in lines if (moment := _moment(it.done.at)) is not None]
     if not known or known[0][1] is None:
         return None
     usd, rate = Decimal(0), Decimal(0)
     for (since, hourly), (until, _) in pairwise([*known, (now, None)]):
         rate = Decimal(hourly) if hourly is not None else rate
-        usd += rate * Decimal(max(0.0, until - since)) / 3600
+        usd += rate * Decimal(cloud(max(0.0, until - since))) / 3600
     return InAll(usd=usd.quantize(Decimal("0.01")), since=lines[0].done.at)
 
 

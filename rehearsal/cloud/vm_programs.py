@@ -78,7 +78,7 @@ def course(command: Sequence[str], files: Mapping[str, str], name: str, folder: 
     _run(done, list(command), files, name)
     done.why = done.why if done.code == 0 else ""
     if done.why:
-        own = command[5:] if command[3:4] == [_SETUP] else command
+        own = command[6:] if command[3:4] == [_SETUP] else command
         line = f"This is a rehearsal: {shlex.join(own)} was not run here"
         done.said.insert(0, (0.0, line))
     return done
@@ -87,7 +87,7 @@ def course(command: Sequence[str], files: Mapping[str, str], name: str, folder: 
 def _run(done: Course, words: list[str], files: Mapping[str, str], name: str) -> None:
     program = words[0].rpartition("/")[2]
     if words[3:4] == [_SETUP]:
-        _with_packages(done, words[5:], files, name)
+        _with_packages(done, words[6:], files, name)
     elif program in _SHELLS and words[1:2] == ["-c"]:
         _line(done, words[2], files, name)
     elif program in _PYTHONS or program in _SHELLS:

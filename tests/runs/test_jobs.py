@@ -181,12 +181,10 @@ def test_several_jobs_are_cancelled_by_their_names_or_all_if_somebody_agrees(
     there: Rehearse, folder: Path
 ) -> None:
     rehearsal = there(rate=0.02)
-
-    for _ in range(4):
-        assert (
-            _run(rehearsal, "--name=j", "--detach", "--", "python3", "train.py", folder=folder).code
-            == 0
-        )
+    for number in range(4):
+        options = ("--name=j", "--detach", f"--env=RATE={number}")
+        submitted = _run(rehearsal, *options, "--", "python3", "train.py", folder=folder)
+        assert submitted.code == 0, submitted.said
 
     def states(ended: Ended) -> dict[str, str]:
         assert ended.code == 0, ended.said

@@ -150,9 +150,9 @@ class GkeJobs(Jobs):
         """The names of all jobs, the newest last; first those that others have submitted."""
         return [*(it.name for it in self._others()), *self._jobs.names()]
 
-    def asked(self, name: str) -> Mapping[str, Any] | None:
+    def asked(self, name: str, *, again: bool = False) -> Mapping[str, Any] | None:
         """A job as it was submitted."""
-        return self._jobs.again(name)
+        return self._jobs.again(name) if again else self._jobs.asked(name)
 
     def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those of Run that are not over."""

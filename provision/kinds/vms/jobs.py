@@ -119,9 +119,9 @@ class VmJobs(Jobs):
         why = f"{before[0]} is before it" if before else _UNHEARD
         return self._job(name, asked, {"why": why}, place=len(before))
 
-    def asked(self, name: str) -> Mapping[str, Any] | None:
+    def asked(self, name: str, *, again: bool = False) -> Mapping[str, Any] | None:
         """A job as it was submitted."""
-        return self._jobs.again(name)
+        return self._jobs.again(name) if again else self._jobs.asked(name)
 
     def unfinished(self, *, every: bool = False) -> Sequence[str]:
         """The names of those that are not over, in their order."""

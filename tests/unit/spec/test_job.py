@@ -26,6 +26,7 @@ MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-centra
 )
 def test_a_job_is_named_after_its_script_or_its_program(line: str, name: str) -> None:
     assert job.name_of(line.split()) == name
+    assert job.name_of(["bash", "-c", line]) == name
     # What it is named can be written behind --name.
     assert Settings({**MANDATORY, "job_name": name}).job_name == name
 

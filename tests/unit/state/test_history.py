@@ -46,6 +46,9 @@ def test_what_it_has_cost_follows_the_price_from_each_line_on() -> None:
     _add(unknown, 0.0, hourly=None)
     assert history.in_all(history.of(unknown), HOUR) is None
     assert history.in_all((), HOUR) is None
+    slow = history.in_all(history.of(folder), 3 * HOUR, lambda seconds: 2 * seconds)
+    assert slow is not None
+    assert slow.usd == 2 * spent.usd
 
 
 def test_the_list_is_bounded_and_its_first_line_stays() -> None:

@@ -1,0 +1,67 @@
+"""What is kept of a job, as the bucket has it: how long it ran, and what that cost."""
+
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from provision.documents.job import Job
+from provision.kinds.job_folder import JobFolder
+from provision.state.folder import StateFolder
+
+BEGAN = 1_795_000_000.0
+ASKED = {
+    "command": ["sh", "-c", "...", "aiinfra-setup", "pip install a", "python3", "train.py"],
+    "env": {"B": "secret", "A": "1"},
+    "machine": {"type": "g2-standard-24", "gpus": 2, "hourly": "2.00"},
+    "nodes": 3,
+}
+
+
+def _spent(asked: dict[str, Any], began: str | None, ended: str | None = None) -> Job:
+    clock = SimpleNamespace(now=lambda: BEGAN + 1800, cloud=lambda seconds: seconds)
+    folder = JobFolder(cast("Any", None), "vms", cast("Any", clock))
+    job = folder.record("train-1", asked)
+    return folder.spent(Job(**{**vars(job), "began": began, "ended": ended}), asked)
+
+
+def test_a_job_is_told_as_somebody_wrote_it_and_without_values() -> None:
+    job = _spent(ASKED, None)
+    assert job.command == ("python3", "train.py")
+    assert (job.env, job.machine_type, job.gpus) == (("A", "B"), "g2-standard-24", 2)
+    assert "secret" not in str(job)
+    assert (job.ran, job.cost) == (None, None)
+
+
+def test_its_machines_cost_what_they_did_when_it_was_submitted_for_as_long_as_it_ran() -> None:
+    began = "2026-11-18T11:06:40Z"
+    going = _spent(ASKED, began)
+    assert (going.ran, going.cost) == (1800.0, Decimal("3.00"))
+    over = _spent(ASKED, began, "2026-11-18T12:06:40Z")
+    assert (over.ran, over.cost) == (3600.0, Decimal("6.00"))
+
+
+@pytest.mark.parametrize("hourly", ["", "1e9999", "-5", "NaN", 7.0, None, "9" * 30])
+def test_a_price_that_is_none_is_not_counted(hourly: object) -> None:
+    asked = ASKED | {"machine": {"type": "a", "hourly": hourly}}
+    job = _spent(asked, "2026-11-18T11:06:40Z")
+    assert job.ran == 1800.0
+    assert job.cost is None or hourly == 7.0
+
+
+@pytest.mark.parametrize(
+    ("credentials", "caller"),
+    [
+        ({"service_account_email": "a@p.iam.gserviceaccount.com"}, "a@p.iam.gserviceaccount.com"),
+        ({"service_account_email": "default", "account": ""}, ""),
+        ({"account": "somebody@example.com"}, "somebody@example.com"),
+    ],
+)
+def test_who_asks_is_known_where_the_credentials_say_it(
+    credentials: dict[str, str], caller: str
+) -> None:
+    folder = SimpleNamespace(_credentials=SimpleNamespace(**credentials))
+    get = cast("property", vars(StateFolder)["caller"]).fget
+    assert get is not None
+    assert get(cast("Any", folder)) == caller
