@@ -86,6 +86,14 @@ class Jobs(ABC):
         """What a rank has said in an attempt: where in the log a piece begins, and the piece."""
 
     @abstractmethod
+    def heard(self, job: Job) -> Job:
+        """A job with for how long it has said nothing, where it runs."""
+
+    @abstractmethod
+    def inside(self, job: Job) -> str:
+        """The commands that show what its GPUs do."""
+
+    @abstractmethod
     def cancel(self, job: Job) -> None:
         """Ask for the end of a job; nothing if it is over."""
 

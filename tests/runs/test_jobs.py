@@ -270,6 +270,9 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     assert left.problem["what"] == "train-1 is no longer followed, and goes on"
     assert "aiinfra Logs train-1 --follow" in left.problem["fix"]
     assert "aiinfra Cancel train-1" in left.problem["fix"]
+    going = _job(rehearsal.run("Jobs", behind=("train-1",)))
+    assert going["state"] == "running"
+    assert 0 <= going["silent"] < 900
 
     followed = rehearsal.run("Logs", "--follow")
     assert followed.code == 0, followed.said

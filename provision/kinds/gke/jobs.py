@@ -191,6 +191,16 @@ class GkeJobs(Jobs):
         """The pieces, in their order."""
         return self._jobs.log(job, attempt, rank, after)
 
+    def heard(self, job: Job) -> Job:
+        """By the newest piece of its log."""
+        return self._jobs.heard(job)
+
+    def inside(self, job: Job) -> str:
+        """In each of its pods."""
+        shape = _shape(ray=(self._jobs.asked(job.name) or {}).get("ray"))
+        selector = shape.selector(job.name, None)
+        return f"kubectl get pods -l {selector}, then kubectl exec <POD> -- nvidia-smi"
+
     def cancel(self, job: Job) -> None:
         """Delete its object, with which its pods, its place in the queue and its requests go."""
         asked = self._jobs.asked(job.name)

@@ -135,6 +135,14 @@ class VmJobs(Jobs):
         """The pieces, in their order."""
         return self._jobs.log(job, attempt, rank, after)
 
+    def heard(self, job: Job) -> Job:
+        """By the newest piece of its log."""
+        return self._jobs.heard(job)
+
+    def inside(self, job: Job) -> str:
+        """By ssh."""
+        return f"aiinfra Ssh {next(iter(job.machines), '0')}, and there nvidia-smi"
+
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""
         if self._jobs.asked(job.name) is None:
