@@ -499,6 +499,7 @@ MachineOrGpu = Annotated[
         "[a-z0-9]+(-[a-z0-9]+)*",
         "is not the name of a machine type or of a GPU",
         "one of the cluster's, such as a3-highgpu-8g, nvidia-h100-80gb or h100",
+        str.lower,
     ),
 ]
 GcsPath = Annotated[str, AfterValidator(_gcs_path)]
