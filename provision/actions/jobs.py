@@ -94,7 +94,8 @@ def act(context: Context, action: Action) -> None:
         return
     job = _meant(context, jobs, wanted)
     if action is Action.JOBS:
-        context.report.jobs = [job := jobs.heard(job)]
+        job = replace(jobs.heard(job), fetch=jobs.fetch(job))
+        context.report.jobs = [job]
         context.note(_silent(jobs, [job]))
         context.console.show(screen.whole(job), as_result=True)
     elif context.follow:

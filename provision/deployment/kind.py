@@ -93,6 +93,11 @@ class Jobs(ABC):
     def inside(self, job: Job) -> str:
         """The commands that show what its GPUs do."""
 
+    def fetch(self, job: Job) -> str:
+        """The command that brings the folder of rank 0 here; "" where nothing keeps it."""
+        del job
+        return ""
+
     @abstractmethod
     def cancel(self, job: Job) -> None:
         """Ask for the end of a job; nothing if it is over."""

@@ -61,6 +61,7 @@ def whole(job: Job) -> list[Line]:
         "ends by": None if job.ended else job.ends,
         "on": ", ".join(job.machines),
         "spent": spent(job),
+        "fetch": job.fetch,
     }
     rows += [Line(f"  {name.ljust(layout.LABEL)}{text}") for name, text in facts.items() if text]
     return [*rows, *(Line(f"  {event}", Look.FAINT) for event in job.events)]

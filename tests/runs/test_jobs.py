@@ -273,6 +273,9 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     going = _job(rehearsal.run("Jobs", behind=("train-1",)))
     assert going["state"] == "running"
     assert 0 <= going["silent"] < 900
+    is_kept = "ORCHESTRATOR_TYPE" not in rehearsal.settings
+    scp = f"gcloud compute scp --recurse {going['machines'][0]}:/var/lib/aiinfra-job/train-1 . "
+    assert (going["fetch"].startswith(scp), bool(going["fetch"])) == (is_kept, is_kept)
 
     followed = rehearsal.run("Logs", "--follow")
     assert followed.code == 0, followed.said
