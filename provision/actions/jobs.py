@@ -15,6 +15,7 @@ from provision.errors import (
     ClusterError,
     Declined,
     Interrupted,
+    Problem,
     SettingsError,
     StateError,
     StillWaiting,
@@ -26,9 +27,10 @@ from provision.screens import jobs as screen
 from provision.screens import layout
 from provision.settings.choices import Action
 from provision.spec import job as naming
+from provision.words import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from provision.console import Console
     from provision.context import Context
@@ -44,6 +46,8 @@ _POLL: Final = 3.0
 """Seconds of cloud time between two looks."""
 _BAR: Final = 100
 """Characters of a progress bar that are shown."""
+_LONG: Final = 3600.0
+"""Seconds of silence after which a job that runs is worth a look."""
 _ENDING: Final = 300.0
 """Seconds of cloud time within which a job that is cancelled ends."""
 
@@ -55,6 +59,9 @@ def act(context: Context, action: Action) -> None:
         ClusterError: A job that is followed failed, or one that is cancelled did not end.
         StillWaiting: A job that is followed has not begun in time.
     """
+    if context.role:
+        show_role(context)
+        return
     wanted = context.job or context.settings.job_name or ""
     if action is Action.CANCEL and context.every and context.job:
         raise SettingsError(
@@ -81,11 +88,15 @@ def act(context: Context, action: Action) -> None:
         return
     if action is Action.JOBS and not context.job:
         found = filter(None, map(jobs.find, jobs.names()))
-        context.report.jobs = list(found)
+        context.report.jobs = [jobs.heard(it) for it in found]
+        context.note(_silent(jobs, context.report.jobs))
         context.console.show(screen.lines(context.report.jobs), as_result=True)
         return
     job = _meant(context, jobs, wanted)
     if action is Action.JOBS:
+        job = replace(jobs.heard(job), fetch=jobs.fetch(job))
+        context.report.jobs = [job]
+        context.note(_silent(jobs, [job]))
         context.console.show(screen.whole(job), as_result=True)
     elif context.follow:
         follow(context, jobs, job.name)
@@ -96,6 +107,29 @@ def act(context: Context, action: Action) -> None:
             reader.end()
         if not any(it.has_shown for it in readers):
             context.console.progress(f"{job.name} has said nothing so far: {screen.words(job)}")
+
+
+def show_role(context: Context) -> None:
+    """Print what an account needs that is to run jobs and to change no cluster."""
+    from provision.preflight import submitters  # noqa: PLC0415 - only needed here
+
+    spec = registry.of(context.settings).spec(context.settings)
+    context.report.role = submitters.used(spec)
+    context.console.result(submitters.as_yaml(spec, context.location))
+
+
+def _silent(jobs: Jobs, found: Sequence[Job]) -> list[Problem]:
+    """What to look at of jobs that have not said anything for long."""
+    return [
+        Problem(
+            code=Code.NOTE,
+            what=f"Rank 0 of {it.name} has said nothing for {duration(it.silent)}",
+            why="it may wait for another rank, or for data; or it prints little",
+            fix=f"aiinfra Logs {it.name} --rank all --tail 5 for the others; {jobs.inside(it)}",
+        )
+        for it in found
+        if it.silent is not None and it.silent >= _LONG
+    ]
 
 
 def opened(context: Context, judge: Callable[[Record], None] = lambda _: None) -> Jobs:

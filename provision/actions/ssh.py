@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import subprocess
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from provision.context import Context
 
 _NOT_REACHED: Final = 255
-_NAME: Final = re.compile(r"[a-z][-a-z0-9]{0,62}")
 
 
 def ssh(context: Context) -> None:
@@ -36,11 +34,7 @@ def ssh(context: Context) -> None:
     cloud = connect(context)
     record = ownership.existing(context, cloud, registry.ALL, "to log in to")
     told = cloud.folder.read(connection.KEPT) or {}
-    vms = {
-        json_object.text(vm.get("name")): vm
-        for vm in json_object.objects(told.get("vms"))
-        if _NAME.fullmatch(json_object.text(vm.get("name")))
-    }
+    vms = connection.vms(cloud.folder)
     if not vms:
         raise StateError(
             f"Nobody knows of VMs of {record.name_prefix}",

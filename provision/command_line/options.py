@@ -60,6 +60,7 @@ class Option(enum.StrEnum):
         Action.RUN,
     )
     IMAGE = "--image", "IMAGE", "run in this container image", Action.RUN
+    MACHINE = "--machine", "TYPE", "on the pool of this machine type or GPU", Action.RUN
     QUEUE = "--queue", "QUEUE", "wait in this queue", Action.RUN
     PRIORITY = "--priority", "WORD", "go before jobs of less", Action.RUN
     RAY = "--ray", "", "GKE: run it on a Ray cluster of its own", Action.RUN
@@ -104,7 +105,7 @@ class Option(enum.StrEnum):
     OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
     ROLE = (
         *("--role", "", "print a custom role with the permissions for this env.list"),
-        *(Action.VALIDATE, Action.PLAN),
+        *(Action.VALIDATE, Action.PLAN, Action.JOBS),
     )
     REPORT = (
         *("--report", "FILE", "write the result as one HTML page, with a drawing"),
@@ -144,7 +145,7 @@ OF_A_JOB = frozenset(
     {
         *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
         *(Option.RESTARTS, Option.RESTART_ON),
-        *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
+        *(Option.IMAGE, Option.MACHINE, Option.QUEUE, Option.PRIORITY),
     }
 )
 """The options that JOB_OPTIONS may have."""

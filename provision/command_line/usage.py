@@ -75,9 +75,7 @@ def of_action(action: Action) -> str:
             "options:",
             *_table((it.form, it.words) for it in own if it not in of_a_job),
             *_paragraph(
-                f"Options that JOB_OPTIONS may have, too, as --nodes 2: {', '.join(of_a_job)}"
-                if of_a_job
-                else ""
+                f"Those that JOB_OPTIONS may have, too: {', '.join(of_a_job)}" if of_a_job else ""
             ),
             *([] if of_a_job else [""]),
             *_paragraph(

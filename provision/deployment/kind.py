@@ -86,6 +86,19 @@ class Jobs(ABC):
         """What a rank has said in an attempt: where in the log a piece begins, and the piece."""
 
     @abstractmethod
+    def heard(self, job: Job) -> Job:
+        """A job with for how long it has said nothing, where it runs."""
+
+    @abstractmethod
+    def inside(self, job: Job) -> str:
+        """The commands that show what its GPUs do."""
+
+    def fetch(self, job: Job) -> str:
+        """The command that brings the folder of rank 0 here; "" where nothing keeps it."""
+        del job
+        return ""
+
+    @abstractmethod
     def cancel(self, job: Job) -> None:
         """Ask for the end of a job; nothing if it is over."""
 

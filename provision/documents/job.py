@@ -86,6 +86,16 @@ class Job:
         "for how many seconds, from when its program first began until it was over, or until now; "
         "None before",
     ] = None
+    fetch: Annotated[
+        str,
+        'the command that copies its folder of rank 0 here; "" where nothing keeps that, or Jobs '
+        "was not asked for this job",
+    ] = ""
+    silent: Annotated[
+        float | None,
+        "for how many seconds rank 0 has said nothing, since it began if nothing at all; None if "
+        "it does not run, or Jobs was not asked",
+    ] = None
     cost: Annotated[
         Decimal | None,
         "what its machines cost for that time, in USD, by the prices of when it was submitted: an "

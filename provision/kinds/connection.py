@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from provision import words
 from provision.codes import Code
-from provision.documents import plain
+from provision.documents import json_object, plain
 from provision.documents.connection import (
     ClusterConnection,
     Connection,
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from provision.context import Cloud, Context
     from provision.deployment.deployment import Applied
     from provision.spec.cluster import ClusterSpec
+    from provision.state.folder import StateFolder
     from provision.state.location import Place
 
 KEPT: Final = Stored("connection.json", Writer.PROGRAM, objects.said, largest=2**24)
+_NAME: Final = re.compile(r"[a-z][-a-z0-9]{0,62}")
 _SHELLS: Final = 3
 """The number of VMs whose ssh command is printed; connection.json has all of them."""
 NOTEBOOK: Final = "http://localhost:8080"
@@ -44,6 +47,19 @@ def ssh(name: str, place: Place, *, is_public: bool) -> str:
     """The command that opens a shell on a VM."""
     through = "" if is_public else " --tunnel-through-iap"
     return f"gcloud compute ssh {name} --project {place.project_id} --zone {place.zone}{through}"
+
+
+def scp(name: str, place: Place, path: str, *, is_public: bool) -> str:
+    """The command that copies a folder of a VM here."""
+    shell = ssh(name, place, is_public=is_public)
+    return shell.replace(f"ssh {name}", f"scp --recurse {name}:{path} .", 1)
+
+
+def vms(folder: StateFolder) -> dict[str, dict[str, Any]]:
+    """What connection.json says of VMs, by name; others may be able to write it."""
+    told = json_object.objects((folder.read(KEPT) or {}).get("vms"))
+    named = ((json_object.text(it.get("name")), it) for it in told)
+    return {name: it for name, it in named if _NAME.fullmatch(name)}
 
 
 def tunnel(ssh: str, port: int = 8080) -> str:

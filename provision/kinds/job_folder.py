@@ -92,6 +92,7 @@ class JobFolder:
                 "files": archive.sha256 if archive else spec.files,
                 "ends_cluster": spec.ends_cluster,
                 "ray": spec.ray,
+                "wants": spec.machine or "",
                 "queue": spec.queue or "",
                 "priority": spec.priority or "",
                 "submitted": self.now(),
@@ -142,6 +143,18 @@ class JobFolder:
             piece = self._folder.read(_PIECE, *of, begins) if begins.isdigit() else None
             if piece is not None:  # what is too old goes
                 yield int(begins), piece
+
+    def heard(self, job: Job) -> Job:
+        """A job of Run that runs, with for how long rank 0 has said nothing."""
+        if job.state is not JobState.RUNNING or not job.attempt:
+            return job
+        of = (self._told, job.name)
+        # One that has just begun again may have said nothing yet.
+        found = (self._folder.created(_PIECE, *of, str(job.attempt - it), "0") for it in (0, 1))
+        last = max(next(filter(None, found), {}).values(), default=_seconds(job.began))
+        if last is None:
+            return job
+        return replace(job, silent=self._clock.cloud(max(0.0, self._clock.now() - last)))
 
     def now(self) -> str:
         """This moment, as ISO 8601 in UTC."""

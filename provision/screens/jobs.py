@@ -61,6 +61,7 @@ def whole(job: Job) -> list[Line]:
         "ends by": None if job.ended else job.ends,
         "on": ", ".join(job.machines),
         "spent": spent(job),
+        "fetch": job.fetch,
     }
     rows += [Line(f"  {name.ljust(layout.LABEL)}{text}") for name, text in facts.items() if text]
     return [*rows, *(Line(f"  {event}", Look.FAINT) for event in job.events)]
@@ -107,7 +108,8 @@ def words(job: Job) -> str:
             return "; ".join(filter(None, [ready, job.why])) or "it gets ready"
         case JobState.RUNNING:
             # Of what others run it is not known where.
-            return f"runs on {machines}{again}" if job.machines else job.why or "runs"
+            where = f"runs on {machines}{again}" if job.machines else job.why or "runs"
+            return where if job.silent is None else f"{where}, silent for {duration(job.silent)}"
         case JobState.STOPPING:
             ending = job.why or "a machine of it failed"
             return f"{ending}; its programs have two minutes to end"

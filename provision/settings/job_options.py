@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NAMES: Final = (
     *("name", "nodes", "time", "setup", "wait"),
-    *("restarts", "restart-on", "image", "queue", "priority"),
+    *("restarts", "restart-on", "image", "machine", "queue", "priority"),
 )
 _FIELDS: Final = {f"--{name}": f"job_{name.replace('-', '_')}" for name in NAMES}
 

@@ -643,7 +643,7 @@ class Settings(BaseSettings):
     job_options: JobOptions | None = _for_program(
         "Options that each Run has, those of its command line before them: `--name`, `--nodes`,"
         " `--time`, `--restarts`, `--restart-on`, `--setup`, `--wait`, `--image`, and on GKE"
-        " `--queue` and `--priority`.",
+        " `--machine`, `--queue` and `--priority`.",
         "--nodes 4 --time 2h",
     )
     job_command: values.ShellLine | None = _for_program(
@@ -669,6 +669,9 @@ class Settings(BaseSettings):
     job_wait: values.Seconds | None = _option("Run --wait", "12h")
     job_image: values.Image | None = _option(
         "Run --image", "nvcr.io/nvidia/pytorch:25.01-py3", only_with=_ALL_BUT_RAY
+    )
+    job_machine: values.MachineOrGpu | None = _option(
+        "Run --machine", "a3-highgpu-8g", only_with=_GKE
     )
     job_queue: QueueName | None = _option("Run --queue", "team-a", only_with=_GKE)
     job_priority: values.PriorityWord | None = _option("Run --priority", "high", only_with=_GKE)

@@ -493,6 +493,15 @@ Image = Annotated[
         "<registry>/<path>:<tag>, with @sha256:<digest> if it is to stay the same",
     ),
 ]
+MachineOrGpu = Annotated[
+    str,
+    _matching(
+        "[a-z0-9]+(-[a-z0-9]+)*",
+        "is not the name of a machine type or of a GPU",
+        "one of the cluster's, such as a3-highgpu-8g, nvidia-h100-80gb or h100",
+        str.lower,
+    ),
+]
 GcsPath = Annotated[str, AfterValidator(_gcs_path)]
 FilePlace = Annotated[
     str, AfterValidator(lambda it: (_gcs_path if it.startswith("gs:") else _absolute_path)(it))

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from provision.settings.model import Settings
     from provision.settings.pairs import Secret
 
+_Pool = TypeVar("_Pool")
 _Word = TypeVar("_Word", bound=str)
 
 _LONGEST: Final = 23
+_GPU_MAKER: Final = re.compile("^nvidia-(tesla-)?")
 _LAUNCHERS: Final = frozenset(
     {"accelerate", "bash", "deepspeed", "env", "python", "python3", "sh", "torchrun", "uv"}
 )
@@ -46,6 +48,7 @@ class JobSpec:
     secrets: tuple[Secret, ...] = ()  # those that it alone gets
     ends_cluster: bool = False  # whether the cluster goes with it (`--destroy-after`)
     image: str | None = None  # the container image that it runs in; None for the usual one
+    machine: str | None = None  # the machine type, or the GPU, of the pool that it is for
     queue: str | None = None  # the queue in which it waits; None for that of all
     priority: Priority | None = None  # its priority in the queue; None for none
     ray: bool = False  # whether it is a job of Ray's on GKE (`--ray`)
@@ -84,6 +87,7 @@ def of(
         env={it: text for it, text in {**settings.job_env, **env}.items() if it not in secrets},
         secrets=_secrets(settings, secrets),
         image=settings.job_image,
+        machine=settings.job_machine,
         queue=settings.job_queue,
         priority=settings.job_priority,
         ray=ray,
@@ -128,6 +132,7 @@ def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of
             settings, {it: its_secrets[it] for it in its_secrets if it not in env} | dict(secrets)
         ),
         image=chosen("image", text(asked.get("image")) or None),
+        machine=chosen("machine", text(asked.get("wants")) or None),
         queue=chosen("queue", text(asked.get("queue")) or None),
         priority=chosen("priority", one_of(Priority, "priority")),
         ray=ray or asked.get("ray") is True,
@@ -206,6 +211,7 @@ def is_same(spec: JobSpec, files: str, name: str, asked: Mapping[str, Any]) -> b
         "command": list(spec.command),
         "env": dict(spec.env),
         "image": spec.image or "",
+        "wants": spec.machine or "",
         "files": files,
         "ray": spec.ray,
         **({"nodes": spec.nodes} if spec.nodes else {}),
@@ -220,9 +226,9 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
     What only the cluster knows, such as the rest of its queue's quota, is asked once it is there.
     """
     is_gke = settings.is_gke
-    pool = max(
-        pools.of(settings) if is_gke else [pools.group(settings)], key=lambda it: it.size.most
-    )
+    made = pools.of(settings) if is_gke else [pools.group(settings)]
+    meant = chosen(spec.machine, [(it, it.machine_type, it.gpu_type or "") for it in made])
+    pool = max(meant, key=lambda it: it.size.most)
     if (spec.nodes or 1) > pool.size.most:
         raise SettingsError(
             f"The job wants {spec.nodes or 1} machines, and {pool.name} gets {pool.size.most}",
@@ -235,6 +241,26 @@ def require_possible(spec: JobSpec, settings: Settings) -> None:
     require_offered(
         spec, queues=names if settings.enable_kueue else [], ray=settings.enable_ray_operator
     )
+
+
+def chosen(machine: str | None, offered: Sequence[tuple[_Pool, str, str]]) -> list[_Pool]:
+    """The pools that a job can mean by `--machine`, of all with their machine types and GPUs."""
+    found = [
+        pool
+        for pool, machine_type, gpu in offered
+        if machine in {None, machine_type, gpu}
+        # "h100" is any H100, "h100-80gb" not that of A3 Mega.
+        or f"{_GPU_MAKER.sub('', gpu)}-".startswith(f"{machine}-")
+    ]
+    if not found:
+        there = dict.fromkeys(f"{it} ({gpu})" if gpu else it for _, it, gpu in offered)
+        raise SettingsError(
+            f"The cluster has no nodes of {machine}",
+            why=f"its pools have {', '.join(there)}",
+            fix="--machine with one of these, or a pool of it in GKE_NODE_POOLS and Create",
+            setting="--machine",
+        )
+    return found
 
 
 def require_offered(spec: JobSpec, *, queues: Sequence[str], ray: bool) -> None:

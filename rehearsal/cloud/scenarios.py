@@ -10,6 +10,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING
 
+from rehearsal.cloud import faults
 from rehearsal.cloud.faults import Effect, Fault
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ SCENARIOS = {
     "forbidden": "the caller may not make managed instance groups",
     "image-forbidden": "the caller may not boot from images of the project's own",
     "read-only": "the caller may look at everything, and change nothing",
+    "submitter": "the caller may run jobs and look at everything, and change nothing else",
     "expired": "Google does not take the access token any more",
     "lock-held": "somebody else holds the lock of every Terraform state, until it is deleted",
     "real-provider": "Terraform runs HashiCorp's own google provider in place of its stand-in",
@@ -76,6 +78,8 @@ _WITHHELD = {
 """Scenario -> the permission that the caller does not have."""
 
 READ_ONLY = "read-only"
+_SUBMITTER = "submitter"
+_OF_JOBS = re.compile(r"/kubernetes/.*|/(?:upload/)?storage/.*/o/(?:.*/)?[^/]+-deployment/jobs/.*")
 _READS = re.compile(r"\.(?:get|list)[A-Za-z]*$|\.advice\.[A-Za-z]+$")
 _ASKS = re.compile(
     r"testIamPermissions$|listManagedInstances$|/advice/|:getIamPolicy$|^/token|^/computeMetadata"
@@ -114,7 +118,7 @@ def rate(scenarios: frozenset[str], clock_rate: float) -> float:
 
 def is_withheld(permission: str, scenarios: frozenset[str]) -> bool:
     """Whether the caller lacks a permission under these scenarios."""
-    if READ_ONLY in scenarios and not _READS.search(permission):
+    if scenarios & {READ_ONLY, _SUBMITTER} and not _READS.search(permission):
         return True
     return any(_WITHHELD.get(name) == permission for name in scenarios)
 
@@ -122,7 +126,13 @@ def is_withheld(permission: str, scenarios: frozenset[str]) -> bool:
 def is_forbidden(request: Request) -> bool:
     """Whether a request would change something, and the caller may only look."""
     reads = request.method in {"GET", "HEAD"} or _ASKS.search(request.path)
-    return READ_ONLY in request.scenarios and not reads
+    if reads or not request.scenarios & {READ_ONLY, _SUBMITTER}:
+        return False
+    is_submitted = _SUBMITTER in request.scenarios and (
+        # Whoever has the name of an upload that was begun may go on with it.
+        "upload_id" in request.query or _OF_JOBS.fullmatch(faults.subject(request))
+    )
+    return not is_submitted
 
 
 _FAULTS = (

@@ -337,6 +337,12 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     assert left.problem["what"] == "train-1 is no longer followed, and goes on"
     assert "aiinfra Logs train-1 --follow" in left.problem["fix"]
     assert "aiinfra Cancel train-1" in left.problem["fix"]
+    going = _job(rehearsal.run("Jobs", behind=("train-1",)))
+    assert going["state"] == "running"
+    assert 0 <= going["silent"] < 900
+    is_kept = "ORCHESTRATOR_TYPE" not in rehearsal.settings
+    scp = f"gcloud compute scp --recurse {going['machines'][0]}:/var/lib/aiinfra-job/train-1 . "
+    assert (going["fetch"].startswith(scp), bool(going["fetch"])) == (is_kept, is_kept)
 
     followed = rehearsal.run("Logs", "--follow")
     assert followed.code == 0, followed.said
@@ -818,6 +824,25 @@ def test_what_a_cluster_can_never_run_is_refused_before_anything_is_written(
     refused = _run(rehearsal, *options, "--", "true")
     assert (refused.code, refused.problem["setting"]) == (2, setting)
     assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
+
+
+@pytest.mark.slow(
+    sibling="tests/unit/kinds/gke/test_jobs.py"
+    "::test_a_job_runs_on_the_pool_of_the_machine_or_gpu_that_it_names"
+)
+def test_a_job_goes_to_the_pool_of_the_machine_that_it_names(standing: Rehearse) -> None:
+    pools = "name=a,vm_type=g2-standard-24,count=1;name=b,vm_type=a2-highgpu-1g,count=1"
+    several = {"ORCHESTRATOR_TYPE": "gke", "GKE_NODE_POOLS": pools}
+    rehearsal = standing(several, rate=0.01)
+    rehearsal.settings |= several
+    for machine, pool in (("a100", "np-b"), ("g2-standard-24", "np-a")):
+        ended = _run(rehearsal, f"--machine={machine}", "--", "true")
+        assert ended.code == 0, ended.said
+        assert f"The job takes 1 node of {pool}, " in ended.said
+        (node,) = _job(ended)["machines"]
+        assert f"-{pool}-" in node
+    refused = _run(rehearsal, "--machine=h100", "--", "true")
+    assert (refused.code, refused.problem["setting"]) == (2, "--machine")
 
 
 def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(

@@ -42,8 +42,10 @@ _DIFFERS: Final = (
 OTHERS: Final = {
     "boot-image.md": "runs on a VM",
     "credentials.md": "shows no command of ours",
+    "from-other-tools.md": "is run by test_from_other_tools.py",
     "gpu-network.md": "runs on a VM",
     "image.md": "is run by tests/image",
+    "launchers.md": "is run by tests/startup",
     "multi-node.md": "is run by tests/startup",
     "notebooks.md": "is gcloud's",
     "recipes.md": "is run below, all of it",

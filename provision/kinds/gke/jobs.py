@@ -192,6 +192,16 @@ class GkeJobs(Jobs):
         """The pieces, in their order."""
         return self._jobs.log(job, attempt, rank, after)
 
+    def heard(self, job: Job) -> Job:
+        """By the newest piece of its log."""
+        return self._jobs.heard(job)
+
+    def inside(self, job: Job) -> str:
+        """In each of its pods."""
+        shape = _shape(ray=(self._jobs.asked(job.name) or {}).get("ray"))
+        selector = shape.selector(job.name, None)
+        return f"kubectl get pods -l {selector}, then kubectl exec <POD> -- nvidia-smi"
+
     def cancel(self, job: Job) -> None:
         """Delete its object, with which its pods, its place in the queue and its requests go."""
         asked = self._jobs.asked(job.name)
@@ -215,16 +225,19 @@ class GkeJobs(Jobs):
         job_spec.require_offered(spec, queues=queues, ray=facts.ray_operator)
         if not facts.pools:
             raise SettingsError("The cluster has no GPU nodes", fix="GKE_NODE_POOLS and Create")
-        main = jobs.main_pool(facts)
-        fitting = (it for it in (main, *facts.pools) if it.max_nodes >= wanted)
-        pool = next(fitting, max(facts.pools, key=lambda it: it.max_nodes))
+        offered = [(it, it.machine_type, it.accelerator) for it in facts.pools]
+        meant = job_spec.chosen(spec.machine, offered)
+        main = jobs.main_pool(meant)
+        fitting = (it for it in (main, *meant) if it.max_nodes >= wanted)
+        pool = next(fitting, max(meant, key=lambda it: it.max_nodes))
         most = pool.max_nodes
         if facts.has_queue:
             most = min(most, facts.gpu_quota // max(pool.gpus, 1))
         if wanted > most:
+            of = f" of {spec.machine}" if spec.machine else ""
             raise SettingsError(
                 f"The job wants {wanted} nodes, and can have {most}",
-                why=f"the largest pool, {pool.name}, has at most {pool.max_nodes}"
+                why=f"the largest pool{of}, {pool.name}, has at most {pool.max_nodes}"
                 + (f", and the queue has {facts.gpu_quota} GPUs" if facts.has_queue else "")
                 + "; all begin together, so it would wait for ever",
                 fix=f"--nodes {most}" if most else "KUEUE_GPU_QUOTA, and Create",

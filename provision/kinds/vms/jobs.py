@@ -19,7 +19,7 @@ from provision.deployment.kind import Jobs
 from provision.documents import json_object
 from provision.documents.job import Job, JobState
 from provision.errors import SettingsError
-from provision.kinds import job_folder
+from provision.kinds import connection, job_folder
 from provision.kinds.job_folder import JobFolder
 from provision.kinds.vms import agent
 from provision.state import objects
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from provision.state.folder import StateFolder
     from provision.time.clock import Clock
 
+_HOME: Final = "/var/lib/aiinfra-job"
+"""Where each VM has the folders of jobs (aiinfra_vm/job.py of modules/startup)."""
 _STATES: Final = {"PENDING": JobState.WAITING, "RUNNING": JobState.RUNNING}
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 """Any program on a VM may write what others run: no other name is shown."""
@@ -134,6 +136,23 @@ class VmJobs(Jobs):
     def log(self, job: Job, attempt: int, rank: int, after: int) -> Iterator[tuple[int, bytes]]:
         """The pieces, in their order."""
         return self._jobs.log(job, attempt, rank, after)
+
+    def heard(self, job: Job) -> Job:
+        """By the newest piece of its log."""
+        return self._jobs.heard(job)
+
+    def inside(self, job: Job) -> str:
+        """By ssh."""
+        return f"aiinfra Ssh {next(iter(job.machines), '0')}, and there nvidia-smi"
+
+    def fetch(self, job: Job) -> str:
+        """By scp; not on Ray, which has a folder of its own for each program."""
+        record, name = self._folder.record(), next(iter(job.machines), "")
+        vm = connection.vms(self._folder).get(name) if job.attempt else None
+        if record is None or vm is None or record.settings.get("ORCHESTRATOR_TYPE") == "ray":
+            return ""
+        is_public = bool(vm.get("external_ip"))
+        return connection.scp(name, record, f"{_HOME}/{job.name}", is_public=is_public)
 
     def cancel(self, job: Job) -> None:
         """Mark it in the order of jobs."""

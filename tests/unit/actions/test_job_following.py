@@ -1,11 +1,18 @@
 """What a job says is shown once, as it was written, however it was cut."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from provision.actions import jobs
 from provision.documents.job import Job, JobState
+from provision.kinds.gke.jobs import GkeJobs
+from provision.kinds.vms.jobs import VmJobs
+
+SCP = "gcloud compute scp --recurse vm-1:/var/lib/aiinfra-job/a-1 ."
 
 
 class _Log:
@@ -96,3 +103,46 @@ def test_the_last_lines_are_those_of_the_last_attempt_and_what_follows_is_whole(
     log.attempts[2].append((14, b"four\nfive\nsix\n"))
     log.read(2)
     assert log.shown[1:] == ["[3] four\n[3] five\n[3] six\n"]
+
+
+def test_what_is_silent_for_an_hour_is_said_with_what_to_look_at() -> None:
+    runs = Job(name="a-1", state=JobState.RUNNING, machines=("vm-1",), attempt=1, submitted="")
+    vms = cast("Any", SimpleNamespace(inside=lambda job: VmJobs.inside(cast("Any", None), job)))
+    found = [replace(runs, silent=silent) for silent in (None, 0.0, 3599.0, 2 * 3600.0)]
+    (problem,) = jobs._silent(vms, found)
+    assert problem.what == "Rank 0 of a-1 has said nothing for 2 h 0 min"
+    assert "aiinfra Logs a-1 --rank all --tail 5" in problem.fix
+    assert problem.fix.endswith("aiinfra Ssh vm-1, and there nvidia-smi")
+
+
+@pytest.mark.parametrize(
+    ("ray", "label"),
+    [(False, "jobset.sigs.k8s.io/jobset-name"), (True, "app.kubernetes.io/instance")],
+)
+def test_inside_a_pod_is_where_its_gpus_are_seen(ray: bool, label: str) -> None:  # noqa: FBT001 - a case
+    ours = cast("Any", SimpleNamespace(_jobs=SimpleNamespace(asked=lambda _: {"ray": ray})))
+    runs = Job(name="a-1", state=JobState.RUNNING, attempt=1, submitted="")
+    assert f"get pods -l {label}" in GkeJobs.inside(ours, runs)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "address", "command"),
+    [
+        ("none", {}, None, f"{SCP} --project p --zone z --tunnel-through-iap"),
+        ("none", {}, "192.0.2.1", f"{SCP} --project p --zone z"),
+        ("none", {"attempt": 0}, None, ""),
+        # What machines say of their names is taken for no more than a name.
+        ("none", {"machines": ("-o ProxyCommand=x",)}, None, ""),
+        ("ray", {}, None, ""),
+    ],
+)
+def test_the_folder_of_rank_0_is_copied_from_the_vm_that_keeps_it(
+    kind: str, changes: dict[str, Any], address: str | None, command: str
+) -> None:
+    settings = {"ORCHESTRATOR_TYPE": kind}
+    record = SimpleNamespace(project_id="p", zone="z", settings=settings)
+    told = [{"name": it, "external_ip": address} for it in ("vm-1", "-o ProxyCommand=x")]
+    folder = SimpleNamespace(record=lambda: record, read=lambda _: {"vms": told})
+    about: dict[str, Any] = {"machines": ("vm-1", "vm-2"), "attempt": 1, **changes}
+    job = Job(name="a-1", state=JobState.SUCCEEDED, submitted="", **about)
+    assert VmJobs.fetch(cast("Any", SimpleNamespace(_folder=folder)), job) == command

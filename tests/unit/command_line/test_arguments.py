@@ -116,7 +116,7 @@ Status --copy /nonexistent --offline -> Status does not support --copy; it is fo
 OF_A_JOB = (
     *(Option.NAME, Option.NODES, Option.TIME, Option.SETUP, Option.WAIT),
     *(Option.RESTARTS, Option.RESTART_ON),
-    *(Option.IMAGE, Option.QUEUE, Option.PRIORITY),
+    *(Option.IMAGE, Option.MACHINE, Option.QUEUE, Option.PRIORITY),
 )
 OF_LOOKING = (Option.RANK, Option.TAIL, Option.FORWARD)
 ONE_OF_THEM = f"one of {', '.join(Action)}"
@@ -169,7 +169,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
         "--watch": ["Status"],
-        "--role": ["Plan", "Validate"],
+        "--role": ["Jobs", "Plan", "Validate"],
         "--detailed-exitcode": ["Plan", "Status"],
         **dict.fromkeys(
             ("--env-file", "--output", "--rehearse", "--help", "--version"), sorted(Action)
@@ -245,11 +245,12 @@ def test_behind_an_action_about_jobs_stands_a_name_whatever_it_is(action: str) -
 
 def test_options_of_a_run_and_of_a_test_are_read_by_the_rules_of_settings() -> None:
     line = _read(
-        "Run --name a --nodes=2 --time 12h --restarts 3 --image=i --queue q --priority low -- true"
+        "Run --name a --nodes=2 --time 12h --restarts 3 --image=i --queue q --machine h100"
+        " --priority low -- true"
     )
     assert line.options.settings == {
         "ACTION": "Run", "--name": "a", "--nodes": "2", "--time": "12h", "--restarts": "3",
-        "--image": "i", "--queue": "q", "--priority": "low",
+        "--image": "i", "--queue": "q", "--machine": "h100", "--priority": "low",
     }  # fmt: skip
     asked = {"ACTION": "Test", "--nodes": "3", "--pool": "a", "--cordon": "yes"}
     assert _read("Test --nodes 3 --pool=a --cordon").options.settings == asked

@@ -6,13 +6,15 @@ from typing import Any, cast
 
 import pytest
 
-from provision.documents.job import Job
+from provision.documents.job import Job, JobState
 from provision.kinds.job_folder import JobFolder
 from provision.state.folder import StateFolder
+from tests.table import cases
+from tests.unit.memory_folder import MemoryFolder
 
 BEGAN = 1_795_000_000.0
 ASKED = {
-    "command": ["sh", "-c", "...", "aiinfra-setup", "pip install a", "python3", "train.py"],
+    "command": ["sh", "-c", "...", "aiinfra-setup", "pip install a", "", "python3", "train.py"],
     "env": {"B": "secret", "A": "1"},
     "machine": {"type": "g2-standard-24", "gpus": 2, "hourly": "2.00"},
     "nodes": 3,
@@ -40,6 +42,33 @@ def test_its_machines_cost_what_they_did_when_it_was_submitted_for_as_long_as_it
     assert (going.ran, going.cost) == (1800.0, Decimal("3.00"))
     over = _spent(ASKED, began, "2026-11-18T12:06:40Z")
     assert (over.ran, over.cost) == (3600.0, Decimal("6.00"))
+
+
+@cases(
+    """
+pieces | changes | silent
+{a-1/logs/1/0/000: 100, a-1/logs/1/0/700: 900} | {} | 900
+{a-1/logs/1/0/000: 100, a-1/logs/1/1/000: 1700} | {} | 1700
+{} | {} | 1800
+# It has begun again, and said nothing since.
+{a-1/logs/1/0/000: 300} | {attempt: 2} | 1500
+{a-1/logs/1/0/000: 300, a-1/logs/2/0/000: 1790} | {attempt: 2} | 10
+{a-1/logs/1/0/000: 9000} | {} | 0
+{a-1/logs/1/0/000: 100} | {state: succeeded} | null
+{} | {attempt: 0} | null
+"""
+)
+def test_a_job_that_runs_is_silent_since_rank_0_last_said_something(
+    pieces: dict[str, int], changes: dict[str, Any], silent: float | None
+) -> None:
+    files = MemoryFolder({f"vms/jobs/{name}": b"." for name in pieces})
+    files.times = {f"vms/jobs/{name}": BEGAN + at for name, at in pieces.items()}
+    clock = SimpleNamespace(now=lambda: BEGAN + 1800, cloud=lambda seconds: seconds)
+    folder = JobFolder(files, "vms", cast("Any", clock))
+    state = JobState(changes.pop("state", "running"))
+    began = "2026-11-18T11:06:40Z"
+    of = {"attempt": 1, "began": began, "submitted": began, **changes}
+    assert folder.heard(Job(name="a-1", state=state, **of)).silent == silent
 
 
 @pytest.mark.parametrize("hourly", ["", "1e9999", "-5", "NaN", 7.0, None, "9" * 30])

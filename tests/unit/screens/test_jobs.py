@@ -26,6 +26,12 @@ def test_what_is_to_be_said_of_its_end_stands_behind_where_it_ran() -> None:
     assert any("runs no program" in line.text for line in jobs.lines([UNTRIED]))
 
 
+def test_a_job_that_runs_says_for_how_long_it_has_said_nothing() -> None:
+    runs = replace(DONE, state=JobState.RUNNING)
+    assert jobs.words(runs) == "runs on 2 machines"
+    assert jobs.words(replace(runs, silent=125.0)) == "runs on 2 machines, silent for 2 min"
+
+
 RAN = replace(
     DONE,
     machines=("vm-1", "vm-2"),

@@ -1,5 +1,7 @@
 """What a job is, of settings and a command line."""
 
+import dataclasses
+
 import pytest
 
 from provision.errors import SettingsError
@@ -105,3 +107,36 @@ def test_only_a_gke_cluster_takes_a_job_of_ray() -> None:
         with pytest.raises(SettingsError) as caught:
             job.of(Settings({**MANDATORY, "orchestrator_type": kind}), ("true",), {}, ray=True)
         assert fix in caught.value.problems[0].fix
+
+
+POOLS = "name=a,vm_type=a3-highgpu-8g,count=1;name=b,vm_type=g2-standard-4,count=3"
+
+
+@pytest.mark.parametrize(
+    ("machine", "nodes", "refused"),
+    [
+        ("l4", 3, ""),
+        ("a3-highgpu-8g", 1, ""),
+        ("h100", 2, "The job wants 2 machines, and np-a gets 1"),
+        ("a100", 1, "The cluster has no nodes of a100"),
+    ],
+)
+def test_a_cluster_that_is_yet_to_be_made_has_the_machine_that_a_job_names(
+    machine: str, nodes: int, refused: str
+) -> None:
+    asked = {"orchestrator_type": "gke", "gke_node_pools": POOLS, "job_machine": machine}
+    settings = Settings({**MANDATORY, **asked, "job_nodes": str(nodes)})
+    spec = job.of(settings, ("true",), {})
+    if not refused:
+        job.require_possible(spec, settings)
+        return
+    with pytest.raises(SettingsError, match=refused):
+        job.require_possible(spec, settings)
+
+
+def test_a_job_that_is_run_again_is_for_the_machine_that_it_was_for() -> None:
+    asked = {"command": ["true"], "wants": "h100"}
+    settings = Settings({**MANDATORY, "orchestrator_type": "gke"})
+    spec = job.again(settings, "train-1", asked, (), {}, ray=False)
+    assert spec.machine == "h100"
+    assert not job.is_same(dataclasses.replace(spec, machine=None), "", "train-1", asked)

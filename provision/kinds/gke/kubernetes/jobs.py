@@ -13,6 +13,8 @@ from provision.kinds.gke.kubernetes.nccl import FIRST
 from provision.kinds.gke.kubernetes.objects import field, labelled, to_yaml, variables
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from provision.kinds.gke.kubernetes.facts import ClusterFacts, GpuPool
     from provision.kinds.gke.kubernetes.objects import Object
 
@@ -48,7 +50,7 @@ def render(facts: ClusterFacts) -> dict[str, str]:
             nodes = min(_NODES, pool.max_nodes)
             files[f"torchrun-{pool.name}.yaml"] = [torchrun(facts, pool, nodes)]
     if facts.pools:
-        pool = main_pool(facts)
+        pool = main_pool(facts.pools)
         nodes = min(facts.test_nodes, pool.max_nodes)
         files["nccl-all-gather.yaml"] = [all_gather.job_set(facts, pool, nodes)]
         if facts.ray_operator:
@@ -60,9 +62,9 @@ def render(facts: ClusterFacts) -> dict[str, str]:
     }
 
 
-def main_pool(facts: ClusterFacts) -> GpuPool:
+def main_pool(pools: Sequence[GpuPool]) -> GpuPool:
     """The pool for jobs that choose none: the first queued pool, or else the first pool."""
-    return next(iter(facts.queued_pools), facts.pools[0])
+    return next((it for it in pools if it.queued), pools[0])
 
 
 def sample(facts: ClusterFacts, pool: GpuPool) -> Object:

@@ -113,7 +113,7 @@ class Gke:
 
     @property
     def pool(self) -> GpuPool:
-        return jobs.main_pool(self.facts)
+        return jobs.main_pool(self.facts.pools)
 
     @property
     def seen(self) -> Status:

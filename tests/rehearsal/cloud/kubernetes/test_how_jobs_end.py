@@ -359,7 +359,7 @@ def test_a_job_ends_in_order_before_its_nodes_and_goes_on_in_its_next_run(
 def _example(cluster: Gke, **texts: str) -> Object:
     """The training example with a bucket at /mnt/data, two hours to do, and other numbers."""
     facts = dataclasses.replace(cluster.facts, buckets=(Mount(bucket="data", path="/mnt/data"),))
-    text = json.dumps(jobs.torchrun(facts, jobs.main_pool(facts), 2))
+    text = json.dumps(jobs.torchrun(facts, jobs.main_pool(facts.pools), 2))
     for before, now in ({"--steps 500": "--steps 144000"} | texts).items():
         text = text.replace(before, now)
     return cluster.api.create(json.loads(text))

@@ -136,7 +136,7 @@ def test_a_job_set_has_no_jobs_before_it_is_admitted_and_no_table_while_it_runs(
 
 def test_ray_asks_for_a_token_where_the_operator_knows_one(cluster: Gke) -> None:
     facts = dataclasses.replace(cluster.facts, ray_tokens=stages.ray_tokens(cluster.api))
-    pool = jobs.main_pool(facts)
+    pool = jobs.main_pool(facts.pools)
     made = cluster.api.create(jobs.ray_job(facts, pool))
     assert made["spec"]["rayClusterSpec"]["authOptions"] == {"mode": "token"}
     before = jobs.ray_job(cluster.facts, pool)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from provision.catalogue import prices
+from provision.errors import SettingsError
 from provision.kinds.gke import jobs
 from provision.kinds.gke.jobs import GkeJobs
 from provision.kinds.gke.kubernetes import run_jobs
@@ -14,7 +15,7 @@ from provision.spec.job import JobSpec
 from provision.spec.pools import Pool, Size
 from tests.kubernetes import samples
 from tests.table import cases
-from tests.unit.kinds.cases import having
+from tests.unit.kinds.cases import having, problem_of
 
 SCALES = Size(min=0, max=4)
 HOURS = 4 * 3600
@@ -115,3 +116,33 @@ def test_why_a_program_failed_is_what_the_pod_of_its_rank_says(
     found = GkeJobs._first(ours, "a", 1, run_jobs.JOB_SET)
     assert found is not None
     assert found.words == words
+
+
+@cases(
+    """
+machine | nodes | pool | refused
+null | null | demo-h200 |
+null | 3 | demo-h200 |
+nvidia-tesla-t4 | null | demo-t4 |
+a3-highgpu-8g | 2 | demo-high |
+h100 | null | demo-mega |
+h100-80gb | null | demo-high |
+h10 | null | | The cluster has no nodes of h10
+b200 | null | | The cluster has no nodes of b200
+h100 | 3 | | The job wants 3 nodes, and can have 2
+"""
+)
+def test_a_job_runs_on_the_pool_of_the_machine_or_gpu_that_it_names(
+    machine: str | None, nodes: int | None, pool: str | None, refused: str | None
+) -> None:
+    pools = (samples.MEGA, samples.HIGH, samples.ULTRA, samples.T4)
+    ours = having(_facts=having(pools=pools, has_queue=False, ray_operator=False), _made={})
+    spec = JobSpec(name="a", command=("true",), nodes=nodes, machine=machine)
+    if not refused:
+        found, number = GkeJobs._room(ours, spec)
+        assert (found.name, number) == (pool, nodes or 1)
+        return
+    problem = problem_of(SettingsError, GkeJobs._room, ours, spec)
+    assert problem.what == refused
+    told = "a3-megagpu-8g (nvidia-h100-mega-80gb), a3-highgpu-8g" if nodes is None else " of h100, "
+    assert told in problem.why
