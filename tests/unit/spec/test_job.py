@@ -73,7 +73,7 @@ def test_the_secrets_of_a_job_are_of_its_project_unless_they_say_another() -> No
     assert again.secrets[0].resource == found["HF_TOKEN"]
     assert again.env == {"KEY": "2"}
 
-    known = {"image": "", "files": "", "ray": False, "env": {"B": "2"}}
+    known = {"image": "", "wants": "", "files": "", "ray": False, "env": {"B": "2"}}
     assert job.is_same(spec, "", "true-1", {**before, **known})
     assert not job.is_same(spec, "", "true-1", {**before, **known, "secrets": {}})
 
