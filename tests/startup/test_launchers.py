@@ -63,7 +63,8 @@ jax.distributed.initialize(num_processes=int(os.environ["JAX_NUM_PROCESSES"]),
 
 def _line(name: str) -> list[str]:
     """The line of a launcher in the page's table, behind `--`."""
-    (line,) = re.findall(rf"^\| {name} \| `([^`]*)`", PAGE.read_text("utf-8"), re.MULTILINE)
+    row = rf"^\| {name} \| `([^`]*)` \| run"
+    (line,) = re.findall(row, PAGE.read_text("utf-8"), re.MULTILINE)
     # accelerate passes on a --tee of its own, which Debian's PyTorch knows on older Pythons alone.
     return shlex.split(line.replace("accelerate launch", "accelerate launch --tee 1"))
 

@@ -48,6 +48,11 @@ def xids(since: str) -> list[tuple[int, str]]:
     return [(int(match[1]), match[0].strip()) for match in found if match]
 
 
+def broke(since: float) -> bool:
+    """Whether the driver has logged since a moment (Unix epoch) that something is broken."""
+    return any(_is_broken(number, line) for number, line in xids(f"--since=@{since:.0f}"))
+
+
 def logged() -> tuple[str, ...]:
     """What the driver has logged since the boot that means something broken."""
     return looks.few(line for number, line in xids("--boot") if _is_broken(number, line))

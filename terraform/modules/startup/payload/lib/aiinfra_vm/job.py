@@ -162,7 +162,8 @@ class Runner:
             cause=_cause(code, log.tail, began) if code else "",
             tail=report.tail(log.tail),
             size=log.size,
-            ran=ended - began,
+            # Of a GPU that broke the program can't help it, as of a machine that was lost.
+            ran=None if code and gpu_health.broke(began) else ended - began,
         )
 
     def stop(self, *_: object) -> None:

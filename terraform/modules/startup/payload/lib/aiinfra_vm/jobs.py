@@ -163,7 +163,8 @@ class Report(NamedTuple):
     tail: str = ""  # the last that it said
     at: float = 0.0  # when it said so, and so when its program ended (Unix epoch)
     size: int = 0  # how many bytes the program has said in all
-    ran: float | None = None  # how many seconds the program has run; None if it has not
+    # how many seconds the program has run; None if it has not, or if a GPU broke meanwhile
+    ran: float | None = None
 
     def document(self) -> dict[str, Any]:
         """It as JSON has it."""
