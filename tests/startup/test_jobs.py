@@ -508,3 +508,13 @@ def test_a_folder_that_is_not_what_was_sent_is_not_run(world: World) -> None:
     assert (course["state"], course["attempt"]) == ("failed", 1)
     assert "the checksum differs" in course["failure"]["cause"]
     assert not world.log("show-1")
+
+
+def test_a_job_that_can_not_be_read_is_over_and_the_next_one_runs(world: World) -> None:
+    world.group("vm-a")
+    world.submit("odd-1", "true", nodes="two")
+    world.submit("next-1", "echo", "hi")
+    assert world.over("next-1")["state"] == "succeeded"
+    odd = world.course("odd-1")
+    assert odd["state"] == "failed"
+    assert odd["why"].startswith("what was asked for can't be read: ")

@@ -56,7 +56,7 @@ run "without_anything_set_up_the_vm_has_script_configuration_and_programs" {
   }
   # It comes with every VM of every list that asks for metadata.
   assert {
-    condition     = sum([for value in values(output.metadata) : length(value)]) < 155648
+    condition     = sum([for value in values(output.metadata) : length(value)]) < 159744
     error_message = "The metadata has ${sum([for value in values(output.metadata) : length(value)])} characters."
   }
 }

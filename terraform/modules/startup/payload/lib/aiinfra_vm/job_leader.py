@@ -82,7 +82,11 @@ class JobLeader:
             self._reports = {}
             if found is None:  # not one of the tool's
                 return course._replace(state=State.CANCELLED, why="nobody asked for this job")
-            self._spec = jobs.spec(found[0], course.name)
+            try:
+                self._spec = jobs.spec(found[0], course.name)
+            except ValueError as error:  # spoiled, or of a newer version: others wait behind it
+                why = f"what was asked for can't be read: {error}"
+                return course._replace(state=State.FAILED, why=why, since=time.time())
         reports = self._told(course.name) if course.nodes else {}
         waits = course.state is State.WAITING
         host = self._host(self._head) if self._head and waits else None
