@@ -511,7 +511,7 @@ def test_a_folder_that_is_not_what_was_sent_is_not_run(world: World) -> None:
 
 
 def test_a_job_that_can_not_be_read_is_over_and_the_next_one_runs(world: World) -> None:
-    world.group("vm-a")
+    world.group("vm-1")
     world.submit("odd-1", "true", nodes="two")
     world.submit("next-1", "echo", "hi")
     assert world.over("next-1")["state"] == "succeeded"
