@@ -111,11 +111,11 @@ def act(context: Context, action: Action) -> None:
 
 def show_role(context: Context) -> None:
     """Print what an account needs that is to run jobs and to change no cluster."""
-    from provision.preflight import submitters  # noqa: PLC0415 - only needed here
+    from provision.preflight import permissions  # noqa: PLC0415 - only needed here
 
     spec = registry.of(context.settings).spec(context.settings)
-    context.report.role = submitters.used(spec)
-    context.console.result(submitters.as_yaml(spec, context.location))
+    context.report.role = permissions.of_submitter(spec)
+    context.console.result(permissions.submitters_role(spec, context.location))
 
 
 def _silent(jobs: Jobs, found: Sequence[Job]) -> list[Problem]:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from provision.kinds import registry
-from provision.preflight import submitters
+from provision.preflight import permissions
 from provision.settings.model import Settings
 from provision.state import location
 
@@ -19,11 +19,13 @@ def test_objects_are_written_below_jobs_alone_and_the_role_changes_nothing(kind:
     asked = {**ASKED, "orchestrator_type": kind, "terraform_gcs_path": "gs://mine/team"}
     settings = Settings(asked)
     spec = registry.of(settings).spec(settings)
-    text = submitters.as_yaml(spec, location.locate(settings))
+    text = permissions.submitters_role(spec, location.locate(settings))
 
     role = yaml.safe_load(text)
-    assert role["includedPermissions"] == submitters.used(spec)
-    assert not [it for it in submitters.used(spec) if not it.endswith((".get", ".list", "connect"))]
+    assert role["includedPermissions"] == permissions.of_submitter(spec)
+    assert not [
+        it for it in permissions.of_submitter(spec) if not it.endswith((".get", ".list", "connect"))
+    ]
     grants = [shlex.split(it[4:]) for it in text.splitlines() if it.startswith("#   gcloud")]
     given = {
         word.rpartition("/")[2]: grant[-1].rpartition("=")[2]
