@@ -80,7 +80,7 @@ def spent(job: Job) -> str:
     gpus = f" ({number * job.gpus} GPUs)" if job.gpus else ""
     on = f" on {number} x {job.machine_type}{gpus}" if number and job.machine_type else ""
     cost = f", about {amounts.usd(job.cost)}" if job.cost is not None else ""
-    return f"{'ran' if job.ended else 'runs for'} {duration(job.ran)}{on}{cost}"
+    return f"{'ran' if job.state.is_over else 'runs for'} {duration(job.ran)}{on}{cost}"
 
 
 def _moment(job: Job) -> str:

@@ -49,7 +49,8 @@ def test_a_job_says_for_how_long_it_ran_on_what_and_what_that_cost() -> None:
     told = "ran 3 h 10 min on 2 x a3-megagpu-8g (16 GPUs), about $36.50"
     assert jobs.spent(RAN) == told
     assert any(told in line.text for line in jobs.whole(RAN))
-    assert jobs.spent(replace(RAN, ended=None, cost=None, machine_type="")) == "runs for 3 h 10 min"
+    runs = replace(RAN, state=JobState.RUNNING, ended=None, cost=None, machine_type="")
+    assert jobs.spent(runs) == "runs for 3 h 10 min"
     assert jobs.spent(DONE) == ""
 
 
@@ -59,3 +60,8 @@ def test_the_list_tells_jobs_of_one_program_apart() -> None:
     assert "2026-11-28T00:01Z  3 h 10 min  python3 train.py --lr '1 0'" in row.text
     (_, row) = jobs.lines([replace(RAN, command=("python3", "train.py", *map(str, range(99))))])
     assert "python3 train.py 0 1 2 3 4 5..." in row.text
+
+
+def test_a_job_that_is_over_ran_also_where_its_end_is_not_known_yet() -> None:
+    job = Job(name="a-1", state=JobState.SUCCEEDED, submitted="", ran=60.0)
+    assert jobs.spent(job).startswith("ran ")
