@@ -213,13 +213,19 @@ def test_a_job_on_bound_nodes_gets_those_that_stand_together(queue: World) -> No
     pod["spec"] |= {"restartPolicy": "Never", "serviceAccountName": "default"}
     own = copy.deepcopy(pod)
     del own["metadata"]["annotations"][next(iter(kueue.PLACED))]
-    for name, template, size in (("own", own, 1), ("together", pod, 2)):
+
+    def begin(name: str, template: Object, size: int) -> Callable[[], bool]:
         spec = {"parallelism": size, "completions": size, "template": template, "suspend": True}
         labels = {kueue.QUEUE_LABEL: kueue.LOCAL_QUEUE}
         metadata = {"name": name, "namespace": "default", "labels": labels}
         job: Object = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
         queue.cluster.create(job)
-    queue.until(lambda: _find(queue, job).get("status", {}).get("succeeded") == 2)
+        return lambda: _find(queue, job).get("status", {}).get("succeeded") == size
+
+    # It takes all nodes: once it is through, Kueue has seen each of them.
+    queue.until(begin("all", pod, 3))
+    begin("own", own, 1)
+    queue.until(begin("together", pod, 2))
     pods = queue.cluster.all("v1", "Pod", "default", "job-name=together")
     assert {it["spec"]["nodeName"] for it in pods} == {"h1", "h2"}
     # What asks for no place gets none, and is told how to ask.
