@@ -172,10 +172,11 @@ def _setup(context: Context, spec: JobSpec, entries: Collection[str]) -> str:
             f"{source} is copied, and not installed: on Ray, runtime_env of ray.init has packages"
         )
         return ""
-    by = f"--setup {packages.NONE} leaves them out" if asked is None else "--setup"
+    whose, more = "--setup", ""
+    if asked is None:
+        whose, more = source, f"; --setup {packages.NONE} leaves them out"
     context.console.progress(
-        f"The packages of {source if asked is None else 'the job'} are installed on each machine,"
-        f" once for their content; {by}"
+        f"The packages of {whose} are installed on each machine, once for their content{more}"
     )
     return line
 

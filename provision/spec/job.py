@@ -120,9 +120,10 @@ def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of
     setup = packages.line_of(before)
     if "job_setup" in settings.given:
         setup = packages.wanted(settings.job_setup, ())
+    image = chosen("image", text(asked.get("image")) or None)
     spec = JobSpec(
         name=chosen("name", name.rpartition("-")[0] or "job"),
-        command=packages.wrapped(tuple(command) or packages.bare(before), setup),
+        command=packages.wrapped(tuple(command) or packages.bare(before), setup, image or ""),
         nodes=chosen("nodes", whole(asked.get("nodes"))),
         restarts=chosen("restarts", whole(asked.get("restarts")) or 0),
         restart_on=chosen("restart_on", one_of(RestartOn, "restart_on")),
@@ -131,7 +132,7 @@ def again(  # noqa: PLR0913, PLR0917 - what it was, and what is said in place of
         secrets=_secrets(
             settings, {it: its_secrets[it] for it in its_secrets if it not in env} | dict(secrets)
         ),
-        image=chosen("image", text(asked.get("image")) or None),
+        image=image,
         machine=chosen("machine", text(asked.get("wants")) or None),
         queue=chosen("queue", text(asked.get("queue")) or None),
         priority=chosen("priority", one_of(Priority, "priority")),
@@ -214,6 +215,10 @@ def is_same(spec: JobSpec, files: str, name: str, asked: Mapping[str, Any]) -> b
         "wants": spec.machine or "",
         "files": files,
         "ray": spec.ray,
+        # A person who says another one means it.
+        "seconds": spec.seconds,
+        "restarts": spec.restarts,
+        "restart_on": spec.restart_on or "",
         **({"nodes": spec.nodes} if spec.nodes else {}),
     }
     has_same = {it.name: it.resource for it in spec.secrets} == referred(asked)

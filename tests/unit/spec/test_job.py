@@ -9,6 +9,8 @@ from provision.settings.model import Settings
 from provision.spec import job
 
 MANDATORY = {"project_id": "my-project", "name_prefix": "np", "zone": "us-central1-a"}
+PLAIN = {"image": "", "wants": "", "files": "", "ray": False, "restarts": 0, "restart_on": ""}
+"""What is written of a job that asks for nothing more."""
 
 
 @pytest.mark.parametrize(
@@ -73,9 +75,11 @@ def test_the_secrets_of_a_job_are_of_its_project_unless_they_say_another() -> No
     assert again.secrets[0].resource == found["HF_TOKEN"]
     assert again.env == {"KEY": "2"}
 
-    known = {"image": "", "wants": "", "files": "", "ray": False, "env": {"B": "2"}}
+    known = {**PLAIN, "env": {"B": "2"}}
     assert job.is_same(spec, "", "true-1", {**before, **known})
     assert not job.is_same(spec, "", "true-1", {**before, **known, "secrets": {}})
+    longer = dataclasses.replace(spec, seconds=60)
+    assert not job.is_same(longer, "", "true-1", {**before, **known})
 
 
 @pytest.mark.parametrize(
@@ -139,4 +143,6 @@ def test_a_job_that_is_run_again_is_for_the_machine_that_it_was_for() -> None:
     settings = Settings({**MANDATORY, "orchestrator_type": "gke"})
     spec = job.again(settings, "train-1", asked, (), {}, ray=False)
     assert spec.machine == "h100"
-    assert not job.is_same(dataclasses.replace(spec, machine=None), "", "train-1", asked)
+    known = {**PLAIN, "env": {}, **asked}
+    assert job.is_same(spec, "", "train-1", known)
+    assert not job.is_same(dataclasses.replace(spec, machine=None), "", "train-1", known)
