@@ -18,7 +18,7 @@ import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
@@ -29,12 +29,13 @@ from tests.startup.metadata_server import MetadataServer
 from tests.startup.sandbox import PAYLOAD
 from tests.startup.test_agents import BUCKET, FOLDER, State, Vm, state
 
-if TYPE_CHECKING:
-    from aiinfra_vm.jobs import Course
-    from aiinfra_vm.members import Member
+if str(PAYLOAD / "lib") not in sys.path:
+    sys.path.append(str(PAYLOAD / "lib"))
 
 from aiinfra_vm import jobs
 from aiinfra_vm.job_node import Unit
+from aiinfra_vm.jobs import Course
+from aiinfra_vm.members import Member
 
 __all__ = ["state"]  # the fixture
 
@@ -460,6 +461,19 @@ def test_a_reboot_is_no_second_run_of_the_same_attempt(world: World) -> None:
         course["failure"]["cause"] == "the VM, or what runs the job on it, was restarted meanwhile"
     )
     assert world.log("train-1") == "begun\n"
+
+
+def test_a_vm_that_has_not_read_the_roster_yet_begins_its_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "systemctl").write_text("#!/bin/sh\n")
+    (tmp_path / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    asked = tmp_path / "run/aiinfra/job.json"  # whose folder comes with the roster
+
+    Unit(asked).start(Course("train-1"), Member("vm-1", "7", "10.0.0.2", "a-boot"))
+
+    assert json.loads(asked.read_text())["course"]["name"] == "train-1"
 
 
 def _child_of(pid: int) -> int:

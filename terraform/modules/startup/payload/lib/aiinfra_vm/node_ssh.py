@@ -72,7 +72,6 @@ def known_hosts(roster: Roster) -> str:
 
 def admit(roster: Roster, folder: Path) -> None:
     """Let in the VMs of a roster and nobody else."""
-    folder.mkdir(parents=True, exist_ok=True)
     put(folder / "known_hosts", known_hosts(roster))
     put(folder / "authorized_keys", authorized_keys(roster))
 

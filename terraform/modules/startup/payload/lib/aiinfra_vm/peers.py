@@ -90,7 +90,6 @@ def document(known: roster.Roster, name: str) -> dict[str, Any]:
 def write(known: roster.Roster, name: str, slots: Slots, folder: Path) -> None:
     """Write what has changed; the documents last, as who waits looks at that."""
     lines = "".join(f"{key}={text}\n" for key, text in environment(known, name, slots).items())
-    folder.mkdir(parents=True, exist_ok=True)
     put(folder / "hostfile", hostfile(known, slots))
     put(folder / "peers.env", lines)
     put(folder / "peers.json", json.dumps(document(known, name), indent=1) + "\n")
@@ -101,6 +100,8 @@ def put(file: Path, text: str, mode: int = 0o644) -> None:
     if file.exists() and file.read_text("utf-8") == text:
         return
     draft = file.with_name(f".{file.name}.new")
+    # A job may be there before this VM has read the roster, which comes first elsewhere.
+    draft.parent.mkdir(parents=True, exist_ok=True)
     draft.touch(mode)
     draft.chmod(mode)
     draft.write_text(text, "utf-8")
