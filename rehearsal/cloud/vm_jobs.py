@@ -230,7 +230,9 @@ class _Group:
         if ran.why == _CANCELLED:
             return self._over(course, "cancelled", ran.why)
         if ran.failed is None and not ran.why:
-            return self._over(course, "succeeded", "")
+            # As long as it ran, not until somebody looked.
+            ended = self._kept["begins"] + ran.seconds * (self._request.rate or 1.0)
+            return self._over(course, "succeeded", "") | {"since": ended}
         rank = next(iter(lost), 0) if ran.failed is None else ran.failed
         code = None if lost and ran.failed is None else ran.code(rank) or None
         cause = "command not found on this machine" if code == _NOT_FOUND else ""
