@@ -213,7 +213,7 @@ class Cloud:
 
         For what is to be there before anybody asks.
         """
-        request = replace(request, base_url=self.base_url)
+        request = replace(request, base_url=self.base_url, arranged=True)
         return self._served(mount(request.path), request)
 
     def _now(self) -> float:

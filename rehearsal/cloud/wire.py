@@ -36,6 +36,7 @@ class Request:
     rate: float = 0.0
     scenarios: frozenset[str] = frozenset()
     place: Path | None = None  # the folder that keeps this cloud
+    arranged: bool = False  # whether it is no client's: it is done at once, and no VM goes on by it
 
     def after(self, seconds: float) -> float:
         """When so many seconds of cloud time, counted from now, are over (Unix epoch)."""

@@ -1,12 +1,14 @@
 """Jobs whose programs a rehearsal really runs, on this machine: --rehearse=run-programs."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from rehearsal.cloud import real_programs
+from rehearsal.cloud.facts import bandwidths
 from tests.runs.conftest import Ended, Rehearsal, Rehearse
 from tests.waiting import until
 
@@ -100,3 +102,24 @@ def test_a_program_is_ended_by_cancel_and_with_the_cloud(run: Callable[..., Ende
     (job,) = rehearsal.run("Jobs", behind=(name,)).document["jobs"]
     assert job["state"] == "failed"
     assert real_programs.GONE in job["failure"]["cause"]
+
+
+def test_a_job_goes_on_in_its_time_whatever_a_rehearsal_presumes(
+    standing: Rehearse, tmp_path: Path
+) -> None:
+    rehearsal = standing(rate=0.02)
+    folder = tmp_path / "code"
+    folder.mkdir()
+    command = ("--", "sleep", "100000")
+    ended = rehearsal.run("Run", f"--copy={folder}", "--detach", behind=command)
+    assert ended.code == 0, ended.said
+
+    def state() -> object:
+        (job,) = rehearsal.run("Jobs", behind=("sleep-1",)).document["jobs"]
+        return job["state"]
+
+    rehearsal.settings["GCS_MOUNT_LIST"] = "my-data:/mnt/data"
+    until(lambda: state() == "running", state)
+    time.sleep(bandwidths.HEARING * 0.02)
+    rehearsal.presume()
+    assert state() == "running"
