@@ -151,8 +151,8 @@ class Reader:
 def _follow(page: Path, rehearsal: Rehearsal) -> None:
     reader = Reader(rehearsal)
     compared = 0
-    blocks = list(_blocks(page))
-    for block, then in itertools.zip_longest(blocks, blocks[1:], fillvalue=[]):
+    blocks = [*_blocks(page), []]
+    for block, then in itertools.pairwise(blocks):
         if _COMMANDS.match(block[0]):
             if any(_OURS.match(line) for line in block):
                 reader.said = []
