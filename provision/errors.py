@@ -62,6 +62,7 @@ _ASSIGNMENT: Final = re.compile(
     # Whole values alone: one with <...> in it has to be completed by a person.
     r"(?P<name>[A-Z][A-Z_]*)=(?P<value>[^\s,;<>]+)(?=[\s,;]|$)(?P<joint> and |, )?"
 )
+_UNFINISHED: Final = re.compile(r"[A-Z][A-Z_]*=")
 _RISKY: Final = "SKIP_CHECKS"
 """No program may decide to look away."""
 
@@ -78,6 +79,8 @@ def assignments(fix: str) -> dict[str, str]:
         at = one.end()
         if not one["joint"]:
             break
+    if at and _UNFINISHED.match(fix, at):
+        return {}  # a person has to complete one, and without it the others are wrong
     return {name: value for name, value in found.items() if name != _RISKY}
 
 

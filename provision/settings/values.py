@@ -70,6 +70,7 @@ def _project_id(text: str) -> str:
             "is not a project ID",
             "6 to 30 lower-case letters, digits and hyphens, a letter first and no hyphen last;"
             " use neither the project's name nor its number",
+            fix="<an ID that gcloud projects list shows>",
         )
     return text
 
