@@ -65,7 +65,8 @@ def test_what_costs_more_than_the_limit_is_refused_with_its_cost(validated: Any)
 
 
 def test_with_a_limit_an_unknown_price_is_a_problem_and_each_is_named(validated: Any) -> None:
-    unknown = {"ENABLE_SPOT": "yes", "NFS_FILESHARE_LIST": "/mnt/x:ENTERPRISE:1024"}
+    shares = "/mnt/x:ENTERPRISE:1024,/mnt/y:ENTERPRISE:1024"
+    unknown = {"ENABLE_SPOT": "yes", "NFS_FILESHARE_LIST": shares}
     assert validated(**unknown)[0] == 0
     code, document = validated(**unknown, MAX_HOURLY_COST="1")
     assert code == 2
@@ -73,9 +74,15 @@ def test_with_a_limit_an_unknown_price_is_a_problem_and_each_is_named(validated:
         "cost-limit", "price-unknown", "price-unknown"
     ]  # fmt: skip
     named = " ".join(problem["what"] for problem in document["problems"])
-    assert "Filestore ENTERPRISE" in named
-    assert "external address" in named
+    assert "/mnt/x" in named
+    assert "/mnt/y" in named
     assert "PRICES=live" in document["problems"][1]["fix"]
+
+
+def test_a_spot_vm_with_its_address_is_within_a_limit(validated: Any) -> None:
+    spot = {"VM_TYPE": "g2-standard-8", "ENABLE_SPOT": "yes", "MAX_HOURLY_COST": "2"}
+    code, document = validated(**spot)
+    assert (code, document["cost"]["most"]["unknown"]) == (0, [])
 
 
 def test_a_limit_is_an_amount_in_dollars_and_without_prices_contradicts_itself(
