@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from provision.catalogue import fabrics, machines, suggestions
 from provision.catalogue.fabrics import Fabric
 from provision.codes import Code
-from provision.settings.choices import NetworkConfig
+from provision.settings.choices import NetworkConfig, asking_for
 from provision.spec.rules.findings import Case, Finding, Rules
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _gpus_without_network(case: Case, machine: MachineType) -> Iterator[Finding]
             f" GB/s between two of them instead of {stack.measured.fabric:g}",
             why="it needs Container-Optimized OS, which the nodes of GKE have; NETWORK_CONFIG"
             " changes nothing about it",
-            fix="nothing for work on one machine; for more, a GKE cluster (ORCHESTRATOR_TYPE=gke),"
+            fix=f"nothing for work on one machine; for more, a GKE cluster ({asking_for('gke')}),"
             " or VM_TYPE=a3-megagpu-8g, which has GPUDirect-TCPXO",
             note=True,
         )
