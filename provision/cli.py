@@ -66,6 +66,7 @@ _OF_WHAT_EXISTS = {
     Action.SSH: (*_IDENTITY, "SSH_FORWARD"),
     Action.LOGS: (*_IDENTITY, "LOG_RANK", "LOG_TAIL"),
     Action.RUN: _OF_A_JOB,
+    Action.OFFERS: ("ACTION", "MAX_RUN_DURATION"),
 }
 """Actions that work on an existing deployment -> the settings that matter, whatever the others."""
 
@@ -172,6 +173,8 @@ def _act(
     waits = loaded.guesses if asks and not is_offline else ()
     left_out = [it for it in loaded.notes if lists and it.code is Code.MISSING_SETTING]
     left_out += waits if not loaded.problems else ()
+    if report.action == Action.OFFERS:  # which takes what an env.list has, and needs none
+        left_out = [it for it in loaded.notes if it.setting not in _OF_WHAT_EXISTS[Action.OFFERS]]
     notes = [note for note in loaded.notes if note not in left_out]
     report.notes.extend(notes)
     console.notes(notes)
@@ -219,7 +222,7 @@ def _act(
         page=options.report,
         certificates=certificates,
     )
-    if not run.offline and report.action != Action.DEBUG:
+    if not run.offline and report.action not in {Action.DEBUG, Action.OFFERS}:
         # Before what asks Google is loaded: whoever waits should see soon that something goes on.
         where = f"{loaded.settings.project_id}, {loaded.settings.places.text}"
         which = f"{loaded.settings.name_prefix} in {where}"
@@ -333,6 +336,10 @@ def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each ac
             from provision.actions.bake import bake
 
             bake(context)
+        case Action.OFFERS:
+            from provision.actions import offers
+
+            offers.show(context)
     return False
 
 

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from provision.errors import Problem
 
 _NAMES: Final = {**{str(option): option for option in Option}, "-h": Option.HELP}
-_ABOUT_ONE: Final = frozenset({Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH, Action.BAKE})
-"""The actions behind which the name of a job, of a VM or of an image may stand."""
+_ABOUT_ONE: Final = frozenset(
+    {Action.LOGS, Action.JOBS, Action.CANCEL, Action.SSH, Action.BAKE, Action.OFFERS}
+)
+"""The actions behind which the name of a job, of a VM, of an image or of a GPU may stand."""
 _SETTINGS: Final = "settings"
 """The topic that `--help` accepts besides an action."""
 

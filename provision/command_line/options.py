@@ -102,7 +102,7 @@ class Option(enum.StrEnum):
         *("--watch", "", "look again and again, until nothing is pending"),
         Action.STATUS,
     )
-    OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE
+    OFFLINE = "--offline", "", "do not contact Google", Action.VALIDATE, Action.OFFERS
     ROLE = (
         *("--role", "", "print a custom role with the permissions for this env.list"),
         *(Action.VALIDATE, Action.PLAN, Action.JOBS),

@@ -21,7 +21,7 @@ RULES: Final = Rules()
 _NEED_PROPRIETARY: Final = ", ".join(
     gpu.model for gpu in machines.GPUS.values() if not gpu.open_module
 )
-_PROPRIETARY: Final = ("ubuntu-os-cloud", "ubuntu-2204-lts")
+PROPRIETARY: Final = ("ubuntu-os-cloud", "ubuntu-2204-lts")
 """Project and family of an image on which start-up installs a driver by the GPU."""
 _FIRST_WITH_TOKENS: Final = (2, 52)
 """Ray's notes of 2.52.0: the first version that asks its clients for a token."""
@@ -108,7 +108,7 @@ def _driver(case: Case) -> Iterator[Finding]:
             what=f"is required for {gpu.name}, or IMAGE_FAMILY_NAME is",
             why="Google's current images have NVIDIA's open kernel module, which does not support"
             f" {_NEED_PROPRIETARY}: nvidia-smi would find no GPU",
-            fix=f"{_other_image(case, *_PROPRIETARY)}, on which start-up installs the proprietary"
+            fix=f"{_other_image(case, *PROPRIETARY)}, on which start-up installs the proprietary"
             " driver, or ACCELERATOR_TYPE=nvidia-tesla-t4 and GPU_COUNT=1",
         )
     elif images.has_open_module(case.value(named)):
@@ -118,7 +118,7 @@ def _driver(case: Case) -> Iterator[Finding]:
             what=f"probably has no driver for {gpu.name}",
             why="Google's images with driver 570 or later have NVIDIA's open kernel module, as"
             f" far as is known, which does not support {_NEED_PROPRIETARY}",
-            fix=f"{_other_image(case, *_PROPRIETARY)}, on which start-up installs the proprietary"
+            fix=f"{_other_image(case, *PROPRIETARY)}, on which start-up installs the proprietary"
             " driver",
             note=True,
         )

@@ -102,8 +102,8 @@ Create --rehearse flaky,slow -> 'flaky,slow' after --rehearse is not an action; 
 # Options that mean nothing to the action.
 Status --copy /nonexistent --offline -> Status does not support --copy; it is for Create,
     Validate, Plan, Debug and Run; remove it; Status --help shows the options of Status ->
-    Status does not support --offline; it is for Validate; remove it; Status --help shows the
-    options of Status
+    Status does not support --offline; it is for Validate and Offers; remove it; Status --help
+    shows the options of Status
 --yes plan -> Plan does not support --yes; it is for Create, Destroy, Run, Cancel and Bake;
     remove it; Plan --help shows the options of Plan
 # All at once.
@@ -164,7 +164,7 @@ def test_the_actions_of_every_option_are_these() -> None:
         "--yes": ["Bake", "Cancel", "Create", "Destroy", "Run"],
         "--all": ["Cancel"],
         "--full": ["Bake", "Create", "Debug", "Destroy", "Plan", "Status"],
-        "--offline": ["Validate"],
+        "--offline": ["Offers", "Validate"],
         "--break-lock": ["Bake", "Create", "Destroy", "Run"],
         "--replace-vms": ["Create"],
         "--report": ["Create", "Plan"],
