@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gc
 import os
@@ -244,12 +245,30 @@ def _narrowed(
         return load(only=_OF_A_BUCKET)
     if action in _OF_WHAT_EXISTS and Option.CREATE not in options.given:
         return load(only=_OF_WHAT_EXISTS[Action(action)])
-    if action != Action.BAKE or loaded.settings is None:
-        return loaded
-    from provision.actions import bake
+    if action == Action.BAKE and loaded.settings is not None:
+        from provision.actions import bake
 
-    instead, without = bake.settings(loaded.settings)
-    return load(flags={**options.settings, **instead}, without=without)
+        instead, without = bake.settings(loaded.settings)
+        return load(flags={**options.settings, **instead}, without=without)
+    is_of_what_comes = Option.CREATE in options.given or action in {*_ASKING, Action.DEBUG}
+    return _within(loaded, load, options) if is_of_what_comes else loaded
+
+
+def _within(loaded: Loaded, load: Callable[..., Loaded], options: Options) -> Loaded:
+    """The settings with the end of VMs that MAX_COST asks for, where they say none."""
+    if loaded.settings is None or loaded.settings.max_cost is None:
+        return loaded
+    import datetime as dt
+
+    from provision.kinds import registry
+    from provision.lifecycle import pricing
+
+    spec = registry.of(loaded.settings).spec(loaded.settings)
+    found = pricing.ending(loaded.settings, spec, dt.datetime.now(tz=dt.UTC).date())
+    if found is None:
+        return loaded
+    again = load(flags={**options.settings, "MAX_RUN_DURATION": found[0]})
+    return dataclasses.replace(again, notes=(*again.notes, found[1]))
 
 
 def _file(

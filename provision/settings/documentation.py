@@ -30,12 +30,9 @@ if TYPE_CHECKING:
 _FIRST: Final = (
     *("project_id", "name_prefix", "zone", "vm_type", "instance_count", "orchestrator_type"),
     *("enable_spot", "enable_flex_start", "reservation_name", "max_run_duration"),
-    *("max_hourly_cost", "gcs_mount_list", "startup_command"),
+    *("max_hourly_cost", "max_cost", "gcs_mount_list", "startup_command"),
 )
 """The settings that a beginner needs; the others follow by theme."""
-
-_WITHOUT_EFFECT: Final = ("minimize_terraform_logging",)
-"""Settings that are accepted, and change nothing any more."""
 
 _SECTIONS: Final = {
     "action": "The run",
@@ -61,7 +58,7 @@ def settings_table() -> str:
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     others = [
         *_others(),
-        *(f"`{it.upper()}` is accepted, and changes nothing" for it in _WITHOUT_EFFECT),
+        *(f"`{it}` is accepted, and changes nothing" for it in spelling.WITHOUT_EFFECT),
     ]
     lines += ["", "### Other spellings", "", *(f"* {it}" for it in others)]
     return "\n".join(lines).strip()
@@ -110,7 +107,7 @@ def _sections() -> dict[str, list[tuple[str, str, str, str]]]:
     heading = ""
     for name in BY_VARIABLES:
         heading = _SECTIONS.get(name, heading)
-        if name not in (*_FIRST, *_WITHOUT_EFFECT):
+        if name not in _FIRST:
             found.setdefault(heading, []).append(_row(name))
     return found
 

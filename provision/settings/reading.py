@@ -271,6 +271,8 @@ def _is_clear(
     """Add the problem of a misnomer; False for what was meant for us, and nobody knows."""
     if spelling.is_known(name) or not (in_environ + in_file).strip():
         return True
+    if name in spelling.WITHOUT_EFFECT:
+        return True
     if not in_file.strip() and (_PROXIES.fullmatch(name) or name in _OF_CI):
         return True
     problem = spelling.misnomer(name, in_file, in_environ, given)

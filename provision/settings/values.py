@@ -596,8 +596,6 @@ ChannelWord = Annotated[ReleaseChannel, BeforeValidator(parsing.choice(ReleaseCh
 DriverWord = Annotated[DriverVersion, BeforeValidator(parsing.choice(DriverVersion))]
 
 Switch = Annotated[bool, BeforeValidator(parsing.boolean)]
-Presence = Annotated[bool, BeforeValidator(lambda _text: True)]
-"""True if it has any value."""
 
 _Whole = Annotated[int, BeforeValidator(parsing.whole_number)]
 Count = Annotated[_Whole, Field(ge=1)]
