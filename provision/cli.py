@@ -139,10 +139,14 @@ def _answer(line: CommandLine) -> str | None:
         raise SettingsError.of(line.problems)
     if not wants_help:
         return None
-    if options.about_settings:
+    if options.topic:
+        from provision.command_line import suggestions
         from provision.settings import documentation
 
-        return documentation.env_list_help()
+        told = documentation.about(options.topic)
+        if told is None:
+            raise SettingsError.of([suggestions.of_topic(options.topic, documentation.TOPICS)])
+        return told
     return usage.of_action(options.action) if options.action else usage.overview()
 
 

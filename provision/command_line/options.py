@@ -166,7 +166,8 @@ class Options:
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     # the secrets of the job: variable -> what names the secret, "" for the variable's own name
     secrets: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    about_settings: bool = False  # whether --help is about the settings
+    # what --help is about beside an action: "settings", or a name to look up; "" for nothing
+    topic: str = ""
 
     @property
     def settings(self) -> dict[str, str]:

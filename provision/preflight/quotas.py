@@ -184,12 +184,15 @@ def _short(
     need: _Need,
     effect: Effect = Effect.STOPS,
 ) -> Finding:
+    where = [] if metric.everywhere else [ctx.spec.region]
     place = "all regions" if metric.everywhere else ctx.spec.region
     enough = need.now if need.now == need.most else f"{need.now} now and up to {need.most}"
     usage = "" if found.usage is None else f", and {found.usage:g} of it is used"
     own = f", {need.own} by this deployment" if need.own else ""
     twin = f", or of {need.twin.words} in its place" if need.twin else ""
-    setting = "REGION" if metric.everywhere else ctx.spec.pools[0].setting
+    # In another region it would be the same quota.
+    fewer = "or use fewer or smaller machines" if metric.everywhere else _FEWER
+    setting = ctx.spec.pools[0].setting
     return note(
         Code.QUOTA_EXCEEDED,
         effect,
@@ -198,9 +201,9 @@ def _short(
         f" {enough}{twin}",
         why=f"the limit of {ctx.project} is {found.limit:g}{usage}{own}",
         fix=f"request an increase at {QUOTA_PAGE}?project={ctx.project}\n"
-        f"filter by {' and '.join([*found.metric.filters, place])}, select it, click Edit"
+        f"filter by {' and '.join([*found.metric.filters, *where])}, select it, click Edit"
         f" ({QUOTA_ROLE})\n"
-        f"{_INSTEAD.get(metric.name, _FEWER)}",
+        f"{_INSTEAD.get(metric.name, fewer)}",
     )
 
 
