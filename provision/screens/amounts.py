@@ -98,6 +98,8 @@ def offers(found: Sequence[Offer], width: int, *, seconds: int | None) -> Iterat
     yield from layout.wrapped(title, width, rest="    ", look=Look.TITLE)
     on_demand = {it.machine_type for it in found if it.way == "on-demand"}
     shown = [it for it in found if it.way != _RESERVED or it.machine_type not in on_demand]
+    # What no list has a price for is told below, unless there is nothing else.
+    priced = [it for it in shown if it.per_hour is not None] or shown
     head = ["machine", "GPUs", "how", "$/GPU h", "$/h"]
     in_all = [f"$ in {_short(seconds)}"] if seconds else []
     table = [
@@ -110,7 +112,7 @@ def offers(found: Sequence[Offer], width: int, *, seconds: int | None) -> Iterat
             *[_about(it, it.at_most)] * bool(seconds),
             _where(it),
         ]
-        for it in shown
+        for it in priced
     ]
     yield from _table([*head, *in_all, "where"], table, width)
     yield from _places(shown, width)
@@ -207,8 +209,13 @@ def _remarks(found: Sequence[Offer], width: int) -> Iterator[Line]:
             dict.fromkeys(f"{it.machine_type} {_HOW.get(it.way, it.way)}" for it in doubts)
         )
         said.append(f"Not certain, as Google's pages disagree or do not tell: {types}.")
-    if any(it.per_hour is None for it in found):
-        said.append("Unknown: in no list; of calendar mode and dense reservations Google tells it.")
+    unknown: dict[str, list[str]] = {}
+    for it in found:
+        if it.per_hour is None:
+            unknown.setdefault(it.machine_type, []).append(_HOW.get(it.way, it.way))
+    if unknown:
+        ways = "; ".join(f"{name} {', '.join(how)}" for name, how in unknown.items())
+        said.append(f"Without a price in the list: {ways}. Of reservations Google tells it.")
     for quota in dict.fromkeys((it.region, it.quota) for it in found if it.quota):
         region, known = quota
         limit = "unlimited" if known.limit is None else known.limit

@@ -100,6 +100,10 @@ def test_the_table_fits_80_columns(gpu: str, seconds: int | None) -> None:
     at = next(number for number, text in enumerate(lines) if text.startswith("machine"))
     assert ("$ in 4 h" in lines[at]) is (seconds is not None)
     assert lines[-1].startswith("  ZONE=")
+    types = {it.machine_type for it in of(gpu) if it.per_hour is not None}
+    rows = [text for text in lines if text.partition(" ")[0] in types and "are in" not in text]
+    assert [text for text in lines[at:] if text.startswith("    ")] == []
+    assert len(rows) >= len(types)
 
 
 @pytest.fixture

@@ -124,6 +124,13 @@ def test_what_costs_more_in_all_is_refused_with_the_longest_time_that_fits(
         assert validated(**settings | written, MAX_COST="500")[0] == 0
 
 
+def test_what_is_billed_beside_the_machines_counts_as_long_as_they_run(validated: Any) -> None:
+    vm = {"VM_TYPE": "g2-standard-8", "MAX_RUN_DURATION": "10h", "MAX_COST": "20"}
+    assert validated(**vm)[0] == 0
+    code, document = validated(**vm, NFS_FILESHARE_LIST="/mnt/x:BASIC_SSD")
+    assert (code, _codes(document)) == (2, [("cost-limit", "MAX_COST")])
+
+
 def test_both_limits_tell_of_an_unknown_price_once(validated: Any) -> None:
     lines = {"NFS_FILESHARE_LIST": "/mnt/x:ENTERPRISE:1024", "MAX_RUN_DURATION": "1h"}
     code, document = validated(**lines, MAX_COST="500", MAX_HOURLY_COST="50")
