@@ -38,7 +38,16 @@ _NO_ACTION = Problem(
     code=Code.INVALID_COMMAND_LINE,
     setting="ACTION",
     what="no action is given",
-    fix=f"write one of {', '.join(Action)} after the image's name",
+    fix=f"write one of {', '.join(Action)} behind aiinfra, or behind the image's name; --help has a"
+    " line for each",
+)
+_NO_ENV_FILE = Problem(
+    code=Code.MISSING_SETTING,
+    setting="--env-file",
+    what="is not given, and there is no env.list in this folder",
+    why="settings are NAME=value lines of such a file, or variables of the environment",
+    fix="--env-file FILE, or an env.list of your own: docs/tutorial/first-steps.md has one, and"
+    " examples/ one for each kind of cluster; Offers needs none",
 )
 
 _IMAGE = "AIINFRA_IMAGE"
@@ -48,6 +57,7 @@ _WRAPPER = "wrapper"
 """What the image answers with a shell script that runs it."""
 
 _ENV_FILE = Path("env.list")
+_MANDATORY = frozenset({"PROJECT_ID", "NAME_PREFIX", "ZONE"})
 """What is read where no file is named, and the environment describes no cluster."""
 
 _ALLOCATIONS = 200_000
@@ -183,12 +193,7 @@ def _act(
     notes = [note for note in loaded.notes if note not in left_out]
     report.notes.extend(notes)
     console.notes(notes)
-    problems = [*line.problems, *loaded.problems]
-    if report.action in set(Action) and not line.problems:
-        # The action may come from the settings, so its options can only be checked now.
-        problems = [*options.misfits(Action(report.action)), *problems]
-    elif not report.action and loaded.effective and not line.problems:
-        problems = [_NO_ACTION, *problems]
+    problems = _problems(line, loaded, report.action, environ, env_file)
     if loaded.settings is None or problems:
         raise SettingsError.of(problems)
     report.rehearsal = endpoints.is_rehearsal(environ) and not is_offline
@@ -239,6 +244,26 @@ def _act(
     finally:
         report.timeline = run.stages.timeline or None
         run.stages.close()
+
+
+def _problems(
+    line: CommandLine,
+    loaded: Loaded,
+    action: str,
+    environ: Mapping[str, str],
+    env_file: Path | None,
+) -> list[Problem]:
+    """All problems of command line and settings."""
+    problems = [*line.problems, *loaded.problems]
+    if action in set(Action) and not line.problems:
+        # The action may come from the settings, so its options can only be checked now.
+        problems = [*line.options.misfits(Action(action)), *problems]
+    elif not action and loaded.effective and not line.problems:
+        problems = [_NO_ACTION, *problems]
+    nothing = env_file is None and not (_MANDATORY & {it for it in environ if environ[it].strip()})
+    if nothing and any(it.code is Code.MISSING_SETTING for it in loaded.problems):
+        problems = [_NO_ENV_FILE, *problems]
+    return problems
 
 
 def _narrowed(
@@ -305,7 +330,7 @@ def _file(
 
 def _env_file(options: Options, environ: Mapping[str, str]) -> Path | None:
     """The file that is named; else ./env.list, where the environment does not say which cluster."""
-    said = all(environ.get(name, "").strip() for name in ("PROJECT_ID", "NAME_PREFIX", "ZONE"))
+    said = all(environ.get(name, "").strip() for name in _MANDATORY)
     return options.env_file or (None if said or not _ENV_FILE.is_file() else _ENV_FILE)
 
 

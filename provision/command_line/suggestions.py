@@ -31,16 +31,17 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("lines", "n"), "Logs NAME --tail LINES"),
     **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
     "command": "Run -- COMMAND",
+    "v": "--full or --version, or docker's -v, which stands before the image's name",
     **dict.fromkeys(("set", "var"), "NAME=value in the env.list"),
 }
 _WITH_VALUE: Final = frozenset(
     {
         *("command", "f", "file", "format", "lines", "n", "nnodes", "node-count", "num-nodes", "o"),
-        *("out", "set", "var"),
+        *("out", "set", "v", "var"),
     }
 )
-_DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "v", "volume"})
-_DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
+_DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "volume"})
+_DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "volume"})
 # --online must not be taken for --offline: their similarity is 0.77.
 _ALIKE: Final = 0.78
 _LONGEST: Final = 64

@@ -86,6 +86,8 @@ Run bash train.sh --lr 0.1 -> the job's command begins with 'bash', without a --
 Run train.py --lr 0.1 --yes -> the job's command begins with 'train.py', without a -- before it;
     the options of a command can't be told from this program's own; Run -- train.py --lr 0.1
     --yes
+Validate -v -> '-v' is not an option; did you mean --full or --version, or docker's -v, which
+    stands before the image's name?
 Run Destroy -> there are 2 actions: Run, Destroy; a run can do only one action; write one
     action, and run the program again for the other
 Create INSTANCE_COUNT=2 -> 'INSTANCE_COUNT' is set on the command line; settings are read from
