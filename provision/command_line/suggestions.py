@@ -13,7 +13,7 @@ from provision.settings import masking, parsing
 from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from provision.errors import Problem
 
@@ -31,16 +31,17 @@ _OTHER_NAMES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("lines", "n"), "Logs NAME --tail LINES"),
     **dict.fromkeys(("nnodes", "num-nodes", "node-count"), "--nodes NUMBER"),
     "command": "Run -- COMMAND",
+    "v": "--full or --version, or docker's -v, which stands before the image's name",
     **dict.fromkeys(("set", "var"), "NAME=value in the env.list"),
 }
 _WITH_VALUE: Final = frozenset(
     {
         *("command", "f", "file", "format", "lines", "n", "nnodes", "node-count", "num-nodes", "o"),
-        *("out", "set", "var"),
+        *("out", "set", "v", "var"),
     }
 )
-_DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "v", "volume"})
-_DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
+_DOCKERS: Final = frozenset({"e", "env", "i", "it", "mount", "rm", "t", "ti", "volume"})
+_DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "volume"})
 # --online must not be taken for --offline: their similarity is 0.77.
 _ALIKE: Final = 0.78
 _LONGEST: Final = 64
@@ -95,6 +96,20 @@ def of_action(word: str) -> Problem:
     )
 
 
+def of_topic(word: str, known: Iterable[str]) -> Problem:
+    """The problem of what --help has nothing about; `known`: what it has something about."""
+    names = {name.lower(): name for name in (*map(str, Action), *known)}
+    close = difflib.get_close_matches(word.lower()[:_LONGEST], names, n=1, cutoff=_ALIKE)
+    meant = names[close[0]] if close else _meant(word)
+    return wrong(
+        f"--help has nothing about {shown(word)}",
+        "it knows actions, settings, the codes of problems, and exit codes",
+        f"did you mean {meant}?"
+        if meant
+        else "--help explains the actions, --help settings all settings",
+    )
+
+
 def of_stray(word: str) -> Problem | None:
     """The problem of a word that was not meant as an action; None if it may have been."""
     name, equals, _ = word.partition("=")
@@ -110,7 +125,7 @@ def of_stray(word: str) -> Problem | None:
             _ONE_OF_THEM,
             f"did you mean --env-file {shown(word)}?",
         )
-    meant = {"help": "--help", "settings": "--help settings", "version": "--version"}
+    meant = {"settings": "--help settings", "version": "--version"}
     if word.lower() in meant:
         return wrong(
             f"{shown(word)} is not an action", _ONE_OF_THEM, f"did you mean {meant[word.lower()]}?"
