@@ -1,4 +1,4 @@
-"""Pages look the same on GitHub and on the site: tables, lists, anchors."""
+"""Pages look the same on GitHub and on the site: tables, lists, anchors; none is a wall."""
 
 import re
 from collections.abc import Iterator
@@ -13,6 +13,12 @@ _FENCE: Final = re.compile(r"^(```+|~~~+).*?^\1\s*$", re.MULTILINE | re.DOTALL)
 _SEPARATOR: Final = re.compile(r"\|( *:?-+:? *\|)+$")
 _ITEM: Final = re.compile(r"([*-]|1\.) +\S")
 _ANCHOR: Final = re.compile(r"\]\((?!\w+:)(?P<path>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
+_MOST_WORDS: Final = 120
+_TO_BE_READ: Final = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs/tutorial").glob("*.md")),
+    *sorted((ROOT / "docs/how-to").glob("*.md")),
+]
 
 on_each_page = pytest.mark.parametrize(
     "path", DOCUMENTS, ids=[str(path.relative_to(ROOT)) for path in DOCUMENTS]
@@ -70,3 +76,14 @@ def test_every_anchor_of_a_link_is_a_heading(path: Path) -> None:
     ]
 
     assert not dead
+
+
+@pytest.mark.parametrize("path", _TO_BE_READ, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_paragraph_is_a_wall_of_words(path: Path) -> None:
+    walls = []
+    for lines in _blocks(path):
+        if not lines[0].startswith("|"):
+            items = re.split(r"\n(?=\s*(?:[*-]|\d+\.) )", "\n".join(lines))
+            walls += [it[:60] for it in items if len(it.split()) > _MOST_WORDS]
+
+    assert not walls, f"more than {_MOST_WORDS} words: a paragraph answers one question"
