@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from provision.command_line.options import Option, wrong
 from provision.settings import masking, parsing
-from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action
+from provision.settings.choices import ACTIONS_BY_OTHER_NAMES, Action, asking_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ _DOCKERS_WITH_VALUE: Final = frozenset({"e", "env", "mount", "v", "volume"})
 # "" where none need, None where there is no such cluster.
 _KINDS_OF_PREDECESSOR: Final[Mapping[str, str | None]] = {
     **dict.fromkeys(("mig", "mig-cos", "mig-with-container"), ""),
-    **dict.fromkeys(("gke", "gke-beta"), "ORCHESTRATOR_TYPE=gke"),
+    **dict.fromkeys(("gke", "gke-beta"), asking_for("gke")),
     "slurm": None,
 }
 _MACHINES_OF_PREDECESSOR: Final[Mapping[str, str]] = {
@@ -122,7 +122,12 @@ def of_stray(word: str) -> Problem | None:
             _ONE_OF_THEM,
             f"did you mean --env-file {shown(word)}?",
         )
-    meant = {"help": "--help", "settings": "--help settings", "version": "--version"}
+    meant = {
+        "completion": "completion bash, zsh, fish or powershell",
+        "help": "--help",
+        "settings": "--help settings",
+        "version": "--version",
+    }
     if word.lower() in meant:
         return wrong(
             f"{shown(word)} is not an action", _ONE_OF_THEM, f"did you mean {meant[word.lower()]}?"

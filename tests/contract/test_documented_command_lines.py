@@ -24,15 +24,16 @@ STARTED = re.compile(
     re.MULTILINE,
 )
 OPTIONAL = str.maketrans("", "", "[]")
-WRAPPER = "wrapper"  # no action: the image's answer is a script
+# No action: the answer is a script. Each shell's is in tests/unit/command_line.
+SCRIPTS = ("wrapper", "completion ")
 SHOWN = sorted(
     {
         # The Makefile's loop runs each of its actions.
         found["arguments"].replace('"$$action"', "Create").translate(OPTIONAL).strip()
         for place in PLACES
         for found in STARTED.finditer(place.read_text(encoding="utf-8"))
+        if not found["arguments"].strip().startswith(SCRIPTS)
     }
-    - {WRAPPER}
 )
 
 
