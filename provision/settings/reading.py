@@ -233,12 +233,13 @@ def _unreadable(env_file: Path, error: OSError | ValueError) -> Problem:
 
 
 def _of_terraform(env_file: Path, text: str) -> Problem:
-    """Say what an env.list has in place of a terraform.tfvars: of names with one value."""
+    """Say what an env.list has in place of a terraform.tfvars: of names that stand in it once."""
     code = re.sub(r"(#|//).*", "", text)
-    lines: dict[str, set[str]] = {}
-    for name, value in re.findall(r"\b(\w+)[ \t]*=[ \t]*\"?([\w.-]+)", code):
-        lines.setdefault(_BY_TFVARS.get(name, ""), set()).add(value)
-    known = [f"{name}={next(iter(it))}" for name, it in lines.items() if name and len(it) == 1]
+    found = re.findall(r"\b(\w+)[ \t]*=[ \t]*\"?([\w.-]+)", code)
+    named = [(_BY_TFVARS[name], value) for name, value in found if name in _BY_TFVARS]
+    once = [name for name, _ in named]
+    known = [f"{name}={value}" for name, value in named if once.count(name) == 1]
+    known += ["ORCHESTRATOR_TYPE=gke"] if re.search(r"\bnode_pools\b", code) else []
     write = f"write {' '.join(known)} to an env.list, a line each" if known else "write an env.list"
     return _bad_line(
         f"{shorten(str(env_file))} is a file of Terraform's, as ai-infra-cluster-provisioning had",

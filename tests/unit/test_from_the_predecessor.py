@@ -17,6 +17,8 @@ _ROWS: Final = [row.split(" | ") for row in re.findall(r"^\| `(.*) \|$", _TEXT, 
 _LINE: Final = re.compile(r"`(?P<line>[A-Z_]+=[^`]+)`")
 _IDENTITY: Final = "PROJECT_ID=my-project\nNAME_PREFIX=my-cluster\nZONE=us-central1-a\n"
 _BESIDE: Final = {
+    "ACCELERATOR_TYPE": "VM_TYPE=n1-standard-8\nGPU_COUNT=1",
+    "GPU_COUNT": "VM_TYPE=n1-standard-8\nACCELERATOR_TYPE=nvidia-tesla-t4",
     "GKE_": "ORCHESTRATOR_TYPE=gke",
     "IMAGE_PROJECT": "IMAGE_NAME=my-image",
     "NETWORK=": "NETWORK_CONFIG=existing\nSUBNETWORK=my-subnetwork",
@@ -90,13 +92,23 @@ def test_the_env_list_in_its_place_is_valid(tmp_path: Path) -> None:
     assert _loaded(tmp_path, _ENV_LIST).problems == ()
 
 
-def test_values_of_a_tfvars_that_are_two_are_in_no_fix(tmp_path: Path) -> None:
-    groups = '[{zone = "x-y1-a"}, {zone = "x-y1-b"}]'
+def test_what_a_tfvars_says_of_several_pools_is_in_no_fix(tmp_path: Path) -> None:
+    # Two of four are no group of four.
+    groups = '[{zone = "x-y1-a", target_size = 4}, {zone = "x-y1-b", target_size = 4}]'
     two = f'resource_prefix = "a" # project_id = "old"\ninstance_groups = {groups}'
 
     (problem,) = _loaded(tmp_path, two).problems
 
     assert problem.fix.startswith("write NAME_PREFIX=a to an env.list")
+
+
+def test_node_pools_of_a_tfvars_are_gkes(tmp_path: Path) -> None:
+    pools = 'resource_prefix = "a"\nnode_pools = [{ zone = "us-east5-a", node_count = 2 }]'
+
+    (problem,) = _loaded(tmp_path, pools).problems
+
+    told = "NAME_PREFIX=a ZONE=us-east5-a INSTANCE_COUNT=2 ORCHESTRATOR_TYPE=gke"
+    assert told in problem.fix
 
 
 @pytest.mark.parametrize(
