@@ -53,9 +53,6 @@ _NO_ENV_FILE = Problem(
 _IMAGE = "AIINFRA_IMAGE"
 """The environment of the container image has its name by it."""
 
-_WRAPPER = "wrapper"
-"""What the image answers with a shell script that runs it."""
-
 _ENV_FILE = Path("env.list")
 _MANDATORY = frozenset({"PROJECT_ID", "NAME_PREFIX", "ZONE"})
 """What is read where no file is named, and the environment describes no cluster."""
@@ -111,10 +108,7 @@ def main(argv: Sequence[str], environ: MutableMapping[str, str]) -> int:
     changes_found: bool | None = False
     try:
         with signals.interruptible():
-            if list(argv) == [_WRAPPER] and environ.get(_IMAGE):
-                console.help(usage.wrapper(environ[_IMAGE]))
-                return ExitCode.DONE
-            answer = _answer(line)
+            answer = usage.script(argv, environ.get(_IMAGE)) or _answer(line)
             if answer is not None:
                 console.help(answer)
                 return ExitCode.DONE

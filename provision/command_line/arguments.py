@@ -148,6 +148,8 @@ def _sorted(
         if option in {Option.ENV, Option.SECRET}:
             name, _, text = value.partition("=")
             (env if option is Option.ENV else secrets)[name] = text
+    if predecessors := suggestions.of_predecessor(words):
+        words, problems = [], [predecessors]
     # An empty argument, as scripts may pass it, is ignored.
     return given, [word for word in words if word.strip()], list(left), (env, secrets), problems
 

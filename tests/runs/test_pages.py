@@ -42,7 +42,10 @@ _DIFFERS: Final = (
 OTHERS: Final = {
     "boot-image.md": "runs on a VM",
     "credentials.md": "shows no command of ours",
+    "from-ai-infra-cluster-provisioning.md": "is read by tests/unit/test_from_the_predecessor.py",
     "from-other-tools.md": "is run by test_from_other_tools.py",
+    "gke-jobs.md": "is kubectl's",
+    "gke-trouble.md": "shows no command of ours",
     "gpu-network.md": "runs on a VM",
     "image.md": "is run by tests/image",
     "launchers.md": "is run by tests/startup",
