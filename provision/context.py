@@ -91,8 +91,11 @@ class Context:
 
     @property
     def seconds(self) -> float:
-        """The seconds of cloud time since the run began, but for those of people's answers."""
-        return self.clock.cloud(time.monotonic() - self.begun - self.console.asked)
+        """The seconds since the run began, of the cloud's time where it waited for the cloud.
+
+        Those of people's answers do not count.
+        """
+        return time.monotonic() - self.begun - self.console.asked + self.stages.ahead
 
     @property
     def location(self) -> StateLocation:
