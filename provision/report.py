@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from provision.documents.changes import Backend, Changes
     from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
     from provision.documents.connection import Connection
     from provision.documents.cost import Cost
     from provision.documents.deployed import Deployed, Ending, OlderMachine
     from provision.documents.image import BootImage, OwnImage
     from provision.documents.job import Job
-    from provision.documents.plan import Plan
+    from provision.documents.plan import Backend, Changes, Plan
     from provision.documents.run import Run, SettingValues, TerraformOutputs, TerraformVariables
     from provision.documents.status import Status
     from provision.documents.timeline import Stage

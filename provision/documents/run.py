@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from provision.documents.changes import Backend, Changes
 from provision.documents.checks import Bandwidth, CheckState, VmBandwidth, VmCheck
 from provision.documents.connection import ClusterConnection, Connection, VmsConnection
 from provision.documents.cost import Cost
@@ -15,7 +14,7 @@ from provision.documents.events import EventKind
 from provision.documents.gke_status import GkeCluster
 from provision.documents.image import BootImage, OwnImage
 from provision.documents.job import Job
-from provision.documents.plan import Plan
+from provision.documents.plan import Backend, Changes, Plan
 from provision.documents.problem import Problem
 from provision.documents.status import Status
 from provision.documents.timeline import Stage
