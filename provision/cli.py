@@ -64,6 +64,7 @@ _OF_WHAT_EXISTS = {
     Action.TEST: (*_IDENTITY, "TEST_NODES", "TEST_POOL", "TEST_CORDON"),
     **dict.fromkeys((Action.JOBS, Action.CANCEL), _IDENTITY),
     Action.SSH: (*_IDENTITY, "SSH_FORWARD"),
+    Action.FETCH: (*_IDENTITY, "FETCH_RANK"),
     Action.LOGS: (*_IDENTITY, "LOG_RANK", "LOG_TAIL"),
     Action.RUN: _OF_A_JOB,
 }
@@ -325,6 +326,10 @@ def _perform(context: Context) -> bool | None:  # noqa: C901 - a row for each ac
             from provision.actions import jobs
 
             jobs.act(context, action)
+        case Action.FETCH:
+            from provision.actions.fetch import fetch
+
+            fetch(context)
         case Action.SSH:
             from provision.actions.ssh import ssh
 

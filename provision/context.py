@@ -65,7 +65,8 @@ class Context:
     again: str = ""  # the job that is run again (`--again`); "" for a new one
     ray: bool = False  # whether a job is one of Ray's on GKE (`--ray`)
     job: str = ""  # the job, VM or image that the command line names; "" for none
-    others: tuple[str, ...] = ()  # the jobs that it names behind that one
+    # the jobs that it names behind that one; of Fetch, path and destination
+    others: tuple[str, ...] = ()
     every: bool = False  # whether all jobs are meant (`--all`)
     command: tuple[str, ...] = ()  # the job's program and its arguments, which stand behind `--`
     # the job's variables on the command line (`--env`)

@@ -215,12 +215,35 @@ def _seconds(moment: str | None) -> float | None:
         return None
 
 
+def require_rank(job: Job, rank: int) -> None:
+    """See that a job has begun somewhere, and has this rank.
+
+    Raises:
+        SettingsError: It has not.
+    """
+    if not job.attempt:
+        raise SettingsError(
+            f"{job.name} has not begun anywhere: it is {job.state}",
+            code=Code.INVALID_COMMAND_LINE,
+            why=job.why or "its machines get it once its turn has come",
+            fix=f"aiinfra Jobs {job.name} says how far it is",
+        )
+    if rank >= len(job.machines):
+        most = len(job.machines)
+        raise SettingsError(
+            f"{job.name} has no rank {rank}: it has {most} of them, from 0 on",
+            code=Code.INVALID_COMMAND_LINE,
+            fix=f"--rank {most - 1}" if most else f"aiinfra Jobs {job.name} says how it ended",
+            setting="--rank",
+        )
+
+
 def of_others(name: str, fix: str) -> SettingsError:
-    """Why a job that Run has not submitted is not cancelled, and what its owner does."""
+    """Why a job that Run has not submitted is left alone, and what its owner does."""
     return SettingsError(
         f"{name} is no job of Run",
         code=Code.WITHOUT_EFFECT,
-        why="somebody submitted it with other means, and may need it",
+        why="somebody submitted it with other means, and knows where it is",
         fix=fix,
     )
 

@@ -49,7 +49,8 @@ def test_what_the_rehearsal_sets_is_not_the_callers_and_others_are_passed_on(
     )
     caller = {**others, **dict.fromkeys(own, "real"), "no_proxy": "example.com"}
     made = session.environment(_URL, tmp_path, caller | {"PYTHONPATH": "/elsewhere"})
-    assert {name: made[name] for name in others} == others
+    programs = str(tmp_path / "bin")
+    assert {name: made[name] for name in others} == others | {"PATH": f"{programs}:/bin"}
     assert [made[name] for name in own if made[name] == "real"] == []
     assert made["GOOGLE_COMPUTE_CUSTOM_ENDPOINT"] == f"{_URL}/compute/v1/"
     assert made["GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT"] == f"{_URL}/storage/v1/"
