@@ -76,6 +76,8 @@ class Context:
     guesses: tuple[Problem, ...] = ()  # notes from dated lists, to tell where Google is not asked
     # principals that may change states on purpose, by the file of TEAM_DEFAULTS
     state_writers: tuple[str, ...] = ()
+    # where the configuration of ssh goes (`--config`), "" for the screen; None if none is asked for
+    config: str | None = None
     page: Path | None = None  # the file to write the report's page to (`--report`); None for none
     certificates: str | None = None  # what CA_BUNDLE holds; None for none
     today: dt.date = field(default_factory=lambda: dt.datetime.now(tz=dt.UTC).date())

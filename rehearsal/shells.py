@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from rehearsal.cloud.store import Store
 
 _NOT_RUN: Final = 1
+_USER: Final = "owner_example_com"
+"""Whom OS Login makes of the owner of each project here."""
 _PACKS: Final = re.compile(
     r"cd (?P<folder>\S+) 2>/dev/null \|\| exit (?P<none>\d+)\n.*exit (?P<missing>\d+); \}\n"
     r".*tar -cf - (?P<path>.+)\n",
@@ -50,7 +52,8 @@ def _vm(words: Sequence[str]) -> tuple[str, bytes | None, str]:
     parser.add_argument("--project", required=True)
     parser.add_argument("--zone", required=True)
     parser.add_argument("--command", default="")
-    parser.add_argument("--ssh-flag")
+    parser.add_argument("--ssh-flag", action="append")
+    parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--tunnel-through-iap", action="store_true")
     asked = parser.parse_args([*words])
@@ -59,6 +62,9 @@ def _vm(words: Sequence[str]) -> tuple[str, bytes | None, str]:
     if found.get("status") != "RUNNING":
         state = found.get("status", "not there")
         return asked.command, None, f"ERROR: (gcloud.compute.ssh) {asked.name} is {state}"
+    if asked.dry_run:
+        sys.stdout.write(f"/usr/bin/ssh -t {_USER}@compute.{found['id']}\n")
+        return asked.command, None, ""
     with _store() as store:
         named = (vm for _, vm in store.list(INSTANCE.stored) if vm["name"] == asked.name)
         bucket, folder = next(filter(None, map(startup_told.shared_folder, named)), ("", ""))
@@ -159,6 +165,8 @@ def main(name: str, *words: str) -> int:
         return _NOT_RUN
     rest = words[len(asks) :]
     line, sent, why = _vm(rest) if name == "gcloud" else _pod(rest)
+    if "--dry-run" in rest and not why:
+        return 0
     if why:
         sys.stderr.write(f"{why}\n")
         return _NOT_RUN

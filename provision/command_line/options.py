@@ -80,11 +80,12 @@ class Option(enum.StrEnum):
     FOLLOW = "--follow", "", "go on until the job is over", Action.LOGS
     RANK = (
         *("--rank", "RANK", "that of the job's machine; default: 0; of Logs, or all"),
-        *(Action.LOGS, Action.FETCH),
+        *(Action.LOGS, Action.FETCH, Action.SSH),
     )
     TAIL = "--tail", "LINES", "the last lines of what it has said so far", Action.LOGS
     ALL = "--all", "", "cancel all jobs of Run that are not over", Action.CANCEL
     FORWARD = "--forward", "PORT", "bring this port of the VM here, as for TensorBoard", Action.SSH
+    CONFIG = "--config", "FILE", "print all VMs for ~/.ssh/config, or write that FILE", Action.SSH
     YES = (
         *("--yes", "", "agree to costs, losses, freeing a dead run's lock"),
         *(Action.CREATE, Action.DESTROY, Action.RUN, Action.CANCEL, Action.FETCH, Action.BAKE),
@@ -129,8 +130,8 @@ class Option(enum.StrEnum):
 
     @property
     def needs_value(self) -> bool:
-        """Whether it needs a value; the value of --rehearse is optional."""
-        return bool(self.metavar) and self is not Option.REHEARSE
+        """Whether it needs a value; that of two options is optional."""
+        return bool(self.metavar) and self not in {Option.REHEARSE, Option.CONFIG}
 
     @property
     def form(self) -> str:

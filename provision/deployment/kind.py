@@ -65,6 +65,8 @@ class WayIn:
     opens: tuple[str, ...]  # the command of a shell for a person, in the job's container if any
     before: str = ""  # what has to be run once before them where this program does not run them
     lost: str = ""  # why what the program writes is not in that folder; "" where it is
+    # a pod's: the command that brings a port of it here
+    forwards: Callable[[int], str] = lambda _: ""
     # the variables by which this program runs them, as long as that goes on
     access: Callable[[], AbstractContextManager[Mapping[str, str]]] = lambda: (
         contextlib.nullcontext({})

@@ -91,6 +91,11 @@ class Job:
         'the command that copies its folder of rank 0 here; "" where that is not there, or Jobs '
         "was not asked for this job",
     ] = ""
+    shell: Annotated[
+        str,
+        'the command that opens a shell where it runs, in its container if it has one; "" where '
+        "Ssh was not asked for it",
+    ] = ""
     silent: Annotated[
         float | None,
         "for how many seconds rank 0 has said nothing, since it began if nothing at all; None if "

@@ -682,6 +682,7 @@ class Settings(BaseSettings):
 
     # --- That of Fetch, and those of Ssh
     fetch_rank: values.Nodes = _option("Fetch --rank", "3", 0)
+    ssh_rank: values.Nodes = _option("Ssh --rank", "3", 0)
     ssh_forward: values.Port | None = _option("Ssh --forward", "6006")
 
 

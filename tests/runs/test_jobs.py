@@ -3,6 +3,7 @@
 import base64
 import re
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +126,9 @@ def test_a_folder_runs_on_all_vms_and_what_it_says_is_shown_once(
     beyond = rehearsal.run("Logs", "--rank=9", behind=("train-1",))
     assert (beyond.code, beyond.problem["fix"]) == (2, f"--rank {machines - 1}, or --rank all")
 
+    over = rehearsal.run("Ssh", behind=("train-1",))
+    assert over.code == (8 if settings.get("ORCHESTRATOR_TYPE") == "gke" else 2)
+    assert "does not run" in over.problem["what"]
     ended = _fetch(rehearsal, "train-1")
     gone = {"gke": (8, "machines-gone"), "ray": (2, "without-effect")}
     if kind := settings.get("ORCHESTRATOR_TYPE"):
@@ -367,6 +371,11 @@ def test_ctrl_c_lets_a_job_go_on_which_another_run_follows_to_its_end(
     assert going["fetch"] == ("aiinfra Fetch train-1" if is_there else "")
     fetched = _fetch(rehearsal, "train-1", "train.py")
     assert fetched.code == (0 if is_there else 2), fetched.said
+    entered = rehearsal.run("Ssh", behind=("train",))
+    on_gke = rehearsal.settings.get("ORCHESTRATOR_TYPE") == "gke"
+    assert entered.code == 0, entered.said
+    ways = "kubectl exec -it " if on_gke else f"gcloud compute ssh {going['machines'][0]} "
+    assert _job(entered)["shell"].startswith(ways)
 
     followed = rehearsal.run("Logs", "--follow")
     assert followed.code == 0, followed.said
@@ -890,6 +899,16 @@ def test_ssh_names_the_vm_of_a_rank_and_takes_no_command_from_the_bucket(
             assert (shown["name"], shown["ssh"]) == (vm["name"], vm["ssh"])
     unknown = rehearsal.run("Ssh", behind=("7",), **TWO)
     assert (unknown.code, unknown.problem["what"]) == (2, "There is no VM 7")
+    file = rehearsal.folder / "ssh"
+    written = rehearsal.run("Ssh", f"--config={file}", **TWO)
+    assert written.code == 0, written.said
+    assert file.read_text().count("\nHost ") == len(told["vms"])
+    assert "rm -rf" not in file.read_text()
+    for vm in told["vms"]:
+        asked = ["ssh", "-G", "-F", str(file), f"np-{vm['rank']}"]
+        known = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        assert f"\nhostname {vm['external_ip'] or vm['name']}\n" in known
+        assert "\nuser owner_example_com\n" in known
 
 
 def test_what_a_folder_asks_for_is_installed_unless_somebody_says_otherwise(

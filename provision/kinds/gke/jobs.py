@@ -241,6 +241,9 @@ class GkeJobs(Jobs):
                 self._record.region,
                 self._record.project_id,
             ),
+            forwards=lambda port: (
+                f"kubectl port-forward {name} --namespace {kueue.NAMESPACE} {port}"
+            ),
             access=self._cluster.for_kubectl,
         )
 

@@ -16,6 +16,7 @@ from provision.kinds.gke.kubernetes.client import Cluster
 from provision.kinds.vms.jobs import VmJobs
 from tests.unit.kinds.cases import having
 
+ON_VMS = Path(__file__).parents[3] / "terraform/modules/startup/payload/lib/aiinfra_vm"
 GCLOUD = "gcloud compute ssh vm-1 --project p --zone z"
 IN_CONTAINER = "sudo docker exec -it aiinfra-job sh -c"
 
@@ -149,3 +150,11 @@ def test_kubectl_gets_this_cluster_as_whoever_runs_this(trusted: str | None) -> 
     assert cluster["cluster"]["server"] == "https://c.example"
     assert cluster["cluster"].get("certificate-authority") == trusted
     assert known["contexts"] == [{"name": name, "context": {"cluster": name, "user": name}}]
+
+
+def test_folder_and_container_are_those_that_vms_make() -> None:
+    way = VmJobs.way_in(_on_vms(), _job(image="x"), 1)
+    home = way.folder.removesuffix("/a-1")
+    assert f'\nHOME = Path("{home}")\n' in (ON_VMS / "job.py").read_text()
+    name = way.opens[-1].split()[4]
+    assert f'\nNAME = "{name}"\n' in (ON_VMS / "containers.py").read_text()

@@ -1,3 +1,4 @@
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,23 @@ def test_an_environment_can_be_made_of_one_that_was_made(tmp_path: Path) -> None
     once = session.environment(_URL, tmp_path, {"PATH": "/bin"})
     twice = session.environment(_URL, tmp_path, once)
     assert {**twice, "NO_PROXY": "", "no_proxy": ""} == {**once, "NO_PROXY": "", "no_proxy": ""}
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("gcloud compute instances list", 1, "gcloud compute instances list was not run"),
+        ("kubectl get pods", 1, "kubectl get pods was not run"),
+    ],
+)
+def test_googles_own_programs_do_not_go_to_google(
+    tmp_path: Path, line: str, code: int, said: str
+) -> None:
+    made = session.environment(_URL, tmp_path, {"PATH": "/usr/bin:/bin"})
+    ended = subprocess.run(  # noqa: S602 - a line of the case
+        line, shell=True, env=made, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, said in ended.stderr, ended.stdout) == (code, True, "")
 
 
 def test_a_first_rehearsal_says_how_fast_time_goes() -> None:
