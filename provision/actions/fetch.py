@@ -132,7 +132,8 @@ def _beside(destination: Path) -> Path:
         if destination.exists() and not destination.is_dir():
             raise NotADirectoryError(0, "it is no folder")
         destination.parent.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(dir=destination.parent, prefix=".aiinfra-fetch-"))
+        place = destination if destination.exists() else destination.parent
+        return Path(tempfile.mkdtemp(dir=place, prefix=".aiinfra-fetch-"))
     except OSError as error:
         if error.errno in private.FULL:
             raise
@@ -297,13 +298,28 @@ def _agree(context: Context, destination: Path, others: Sequence[str]) -> None:
 
 
 def _place(draft: Path, came: Unpacked, destination: Path, same: set[str]) -> None:
-    for name in came.folders:
-        (destination / name).mkdir(parents=True, exist_ok=True)
-    destination.mkdir(exist_ok=True)
-    for name in came.files:
-        if name not in same:
-            (destination / name).parent.mkdir(parents=True, exist_ok=True)
-            (draft / name).replace(destination / name)
+    """Move what came to its place.
+
+    Raises:
+        SettingsError: It can't be written there.
+    """
+    try:
+        for name in ("", *came.folders):
+            (destination / name).mkdir(parents=True, exist_ok=True)
+        for name in came.files:
+            if name not in same:
+                (destination / name).parent.mkdir(parents=True, exist_ok=True)
+                # A part of the destination may be a link to another disk.
+                shutil.move(draft / name, destination / name)
+    except OSError as error:
+        if error.errno in private.FULL:
+            raise
+        raise SettingsError(
+            f"{error.filename or destination} can't be written",
+            code=Code.INVALID_COMMAND_LINE,
+            why=f"{error.strerror or error}; what came before it is there",
+            fix="make it yours to write, or name another folder as the destination",
+        ) from error
 
 
 def _tell(context: Context, came: Unpacked) -> None:

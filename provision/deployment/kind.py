@@ -9,7 +9,7 @@ import contextlib
 import importlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from provision.deployment.deployment import NOTHING_HELD, Deployment, Left, RunInputs, SpecT
 from provision.errors import ProvisionError
@@ -48,8 +48,9 @@ class Needs:
     more: Decimal
 
 
-SHELL: Final = ("sh", "-c", 'exec "$(command -v bash || echo sh)"')
-"""What opens a shell in any image that has one."""
+def shell(folder: str) -> tuple[str, ...]:
+    """What opens a shell in a folder, in any image that has one."""
+    return ("sh", "-c", f'cd {folder} && exec "$(command -v bash || echo sh)"')
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -374,7 +374,7 @@ class _Unpacking:
         for name in out:
             (self._into / name).unlink()
         self._left_out += out
-        self._files |= dict.fromkeys(self._links.keys() - out, 0)
+        self._files |= {it: 0 for it in self._links if it not in out}
         return Unpacked(
             folders=tuple(self._folders),
             files=tuple(self._files),

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from provision.catalogue import limits, names
 from provision.codes import Code
 from provision.cost import estimate
-from provision.deployment.kind import SHELL, Jobs, Needs, WayIn
+from provision.deployment.kind import Jobs, Needs, WayIn, shell
 from provision.documents import json_object
 from provision.documents.gke_status import JobState as Queued
 from provision.documents.job import Job, JobFailure, JobState
@@ -235,7 +235,7 @@ class GkeJobs(Jobs):
             where=name,
             folder=run_jobs.FOLDER,
             tells=(*begin, *behind, run_jobs.KEEPER, "--", "sh", "-c"),
-            opens=(*begin, "-it", *behind, program, "--", *SHELL),
+            opens=(*begin, "-it", *behind, program, "--", *shell(run_jobs.FOLDER)),
             before=control_plane.get_credentials(
                 names.CLUSTER.of(self._record.name_prefix),
                 self._record.region,

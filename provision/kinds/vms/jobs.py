@@ -19,7 +19,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from provision.codes import Code
-from provision.deployment.kind import SHELL, Jobs, Needs, WayIn
+from provision.deployment.kind import Jobs, Needs, WayIn, shell
 from provision.documents import json_object
 from provision.documents.job import Job, JobState
 from provision.errors import ClusterError, SettingsError
@@ -188,7 +188,7 @@ class VmJobs(Jobs):
         is_public = bool(vm.get("external_ip"))
         command = tuple(shlex.split(connection.ssh(name, record, is_public=is_public)))
         folder = f"{_HOME}/{job.name}"
-        line = f"sudo docker exec -it {_CONTAINER} {shlex.join(SHELL)}" if job.image else ""
+        line = f"sudo docker exec -it {_CONTAINER} {shlex.join(shell(folder))}" if job.image else ""
         line = line or f'cd {folder} && exec "$SHELL" -l'
         on_ray = record.settings.get("ORCHESTRATOR_TYPE") == "ray"
         return WayIn(

@@ -127,6 +127,17 @@ def test_nothing_that_differs_is_overwritten_unless_somebody_agrees(
     assert [str(it) for it in Path().iterdir()] == ["a-1"]
 
 
+def test_what_can_not_be_written_is_said(fetching: Fetch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "a-1/out/model.pt")
+
+    monkeypatch.setattr("shutil.move", refuse)
+    problem = _refused(lambda: fetching("out"))
+    assert problem.what == "a-1/out/model.pt can't be written"
+    assert problem.why.startswith("Permission denied; ")
+    assert not list(Path().rglob(".aiinfra*"))
+
+
 @pytest.mark.parametrize(
     ("folder", "file"), [("a-1/out/model.pt", ""), ("a-1", "out"), ("", "a-1")]
 )

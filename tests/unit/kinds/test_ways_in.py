@@ -49,6 +49,7 @@ def test_a_vm_is_reached_by_gcloud(kind: str, address: str | None, image: str, o
     rest = list(way.opens[len(command) :])
     assert rest[:-1] == (["--ssh-flag=-t", "--command"] if opens else [])
     assert not opens or rest[-1].startswith(opens)
+    assert not opens or f"cd {way.folder} && exec" in rest[-1]
     assert bool(way.lost) == (kind == "ray")
 
 
@@ -124,6 +125,7 @@ def test_a_pod_that_runs_is_reached_by_kubectl(found: list[Any], *, ray: bool, p
     assert list(way.tells) == tells.split()
     opens = f"kubectl exec -it {pod} --namespace default --container program -- sh -c"
     assert list(way.opens[:-1]) == opens.split()
+    assert way.opens[-1].startswith(f"cd {way.folder} && exec ")
     assert way.before.startswith("gcloud container clusters get-credentials np-")
     with way.access() as variables:
         assert variables == {"KUBECONFIG": "own"}
