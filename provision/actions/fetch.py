@@ -6,6 +6,7 @@ destination; from there a file goes to its place, once it is known what it would
 
 from __future__ import annotations
 
+import contextlib
 import filecmp
 import functools
 import posixpath
@@ -13,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
@@ -27,7 +29,7 @@ from provision.lifecycle.consent import Stake, Way
 from provision.screens import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from provision.context import Context
     from provision.deployment.kind import WayIn
@@ -45,6 +47,8 @@ all() {{{{ if sudo -n true 2>/dev/null; then sudo -n "$@"; else "$@"; fi; }}}}
 all test -e {{path}} || all test -L {{path}} || {{{{ ls -Aq >&2; exit {_NO_PATH}; }}}}
 all tar -cf - {{path}}
 """
+_LAST_WORDS: Final = 5.0
+"""Seconds for which a program that has ended is still listened to."""
 _SHOWN: Final = 10
 """The number of files that are named where there are more."""
 
@@ -166,7 +170,8 @@ def _came(
             f"Fetch wants {name}, which is not on the PATH here",
             code=Code.INVALID_COMMAND_LINE,
             why="the way to where the job runs is that of Ssh",
-            fix=f"run it where {name} is: in Cloud Shell, or on your own machine",
+            fix=f"run it where {name} is: in Cloud Shell, or on your own machine"
+            + (", where gcloud components install kubectl brings it" * (name == "kubectl")),
         )
     came: Unpacked | None = None
     why = ""
@@ -176,8 +181,10 @@ def _came(
             [program, *way.tells[1:], line],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={**context.environ, **more},
         ) as sender,
+        _passing_on(context, cast("IO[bytes]", sender.stderr)),
     ):
         try:
             came = unpacked(cast("IO[bytes]", sender.stdout))
@@ -187,6 +194,24 @@ def _came(
             sender.kill()
             raise
     return _judged(context, way, job, path, (sender.returncode, came, why))
+
+
+@contextlib.contextmanager
+def _passing_on(context: Context, said: IO[bytes]) -> Iterator[None]:
+    """Show what the sender says beside, as all else is shown: some of it may be a machine's."""
+
+    def show() -> None:
+        for line in said:
+            if text := line.decode("utf-8", "replace").strip():
+                context.console.progress(text)
+
+    showing = threading.Thread(target=show, daemon=True)
+    showing.start()
+    try:
+        yield
+    finally:
+        # What it has begun itself may live on, and hold this open.
+        showing.join(_LAST_WORDS)
 
 
 def _judged(

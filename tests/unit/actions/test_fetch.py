@@ -47,6 +47,7 @@ def fetching(tmp_path: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> Fe
     here.mkdir()
     monkeypatch.chdir(here)
     notes: list[Problem] = []
+    said: list[str] = []
 
     def run(*others: str, answer: bool | None = None, agreed: bool = False, **way: Any) -> Any:
         usual = {"where": "vm-1", "folder": str(there), "tells": (PROGRAM,), "opens": ()}
@@ -57,7 +58,7 @@ def fetching(tmp_path: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> Fe
         console = SimpleNamespace(
             is_terminal=answer is not None,
             ask=lambda _: answer,
-            progress=lambda _: None,
+            progress=said.append,
             result=lambda _: None,
         )
         context: Any = SimpleNamespace(
@@ -70,6 +71,7 @@ def fetching(tmp_path: Path, there: Path, monkeypatch: pytest.MonkeyPatch) -> Fe
             progress=unheard(),
             note=notes.extend,
             notes=notes,
+            said=said,
             report=SimpleNamespace(fetched=None),
         )
         fetch.fetch(cast("Any", context))
@@ -188,6 +190,11 @@ def test_what_changed_meanwhile_is_copied_with_a_note(fetching: Fetch) -> None:
     ran = fetching("out", tells=("sh", "-c", 'sh -c "$0"; exit 1'))
     assert "while they were read" in ran.notes[0].what
     assert ran.report.fetched.files == 2
+
+
+def test_what_the_sender_says_beside_is_passed_on(fetching: Fetch) -> None:
+    says = 'echo "hello\x1b[2J" >&2; exec sh -c "$0"'
+    assert "hello\x1b[2J" in fetching("out", tells=("sh", "-c", says)).said
 
 
 def test_what_sends_has_what_its_way_wants(fetching: Fetch) -> None:
