@@ -24,6 +24,7 @@ from provision.documents.job import Fetched
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import ClusterError, Declined, Problem, SettingsError
 from provision.files import archive, private
+from provision.kinds import job_folder
 from provision.lifecycle import consent
 from provision.lifecycle.consent import Stake, Way
 from provision.screens import layout
@@ -76,7 +77,7 @@ def fetch(context: Context) -> None:
             f"What {job.name} wrote is not where Fetch looks",
             code=Code.WITHOUT_EFFECT,
             why=way.lost,
-            fix="write what is to stay to a mount: GCS_MOUNT_LIST=my-bucket:/mnt/results",
+            fix=job_folder.TO_A_MOUNT,
         )
     path = _path(asked, way, job)
     destination = Path(where or job.name)
@@ -223,7 +224,7 @@ def _judged(
             f"{way.where} has no folder of {job.name} any more",
             code=Code.MACHINES_GONE,
             why="the disk is another one, or somebody has removed it",
-            fix="write what is to stay to a mount: GCS_MOUNT_LIST=my-bucket:/mnt/results",
+            fix=job_folder.TO_A_MOUNT,
         )
     if code == _NO_PATH:
         raise SettingsError(

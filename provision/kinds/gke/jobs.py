@@ -227,7 +227,7 @@ class GkeJobs(Jobs):
                 code=Code.MACHINES_GONE,
                 why="what a program writes to its folder goes with its pod; on Ray, the head's"
                 " alone is rank 0",
-                fix="write what is to stay to a mount: GCS_MOUNT_LIST=my-bucket:/mnt/results",
+                fix=job_folder.TO_A_MOUNT,
             )
         name, program = pod["metadata"]["name"], pod["spec"]["containers"][0]["name"]
         begin, behind = ("kubectl", "exec"), (name, "--namespace", kueue.NAMESPACE, "--container")

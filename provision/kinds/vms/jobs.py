@@ -183,7 +183,7 @@ class VmJobs(Jobs):
                 f"{name}, the VM of rank {rank} of {job.name}, is gone",
                 code=Code.MACHINES_GONE,
                 why="what the job wrote to its folder went with that VM's disk",
-                fix="write what is to stay to a mount: GCS_MOUNT_LIST=my-bucket:/mnt/results",
+                fix=job_folder.TO_A_MOUNT,
             )
         is_public = bool(vm.get("external_ip"))
         command = tuple(shlex.split(connection.ssh(name, record, is_public=is_public)))

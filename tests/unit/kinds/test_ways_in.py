@@ -23,7 +23,8 @@ IN_CONTAINER = "sudo docker exec -it aiinfra-job sh -c"
 
 def _job(**changes: Any) -> Job:
     usual: dict[str, Any] = {"machines": ("vm-0", "vm-1"), "attempt": 1}
-    return Job(name="a-1", state=JobState.RUNNING, submitted="", **{**usual, **changes})
+    usual |= {"state": JobState.RUNNING}
+    return Job(name="a-1", submitted="", **{**usual, **changes})
 
 
 def _on_vms(kind: str = "none", address: str | None = None, *, ours: bool = True) -> Any:
@@ -58,6 +59,10 @@ def test_a_vm_is_reached_by_gcloud(kind: str, address: str | None, image: str, o
     [
         ({"attempt": 0, "why": "b-1 is before it"}, 0, Code.INVALID_COMMAND_LINE, "not begun"),
         ({}, 2, Code.INVALID_COMMAND_LINE, "no rank 2: it has 2"),
+        *(
+            (it | {"state": JobState.CANCELLED}, 0, Code.MACHINES_GONE, "on no machine any more")
+            for it in ({"attempt": 0}, {"machines": ()})
+        ),
         ({}, 0, Code.MACHINES_GONE, "vm-0, the VM of rank 0 of a-1, is gone"),
         # What machines say of their names is taken for no more than a name.
         ({"machines": ("-o ProxyCommand=x",)}, 0, Code.MACHINES_GONE, "is gone"),
