@@ -1,7 +1,6 @@
 """The commands of the pages are run in a rehearsal, and what the pages show is what they say."""
 
 import difflib
-import itertools
 import os
 import re
 import subprocess
@@ -46,7 +45,10 @@ _DIFFERS: Final = (
 OTHERS: Final = {
     "boot-image.md": "runs on a VM",
     "credentials.md": "shows no command of ours",
+    "from-ai-infra-cluster-provisioning.md": "is read by tests/unit/test_from_the_predecessor.py",
     "from-other-tools.md": "is run by test_from_other_tools.py",
+    "gke-jobs.md": "is kubectl's",
+    "gke-trouble.md": "shows no command of ours",
     "gpu-network.md": "runs on a VM",
     "image.md": "is run by tests/image",
     "launchers.md": "is run by tests/startup",
@@ -151,8 +153,8 @@ class Reader:
 def _follow(page: Path, rehearsal: Rehearsal) -> None:
     reader = Reader(rehearsal)
     compared = 0
-    blocks = [*_blocks(page), []]
-    for block, then in itertools.pairwise(blocks):
+    blocks = list(_blocks(page))
+    for block, then in zip(blocks, [*blocks[1:], []], strict=True):
         if _COMMANDS.match(block[0]):
             if any(_OURS.match(line) for line in block):
                 reader.said = []
