@@ -94,8 +94,11 @@ class Context:
 
     @property
     def seconds(self) -> float:
-        """The seconds of cloud time since the run began, but for those of people's answers."""
-        return self.clock.cloud(time.monotonic() - self.begun - self.console.asked)
+        """The seconds since the run began, of the cloud's time where it waited for the cloud.
+
+        Those of people's answers do not count.
+        """
+        return time.monotonic() - self.begun - self.console.asked + self.stages.ahead
 
     @property
     def location(self) -> StateLocation:
@@ -237,7 +240,7 @@ class Cloud:
         return exists
 
 
-def connect(context: Context) -> Cloud:
+def connect(context: Context, *, offers_login: bool = True) -> Cloud:
     """Find the credentials, and connect to the project and the state folder."""
     from provision import background, endpoints  # noqa: PLC0415 - as above
 
@@ -248,7 +251,9 @@ def connect(context: Context) -> Cloud:
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
     from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
 
-    credentials = auth.credentials(context.environ, context.console.progress)
+    credentials = auth.credentials(
+        context.environ, context.console.progress, offers_login=offers_login
+    )
     auth.hand_over(credentials, context.environ)
     # Only now: who has to log in first needs the terminal.
     with context.progress.stage(StageName.CONNECT, OnInterrupt.NOTHING):

@@ -26,6 +26,7 @@ class Action(enum.StrEnum):
     FETCH = "Fetch"
     SSH = "Ssh"
     BAKE = "Bake"
+    OFFERS = "Offers"
 
 
 ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = {
@@ -41,6 +42,7 @@ ACTIONS_BY_OTHER_NAMES: Final[Mapping[str, Action]] = {
     **dict.fromkeys(("abort", "kill", "scancel", "stop"), Action.CANCEL),
     **dict.fromkeys(("copy", "cp", "download", "pull", "rsync", "scp"), Action.FETCH),
     **dict.fromkeys(("image", "packer", "snapshot"), Action.BAKE),
+    **dict.fromkeys(("catalog", "cost", "gpu", "gpus", "price"), Action.OFFERS),
 }
 """Names of actions in other programs, in lower case. They are only used for suggestions."""
 
