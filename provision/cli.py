@@ -37,7 +37,7 @@ _NO_ACTION = Problem(
     code=Code.INVALID_COMMAND_LINE,
     setting="ACTION",
     what="no action is given",
-    fix=f"write one of {', '.join(Action)} after the image's name",
+    fix=f"name one: {', '.join(Action)}",
 )
 
 _IMAGE = "AIINFRA_IMAGE"
@@ -349,7 +349,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
             "The rehearsal's packages are not installed",
             code=Code.REHEARSAL_UNAVAILABLE,
             why=str(error),
-            fix="pip install -r requirements/rehearsal.txt",
+            fix="install it whole: pip install ., or make setup, in a clone",
         ) from error
     from provision.settings import reading
 

@@ -1,4 +1,4 @@
-"""The story of one cluster, told by the program itself: `python -m rehearsal story`.
+"""The story of one cluster, told by the program itself: `aiinfra-rehearsal story`.
 
 Sixteen machines with H100 wait in Google's queue, as their zone has none at first; they come and
 start up, a second Create changes nothing, and Destroy leaves nothing. What is shown is what the
@@ -138,7 +138,7 @@ def tell(report: Path, environ: Mapping[str, str], screen: Screen) -> int:
             code = screen.run([*shell, *command], folder, surroundings)
             if code:
                 return code
-        screen.say("$ python -m rehearsal show")
+        screen.say("$ aiinfra-rehearsal show")
         code = screen.run([sys.executable, "-m", "rehearsal", "show"], folder, surroundings)
         shutil.copyfile(Path(folder, _REPORT), report)
     screen.say(

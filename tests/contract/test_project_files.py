@@ -1,6 +1,7 @@
 """The package carries its licence, CI runs what decides, and pins in several files agree."""
 
 import email
+import email.message
 import importlib
 import re
 import tomllib
@@ -15,16 +16,37 @@ from tests.kubernetes import programs
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_package_names_its_licence_and_carries_the_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    backend = importlib.import_module(project["build-system"]["build-backend"])
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def _pinned(name: str) -> dict[str, str]:
+    """The packages of a lock -> their line."""
+    lines = re.findall(r"^[a-z].*(?= )", (ROOT / "requirements" / name).read_text(), re.MULTILINE)
+    return {line.partition("==")[0]: line for line in lines}
+
+
+@pytest.fixture
+def metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> email.message.Message:
+    """What the wheel says of itself."""
+    backend = importlib.import_module(PROJECT["build-system"]["build-backend"])
     monkeypatch.chdir(ROOT)
-
     made = tmp_path / backend.prepare_metadata_for_build_wheel(str(tmp_path))
+    return email.message_from_string((made / "METADATA").read_text())
 
-    metadata = email.message_from_string((made / "METADATA").read_text())
+
+def test_the_wheel_wants_what_is_pinned_and_tested(metadata: email.message.Message) -> None:
+    wanted = {it.replace(";", " ;") for it in metadata.get_all("Requires-Dist", [])}
+    pinned = _pinned("run.txt")
+    assert wanted == set(pinned.values())
+    named = PROJECT["dependency-groups"]["run"]
+    direct = {re.split(r"[\[;]", name)[0].lower() for name in named}
+    assert direct <= pinned.keys()
+    assert PROJECT["build-system"]["requires"] == [_pinned("build.txt")["hatchling"]]
+
+
+def test_the_package_names_its_licence_and_carries_the_text(
+    metadata: email.message.Message,
+) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata.get_all("License-File") == ["LICENSE"]
     assert re.match(r"\s*Apache License\s+Version 2\.0,", (ROOT / "LICENSE").read_text())
