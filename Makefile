@@ -15,7 +15,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= $(shell nproc 2>/dev/null || echo 2)
-SHELL_FILES := $(shell git ls-files -co --exclude-standard -- '*.sh' .ci/run)
+SHELL_FILES := $(shell git ls-files -co --exclude-standard -- '*.sh' '.ci/*')
 
 .PHONY: help
 help: ## list the targets

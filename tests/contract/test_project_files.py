@@ -3,7 +3,10 @@
 import email
 import email.message
 import importlib
+import json
 import re
+import shutil
+import sys
 import tomllib
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import yaml
 
 from provision.kinds.gke.kubernetes import manifests
 from tests.kubernetes import programs
+from tests.running import ran
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,6 +66,74 @@ def test_hosted_ci_checks_out_and_runs_what_decides_everywhere() -> None:
     assert run == {"run": 'sudo env "PATH=$PATH" .ci/run'}
     assert (ROOT / ".ci/run").stat().st_mode & 0o100
     assert workflow["permissions"] == {"contents": "read"}
+
+
+def test_a_release_takes_no_more_rights_than_each_job_needs_and_no_moving_code() -> None:
+    text = (ROOT / ".github/workflows/release.yml").read_text()
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {}
+    rights = {name: job["permissions"] for name, job in workflow["jobs"].items()}
+    writes = {
+        (name, right) for name, of in rights.items() for right, how in of.items() if how == "write"
+    }
+    assert writes == {
+        ("image", "packages"),
+        ("package", "id-token"),
+        ("package", "attestations"),
+        ("name-image", "packages"),
+        ("name-image", "id-token"),
+        ("name-image", "attestations"),
+        ("pypi", "id-token"),
+        ("release", "contents"),
+    }
+    used = re.findall(r"uses: (\S+)", text)
+    assert used
+    assert [it for it in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", it)] == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "heading", "said"),
+    [
+        ("v1.2.3", "## 1.2.3, 2026-12-01", ""),
+        ("v1.2.3", "## 1.2.3", ""),
+        ("v1.2.4", "## 1.2.3, 2026-12-01", "tag v1.2.3, or raise it there"),
+        ("v1.2.3", "## 1.2.3, not yet released", "write the date there"),
+        ("v1.2.3", "## 1.2.30, 2026-12-01", "has no heading '## 1.2.3'"),
+    ],
+)
+def test_a_release_is_of_the_version_whose_changes_are_told(
+    tmp_path: Path, tag: str, heading: str, said: str
+) -> None:
+    for folder in (".ci", "provision"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(ROOT / ".ci/release", tmp_path / ".ci")
+    (tmp_path / "provision/__init__.py").write_text('__version__ = "1.2.3"\n')
+    changes = f"# Changes\n\n{heading}\n\nNew: all.\n\n## 1.2.2, 2026-11-01\n\nOld.\n"
+    (tmp_path / "CHANGELOG.md").write_text(changes)
+    done = ran([tmp_path / ".ci/release", "notes", tag])
+    assert done.returncode == (1 if said else 0), done.stderr
+    assert said in done.stderr
+    assert done.stdout == ("" if said else f"{heading}\n\nNew: all.\n")
+
+
+def test_what_renews_pins_fits_its_schema_and_sees_each_pin() -> None:
+    renovate = ROOT / ".github/renovate.json"
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.renovate"]
+    done = ran([*check, renovate])
+    assert done.returncode == 0, done.stdout
+    settings = json.loads(renovate.read_text())
+    (pattern,) = settings["customManagers"][0]["matchStrings"]
+    found = re.findall(pattern.replace("?<", "?P<"), (ROOT / "Dockerfile").read_text())
+    assert {name for _, name, _ in found} == {
+        "GoogleCloudPlatform/cloud-sdk-docker",
+        "kubernetes-sigs/kustomize",
+        "kubernetes-sigs/kueue",
+        "kubernetes-sigs/jobset",
+    }
+    patterns = [it.strip("/") for it in settings["pip_requirements"]["managerFilePatterns"]]
+    locks = [*ROOT.glob("requirements/*.txt"), ROOT / "image/build-tools.txt"]
+    for lock in locks:
+        assert any(re.search(it, str(lock.relative_to(ROOT))) for it in patterns), lock
 
 
 def test_the_image_makes_the_manifests_that_the_program_pins() -> None:

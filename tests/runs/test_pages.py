@@ -22,7 +22,7 @@ from tests.waiting import until
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 _COMMANDS: Final = re.compile(
-    r"(?:\./|\.venv/bin/)?(?:aiinfra|docker|gcloud|kubectl|make|export|printf|for|nvidia-smi|python3)\b"
+    r"(?:\./|\.venv/bin/)?(?:aiinfra|docker|gcloud|git|kubectl|make|export|printf|for|nvidia-smi|python3)\b"
 )
 _OURS: Final = re.compile(r"(?:\./|\.venv/bin/)?aiinfra (?!ACTION)(?P<arguments>[^#|]*)")
 _SETTING: Final = re.compile(r"(?:#.*|[A-Z_]+=.*)")
@@ -45,10 +45,12 @@ OTHERS: Final = {
     "from-other-tools.md": "is run by test_from_other_tools.py",
     "gpu-network.md": "runs on a VM",
     "image.md": "is run by tests/image",
+    "install.md": "is run by tests/image/test_installed.py",
     "launchers.md": "is run by tests/startup",
     "multi-node.md": "is run by tests/startup",
     "notebooks.md": "is gcloud's",
     "recipes.md": "is run below, all of it",
+    "release.md": "is for who publishes",
     "run.md": "is run by test_jobs.py",
     "terraform.md": "is run by tests/terraform",
     "test-on-google.md": "is run by test_smoke.py",
