@@ -28,7 +28,7 @@ LEFT: Final[Mapping[str, Mapping[str, str]]] = {
         "a kind of member of a policy": "projectEditor projectOwner projectViewer",
         _OBJECTS: "claimName claimRef containerStatuses exitCode initContainerStatuses"
         " lastTransitionTime nodeName ownerReferences persistentVolumeClaim"
-        " persistentVolumeReclaimPolicy queueName stopPolicy volumeClaimTemplates volumeHandle"
+        " persistentVolumeReclaimPolicy podSets queueName stopPolicy volumeClaimTemplates volumeHandle"
         " volumeName",
     },
     "values": {},
