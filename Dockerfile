@@ -46,7 +46,7 @@ RUN case "$TARGETARCH" in \
  && tar -xzf gcloud.tar.gz -C /image --no-same-owner \
       --exclude=__pycache__ --exclude=*/third_party/botocore --exclude=*/third_party/kubernetes \
       --exclude=*/generated_clients/gapic_clients \
-      google-cloud-sdk/VERSION google-cloud-sdk/bin/gcloud google-cloud-sdk/lib \
+      google-cloud-sdk/LICENSE google-cloud-sdk/VERSION google-cloud-sdk/bin/gcloud google-cloud-sdk/lib \
  && cd /image/google-cloud-sdk/lib \
  && find surface -mindepth 1 -maxdepth 1 ! -name __init__.py ! -name auth ! -name config -exec rm -rf {} + \
  && find googlecloudsdk/generated_clients/apis -mindepth 1 -maxdepth 1 -type d \
@@ -131,6 +131,8 @@ RUN rm -rf /usr/local/lib/python3*/site-packages/* /usr/local/lib/python3*/ensur
  && chmod 0755 /root \
  && install -d -m 1777 /var/lib/aiinfra/rehearsal
 COPY --from=terraform /bin/terraform /usr/local/bin/terraform
+# Its licence has to go with it (THIRD_PARTY.md).
+COPY --from=terraform /usr/share/doc/terraform /usr/share/doc/terraform
 COPY --from=provider /image/providers /usr/local/share/terraform/providers
 COPY --from=gcloud /image/google-cloud-sdk /opt/google-cloud-sdk
 COPY --from=manifests /image/manifests /opt/aiinfra/manifests
@@ -149,15 +151,15 @@ ENV AIINFRA_IMAGE=${NAME} \
     PYTHONDONTWRITEBYTECODE=1 \
     TF_CLI_CONFIG_FILE=/etc/terraform.rc
 
+ARG VERSION=0.1.0
 RUN --mount=type=bind,source=image/sbom.py,target=/tmp/sbom.py \
     google=/usr/local/share/terraform/providers/registry.terraform.io/hashicorp/google \
- && python /tmp/sbom.py /opt/aiinfra/sbom.cdx.json \
+ && python /tmp/sbom.py /opt/aiinfra/sbom.cdx.json "$VERSION" \
       "terraform=$(terraform version -json | python -c 'import json, sys; print(json.load(sys.stdin)["terraform_version"])')=/usr/local/bin/terraform" \
       "terraform-provider-google=$(ls "$google")=$(find "$google" -type f -name 'terraform-provider-google*')" \
       "google-cloud-cli=$(cat /opt/google-cloud-sdk/VERSION)=/opt/google-cloud-sdk" \
       $(cd /opt/aiinfra/manifests && ls | sed -E "s|(.*)-v([0-9.]+)\.yaml$|\1=\2=$PWD/&|")
 
-ARG VERSION=0.1.0
 ARG REVISION=unknown
 ARG CREATED=unknown
 LABEL org.opencontainers.image.title="aiinfra" \

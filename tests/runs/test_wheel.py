@@ -101,7 +101,7 @@ def test_packages_have_what_a_run_needs_and_nothing_that_lies_about(tmp_path: Pa
     for name in ("provision", "rehearsal", "terraform", "requirements", "examples"):
         ignored = shutil.ignore_patterns("__pycache__", ".terraform")
         shutil.copytree(ROOT / name, tree / name, ignore=ignored)
-    for name in (".gitignore", "pyproject.toml", "README.md", "LICENSE"):
+    for name in (".gitignore", "pyproject.toml", "README.md", "LICENSE", "THIRD_PARTY.md"):
         shutil.copy(ROOT / name, tree)
     for name in (*LIES_ABOUT, "manifests/kueue-v0.yaml"):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
