@@ -157,7 +157,8 @@ def _of_debian(name: str) -> list[str]:
     """The short names of a package's licences, or else where they are."""
     path = _DOCUMENTS / name / "copyright"
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    found = sorted(set(re.findall(r"^License: *(\S.*?) *$", text, re.MULTILINE)))
+    listed = re.findall(r"^License: *(\S.*?) *$", text, re.MULTILINE)
+    found = sorted(set(listed)) if text.startswith("Format") else []
     return found or [f"see {path}"]
 
 

@@ -116,12 +116,25 @@ def test_a_release_is_of_the_version_whose_changes_are_told(
     assert done.stdout == ("" if said else f"{heading}\n\nNew: all.\n")
 
 
-def test_what_renews_pins_fits_its_schema_and_sees_each_pin() -> None:
-    renovate = ROOT / ".github/renovate.json"
-    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.renovate"]
-    done = ran([*check, renovate])
+@pytest.mark.parametrize(
+    ("schema", "pattern"),
+    [
+        ("github-issue-forms", "ISSUE_TEMPLATE/[!c]*.yml"),
+        ("github-issue-config", "ISSUE_TEMPLATE/config.yml"),
+        ("github-workflows", "workflows/*.yml"),
+        ("renovate", "renovate.json"),
+    ],
+)
+def test_what_hosted_services_read_fits_their_schema(schema: str, pattern: str) -> None:
+    files = sorted((ROOT / ".github").glob(pattern))
+    assert files
+    check = ["-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+    done = ran([sys.executable, *check, *files])
     assert done.returncode == 0, done.stdout
-    settings = json.loads(renovate.read_text())
+
+
+def test_what_renews_pins_sees_each() -> None:
+    settings = json.loads((ROOT / ".github/renovate.json").read_text())
     (pattern,) = settings["customManagers"][0]["matchStrings"]
     found = re.findall(pattern.replace("?<", "?P<"), (ROOT / "Dockerfile").read_text())
     assert {name for _, name, _ in found} == {
