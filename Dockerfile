@@ -125,7 +125,8 @@ FROM ${PYTHON_IMAGE} AS image
 # --user names must get through /root to what is mounted in it, and write the rehearsal's cloud.
 RUN rm -rf /usr/local/lib/python3*/site-packages/* /usr/local/lib/python3*/ensurepip /usr/local/bin/pip* \
  && printf '#!/bin/sh\nexec /opt/venv/bin/python /opt/aiinfra/entrypoint.py "$@"\n' >/usr/local/bin/aiinfra \
- && chmod 0755 /usr/local/bin/aiinfra \
+ && printf '#!/bin/sh\nPYTHONPATH=/opt/aiinfra exec /opt/venv/bin/python -m rehearsal "$@"\n' >/usr/local/bin/aiinfra-rehearsal \
+ && chmod 0755 /usr/local/bin/aiinfra /usr/local/bin/aiinfra-rehearsal \
  && python3 -m compileall -q --invalidation-mode unchecked-hash \
       -x '/(test|idlelib|lib2to3|pydoc_data|tkinter|turtledemo)/' /usr/local/lib/python3* \
  && chmod 0755 /root \
