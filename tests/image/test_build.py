@@ -154,6 +154,16 @@ def test_a_build_is_refused(
     assert said in done.err
 
 
+def test_make_has_the_manifests_alone_for_a_package(
+    engine: Engine, context: Path, stand_in_arguments: dict[str, str]
+) -> None:
+    done = build(engine, context, stand_in_arguments, make="manifests")
+
+    assert done.code == 0, done.err
+    made = {it.name for it in (context / "manifests").iterdir()}
+    assert made == {"kueue-v0.19.2.yaml", "jobset-v0.12.0.yaml"}
+
+
 @pytest.mark.parametrize("name", ["PYTHON_IMAGE", "TERRAFORM_IMAGE"])
 def test_a_base_is_pinned_by_digest(name: str) -> None:
     assert re.search(rf"^ARG {name}=\S+@sha256:[0-9a-f]{{64}}$", DOCKERFILE, re.MULTILINE)
@@ -163,4 +173,6 @@ def test_every_stage_starts_from_a_pinned_base_or_another_stage() -> None:
     bases = re.findall(r"^FROM (\S+) AS \w+$", DOCKERFILE, re.MULTILINE)
 
     assert len(bases) == len(re.findall(r"^FROM", DOCKERFILE, re.MULTILINE))
-    assert set(bases) <= {"${PYTHON_IMAGE}", "${TERRAFORM_IMAGE}", "terraform", "downloads"}
+    assert set(bases) <= {
+        *("${PYTHON_IMAGE}", "${TERRAFORM_IMAGE}", "terraform", "downloads", "scratch")
+    }
