@@ -404,7 +404,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
             "The rehearsal's packages are not installed",
             code=Code.REHEARSAL_UNAVAILABLE,
             why=str(error),
-            fix="pip install -r requirements/rehearsal.txt",
+            fix="install it whole: pip install ., or make setup, in a clone",
         ) from error
     from provision.settings import reading
 

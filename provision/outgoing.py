@@ -91,7 +91,7 @@ def _certificates(path: str) -> str:
         setting="CA_BUNDLE",
         why=why,
         fix="name a file in PEM with the certificates of those who sign for your proxy or mirrors,"
-        " and mount it into the container (-v FILE:FILE:ro)",
+        "; a container needs it mounted (-v FILE:FILE:ro)",
     )
 
 
