@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from provision.actions import copied_folder, report_page, validate
 from provision.context import connect
+from provision.documents.events import Milestone
 from provision.errors import CapacityError, TerraformError
 from provision.google import auth
 from provision.kinds import registry
 from provision.lifecycle import apply, calendar, in_use, phases, plan_document
 from provision.lifecycle.phases import Phase
 from provision.lifecycle.search import Search
+from provision.screens.layout import counted
 
 if TYPE_CHECKING:
     from provision.actions.report_page import Pages
@@ -53,8 +55,9 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
         if context.replace_vms:
             kind.require_replaceable(target.spec)
         agreed = apply.agree(context, cloud, kind, target)
-        spec, folder = target.spec, cloud.folder
-        if not exists and folder.require_bucket(cloud.project_number, spec.region, spec.kms_key):
+        wanted, folder = target.spec, cloud.folder
+        where = (cloud.project_number, wanted.region, wanted.kms_key)
+        if not exists and folder.require_bucket(*where):
             context.console.progress(
                 f"Created the bucket gs://{folder.location.bucket} for the state"
             )
@@ -62,6 +65,10 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
         made = Search(context, cloud, kind, target, archive).run(
             lambda place: _standing(context, cloud, kind, place, agreed)
         )
+        spec = made.target.spec
+        asked = sum(it.size.first for it in spec.pools if it not in spec.system_pools)
+        if asked:
+            context.reached(Milestone.MACHINES, f"{counted(asked, 'machine')} of {asked} run")
         in_use.remove_unused(context, cloud, kind, made)
     with phases.during(Phase.STANDING, cloud):
         kind.finish(context, cloud, made)

@@ -34,9 +34,6 @@ _FIRST: Final = (
 )
 """The settings that a beginner needs; the others follow by theme."""
 
-_WITHOUT_EFFECT: Final = ("minimize_terraform_logging",)
-"""Settings that are accepted, and change nothing any more."""
-
 _SECTIONS: Final = {
     "action": "The run",
     "orchestrator_type": "Machines",
@@ -61,7 +58,7 @@ def settings_table() -> str:
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     others = [
         *_others(),
-        *(f"`{it.upper()}` is accepted, and changes nothing" for it in _WITHOUT_EFFECT),
+        *(f"`{it}` is accepted, and changes nothing" for it in sorted(spelling.WITHOUT_EFFECT)),
     ]
     lines += ["", "### Other spellings", "", *(f"* {it}" for it in others)]
     return "\n".join(lines).strip()
@@ -110,7 +107,7 @@ def _sections() -> dict[str, list[tuple[str, str, str, str]]]:
     heading = ""
     for name in BY_VARIABLES:
         heading = _SECTIONS.get(name, heading)
-        if name not in (*_FIRST, *_WITHOUT_EFFECT):
+        if name not in _FIRST:
             found.setdefault(heading, []).append(_row(name))
     return found
 

@@ -208,11 +208,6 @@ class Settings(BaseSettings):
         "gs://my-bucket/clusters",
         derived.STATE_PATH,
     )
-    minimize_terraform_logging: values.Presence | None = _for_program(
-        "Changes nothing any more: Terraform's output always goes to a log file next to the"
-        " state, even after a failure; the option `--full` shows it too.",
-        "yes",
-    )
     capacity_timeout: values.Seconds = _for_program(
         "How long Create waits for capacity; after that it ends with exit code 75, everything is"
         " kept, and another Create continues to wait.",
@@ -246,6 +241,11 @@ class Settings(BaseSettings):
         "A TOML file of your platform team with defaults, locks and limits of settings, a path or"
         " `gs://bucket/object`.",
         "gs://my-team/aiinfra.toml",
+    )
+    notify: values.NotifyUrl | None = _for_program(
+        "An https URL that is told what a run comes to, for who does not look at the terminal:"
+        " Slack's incoming webhook, or what takes JSON; it is a secret, shown and kept nowhere.",
+        "https://notify.example.com/gpu",
     )
     skip_checks: values.Checks | None = _for_program(
         "Names of online checks to skip, separated by commas.", "quota,image"

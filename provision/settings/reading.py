@@ -22,7 +22,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from provision.codes import Code
 from provision.errors import Problem
-from provision.settings import parsing, spelling
+from provision.settings import masking, parsing, spelling
 from provision.settings.masking import mask, mask_setting
 from provision.settings.model import OPTIONS, Settings
 from provision.settings.parsing import shorten
@@ -146,7 +146,7 @@ def read(environ: Mapping[str, str], env_file: Path | None, flags: Mapping[str, 
     values: dict[str, str] = {}
     for source in (lines, _but_for_others(environ), flags):
         values |= {name: value for name, value in source.items() if value.strip()}
-    for name in sorted(filter(spelling.is_known, values), key=flags.__contains__):
+    for name in sorted(filter(spelling.sets, values), key=flags.__contains__):
         _take(name, values[name], reading, strongest=name in flags)
     _take_options(flags, reading)
     others = _but_for_others(environ)
@@ -172,7 +172,7 @@ def _but_for_others(environ: Mapping[str, str]) -> Mapping[str, str]:
 def _compare(lines: Mapping[str, str], environ: Mapping[str, str], reading: Reading) -> None:
     """Say what the environment has otherwise than the file that is named."""
     overridden = []
-    for name in filter(spelling.is_known, lines):
+    for name in filter(spelling.sets, lines):
         here, there = (_bare(name, source.get(name, "")) for source in (lines, environ))
         if not here.strip() or not there.strip() or _meaning(here) == _meaning(there):
             continue
@@ -385,9 +385,9 @@ def _sound(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if field is None:
             yield name, value
             continue
-        if value is None:
+        if value is None or value == masking.MASK:
             if type(None) in get_args(field.annotation):
-                yield name, None
+                yield name, value
             continue
         kind: Any = field.annotation
         if field.metadata:

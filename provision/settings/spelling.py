@@ -61,6 +61,9 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
 }
 """Other names of settings that are accepted."""
 
+WITHOUT_EFFECT: Final = frozenset({"MINIMIZE_TERRAFORM_LOGGING"})
+"""The predecessor's names that are accepted, and change nothing: what they ask for is so anyway."""
+
 _OF_PREDECESSOR: Final = "it is a setting of this tool's predecessor"
 _PURCHASE: Final = (
     "this program buys nothing that can't be given back; a person does, with gcloud",
@@ -258,6 +261,11 @@ SYNONYMS: Final[Mapping[str, Synonym]] = dict(_synonyms())
 
 
 def is_known(name: str) -> bool:
+    """Whether the variable is one of this tool's."""
+    return sets(name) or name in WITHOUT_EFFECT
+
+
+def sets(name: str) -> bool:
     """Whether the variable sets something, by its own name or another spelling."""
     return name in SETTINGS or name in SPELLINGS
 

@@ -41,7 +41,6 @@ IMAGE_PROJECT ubuntu-os-cloud
 KUEUE_QUEUES team-a:2 | a:1, b:0,
 LABELS a= | a_b-c=1_x-y | équipe=é
 METADATA a=ü x | {"A_b-1": "{}"}
-MINIMIZE_TERRAFORM_LOGGING yes | no | x
 NETWORK_CONFIG New_Network
 KMS_KEY projects/my-keys/locations/us/keyRings/r/cryptoKeys/k_1 |
     projects/123456789012/locations/us/keyRings/r/cryptoKeys/k |
