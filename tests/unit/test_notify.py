@@ -17,6 +17,7 @@ from provision.documents.status import End, EndedBy
 from provision.documents.timeline import OnInterrupt, StageName
 from provision.errors import Problem
 from provision.intake import load
+from provision.settings.masking import Veil
 from provision.time.clock import Clock
 from tests.receiver import PATH, receiver
 from tests.unit.conftest import MANDATORY
@@ -116,6 +117,14 @@ def test_a_url_is_taken_and_in_nothing_that_is_kept(url: str) -> None:
     assert found.effective["NOTIFY"] == "***"
     assert url not in json.dumps(found.effective)
     assert PATH not in str(found.effective)
+
+
+def test_nobodys_words_have_a_part_of_the_url() -> None:
+    for url in (SLACK, f"https://example.com/hook/{PATH}?token=1"):
+        found, veil = load(MANDATORY | {"NOTIFY": url}), Veil()
+        veil.learn(found.private_texts, found.private_maps)
+        path = url.partition("//")[2].partition("/")[2]
+        assert PATH not in veil(f"{url}: Max retries exceeded with url: /{path} (Caused by x)")
 
 
 @pytest.mark.loopback
