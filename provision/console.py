@@ -96,6 +96,7 @@ class Console:
         self.veil = masking.Veil()
         self.clock = Clock()
         self.asked = 0.0
+        self._said: set[str] = set()
         self.listener: Callable[[Mapping[str, Any]], None] = lambda _: None
         self.hang_up: Callable[[], None] = lambda: None
 
@@ -308,6 +309,12 @@ class Console:
             for line in self._laid_out(self._line(text), "", "  "):
                 self._err.print(_styled(line, style="bold"))
         self.happened(MessageEvent(time=stamp(time.time()), words=text))
+
+    def once(self, text: str) -> None:
+        """Print a progress message, unless this run has said it already."""
+        if text not in self._said:
+            self._said.add(text)
+            self.progress(text)
 
     def problems(self, problems: Sequence[Problem], heading: str) -> None:
         """Print the problems that made the run fail."""

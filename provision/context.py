@@ -281,12 +281,12 @@ def connect(context: Context) -> Cloud:
 
     moved = endpoints.announcement(context.environ)
     if moved:
-        context.console.progress(moved)
+        context.console.once(moved)
     from provision.google import auth  # noqa: PLC0415 - as above
     from provision.google.api import GoogleApi  # noqa: PLC0415 - as above
     from provision.state.folder import StateFolder  # noqa: PLC0415 - half of a start
 
-    credentials = auth.credentials(context.environ, context.console.progress)
+    credentials = auth.credentials(context.environ, context.console.once)
     auth.hand_over(credentials, context.environ)
     # Only now: who has to log in first needs the terminal.
     with context.progress.stage(StageName.CONNECT, OnInterrupt.NOTHING):

@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import queue
 import threading
+import time
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -136,10 +137,11 @@ class Watch:
         self._told: set[tuple[Milestone, str]] = set()
         self._ends: dict[str, float] = {}
 
-    def learn(self, ends: Iterable[End]) -> None:
-        """What ends automatically, and when."""
-        told = {it.what: it.first for it in ends if it.how in _FOR_GOOD and it.first}
-        self._ends = {what: dt.datetime.fromisoformat(at).timestamp() for what, at in told.items()}
+    def learn(self, ends: Iterable[End], clock: Clock) -> None:
+        """What ends automatically, and when, by our own clock."""
+        left = {it.what: it.first_seconds for it in ends if it.how in _FOR_GOOD}
+        now = time.monotonic()
+        self._ends = {what: now + clock.wall(it) for what, it in left.items() if it}
 
     def due(
         self,
@@ -158,16 +160,20 @@ class Watch:
                 yield milestone, told, fix
 
     def _near(self, job: Job | None, clock: Clock) -> Iterator[_Due]:
-        ends = dict.fromkeys(self._ends, "save their data; a Create after that makes new ones")
-        moments = dict(self._ends)
+        now, fix = time.monotonic(), "save their data: what is on their disks goes with them"
+        ends = {what: (clock.cloud(at - now), fix) for what, at in self._ends.items()}
         if job is not None and job.ends and not job.state.is_over:
-            its = f"the time of {job.name}"
-            ends[its] = "a longer --time is for the next Run; the program gets SIGTERM before"
-            moments[its] = dt.datetime.fromisoformat(job.ends).timestamp()
-        for what, fix in ends.items():
-            left = clock.until(moments[what])
+            left = clock.until(dt.datetime.fromisoformat(job.ends).timestamp())
+            fix = "a longer --time is for the next Run; the program gets SIGTERM before"
+            ends[f"the time of {job.name}"] = (left, fix)
+        for what, (left, fix) in ends.items():
             if 0 < left <= _SOON:
-                yield Milestone.ENDS_SOON, what, f"{what} ends in {words.duration(left)}", fix
+                yield (
+                    Milestone.ENDS_SOON,
+                    what,
+                    f"{what}: {words.duration(left)} until the end",
+                    fix,
+                )
 
 
 _Due = tuple[Milestone, str, str, str]

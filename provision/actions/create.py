@@ -17,7 +17,6 @@ from provision.kinds import registry
 from provision.lifecycle import apply, calendar, in_use, phases, plan_document
 from provision.lifecycle.phases import Phase
 from provision.lifecycle.search import Search
-from provision.screens.layout import counted
 
 if TYPE_CHECKING:
     from provision.actions.report_page import Pages
@@ -68,7 +67,8 @@ def _create(context: Context, pages: Pages, *, copies: bool) -> None:
         spec = made.target.spec
         asked = sum(it.size.first for it in spec.pools if it not in spec.system_pools)
         if asked:
-            context.reached(Milestone.MACHINES, f"{counted(asked, 'machine')} of {asked} run")
+            told = "its machine runs" if asked == 1 else f"all {asked} machines run"
+            context.reached(Milestone.MACHINES, told)
         in_use.remove_unused(context, cloud, kind, made)
     with phases.during(Phase.STANDING, cloud):
         kind.finish(context, cloud, made)

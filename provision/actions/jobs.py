@@ -328,7 +328,7 @@ def follow(context: Context, jobs: Jobs, name: str) -> Job:
             f"{name} is no longer followed, and goes on",
             fix=f"aiinfra Logs {name} --follow to come back to it; aiinfra Cancel {name} to end it",
         ) from interrupted
-    told = ", ".join(filter(None, [f"{name} has succeeded", screen.spent(ended)]))
+    told = "; it ".join(filter(None, [screen.end(ended), screen.spent(ended)]))
     fix = "" if context.destroy_after else "aiinfra Destroy, if nothing else is to run"
     context.reached(Milestone.JOB_ENDED, told, fix)
     return ended
@@ -418,7 +418,9 @@ def _learn_ends(context: Context) -> None:
         cloud = connect(context)
         if (record := ownership.deployed(context, cloud)) is not None:
             kind = registry.named(record.kind)
-            context.lookout.learn(kind.status(context, cloud.looking(), record, None).ends)
+            ends = kind.status(context, cloud.looking(), record, None).ends
+            context.lookout.learn(ends, context.clock)
+            context.look()
 
 
 def find(context: Context, jobs: Jobs, name: str) -> Job:

@@ -67,7 +67,7 @@ def show_status(context: Context) -> bool | None:
         context.console.show(lines(context), as_result=True)
     last = context.report.status
     if last is not None:
-        context.lookout.learn(last.ends)
+        context.lookout.learn(last.ends, context.clock)
         context.look()
     if last is not None and last.is_unknown:
         return None

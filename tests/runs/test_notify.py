@@ -25,6 +25,7 @@ def test_a_night_is_told_from_its_machines_to_its_end(rehearse: Rehearse) -> Non
         )
 
     assert ended.code == 0
+    assert ended.said.count("nothing is real or billed") == 1  # it asks Google several times
     told = [body for _, body in server.got]
     assert [it["milestone"] for it in told] == [
         *(Milestone.MACHINES, Milestone.READY, Milestone.JOB_BEGAN),
@@ -33,9 +34,9 @@ def test_a_night_is_told_from_its_machines_to_its_end(rehearse: Rehearse) -> Non
     for it in told:
         output_schema.require_line(it)
         assert it["text"].startswith("Rehearsal: np (my-project, us-central1-a): ")
-    assert told[0]["words"] == "1 machine of 1 run"
+    assert told[0]["words"] == "its machine runs"
     assert told[2]["fix"] == "aiinfra Logs true-1 --follow"
-    assert told[3]["words"].startswith("true-1 has succeeded, ran ")
+    assert told[3]["words"].startswith("true-1 succeeded; it ran ")
     assert told[4]["words"].startswith("the cluster is destroyed; it has cost at most $")
     assert ended.document["settings"]["NOTIFY"] == "***"
     assert PATH not in _kept(rehearsal)

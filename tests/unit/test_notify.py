@@ -189,18 +189,19 @@ def test_what_ends_for_good_within_half_an_hour_is_told_once() -> None:
     watch = notify.Watch()
     watch.learn(
         [
-            End(what="2 VMs", how=EndedBy.RUN, first=_at(1000)),
-            End(what="the reservation r", how=EndedBy.RESERVATION, first=_at(4000)),
-            End(what="a host", how=EndedBy.MAINTENANCE, first=_at(100)),
-            End(what="3 VMs", how=EndedBy.RUN, first=_at(-5)),
-        ]
+            End(what="2 VMs", how=EndedBy.RUN, first_seconds=1000),
+            End(what="the reservation r", how=EndedBy.RESERVATION, first_seconds=4000),
+            End(what="a host", how=EndedBy.MAINTENANCE, first_seconds=100),
+            End(what="3 VMs", how=EndedBy.RUN, first_seconds=0),
+        ],
+        Clock(),
     )
     (told,) = _due(watch)
-    assert told.startswith(f"{Milestone.ENDS_SOON}: 2 VMs ends in 16 min. save")
+    assert told.startswith(f"{Milestone.ENDS_SOON}: 2 VMs: 16 min until the end. save")
     assert not _due(watch)
     timed = dataclasses.replace(JOB, ends=_at(600))
     (told,) = _due(watch, job=timed)
-    assert "the time of train-1 ends in 9 min" in told
+    assert "the time of train-1: 9 min until the end" in told
 
 
 def test_round_amounts_that_a_job_has_cost_are_told_each_once() -> None:
