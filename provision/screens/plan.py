@@ -172,7 +172,7 @@ def _cost(plan: Plan, cost: Cost | None) -> Iterator[Row]:
         text += f"; before {amounts.usd(cost.before)}/h"
     yield Row("costs", text)
     if len(plan.topology.machines) > 1:
-        yield Row("of which", "; ".join(_shares(plan.topology, cost)))
+        yield Row("parts", "; ".join(_shares(plan.topology, cost)))
     for why in dict.fromkeys(part.outdated for part in cost.parts if part.outdated):
         names = "; ".join(part.name for part in cost.parts if part.outdated == why)
         yield Row("estimate", f"{names}: {why}")
