@@ -71,7 +71,7 @@ def test_a_quota_that_is_one_too_small_is_told_with_limit_usage_and_link(
 
 
 TABLE = """
-limit-all GPUS_ALL_REGIONS 1 :: -> REGION: GPUS_ALL_REGIONS in all regions
+limit-all GPUS_ALL_REGIONS 1 :: -> VM_TYPE: GPUS_ALL_REGIONS in all regions
 @REQUESTS = {"consumerQuotaLimits": [{"quotaBuckets": [{"effectiveLimit": "0"}]}]} ::
     enable_flex_start=yes max_run_duration=1d -> VM_TYPE: ACTIVE_RESIZE_REQUESTS
 # Who has no preemptible CPUs uses the standard ones.
@@ -79,7 +79,7 @@ limit-all GPUS_ALL_REGIONS 1 :: -> REGION: GPUS_ALL_REGIONS in all regions
 @N1; limit PREEMPTIBLE_CPUS 24; limit CPUS 4 :: @PLAIN enable_spot=yes --
 # Machines that include GPUs need the quota of these alone.
 limit A2_CPUS 0; limit PREEMPTIBLE_CPUS 0; limit-all CPUS_ALL_REGIONS 1 :: --
-@N1; limit-all CPUS_ALL_REGIONS 1 :: @PLAIN -> REGION: the quota CPUS_ALL_REGIONS
+@N1; limit-all CPUS_ALL_REGIONS 1 :: @PLAIN -> VM_TYPE: the quota CPUS_ALL_REGIONS
 # A reservation has used the quota of its machines.
 limit NVIDIA_A100_GPUS 0 :: reservation_name=mine skip_checks=reservation --
 # The room to grow of a pool is worth a note alone.
