@@ -62,7 +62,7 @@ SPELLINGS: Final[Mapping[str, Spelling]] = {
 """Other names of settings that are accepted."""
 
 WITHOUT_EFFECT: Final = frozenset({"MINIMIZE_TERRAFORM_LOGGING"})
-"""The predecessor's names that are accepted, and change nothing: what they ask for is so anyway."""
+"""Settings of the predecessor that are accepted, and change nothing (ADR 22)."""
 
 _OF_PREDECESSOR: Final = "it is a setting of this tool's predecessor"
 _PURCHASE: Final = (
@@ -209,6 +209,7 @@ IDLE_TIMEOUT | SkyPilot | AUTOSTOP:m IDLE_MINUTES_TO_AUTOSTOP:m
 IDLE_TIMEOUT | dstack | IDLE_DURATION:s
 JOB_OPTIONS --time= | | WALLTIME?
 MAX_HOURLY_COST | dstack | MAX_PRICE
+MAX_COST | | BUDGET MAX_BUDGET
 ENABLE_COMPACT_PLACEMENT | Cluster Toolkit | COMPACT_PLACEMENT ENABLE_PLACEMENT
 DISK_SIZE_GB | SkyPilot and gcloud | DISK_SIZE
 DISK_SIZE_GB | gcloud | BOOT_DISK_SIZE
@@ -261,11 +262,6 @@ SYNONYMS: Final[Mapping[str, Synonym]] = dict(_synonyms())
 
 
 def is_known(name: str) -> bool:
-    """Whether the variable is one of this tool's."""
-    return sets(name) or name in WITHOUT_EFFECT
-
-
-def sets(name: str) -> bool:
     """Whether the variable sets something, by its own name or another spelling."""
     return name in SETTINGS or name in SPELLINGS
 

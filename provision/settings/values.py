@@ -69,7 +69,8 @@ def _project_id(text: str) -> str:
         raise InvalidValueError(
             "is not a project ID",
             "6 to 30 lower-case letters, digits and hyphens, a letter first and no hyphen last;"
-            " neither the project's name nor its number: gcloud projects list shows all three",
+            " use neither the project's name nor its number",
+            fix="<an ID that gcloud projects list shows>",
         )
     return text
 

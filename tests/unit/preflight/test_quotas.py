@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from provision.catalogue import names
 from provision.errors import Problem
 from provision.google.owner import MARKER, Owner
 from provision.preflight import quotas
+from provision.preflight.check import Answers
 from provision.settings.model import Settings
 from provision.spec.capacity import Mode
 from provision.spec.pools import group
@@ -360,3 +361,15 @@ def test_filestores_quota_is_a_note_where_no_api_tells_it(google: Google) -> Non
     assert "could not check whether Filestore's quota" in note.what
     assert "gcloud services enable cloudquotas.googleapis.com" in note.fix
     assert google.asked[f"{PROJECT}/locations/-/instances"] == 0
+
+
+@pytest.mark.parametrize(
+    ("preemptible", "found"), [(False, ("NVIDIA_L4_GPUS", 8, 3)), (True, None)]
+)
+def test_the_quota_of_a_gpu_is_told_without_a_cluster(
+    google: Google, *, preemptible: bool, found: tuple[str, int, int] | None
+) -> None:
+    google.limit("NVIDIA_L4_GPUS", 8, usage=3)
+    place = quotas.Region(Answers(cast("Any", google)), "my-project", REGION.rpartition("/")[2])
+    told = quotas.of_gpus(place, catalogue.GPUS["nvidia-l4"], 2, preemptible=preemptible)
+    assert (told and (told.metric, told.limit, told.used)) == found
