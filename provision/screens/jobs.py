@@ -77,7 +77,7 @@ def spent(job: Job) -> str:
     if job.ran is None:
         return ""
     number = job.nodes or len(job.machines)
-    gpus = f" ({number * job.gpus} GPUs)" if job.gpus else ""
+    gpus = f" ({layout.counted(number * job.gpus, 'GPU')})" if job.gpus else ""
     on = f" on {number} x {job.machine_type}{gpus}" if number and job.machine_type else ""
     cost = f", about {amounts.usd(job.cost)}" if job.cost is not None else ""
     return f"{'ran' if job.state.is_over else 'runs for'} {duration(job.ran)}{on}{cost}"

@@ -63,7 +63,7 @@ def _told(rehearsal: Rehearsal) -> str:
 
 
 def _cut(text: str) -> str:
-    text = text[text.index("np   GKE cluster") : text.index("  console    https")]
+    text = text[text.index("np   GKE cluster") : text.index("  state      gs://")]
     for pattern, stand_in in _NORMAL:
         text = pattern.sub(stand_in, text)
     return text
