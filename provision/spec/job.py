@@ -55,6 +55,11 @@ class JobSpec:
     commit: str = ""  # the commit of git that its folder is of; "" for none
     files: str = ""  # the SHA-256 of a folder that has travelled before; "" for none
 
+    @property
+    def is_guarded(self) -> bool:
+        """Whether what looks like a waste of its machines is told."""
+        return self.env.get("AIINFRA_GUARD") != "no"
+
 
 def of(
     settings: Settings,

@@ -42,6 +42,9 @@ _TOLD_TO_END = 143
 _LONG = 600.0
 """Seconds that a program has run whose failure is taken for none that comes back."""
 _NEVER_RUNS = (126, 127)
+_MEETING, _LOADING = 60.0, 300.0
+"""Seconds after which VMs wonder that a job has no connection between them, and no use of a GPU."""
+_BY_SOCKETS = re.compile(r"NCCL INFO Using network (Socket|IB)\b")
 
 
 def among(service: Service) -> Service:
@@ -207,7 +210,36 @@ class _Group:
         if lost:
             cause = f"the VM {lost[0]['name']} was lost, or does not answer"
             return self._failed(course, spec, lost[0]["rank"], None, cause, [])
-        return course
+        is_watched = spec["env"].get("AIINFRA_GUARD") != "no"
+        return self._doubted(course, done, said, living[0][1]) if is_watched else course
+
+    def _doubted(
+        self, course: Resource, done: vm_programs.Course, said: list[str], vm: Resource
+    ) -> Resource:
+        """What VMs wonder at in a job, as far as it is known here what its programs do."""
+        if startup_told.has_ray(vm):
+            return course
+        number, found = len(course["nodes"]), {}
+        seconds = (self._request.now - self._kept["begins"]) / (self._request.rate or 1.0)
+        # A program that is known whole does nothing but wait and write.
+        if not done.why and number > 1 and seconds >= _MEETING:
+            alone = f"its processes on {number} machines have not connected to each other"
+            found[alone] = f"after 60 s {alone}: does each train alone? Which variables a launcher"
+            found[alone] += " reads: docs/how-to/launchers.md"
+        if not done.why and startup_told.gpu_check(vm).get("gpus") and seconds >= _LOADING:
+            found["no process on its machines uses a GPU"] = (
+                "after 300 s it has machines on which no process uses a GPU (Jobs names them): does"
+                " it still load, or does its framework see none?"
+                " docs/how-to/look-after-a-cluster.md"
+            )
+        has_plugin = startup_told.fabric(vm) in {name for name, _ in _PLUGINS.values()}
+        if number > 1 and has_plugin and any(map(_BY_SOCKETS.search, said)):
+            slow = "NCCL goes by sockets, not by the network of the GPUs"
+            found[slow] = f"{slow}, at a fraction of the bandwidth: the program has replaced"
+            found[slow] += " NCCL's variables, or LD_LIBRARY_PATH: docs/how-to/gpu-network.md"
+        events = course["events"]
+        events = [*events, *(it for it in found.values() if it not in events)]
+        return course | {"why": "; ".join(found), "events": events}
 
     def _failed(  # noqa: PLR0913, PLR0917 - what is told of a failure
         self,

@@ -293,6 +293,41 @@ def test_no_cluster_is_made_for_a_job_whose_secret_its_account_can_not_read_yet(
     assert not rehearsal.objects()
 
 
+MEGA = {"ORCHESTRATOR_TYPE": "gke", "VM_TYPE": "a3-megagpu-8g", **TWO}
+SOCKETS = "NCCL goes by sockets, not by the network of the GPUs"
+ALONE = "its processes on 2 machines have not connected to each other"
+
+
+@pytest.mark.parametrize(
+    ("settings", "events"),
+    [
+        (TWO, [f"after 60 s {ALONE}: does each train alone?"]),
+        pytest.param(MEGA, [f"{SOCKETS}, at a fraction"], marks=SLOW),
+    ],
+    ids=["vms", "gke"],
+)
+def test_what_looks_like_a_waste_of_machines_is_told_unless_somebody_says_it_is_none(
+    standing: Rehearse, settings: dict[str, str], events: list[str]
+) -> None:
+    rehearsal = standing(settings, rate=0.02)
+    rehearsal.settings |= settings
+    line = "echo h:1:1 [0] NCCL INFO Using network Socket; sleep"
+    started = _begin(rehearsal, "--nodes", "2", "--", "bash", "-c", f"{line} 280")
+    _when(rehearsal, started, events[-1])
+    while_it_runs = rehearsal.finish(rehearsal.start("Jobs"))
+    ended = rehearsal.finish(started)
+
+    assert ended.code == 0, ended.said
+    told = _job(ended)["events"]
+    assert [it.startswith(start) for it, start in zip(told, events, strict=True)], told
+    assert ended.said.count(told[0]) == 1, "once in what is followed"
+    assert re.search(rf"runs on 2 machines.*; ({ALONE}|{SOCKETS})", while_it_runs.said)
+
+    own = ("--nodes", "2", "--env", "AIINFRA_GUARD=no")
+    silenced = _run(rehearsal, *own, "--", "bash", "-c", f"{line} 80")
+    assert (silenced.code, _job(silenced)["events"]) == (0, [])
+
+
 def test_a_job_is_run_again_as_it_was_but_for_what_is_said(there: Rehearse, folder: Path) -> None:
     rehearsal = there(rate=0.001)
     options = ("--name=tune", "--env", "A=1", "--env", "B=2", "--restarts=2", "--time=2h")

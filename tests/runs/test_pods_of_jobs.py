@@ -22,6 +22,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from provision.kinds.gke.kubernetes import job_attendant, kueue, run_jobs
+from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.objects import Object
 from provision.settings.choices import Priority, RestartOn
 from tests.kubernetes import samples
@@ -229,6 +230,33 @@ def test_a_pod_that_begins_again_after_an_eviction_goes_on_with_the_log(node: No
     node.evict()
     node.run("echo", "second")
     assert node.log() == b"first\nsecond\n"
+
+
+def test_that_nccl_goes_by_sockets_is_kept_where_there_is_a_network_of_gpus(node: Node) -> None:
+    line = "echo h:1:1 [0] NCCL INFO Using network"
+    node.run("bash", "-c", f"{line} Socket")
+    assert "sockets" not in json.loads(node.objects[f"{PREFIX}began.json"])
+    node.environ["AIINFRA_FABRIC"] = "yes"
+    for attempt, said in enumerate(["gIB", "Socket", "Socket"], start=1):
+        node.evict()
+        node.environ["JOB_RESTART"] = str(attempt)
+        with node.container(_job_set(("bash", "-c", f"{line} {said}"))):
+            assert node.beside("keep", "b", PREFIX).wait(600) == 0
+    told = json.loads(node.objects[f"{PREFIX}began.json"])
+    assert (told["sockets"], told["began"] > 0) == (3, True)
+
+    def is_asked(pool: GpuPool, nodes: int = 2, **asked: Any) -> bool:
+        wanted = samples.wanted(samples.facts(pool), **asked)
+        thing = run_jobs.JOB_SET.build(
+            samples.facts(pool), dataclasses.replace(wanted, pool=pool, nodes=nodes)
+        )
+        (keep,) = (it for it in _pod(thing)["initContainers"] if it["name"] == "keep-log")
+        return "AIINFRA_FABRIC" in {it["name"] for it in keep["env"]}
+
+    assert is_asked(samples.MEGA)
+    assert not is_asked(samples.MEGA, nodes=1)
+    assert not is_asked(samples.MEGA, env={"AIINFRA_GUARD": "no"})
+    assert not is_asked(samples.T4)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from aiinfra_vm import (
     configuration,
     containers,
     gpu_health,
+    job_guard,
     job_log,
     jobs,
     notices,
@@ -37,7 +38,7 @@ from aiinfra_vm import (
     storage,
 )
 from aiinfra_vm.attempt import Attempt
-from aiinfra_vm.jobs import Course, Node, Phase, Report, Spec, State
+from aiinfra_vm.jobs import Course, Doubt, Node, Phase, Report, Spec, State
 
 BEGUN = "var/lib/aiinfra/jobs"
 """Where, below the root, each attempt that was begun has a file, which outlives the VM's boots."""
@@ -98,6 +99,9 @@ class Runner:
         self._prefix = prefix
         self._attempt = Attempt(lambda _: None, _SHUTDOWN)
         self._told = False
+        self._telling = threading.Lock()
+        self._is_over = False
+        self._doubts: tuple[Doubt, ...] = ()
         self._groups = os.getgrouplist(user.pw_name, user.pw_gid) if user else []
 
     def run(self, run_ends: float | None = None) -> None:
@@ -123,9 +127,12 @@ class Runner:
             _forget()
             self._tell(Phase.ENDED, why="it was called off before it began", told=True)
             return
+        uid = self._user.pw_uid if self._user else None
+        guard = job_guard.Guard.of(self._course, self._node, spec.env, uid, self._pace)
         log = job_log.Log(self._shared, self._prefix, list(values.values()), age=5.0 * self._pace)
+        log.hear = guard.hear
         sink = log.open()
-        noticed = threading.Thread(target=self._tell_notice, daemon=True)
+        noticed = threading.Thread(target=self._tell_running, daemon=True)
 
         def mark(words: str) -> None:
             log.mark(words)
@@ -135,6 +142,7 @@ class Runner:
         self._tell(Phase.RUNNING)
         began = time.time()
         threading.Thread(target=self._watch, daemon=True).start()
+        threading.Thread(target=self._look_after, args=(guard,), daemon=True).start()
         notices.watch(self._attempt.notice, run_ends)
         code = self._attempt.run(
             # bash itself says what can't be found, and waits for the program.
@@ -152,6 +160,8 @@ class Runner:
         log.close(_DRAIN, _SENDING)
         if self._attempt.why:
             noticed.join(_SENDING)
+        with self._telling:
+            self._is_over = True
         self._tell(
             Phase.ENDED,
             at=ended,
@@ -164,6 +174,7 @@ class Runner:
             size=log.size,
             # Of a GPU that broke the program can't help it, as of a machine that was lost.
             ran=None if code and gpu_health.broke(began) else ended - began,
+            doubts=self._doubts,
         )
 
     def stop(self, *_: object) -> None:
@@ -255,9 +266,20 @@ class Runner:
                 self._course = found
         return self._course.state
 
-    def _tell_notice(self) -> None:
-        """Say what it was told to end for: the VM may be gone before the program has ended."""
-        self._tell(Phase.RUNNING, why=self._attempt.why)
+    def _tell_running(self) -> None:
+        """Say what it was told to end for, as the VM may be gone before that, and what is seen."""
+        with self._telling:
+            if not self._is_over:
+                self._tell(Phase.RUNNING, why=self._attempt.why, doubts=self._doubts)
+
+    def _look_after(self, guard: job_guard.Guard) -> None:
+        """Say what looks wrong with the program, and when it no longer does."""
+        while not self._attempt.why and not self._is_over:
+            time.sleep(_LOOK_LATER * self._pace)
+            found = guard.look()
+            if found != self._doubts:
+                self._doubts = found
+                self._tell_running()
 
     def _watch(self) -> None:
         """End the program when the leader says so, or its time is over; by force after a while.
@@ -272,7 +294,8 @@ class Runner:
             if until is None and not self._attempt.why and (state is not State.RUNNING or is_late):
                 until = time.monotonic() + _GRACE * self._pace
                 self._told = state is not State.RUNNING
-                ended = self._course.why or "another VM of the job failed"
+                # What this VM read last may be what looked wrong.
+                ended = (self._course.why if state else "") or "another VM of the job failed"
                 self._attempt.notice(ended if self._told else _TIME_IS_OVER)
             if until is not None and time.monotonic() > until:
                 self._attempt.kill()

@@ -115,7 +115,8 @@ class Course(NamedTuple):
 
     name: str  # the job's
     state: State = State.WAITING  # how far it is
-    why: str = ""  # what it waits for, or why it was ended; "" for nothing
+    # what it waits for, what looks wrong while it runs, or why it was ended; "" for nothing
+    why: str = ""
     attempt: int = 0  # the number of the attempt; 0 before the first
     failures: int = 0  # how many attempts have failed
     nodes: tuple[Node, ...] = ()  # the VMs of the attempt, by rank
@@ -149,6 +150,14 @@ class Phase(enum.Enum):
     ENDED = "ended"
 
 
+class Doubt(enum.Enum):
+    """What one VM sees of an attempt that looks like a waste of its machines."""
+
+    ALONE = "alone"  # no process of it has met one on another VM
+    NO_GPU = "no-gpu"  # none computes on a GPU
+    SOCKETS = "sockets"  # NCCL does not use the network of the GPUs
+
+
 class Report(NamedTuple):
     """What one VM says of its part."""
 
@@ -165,10 +174,12 @@ class Report(NamedTuple):
     size: int = 0  # how many bytes the program has said in all
     # how many seconds the program has run; None if it has not, or if a GPU broke meanwhile
     ran: float | None = None
+    doubts: tuple[Doubt, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """It as JSON has it."""
-        return {**self._asdict(), "phase": self.phase.value}
+        doubts = [it.value for it in self.doubts]
+        return {**self._asdict(), "phase": self.phase.value, "doubts": doubts}
 
 
 def index(text: bytes) -> list[tuple[str, bool]]:
@@ -256,6 +267,7 @@ def report(text: bytes) -> Report:
         _moment(found.get("at")) or 0.0,
         roster.whole(found.get("size", 0), 0, 2**53),
         _moment(found.get("ran")),
+        tuple(it for it in Doubt if it.value in (found.get("doubts") or ())),
     )
 
 
