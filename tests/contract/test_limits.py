@@ -48,7 +48,7 @@ def test_a_key_of_metadata_may_be_as_long_for_terraform_as_for_python() -> None:
     assert f"{{1,{limits.METADATA_KEY}}}" in rule
 
 
-def test_programs_of_vms_are_the_same_without_their_lines_of_comment() -> None:
+def test_programs_of_vms_are_the_same_without_their_comments() -> None:
     for file in sandbox.PAYLOAD.glob("lib/**/*.py"):
         text = file.read_text("utf-8")
         assert ast.dump(ast.parse(sandbox.bare(text))) == ast.dump(ast.parse(text)), file

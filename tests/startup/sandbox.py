@@ -97,8 +97,8 @@ def payload() -> dict[str, str]:
 
 
 def bare(program: str) -> str:
-    """A program without its indented lines of comment."""
-    return re.sub(r"(?m)^ +#.*\n", "", program)
+    """A program without its comments, but for those at the margin."""
+    return re.sub(r"(?m)^ +# .*\n|  # .*$", "", program)
 
 
 def configuration(**changes: Any) -> dict[str, Any]:

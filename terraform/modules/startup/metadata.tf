@@ -47,10 +47,10 @@ locals {
   _payload_texts = {
     for name in local._payload_files : name => file("${path.module}/payload/${name}")
   }
-  # Metadata has little room: programs travel without indented lines of comment.
+  # Metadata has little room: programs travel without comments, but for those at the margin.
   _payload = {
     for name, text in local._payload_texts :
-    name => startswith(name, "lib/") ? replace(text, "/(?m)^ +#.*\n/", "") : text
+    name => startswith(name, "lib/") ? replace(text, "/(?m)^ +# .*\n|  # .*$/", "") : text
   }
 
   _metadata = merge(
