@@ -181,9 +181,30 @@ class _Group:
         started = {"state": "running", "why": "", "attempt": number, "nodes": nodes}
         self._kept["begins"], self._kept["written"] = begins, 0
         denied = secrets.denied(self._store, spec.get("secrets") or {}, living[0][1])
+        denied = denied or self._shut(spec.get("mounts") or [], living[0][1])
         if denied:
             return self._failed(course | started, spec, 0, None, denied, [], final=True)
         return course | started | {"began": began, "ends": ends, "since": begins, "failure": None}
+
+    def _shut(self, mounts: list[Resource], vm: Resource) -> str:
+        """What a VM says of the first bucket of a job that it can't mount; "" for none."""
+        if mounts and startup_told.leaves_out(vm, "mounts"):
+            return (
+                "this VM has no gcsfuse, with which --mount works: GCS_MOUNT_LIST with any bucket"
+                " and Create --replace-vms bring it, or an image that has it"
+            )
+        members = [f"serviceAccount:{it['email']}" for it in vm.get("serviceAccounts") or []]
+        for it in mounts:
+            may = buckets.may_read if it["read_only"] else buckets.may_write
+            if not any(may(self._store, it["bucket"], member, "any") for member in members):
+                role = "objectViewer" if it["read_only"] else "objectUser"
+                return (
+                    f"gs://{it['bucket']} can't be mounted: googleapi: Error 403; if its owner has"
+                    " not granted it: gcloud storage buckets add-iam-policy-binding"
+                    f" gs://{it['bucket']} --member {', '.join(members)} --role"
+                    f" roles/storage.{role}"
+                )
+        return ""
 
     def _running(
         self, course: Resource, living: list[tuple[int, Resource]], *, cancelled: bool

@@ -270,6 +270,56 @@ def _make_secret(rehearsal: Rehearsal) -> None:
     rehearsal.google("POST", f"{own}/hf-token:addVersion", {"payload": {"data": value}})
 
 
+RUNS = ("--mount=my-runs:/mnt/runs", "--", "true")
+
+
+def _make_bucket(rehearsal: Rehearsal, name: str) -> None:
+    access = {"iamConfiguration": {"uniformBucketLevelAccess": {"enabled": True}}}
+    path = "storage/v1/b?project=my-project"
+    rehearsal.google("POST", path, {"name": name, "location": "US", **access})
+
+
+def test_a_jobs_bucket_is_there_and_its_vms_have_gcsfuse_or_that_is_told(
+    standing: Rehearse,
+) -> None:
+    rehearsal = standing(TWO)
+    missing = _run(rehearsal, *RUNS)
+    assert (missing.code, missing.problem["setting"]) == (4, "--mount"), missing.said
+    assert "gcloud storage buckets create gs://my-runs" in missing.problem["fix"]
+    assert not [name for name in rehearsal.objects() if "/jobs/true" in name]
+
+    _make_bucket(rehearsal, "my-runs")
+    without = _run(rehearsal, *RUNS)
+    assert without.code == 8, without.said
+    assert "this VM has no gcsfuse" in _job(without)["failure"]["cause"]
+    vain = rehearsal.run("Run", NAME_PREFIX="other", behind=("--create", *RUNS))
+    assert (vain.code, vain.problem["setting"]) == (4, "--mount"), vain.said
+    assert "name it in GCS_MOUNT_LIST, which Create grants" in vain.problem["fix"]
+
+
+@pytest.mark.slow(sibling="::test_a_jobs_bucket_is_there_and_its_vms_have_gcsfuse_or_that_is_told")
+def test_a_job_alone_gets_a_bucket_once_its_machines_may_use_it(rehearsal: Rehearsal) -> None:
+    _make_bucket(rehearsal, "my-data")
+    _make_bucket(rehearsal, "my-runs")
+    rehearsal.settings |= {**TWO, "GCS_MOUNT_LIST": "my-data:/mnt/all"}
+    assert rehearsal.run("Create").code == 0
+    words = RUNS
+    denied = _run(rehearsal, *words)
+    member = "serviceAccount:np-nodes@my-project.iam.gserviceaccount.com"
+    grant = f"add-iam-policy-binding gs://my-runs --member {member} --role"
+    (note,) = [it for it in denied.document["notes"] if it.get("setting") == "--mount"]
+    assert f"{grant} roles/storage.objectUser" in note["fix"]
+    assert denied.code == 8, denied.said
+    assert grant in _job(denied)["failure"]["cause"]
+
+    policy = {"bindings": [{"role": "roles/storage.objectUser", "members": [member]}]}
+    rehearsal.google("PUT", "storage/v1/b/my-runs/iam", policy)
+    for ran in (_run(rehearsal, *words), rehearsal.run("Run", behind=("--again=true",))):
+        assert ran.code == 0, ran.said
+        asked = rehearsal.object(f"jobs/{_job(ran)['name']}.json")
+        assert asked["mounts"] == [{"bucket": "my-runs", "path": "/mnt/runs", "read_only": False}]
+
+
 @pytest.mark.slow(
     sibling="::test_no_cluster_is_made_for_a_job_whose_secret_its_account_can_not_read_yet"
 )

@@ -25,6 +25,7 @@ from provision.kinds.gke.kubernetes import job_attendant, kueue, run_jobs
 from provision.kinds.gke.kubernetes.facts import GpuPool
 from provision.kinds.gke.kubernetes.objects import Object
 from provision.settings.choices import Priority, RestartOn
+from provision.settings.storage import JobMount
 from tests.kubernetes import samples
 
 LINES = 100_000
@@ -362,6 +363,28 @@ def test_a_job_says_what_its_processes_need_and_what_somebody_set_wins() -> None
     assert values["NCCL_PLUGIN_PATH"] == "/usr/local/nvidia/lib64"
     assert (values["MASTER_PORT"], values["PRICE"]) == ("1", "$$5 $$(NNODES)")
     assert container["image"] == "i:1"
+
+
+def test_a_job_has_a_bucket_of_its_own_as_a_volume_of_its_pods() -> None:
+    own = (JobMount.of("my-runs:/mnt/runs"), JobMount.of("my-data:/mnt/data:ro"))
+    facts = samples.TWO_QUEUED.also_having((), own)
+    thing = run_jobs.JOB_SET.build(facts, samples.wanted(facts, mounts=own))
+    (part,) = thing["spec"]["replicatedJobs"]
+    template = part["template"]["spec"]["template"]
+    assert template["metadata"]["annotations"]["gke-gcsfuse/volumes"] == "true"
+    pod = template["spec"]
+    volumes = {it["name"]: it["csi"] for it in pod["volumes"] if "csi" in it}
+    said = {
+        name: (it["driver"], it["readOnly"], it["volumeAttributes"]["bucketName"])
+        for name, it in volumes.items()
+    }
+    driver = "gcsfuse.csi.storage.gke.io"
+    assert said == {
+        "mnt-runs": (driver, False, "my-runs"), "mnt-data": (driver, True, "my-data"),
+    }  # fmt: skip
+    assert "implicit-dirs" in volumes["mnt-runs"]["volumeAttributes"]["mountOptions"].split(",")
+    mounts = {it["name"]: it["mountPath"] for it in pod["containers"][0]["volumeMounts"]}
+    assert (mounts["mnt-runs"], mounts["mnt-data"]) == ("/mnt/runs", "/mnt/data")
 
 
 def test_a_time_limit_is_the_queues_and_restarts_are_the_sets() -> None:

@@ -41,9 +41,11 @@ __all__ = ["state"]  # the fixture
 
 _PROGRAM = """\
 import json, pathlib, signal, sys
-from aiinfra_vm import containers, job, jobs, secrets, storage
+from aiinfra_vm import containers, job, job_mounts, jobs, secrets, storage
 secrets._TRIES = 1
 job.CONTAINED = pathlib.Path(sys.argv[4] + ".env")
+job_mounts.MADE = pathlib.Path(sys.argv[4] + ".mounts")
+job_mounts.MADE.parent.mkdir(exist_ok=True)
 ask = containers.metadata.get
 containers.metadata.get = lambda path: sys.argv[5] if path.endswith("startup-script") else ask(path)
 asked = json.loads(sys.argv[1])
@@ -266,6 +268,67 @@ def test_a_job_has_secrets_of_its_own_or_ends_with_the_reason(
     astray = {"name": "a-1", "command": ["true"], "secrets": {"HF_TOKEN": "../../v1/other"}}
     with pytest.raises(ValueError, match="not as it must be"):
         jobs.spec(json.dumps(astray).encode(), "a-1")
+
+
+# In place of mount and umount: one is another name of a bucket's folder.
+_MOUNT = """\
+#!/bin/bash
+echo "${0##*/} $*" >>"${0%/*}/calls"
+[[ ${0##*/} == umount ]] && exec rm "$2"
+[[ $5 != closed ]] || { echo "googleapi: Error 403: does not have storage.objects.list"; exit 1; }
+rmdir "$6" && ln -s "${0%/*}/$5" "$6"
+"""
+
+
+def test_a_bucket_is_there_for_one_job_or_it_ends_with_the_reason(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Path("/mnt/aiinfra-test-of-a-job")  # nowhere else is anything mounted
+    asked = {"bucket": "my-data", "path": str(own), "read_only": True}
+    world.group("vm-1")
+    world.submit("lack-1", "true", mounts=[asked], restarts=2)
+    lacks = world.over("lack-1")["failure"]["cause"]
+    assert lacks.startswith("this VM has no gcsfuse"), lacks
+
+    programs = world.programs / "bin"
+    (programs / "my-data").mkdir(parents=True)
+    (programs / "my-data/numbers").write_text("1 2 3\n")
+    for name in ("mount", "umount", "gcsfuse"):
+        (programs / name).write_text(_MOUNT)
+        (programs / name).chmod(0o755)
+    world.submit("reads-1", "cat", f"{own}/numbers", mounts=[asked])
+    assert world.over("reads-1")["state"] == "succeeded", world.course("reads-1")
+    assert world.log("reads-1") == "1 2 3\n"
+    mounted, unmounted = (programs / "calls").read_text().splitlines()
+    assert re.fullmatch(rf"mount -t gcsfuse -o allow_other,\S+,ro my-data {own}", mounted)
+    assert unmounted == f"umount --lazy {own}"
+    assert not own.is_symlink()
+
+    values = {
+        "service-accounts/default/token": '{"access_token": "token-of-the-vm"}',
+        "service-accounts/default/email": "np-nodes@p.iam.gserviceaccount.com",
+    }
+    with MetadataServer(values) as server, monkeypatch.context() as patched:
+        patched.setenv("GCE_METADATA_HOST", server.host)
+        world.submit("closed-1", "true", mounts=[asked | {"bucket": "closed", "read_only": False}])
+        closed = world.over("closed-1")["failure"]["cause"]
+    assert "gs://closed can't be mounted: googleapi: Error 403" in closed
+    grant = "gs://closed --member serviceAccount:np-nodes@p.iam.gserviceaccount.com"
+    assert closed.endswith(f"{grant} --role roles/storage.objectUser")
+    assert not own.exists()
+
+    own.mkdir()
+    (own / "mine").touch()
+    try:
+        world.submit("used-1", "true", mounts=[asked])
+        assert world.over("used-1")["failure"]["cause"].startswith(f"{own} has files on this VM")
+        assert (own / "mine").exists()
+    finally:
+        shutil.rmtree(own)
+    for path in ("/etc", "/mnt/../etc", "/mnt/localssd", "/mnt/a/b", "mnt/a"):
+        astray = {"name": "a-1", "command": ["true"], "mounts": [asked | {"path": path}]}
+        with pytest.raises(ValueError, match="not as it must be"):
+            jobs.spec(json.dumps(astray).encode(), "a-1")
 
 
 @pytest.fixture

@@ -148,7 +148,8 @@ class GkeJobs(Jobs):
             told=f"{where.folder}/{_PODS}/jobs/{name}/",
         )
         try:
-            thing = shape.build(self._facts.also_reading(spec.secrets), wanted)
+            facts = self._facts.also_having(spec.secrets, spec.mounts)
+            thing = shape.build(facts, wanted)
             thing = self._facts.mirrored(thing, but=spec.image)
             self._ask(lambda: self._cluster.create(thing), f"submit {name}")
         except KubernetesError as error:

@@ -28,6 +28,7 @@ from aiinfra_vm import (
     gpu_health,
     job_guard,
     job_log,
+    job_mounts,
     jobs,
     notices,
     peers,
@@ -64,6 +65,9 @@ _KILLED = 137
 
 class Refused(Exception):  # noqa: N818 - a state of the world, in words for its reader
     """The job can't begin here, and no other attempt could."""
+
+
+_UNABLE = (Refused, containers.Unusable, job_mounts.Unmountable, secrets.Unreadable)
 
 
 def begun(disk: Path, name: str, attempt: int) -> Path:
@@ -110,6 +114,7 @@ class Runner:
             spec = self._spec()
             folder = self._unpacked(spec)
             values = secrets.of_all(spec.secrets)
+            job_mounts.make(spec.mounts, self._pace)
             environment = self._environment(spec, values)
             program = ["/bin/bash", "-c", '"$@"; exit', spec.name]
             if spec.image:
@@ -119,11 +124,13 @@ class Runner:
                 program += ray_job.command(name, spec.command)
             else:
                 program += spec.command
-        except (Refused, containers.Unusable, secrets.Unreadable, OSError, ValueError) as error:
+        except (*_UNABLE, OSError, ValueError) as error:
+            job_mounts.clear()
             self._tell(Phase.REFUSED, why=str(error), final=True)
             return
         self._tell(Phase.READY)
         if not self._may_begin():
+            job_mounts.clear()
             _forget()
             self._tell(Phase.ENDED, why="it was called off before it began", told=True)
             return
@@ -157,6 +164,7 @@ class Runner:
             containers.remove()
             _forget()
         ended = time.time()
+        job_mounts.clear()
         log.close(_DRAIN, _SENDING)
         if self._attempt.why:
             noticed.join(_SENDING)
@@ -220,6 +228,7 @@ class Runner:
         containers.environment(environment, CONTAINED)
         config = configuration.load()
         paths = [mount["local_mount"] for mount in config.get("mounts") or ()]
+        paths += [mount.path for mount in spec.mounts]
         return containers.command(
             spec.image, spec.command, folder, self._user, self._groups, CONTAINED, paths,
             has_gpus=bool(config.get("gpus")),

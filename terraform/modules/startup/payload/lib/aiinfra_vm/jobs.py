@@ -30,6 +30,9 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _IMAGE = re.compile(r"[A-Za-z0-9][-A-Za-z0-9._:/@]{0,511}")
 _SECRET = re.compile(r"projects/[^/\s]+/secrets/[A-Za-z0-9_-]+/versions/(?:latest|[0-9]+)")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BUCKET = re.compile(r"[a-z0-9][-a-z0-9_.]{1,220}[a-z0-9]")
+# Nothing of the system is there, and nobody but root makes folders or links there.
+_PATH = re.compile(r"/mnt/(?!localssd$)[A-Za-z0-9_][-A-Za-z0-9_.]{0,99}")
 _MOST_SECONDS = 10**8
 
 
@@ -53,6 +56,14 @@ def log_of(name: str, attempt: int, rank: int) -> str:
     return f"jobs/{name}/logs/{attempt}/{rank}/"
 
 
+class Mount(NamedTuple):
+    """A bucket that is mounted for a job."""
+
+    bucket: str
+    path: str
+    read_only: bool
+
+
 class Spec(NamedTuple):
     """What the tool asks for."""
 
@@ -68,6 +79,7 @@ class Spec(NamedTuple):
     # after which failures of its own: "lost" for none, "any" for all, "" after a long run
     restart_on: str = ""
     secrets: Mapping[str, str] = MappingProxyType({})  # variable -> the path of a version
+    mounts: tuple[Mount, ...] = ()
 
 
 class State(enum.Enum):
@@ -218,6 +230,7 @@ def spec(text: bytes, name: str) -> Spec:
         members.matched(_IMAGE, found["image"]) if found.get("image") else "",
         _word(found.get("restart_on", "")),
         _secrets(found.get("secrets") or {}),
+        tuple(_mount(it) for it in found.get("mounts") or ()),
     )
 
 
@@ -291,6 +304,14 @@ def _secrets(found: object) -> dict[str, str]:
         members.matched(_VARIABLE, key): members.matched(_SECRET, value)
         for key, value in found.items()
     }
+
+
+def _mount(found: Any) -> Mount:
+    if not isinstance(found, dict):
+        raise ValueError("a mount is an object")  # noqa: TRY004 - one error for all that is wrong
+    bucket = members.matched(_BUCKET, found.get("bucket"))
+    path = members.matched(_PATH, found.get("path"))
+    return Mount(bucket, path, found.get("read_only") is True)
 
 
 def _moment(value: object) -> float | None:
