@@ -234,6 +234,7 @@ def _act(
         config=options.given.get(Option.CONFIG),
         env=options.env,
         secrets=options.secrets,
+        mounts=options.mounts,
         page=options.report,
         certificates=certificates,
     )
@@ -412,7 +413,7 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
     """Start again in an environment with the simulated cloud's endpoints.
 
     The rehearsal gets the settings as they are written, to have what they name in its cloud, and so
-    what a job's own secrets are.
+    what a job's own secrets and buckets are.
     """
     try:
         from rehearsal import errors, session
@@ -432,6 +433,9 @@ def _rehearse(options: Options, argv: Sequence[str], environ: Mapping[str, str])
         path = of if "/" in of else f"projects/{texts.get('PROJECT_ID')}/secrets/{of or name}"
         known = texts.get("SECRETS")
         texts["SECRETS"] = (f"{known}," if known else "") + f"{name}={path}"
+    own = [it.removesuffix(":ro") for it in options.mounts]
+    buckets = ",".join(filter(None, [texts.get("GCS_MOUNT_LIST"), *own]))
+    texts |= {"GCS_MOUNT_LIST": buckets} if buckets else {}
     try:
         session.run(rest, environ, options.scenario or "", texts)
     except (errors.UnknownScenario, errors.ProviderNotUsable) as error:

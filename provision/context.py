@@ -79,6 +79,7 @@ class Context:
     env: Mapping[str, str] = field(default_factory=dict)
     # and its secrets there (`--secret`): variable -> what names the secret, "" for the same name
     secrets: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[str, ...] = ()  # the buckets that are mounted for it, as they are written
     guesses: tuple[Problem, ...] = ()  # notes from dated lists, to tell where Google is not asked
     # principals that may change states on purpose, by the file of TEAM_DEFAULTS
     state_writers: tuple[str, ...] = ()

@@ -395,8 +395,11 @@ def _hear(context: Context, jobs: Jobs, name: str) -> Job:
             for event in job.events[told:]:
                 context.console.progress(f"{name}: {event}")
             told = len(job.events)
-            if screen.words(job) != said:
-                said = screen.words(job)
+            # What looks wrong while it runs is an event.
+            is_told = job.state is JobState.RUNNING and job.machines
+            words = screen.words(replace(job, why="") if is_told else job)
+            if words != said:
+                said = words
                 stage.news(f"{name}: {said}")
             for reader in readers:
                 reader.read(job)

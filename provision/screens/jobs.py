@@ -121,8 +121,9 @@ def words(job: Job) -> str:
             return "; ".join(filter(None, [ready, job.why])) or "it gets ready"
         case JobState.RUNNING:
             # Of what others run it is not known where.
-            where = f"runs on {machines}{again}" if job.machines else job.why or "runs"
-            return where if job.silent is None else f"{where}, silent for {duration(job.silent)}"
+            where = f"runs on {machines}{again}" if job.machines else "" if job.why else "runs"
+            silent = "" if job.silent is None else f", silent for {duration(job.silent)}"
+            return "; ".join(filter(None, [where + silent, job.why]))
         case JobState.STOPPING:
             ending = job.why or "a machine of it failed"
             return f"{ending}; its programs have two minutes to end"

@@ -87,6 +87,11 @@ _SHAPES: Final = {it.kind: it for it in (run_jobs.JOB_SET, run_jobs.RAY_JOB)}
 _ENDED: Final = "it was cancelled"
 _NO_ROOM: Final = "couldn't assign flavors"
 _LOST: Final = "its node was lost, or drained"
+_SOCKETS: Final = "NCCL goes by sockets, not by the network of the GPUs"
+_SLOW: Final = (
+    f"{_SOCKETS}, at a fraction of the bandwidth: the program has replaced NCCL's variables, or"
+    " LD_LIBRARY_PATH: docs/how-to/gpu-network.md"
+)
 _NOT_FOUND: Final = 127  # a shell's exit code
 _POD: Final = re.compile(r"\S*-(\d+)-[a-z0-9]{5}(?= |$)")
 """A pod's name, with its rank, in the words of Kubernetes."""
@@ -143,7 +148,8 @@ class GkeJobs(Jobs):
             told=f"{where.folder}/{_PODS}/jobs/{name}/",
         )
         try:
-            thing = shape.build(self._facts.also_reading(spec.secrets), wanted)
+            facts = self._facts.also_having(spec.secrets, spec.mounts)
+            thing = shape.build(facts, wanted)
             thing = self._facts.mirrored(thing, but=spec.image)
             self._ask(lambda: self._cluster.create(thing), f"submit {name}")
         except KubernetesError as error:
@@ -303,8 +309,10 @@ class GkeJobs(Jobs):
         started = json_object.number(told.get("began"))
         if job.state is JobState.SUCCEEDED:
             job = replace(job, why=json_object.text(told.get("why")))
-        if job.state is JobState.RUNNING and not started:
-            job = replace(job, state=JobState.PREPARING)
+        sockets = json_object.whole(told.get("sockets"))
+        if job.state is JobState.RUNNING:
+            slow = _SOCKETS if sockets and sockets <= restarts + 1 else ""
+            job = replace(job, why=slow) if started else replace(job, state=JobState.PREPARING)
         nodes = [it["spec"].get("nodeName") for it in own]
         if job.state.is_over and not own:
             nodes = [json_object.text(it.get("vm")) for it in self._ends(name, restarts + 1)]
@@ -320,10 +328,7 @@ class GkeJobs(Jobs):
             began=job_folder.moment(started),
             ends=job_folder.moment(started + seconds) if started and seconds else None,
             events=(
-                *(
-                    f"attempt {it} failed: {why}; restart {it} of {job.restarts}"
-                    for it, why in failures.items()
-                ),
+                *_events(failures, job.restarts, sockets),
                 *_why_not(job, restarts, asked),
             ),
         )
@@ -516,6 +521,18 @@ def _until(spec: JobSpec, pool: GpuPool) -> str:
         return f"until it ends, {amounts.span(most)} at most"
     run = pool.max_run_seconds
     return "until it ends" + (f", each node {amounts.span(run)} at most" if run else "")
+
+
+def _events(failures: Mapping[int, str], most: int, sockets: int | None) -> Iterator[str]:
+    """What has happened, in the order in which it did: whoever follows knows how much is told.
+
+    `sockets`: the attempt in which NCCL first went by them.
+    """
+    for it in range(1, len(failures) + 2):
+        if it == sockets:
+            yield _SLOW
+        if it in failures:
+            yield f"attempt {it} failed: {failures[it]}; restart {it} of {most}"
 
 
 def _why_not(job: Job, restarts: int, asked: Mapping[str, Any]) -> Iterator[str]:

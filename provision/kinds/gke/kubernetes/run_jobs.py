@@ -217,6 +217,9 @@ def _attend(
         "command": [*run, "keep", wanted.bucket, wanted.told],
         "env": [*place, field("NODE_NAME", "spec.nodeName")],
     }
+    # Nodes without one have nothing but sockets, and a node alone needs none.
+    if wanted.pool.gpu_network and wanted.nodes > 1 and wanted.spec.is_guarded:
+        keep["env"] += variables({"AIINFRA_FABRIC": "yes"})
     if facts.secrets:  # which are masked in what is kept
         keep["volumeMounts"] = [*common["volumeMounts"], dict(fabric_pods.SECRETS_MOUNT)]
     pod["initContainers"].append(keep)
