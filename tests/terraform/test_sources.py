@@ -95,10 +95,14 @@ def test_variables_and_outputs_are_described_and_in_order(directory: Path, kind:
 
 
 @each_directory
-def test_no_variable_takes_null(directory: Path) -> None:
-    variables = _blocks(directory, "variable")
+def test_a_variable_takes_null_only_where_that_means_none(directory: Path) -> None:
+    takes = [
+        name
+        for name, body in _blocks(directory, "variable")
+        if ("default" in body and body["default"] is None) != ("nullable" not in body)
+    ]
 
-    assert [name for name, body in variables if body.get("nullable") is not False] == []
+    assert takes == []
 
 
 @each_directory
