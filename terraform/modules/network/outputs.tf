@@ -8,6 +8,11 @@ output "network" {
   ]
 }
 
+output "router" {
+  description = "The router of Cloud NAT, as projects/P/regions/R/routers/N, for what else goes by it; null where none is made."
+  value       = one(google_compute_router.new[*].id)
+}
+
 # A VM's first minute downloads drivers and packages, so it waits for the NAT.
 output "subnetwork" {
   description = "The subnetwork, as projects/P/regions/R/subnetworks/S; known at plan. A VM there reaches the internet and its peers."
