@@ -141,12 +141,13 @@ test-google: $(VENV)/.develop ## the smallest clusters on Google itself: PROJECT
 		$(ONLY:%=--only %) $(OPTIONS)
 
 .PHONY: docs
-docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs/reference
+docs: $(VENV)/.rehearsal ## renew what is generated from the code: pages of docs/reference, tables of Terraform's variables
 	$(BIN)/python -m provision.settings.documentation docs/reference/settings.md docs/reference/command-line.md
 	$(BIN)/python -m provision.google.resources docs/reference/resources.md
 	$(BIN)/python -m provision.preflight.page docs/reference/online-checks.md
 	$(BIN)/python -m provision.documents.schema docs/reference/output.schema.json docs/reference/problems.md
 	$(BIN)/python -m provision.lifecycle.consent docs/reference/consent.md
+	$(BIN)/python -m tests.terraform_tables
 
 .PHONY: facts
 facts: $(VENV)/.rehearsal ## PROJECT_ID=...: renew the lists of zones, machine types, their sizes, GPUs and prices from Google

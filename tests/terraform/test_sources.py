@@ -8,6 +8,7 @@ from typing import Any
 import hcl2
 import pytest
 
+from tests import terraform_tables
 from tests.terraform.conftest import Terraform
 
 SOURCES = Path(__file__).parents[2] / "terraform"
@@ -75,6 +76,14 @@ def test_each_root_locks_the_provider_to_what_its_registry_signed() -> None:
 def test_a_directory_has_its_readme_its_variables_and_its_tests(directory: Path) -> None:
     for wanted in ("README.md", "variables.tf", "outputs.tf", "tests"):
         assert (directory / wanted).exists()
+
+
+@each_directory
+def test_a_readme_has_the_variables_and_outputs_that_there_are(directory: Path) -> None:
+    readme = directory / "README.md"
+
+    assert readme in terraform_tables.readmes()
+    assert readme.read_text(encoding="utf-8") == terraform_tables.renewed(readme), "make docs"
 
 
 @each_file
